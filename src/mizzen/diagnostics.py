@@ -1,0 +1,102 @@
+"""What Mizzen tells a person: one diagnostic type, where it points, how it reads.
+
+A diagnostic says, in this order: where in the user's model, what must hold, what came, where the
+rule is written, what to do. Library code raises `MizzenError` with a diagnostic, or collects
+diagnostics that are no errors; only the command line prints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(Enum):
+    """How grave a diagnostic is, and the word it starts with."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where something comes from in the user's model.
+
+    `operator` is the operator's index in execution order, `kind` its type in the model's own words
+    (``CONV_2D``), `name` the name of its first output.
+    """
+
+    model: str | None = None
+    operator: int | None = None
+    kind: str | None = None
+    name: str | None = None
+    command: int | None = None
+    """Word offset of the NPU command, where the place is in a command stream."""
+
+    def __str__(self) -> str:
+        operator = None
+        if self.operator is not None:
+            operator = f"operator {self.operator}" + (f" {self.kind}" if self.kind else "")
+        elif self.kind:
+            operator = self.kind
+        command = None if self.command is None else f"command at word {self.command}"
+        place = ", ".join(part for part in (self.model, command, operator) if part)
+        if self.name:
+            place = f'{place} -> "{self.name}"' if place else f'"{self.name}"'
+        return place or "unknown place"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message: `message` says what must hold and what came.
+
+    `code` is stable and short (``E201``); `rule` names where the rule is written (a manual's
+    section, a compiler's constraint); `help` says what to do.
+    """
+
+    code: str
+    message: str
+    severity: Severity = Severity.ERROR
+    origin: Origin | None = None
+    rule: str | None = None
+    help: str | None = None
+
+    def render(self) -> str:
+        """Give the diagnostic as text, one line per part, without a trailing newline."""
+        lines = [f"{self.severity.value}[{self.code}]: {self.message}"]
+        parts = (("at", self.origin), ("rule", self.rule), ("help", self.help))
+        lines += [f"  {label:<5}{part}" for label, part in parts if part is not None]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, object]:
+        """Give the diagnostic as JSON-ready data; absent parts are left out."""
+        parts: dict[str, object | None] = {
+            "code": self.code,
+            "severity": self.severity.value,
+            "message": self.message,
+            "at": None if self.origin is None else str(self.origin),
+            "rule": self.rule,
+            "help": self.help,
+        }
+        return {key: part for key, part in parts.items() if part is not None}
+
+
+class MizzenError(Exception):
+    """What was asked cannot be done; `diagnostic` says why. Never a bug of Mizzen's own."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.render())
+        self.diagnostic = diagnostic
+
+
+def fail(
+    code: str,
+    message: str,
+    *,
+    origin: Origin | None = None,
+    rule: str | None = None,
+    help: str | None = None,
+) -> MizzenError:
+    """Make the error for `raise`: ``raise fail("E101", "...")``."""
+    return MizzenError(Diagnostic(code, message, Severity.ERROR, origin, rule, help))

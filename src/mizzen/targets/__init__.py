@@ -1,0 +1,1 @@
+"""NPU targets: each folder compiles for and simulates one family."""

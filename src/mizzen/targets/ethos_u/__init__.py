@@ -1,0 +1,1 @@
+"""Arm Ethos-U55, U65 and U85."""
