@@ -1,0 +1,122 @@
+"""The simulator: executes a program for a whole batch of inputs, bit for bit.
+
+Commands execute in stream order, each once for all inputs of the batch. Waits and block
+dependencies order work that hardware overlaps; in order execution already obeys all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import Diagnostic, fail
+from mizzen.targets.ethos_u.commands import decode
+from mizzen.targets.ethos_u.program import Placement, Program
+from mizzen.targets.ethos_u.sim.hardware import hardware_of
+from mizzen.targets.ethos_u.sim.memory import Memory, Run, Workspace
+from mizzen.targets.ethos_u.sim.plan import Plan, plan
+
+Array = npt.NDArray[Any]
+
+MEMORY_BUDGET_BYTES = 1 << 28
+"""A batch whose memory would be larger is executed in several parts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a run gives: arrays `[batch, *shape]` in the program's order, and notes."""
+
+    outputs: tuple[Array, ...]
+    variables: tuple[Array, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class Simulator:
+    """Executes one program; planning happens once, at construction.
+
+    Raises E5xx for a stream that cannot be decoded and E6xx for one that cannot be executed.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.hardware = hardware_of(program.hardware)
+        instructions = decode(program.words, self.hardware.arch)
+        self.plan: Plan = plan(program, instructions, self.hardware)
+        self._check_interface()
+        self._bound: tuple[Memory, list[Run]] | None = None
+
+    def run(self, inputs: Sequence[Array], batch: int) -> Outcome:
+        """Execute for `inputs`, one array `[batch, *shape]` per input of the program, in order."""
+        parts = [
+            self._run_part([array[start : start + self._part] for array in inputs])
+            for start in range(0, batch, self._part)
+        ]
+        outputs = [part[0] for part in parts]
+        variables = [part[1] for part in parts]
+        return Outcome(
+            tuple(np.concatenate(same) for same in zip(*outputs, strict=True)),
+            tuple(np.concatenate(same) for same in zip(*variables, strict=True)),
+            tuple(self.plan.diagnostics),
+        )
+
+    @property
+    def _part(self) -> int:
+        per_image = sum(
+            size
+            for region, size in self.program.region_bytes.items()
+            if region not in self.program.constants
+        )
+        return max(1, MEMORY_BUDGET_BYTES // max(1, per_image))
+
+    def _run_part(self, inputs: list[Array]) -> tuple[list[Array], list[Array]]:
+        batch = len(inputs[0]) if inputs else 1
+        memory, runs = self._bind(batch)
+        for placement, array in zip(self.program.inputs, inputs, strict=True):
+            np.copyto(_view(memory, placement), np.asarray(array, placement.dtype))
+        for run in runs:
+            run()
+        outputs = [_view(memory, placement).copy() for placement in self.program.outputs]
+        variables = [_view(memory, p).copy() for p in self.program.inputs if p.variable]
+        return outputs, variables
+
+    def _bind(self, batch: int) -> tuple[Memory, list[Run]]:
+        if self._bound is None or self._bound[0].batch != batch:
+            memory = Memory(batch, self.program.region_bytes, self.program.constants)
+            workspace = Workspace()
+            runs = [step.kernel.bind(memory, workspace) for step in self.plan.steps]
+            self._bound = memory, runs
+        return self._bound
+
+    def _check_interface(self) -> None:
+        for placement in (*self.program.inputs, *self.program.outputs):
+            size = self.program.region_bytes.get(placement.region, 0)
+            if placement.offset < 0 or placement.offset + placement.size_bytes > size:
+                raise fail(
+                    "E631",
+                    f"tensor {placement.name!r} must lie in region {placement.region}, which has "
+                    f"{size} bytes, not at {placement.offset}.."
+                    f"{placement.offset + placement.size_bytes}",
+                    help="the artifact is damaged; compile it again",
+                )
+
+
+def _view(memory: Memory, placement: Placement) -> Array:
+    buffer = memory.regions[placement.region]
+    strides: list[int] = []
+    step = placement.dtype.itemsize
+    for extent in reversed(placement.shape):
+        strides.insert(0, step)
+        step *= extent
+    return np.ndarray(
+        (memory.batch, *placement.shape),
+        placement.dtype,
+        buffer.data,
+        placement.offset,
+        (buffer.strides[0], *strides),
+    )
+
+

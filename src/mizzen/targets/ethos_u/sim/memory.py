@@ -1,0 +1,238 @@
+"""Memory as the NPU sees it, for a whole batch, and feature maps as arrays over it.
+
+Each region of a batch is one array `[batch, size]`; a constant region is `[size]` and shared. A
+feature map is cut into pieces of equal cells (runs of contiguous bytes), which NumPy moves as
+opaque items: one strided copy per piece, whatever the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_u.sim.operations import BRICK, FeatureMap, Format, Where
+
+Array = npt.NDArray[Any]
+
+ALIGNMENT_BYTES = 64
+"""Rows of a batch start aligned, so that typed views of aligned offsets are aligned."""
+
+
+class Workspace:
+    """Buffers that kernels share, one per use, grown on demand and never returned."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def take(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        """Give the buffer for `use` as an array with undefined contents."""
+        type_ = np.dtype(dtype)
+        size = type_.itemsize
+        for extent in shape:
+            size *= extent
+        buffer = self._buffers.get(use)
+        if buffer is None or len(buffer) < size:
+            buffer = self._buffers[use] = np.empty(size, np.uint8)
+        return np.ndarray(shape, type_, buffer.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A rectangle of a feature map whose cells lie at constant strides.
+
+    A cell holds `cell_bytes` contiguous bytes; `counts` cells along y, x and c lie `strides` bytes
+    apart. `ys`, `xs`, `cs` select the same elements in a dense `[H, W, C]` array.
+    """
+
+    ys: slice
+    xs: slice
+    cs: slice
+    offset: int
+    cell_bytes: int
+    counts: tuple[int, int, int]
+    strides: tuple[int, int, int]
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """First byte and one past the last byte that the piece touches."""
+        spans = [(n - 1) * stride for n, stride in zip(self.counts, self.strides, strict=True)]
+        low = self.offset + sum(span for span in spans if span < 0)
+        high = self.offset + sum(span for span in spans if span > 0) + self.cell_bytes
+        return low, high
+
+
+def pieces(fm: FeatureMap) -> tuple[Piece, ...]:
+    """Cut a feature map into tiles, and its bricks into whole ones and the last."""
+    found: list[Piece] = []
+    split = min(fm.width_0, fm.width)
+    columns = [(0, split, fm.height_0, 0), (split, fm.width, fm.height_1, 1)]
+    for x, x_end, height, tile in columns:
+        rows = min(height, fm.height)
+        for y, y_end, base in ((0, rows, fm.bases[tile]), (rows, fm.height, fm.bases[tile + 2])):
+            if x < x_end and y < y_end:
+                found += _tile(fm, slice(y, y_end), slice(x, x_end), base)
+    return tuple(found)
+
+
+def _tile(fm: FeatureMap, ys: slice, xs: slice, base: int) -> list[Piece]:
+    size = fm.dtype.itemsize
+    height, width = ys.stop - ys.start, xs.stop - xs.start
+    if fm.format is Format.NHWC:
+        counts, strides = (height, width, 1), (fm.stride_y, fm.stride_x, 0)
+        return [Piece(ys, xs, slice(0, fm.depth), base, fm.depth * size, counts, strides)]
+    whole = fm.depth // BRICK
+    strides = (fm.stride_y, BRICK * size, fm.stride_c)
+    found: list[Piece] = []
+    if whole:
+        counts = (height, width, whole)
+        found.append(
+            Piece(ys, xs, slice(0, whole * BRICK), base, BRICK * size, counts, strides)
+        )
+    if rest := fm.depth - whole * BRICK:
+        cs, counts = slice(whole * BRICK, fm.depth), (height, width, 1)
+        offset = base + whole * fm.stride_c
+        found.append(Piece(ys, xs, cs, offset, rest * size, counts, strides))
+    return found
+
+
+class Memory:
+    """All regions of one batch; `constants` are shared by the whole batch and read-only."""
+
+    def __init__(
+        self, batch: int, sizes: dict[int, int], constants: dict[int, npt.NDArray[np.uint8]]
+    ) -> None:
+        self.batch = batch
+        self.constants = constants
+        self.regions: dict[int, npt.NDArray[np.uint8]] = {}
+        for region, size in sizes.items():
+            if region not in constants:
+                row = -(-max(size, 1) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+                self.regions[region] = np.zeros((batch, row), np.uint8)
+
+    def cells(self, region: int, piece: Piece) -> Array:
+        """The piece as opaque cells `[batch, y, x, c]`, a view of memory."""
+        buffer, stride = self._buffer(region)
+        return np.ndarray(
+            (self.batch, *piece.counts),
+            np.dtype(f"V{piece.cell_bytes}"),
+            buffer.data,
+            piece.offset,
+            (stride, *piece.strides),
+        )
+
+    def dense(self, fm: FeatureMap, piece: Piece) -> Array | None:
+        """The map as a typed view `[batch, H, W, C]` with dense rows, if it lies so in memory."""
+        size = fm.dtype.itemsize
+        covers = piece.cell_bytes == fm.depth * size and piece.counts[0] == fm.height
+        row = piece.strides[1] == fm.depth * size or fm.width == 1
+        if not (covers and row and piece.counts[1] == fm.width):
+            return None
+        buffer, stride = self._buffer(fm.region)
+        strides = (stride, fm.stride_y, fm.depth * size, size)
+        shape = (self.batch, fm.height, fm.width, fm.depth)
+        return np.ndarray(shape, fm.dtype, buffer.data, piece.offset, strides)
+
+    def bytes(self, region: int, offset: int, length: int) -> npt.NDArray[np.uint8]:
+        """Bytes of a region as `[batch, length]`, or `[length]` of a constant region."""
+        if region in self.constants:
+            return self.constants[region][offset : offset + length]
+        return self.regions[region][:, offset : offset + length]
+
+    def _buffer(self, region: int) -> tuple[npt.NDArray[np.uint8], int]:
+        if region in self.constants:
+            return self.constants[region], 0
+        array = self.regions[region]
+        return array, array.strides[0]
+
+
+class MapView:
+    """A feature map over a batch's memory, read and written as dense `[n, H, W, C]` arrays."""
+
+    def __init__(self, fm: FeatureMap, memory: Memory, workspace: Workspace, use: str) -> None:
+        self.shape = (fm.height, fm.width, fm.depth)
+        self.dtype = fm.dtype
+        self._workspace = workspace
+        self._use = use
+        self._pieces = [(piece, memory.cells(fm.region, piece)) for piece in pieces(fm)]
+        self._dense = None
+        if len(self._pieces) == 1:
+            self._dense = memory.dense(fm, self._pieces[0][0])
+
+    def load(self, start: int, stop: int) -> Array:
+        """Give images `start:stop` as an array; it may be a view of memory, so do not write."""
+        if self._dense is not None:
+            return self._dense[start:stop]
+        dense = self._compact(start, stop)
+        for piece, cells in self._pieces:
+            _as_cells(dense, piece)[...] = cells[start:stop]
+        return dense
+
+    def target(self, start: int, stop: int) -> Array:
+        """Give the array to fill with images `start:stop` before `commit`."""
+        return self._compact(start, stop) if self._dense is None else self._dense[start:stop]
+
+    def commit(self, start: int, stop: int) -> None:
+        """Move what was filled into `target` to memory."""
+        if self._dense is not None:
+            return
+        dense = self._compact(start, stop)
+        for piece, cells in self._pieces:
+            cells[start:stop] = _as_cells(dense, piece)
+
+    def _compact(self, start: int, stop: int) -> Array:
+        return self._workspace.take(self._use, (stop - start, *self.shape), self.dtype)
+
+
+def _as_cells(dense: Array, piece: Piece) -> Array:
+    part = dense[:, piece.ys, piece.xs, piece.cs]
+    return part.view(np.dtype(f"V{piece.cell_bytes}"))
+
+
+class Layout:
+    """Which regions there are and how large: every access is checked against it once."""
+
+    def __init__(self, sizes: dict[int, int], constants: frozenset[int]) -> None:
+        self.sizes = sizes
+        self.constants = constants
+
+    def check_map(self, fm: FeatureMap, where: Where, *, written: bool = False) -> None:
+        """Raise E631 or E632 unless every byte of `fm` lies in its region and may be accessed."""
+        for piece in pieces(fm):
+            low, high = piece.extent
+            self.check_range(fm.region, low, high - low, where, written=written)
+
+    def check_range(
+        self, region: int, offset: int, length: int, where: Where, *, written: bool = False
+    ) -> None:
+        """Raise E631 for bytes outside the region, E632 for a write to constants."""
+        if region not in self.sizes:
+            raise fail(
+                "E631",
+                f"{where.name}: region {region} must exist; the program has {sorted(self.sizes)}",
+                origin=where.origin,
+            )
+        size = self.sizes[region]
+        if offset < 0 or length < 0 or offset + length > size:
+            raise fail(
+                "E631",
+                f"{where.name}: bytes {offset}..{offset + length} must lie in region {region}, "
+                f"which has {size} bytes",
+                origin=where.origin,
+                help="the command stream is damaged or belongs to another artifact",
+            )
+        if written and region in self.constants:
+            raise fail(
+                "E632",
+                f"{where.name}: region {region} holds constants and must not be written",
+                origin=where.origin,
+                help="the command stream is damaged or belongs to another artifact",
+            )
+
+
+Run = Callable[[], None]
+"""A command bound to a batch's memory, ready to execute any number of times."""

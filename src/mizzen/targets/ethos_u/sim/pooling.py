@@ -1,0 +1,137 @@
+"""POOL: maximum, average and sum over channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_u.sim.finish import Finish
+from mizzen.targets.ethos_u.sim.memory import MapView, Memory, Run, Workspace
+from mizzen.targets.ethos_u.sim.operations import Kernel, Pool, Pooling
+from mizzen.targets.ethos_u.sim.rounding import INT32_LIMIT, scaling
+from mizzen.targets.ethos_u.sim.window import PaddedInput, extent, images_per_block, windows
+
+Array = npt.NDArray[Any]
+
+TAPS = 16
+"""Up to this many window elements are taken one by one, more as one reduction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolingKernel:
+    """A pooling operation; `table` for TABLE activation."""
+
+    operation: Pooling
+    table: npt.NDArray[np.uint8] | None
+
+    def bind(self, memory: Memory, workspace: Workspace) -> Run:
+        """Prepare to run over `memory`."""
+        return _PoolingRun(self, memory, workspace).run
+
+
+class _PoolingRun:
+    def __init__(self, kernel: PoolingKernel, memory: Memory, workspace: Workspace) -> None:
+        op = self.op = kernel.operation
+        self.batch = memory.batch
+        self.workspace = workspace
+        view = MapView(op.ifm, memory, workspace, "ifm")
+        self.output = MapView(op.output.fm, memory, workspace, "ofm")
+        self.height, self.width, _ = self.output.shape
+        self.zero_point = 0 if op.ifm.dtype.itemsize >= 4 else op.ifm.zero_point
+        maximum = op.mode is Pool.MAX
+        window = op.kernel.height * op.kernel.width
+        window *= op.ifm.depth if op.mode is Pool.REDUCE_SUM else 1
+        bound = (1 << 31 if op.ifm.dtype.itemsize >= 4 else op.ifm.magnitude) * window
+        self.checked = bound >= 1 << (op.accumulator_bits - 1) and not maximum
+        self.dtype = np.int32 if bound < INT32_LIMIT else np.int64
+        self.input = PaddedInput(
+            view,
+            0 if maximum else self.zero_point,
+            op.kernel,
+            op.upscale,
+            extent(op.kernel, self.height, self.width),
+            op.ifm.dtype if maximum else self.dtype,
+            workspace,
+            padding=op.ifm.limits[0] if maximum else 0,
+        )
+        self.counts = window_counts(op.kernel, self.height, self.width)
+        scale = op.output.scale
+        prepared = None if scale is None else scaling(*scale, op.output.rounding)
+        fm, act = op.output.fm, op.output.activation
+        self.finish = Finish(fm, act, prepared, bound, kernel.table, workspace, op.where)
+        self.images = images_per_block(self.input.height * self.input.width * op.ifm.depth)
+
+    def run(self) -> None:
+        """Execute for the whole batch, block by block."""
+        for start in range(0, self.batch, self.images):
+            stop = min(start + self.images, self.batch)
+            self.finish(self._reduced(self.input.load(start, stop)),
+                        self.output.target(start, stop))  # fmt: skip
+            self.output.commit(start, stop)
+
+    def _reduced(self, padded: Array) -> Array:
+        match self.op.mode:
+            case Pool.MAX:
+                best = self._over_window(padded, np.maximum)
+                return np.subtract(best, self.zero_point, dtype=self.dtype)
+            case Pool.REDUCE_SUM:
+                padded = padded.sum(axis=3, keepdims=True, dtype=self.dtype)
+                return self._summed(padded)
+            case Pool.AVERAGE:
+                sums = self._summed(padded)
+                return divide(sums, self.counts) if self.op.kernel.is_padded else sums
+
+    def _summed(self, padded: Array) -> Array:
+        sums = self._over_window(padded, np.add)
+        if self.checked:
+            self._check(sums)
+        return sums
+
+    def _over_window(self, padded: Array, combine: np.ufunc) -> Array:
+        kernel = self.op.kernel
+        seen = windows(padded, kernel, self.height, self.width)
+        if kernel.height * kernel.width == 1:
+            return seen[:, :, :, 0, 0]
+        if kernel.height * kernel.width > TAPS:
+            return combine.reduce(seen, axis=(3, 4), dtype=padded.dtype)
+        result = self.workspace.take("reduced", (*seen.shape[:3], seen.shape[5]), padded.dtype)
+        np.copyto(result, seen[:, :, :, 0, 0])
+        for tap in range(1, kernel.height * kernel.width):
+            y, x = divmod(tap, kernel.width)
+            combine(result, seen[:, :, :, y, x], out=result)
+        return result
+
+    def _check(self, sums: Array) -> None:
+        limit = 1 << (self.op.accumulator_bits - 1)
+        if sums.min() < -limit or sums.max() >= limit:
+            raise fail(
+                "E641",
+                f"{self.op.where.name}: an accumulator must fit {self.op.accumulator_bits} bits, "
+                f"and reaches {int(sums.min())}..{int(sums.max())}",
+                origin=self.op.where.origin,
+                help="the network computes beyond the machine's integers; its quantisation is "
+                "broken",
+            )
+
+
+def window_counts(kernel: Kernel, height: int, width: int) -> npt.NDArray[np.int64]:
+    """Count the elements of each window that are not padding, `[height, width, 1]`."""
+    rows, columns = extent(kernel, height, width)
+    y = np.arange(height)[:, None] * kernel.stride_y - kernel.pad_top
+    x = np.arange(width)[:, None] * kernel.stride_x - kernel.pad_left
+    y = y + np.arange(kernel.height) * kernel.dilation_y
+    x = x + np.arange(kernel.width) * kernel.dilation_x
+    in_rows = ((y >= 0) & (y < rows)).sum(axis=1)
+    in_columns = ((x >= 0) & (x < columns)).sum(axis=1)
+    return (in_rows[:, None] * in_columns)[:, :, None]
+
+
+def divide(sums: Array, counts: npt.NDArray[np.int64]) -> Array:
+    """Divide by the number of elements, halves away from zero; an empty window gives zero."""
+    counts = np.maximum(counts, 1)
+    quotient = (2 * np.abs(sums.astype(np.int64)) + counts) // (2 * counts)
+    return np.where(sums < 0, -quotient, quotient)
