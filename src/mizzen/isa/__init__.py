@@ -1,0 +1,24 @@
+"""The vocabulary for machine tables: fields, commands, instruction sets. Knows no machine.
+
+A machine's commands are rows of `Command`, each with its `Field`s; an `InstructionSet` made of them
+encodes and decodes. Listings, documentation and test generators read the same rows.
+"""
+
+from mizzen.isa.codec import InstructionSet, Unpack
+from mizzen.isa.command import Command, Instruction, Kind
+from mizzen.isa.field import Field, Slice, bits, choice, minus_one, number, signed
+
+__all__ = [
+    "Command",
+    "Field",
+    "Instruction",
+    "InstructionSet",
+    "Kind",
+    "Slice",
+    "Unpack",
+    "bits",
+    "choice",
+    "minus_one",
+    "number",
+    "signed",
+]

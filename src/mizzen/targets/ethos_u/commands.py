@@ -1,0 +1,154 @@
+"""Encode and decode command streams of Ethos-U.
+
+A stream is a list of commands of one or two 32-bit words. Word 0 holds the opcode in bits 9:0,
+zeros in bits 13:10, control in bits 15:14 (0: no payload, 1: a payload word follows, with opcodes
+of their own) and a parameter in bits 31:16. Registers keep their value from one operation to the
+next, so compilers leave out settings that change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.isa import Command, Instruction, InstructionSet, Kind, Unpack
+from mizzen.targets.ethos_u.commands_rows import ROWS, Family
+from mizzen.targets.ethos_u.commands_values import (
+    AccFormat,
+    AccFormatU85,
+    AccInputU85,
+    AccOutputU85,
+    ActivationFunction,
+    ActivationFunctionU85,
+    ActivationType,
+    BranchConditionU85,
+    Broadcast,
+    BroadcastU85,
+    ClipRange,
+    ClipRangeU85,
+    DmaIndexModeU85,
+    DmaRegionMode,
+    DmaStrideMode,
+    ElementwiseMode,
+    ElementwiseModeU85,
+    IfmScaleMode,
+    KernelDecomposition,
+    Layout,
+    MicroblockU85,
+    OfmScaleMode,
+    OperandOrder,
+    ParallelMode,
+    PoolingMode,
+    PoolingModeU85,
+    Precision,
+    ResizeModeU85,
+    ReverseU85,
+    RoundMode,
+    RoundModeIfmU85,
+    RoundModeOfmU85,
+    Storage,
+    TransposeU85,
+    UpscaleMode,
+    WeightFormatU85,
+    WeightOrder,
+    WeightSparsityU85,
+)
+
+__all__ = [
+    "AccFormat",
+    "AccFormatU85",
+    "AccInputU85",
+    "AccOutputU85",
+    "ActivationFunction",
+    "ActivationFunctionU85",
+    "ActivationType",
+    "Arch",
+    "BranchConditionU85",
+    "Broadcast",
+    "BroadcastU85",
+    "ClipRange",
+    "ClipRangeU85",
+    "Command",
+    "DmaIndexModeU85",
+    "DmaRegionMode",
+    "DmaStrideMode",
+    "ElementwiseMode",
+    "ElementwiseModeU85",
+    "IfmScaleMode",
+    "Instruction",
+    "InstructionSet",
+    "KernelDecomposition",
+    "Kind",
+    "Layout",
+    "MicroblockU85",
+    "OfmScaleMode",
+    "OperandOrder",
+    "ParallelMode",
+    "PoolingMode",
+    "PoolingModeU85",
+    "Precision",
+    "ResizeModeU85",
+    "ReverseU85",
+    "RoundMode",
+    "RoundModeIfmU85",
+    "RoundModeOfmU85",
+    "Storage",
+    "TransposeU85",
+    "Unpack",
+    "UpscaleMode",
+    "WeightFormatU85",
+    "WeightOrder",
+    "WeightSparsityU85",
+    "decode",
+    "decode_partial",
+    "encode",
+    "instruction_set",
+]
+
+
+class Arch(Enum):
+    """A family of products with one set of commands; the value is its name."""
+
+    U55 = "Ethos-U55"
+    U65 = "Ethos-U65"
+    U85 = "Ethos-U85"
+
+
+@cache
+def instruction_set(arch: Arch) -> InstructionSet:
+    """Give the commands of a family; made once."""
+    family = Family[arch.name]
+    commands = tuple(command for families, command in ROWS if family in families)
+    return InstructionSet(arch.value, commands, explain=_explain)
+
+
+def _explain(key: int) -> str:
+    """Say why the low 16 bits of word 0 are no command."""
+    opcode, zeros, control = key & 0x3FF, key >> 10 & 0xF, key >> 14
+    if zeros:
+        return f"bits 13:10 must be zero, not {zeros:#x}"
+    if control > 1:
+        return f"control (bits 15:14) must be 0 or 1, not {control}"
+    return f"there is no opcode {opcode:#05x} with control {control}"
+
+
+def decode(words: npt.NDArray[np.uint32], arch: Arch) -> list[Instruction]:
+    """Decode a stream, uint32 [words].
+
+    E501 to E504 say at which word the stream is no stream of `arch`, and why.
+    """
+    return instruction_set(arch).decode(words)
+
+
+def decode_partial(words: npt.NDArray[np.uint32], arch: Arch) -> Unpack:
+    """Decode the good prefix of a stream, uint32 [words]; gives the diagnostic that ended it."""
+    return instruction_set(arch).decode_partial(words)
+
+
+def encode(instructions: Iterable[Instruction], arch: Arch) -> npt.NDArray[np.uint32]:
+    """Encode to uint32 [words]; E511 to E513 name the command, field, value and range."""
+    return instruction_set(arch).encode(instructions)
