@@ -35,6 +35,7 @@ from mizzen.targets.ethos_u.commands_values import (
     ElementwiseModeU85,
     IfmScaleMode,
     KernelDecomposition,
+    KernelDilation,
     Layout,
     MicroblockU85,
     OfmScaleMode,
@@ -301,8 +302,8 @@ _COMMAND0: tuple[Row, ...] = (
         minus_one("stride_x", p(0), p(6), doc="Stride in x", unit="elements"),
         minus_one("stride_y", p(1), p(9), doc="Stride in y", unit="elements"),
         choice("weight_order", WeightOrder, p(2), doc="Order of the weight stream"),
-        minus_one("dilation_x", p(3), doc="Dilation in x", unit="elements"),
-        minus_one("dilation_y", p(4), doc="Dilation in y", unit="elements"),
+        choice("dilation_x", KernelDilation, p(3), doc="Dilation in x"),
+        choice("dilation_y", KernelDilation, p(4), doc="Dilation in y"),
         choice("decomposition", KernelDecomposition, p(5), doc="Largest sub-kernel"),
     ),
     set0(

@@ -195,6 +195,13 @@ class KernelDecomposition(IntEnum):
     D4X4 = 1
 
 
+class KernelDilation(IntEnum):
+    """Distance of kernel elements along one axis."""
+
+    NONE = 0
+    X2 = 1
+
+
 class WeightFormatU85(IntEnum):
     """U85: standard or fast weight decoder."""
 
