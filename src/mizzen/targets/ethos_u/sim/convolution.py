@@ -213,9 +213,7 @@ class _DepthwiseRun(_Bound):
         if self.phases == 1:
             return padded.reshape(n, height, 1, width, depth)
         columns = -(-width // self.phases)
-        split = self.workspace.take(
-            "phases", (n, height, self.phases, columns, depth), self.dtype
-        )
+        split = self.workspace.take("phases", (n, height, self.phases, columns, depth), self.dtype)
         for phase in range(self.phases):
             part = padded[:, :, phase :: self.phases]
             split[:, :, phase, : part.shape[2]] = part

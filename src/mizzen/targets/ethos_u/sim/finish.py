@@ -106,7 +106,7 @@ class Finish:
         self._second_half = self._constant(scaling.second_half, wide)
         self._ties_down = self._constant(scaling.ties_down, wide)
 
-    def _constant(self, values: Array, dtype: type) -> Array:
+    def _constant(self, values: Array, dtype: npt.DTypeLike) -> Array:
         """One value if all are equal, else repeated along a row of the map."""
         if (values == values[0]).all():
             return np.asarray(values[0], dtype)
@@ -127,7 +127,7 @@ class Finish:
         np.copyto(target, values.reshape(target.shape), casting="unsafe")
 
     def _scaled(self, accumulators: Array) -> Array:
-        width, depth = accumulators.shape[2:]
+        depth = accumulators.shape[3]
         rows = accumulators.size // (depth * self._repeat)
         shape = (rows, self._repeat * depth)
         v = self._workspace.take("scaled", shape, np.int64)

@@ -118,5 +118,3 @@ def _view(memory: Memory, placement: Placement) -> Array:
         placement.offset,
         (buffer.strides[0], *strides),
     )
-
-

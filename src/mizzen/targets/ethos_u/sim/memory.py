@@ -90,9 +90,7 @@ def _tile(fm: FeatureMap, ys: slice, xs: slice, base: int) -> list[Piece]:
     found: list[Piece] = []
     if whole:
         counts = (height, width, whole)
-        found.append(
-            Piece(ys, xs, slice(0, whole * BRICK), base, BRICK * size, counts, strides)
-        )
+        found.append(Piece(ys, xs, slice(0, whole * BRICK), base, BRICK * size, counts, strides))
     if rest := fm.depth - whole * BRICK:
         cs, counts = slice(whole * BRICK, fm.depth), (height, width, 1)
         offset = base + whole * fm.stride_c

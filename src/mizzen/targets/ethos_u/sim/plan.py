@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
 from mizzen.isa.command import Instruction
 from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import activation, convolution, scales, weights
+from mizzen.targets.ethos_u.sim import activation, codec, convolution, scales, weights
 from mizzen.targets.ethos_u.sim.constants import KnownBytes
 from mizzen.targets.ethos_u.sim.dma import DmaKernel, transfers
 from mizzen.targets.ethos_u.sim.elementwise import ElementwiseKernel
@@ -58,6 +58,22 @@ class Step:
     kernel: Kernel
 
 
+@dataclass(slots=True, eq=False)
+class _PendingKernel:
+    """A convolution before its weights are decoded; all streams are decoded together."""
+
+    operation: Convolution
+    streams: list[tuple[bytes, weights.WeightOrder]]
+    scales: scales.ChannelScales
+    table: Bytes | None
+    kernel: Kernel | None = None
+
+    def bind(self, memory: Memory, workspace: Workspace) -> Run:
+        """Bind the kernel that the weights made."""
+        assert self.kernel is not None
+        return self.kernel.bind(memory, workspace)
+
+
 @dataclass(slots=True)
 class Plan:
     """A program's steps in order, and what there is to say about it."""
@@ -82,7 +98,7 @@ class _Planner:
         shared = {**sizes, SHARED_BUFFER: hardware.shared_buffer_bytes}
         self._known = KnownBytes(shared, program.constants)
         self._shared = Layout(shared, frozenset())
-        self._decoded: dict[tuple[bytes, weights.WeightOrder], npt.NDArray[np.int16]] = {}
+        self._convolutions: list[_PendingKernel] = []
 
     def plan(self, instructions: list[Instruction]) -> Plan:
         result = Plan()
@@ -90,6 +106,7 @@ class _Planner:
         seen: set[str] = set()
         for instruction in instructions:
             if instruction.name == "OP_STOP":
+                self._decode_weights()
                 return result
             if not instruction.name.startswith("OP_"):
                 registers.write(instruction)
@@ -124,9 +141,7 @@ class _Planner:
                     return PoolingKernel(operation, self._finish(operation))
                 case Elementwise():
                     second = [operation.b] if isinstance(operation.b, FeatureMap) else []
-                    self._check_maps(
-                        operation.output, operation.a, *second, where=operation.where
-                    )
+                    self._check_maps(operation.output, operation.a, *second, where=operation.where)
                     return ElementwiseKernel(operation, self._finish(operation))
                 case Dma():
                     return self._dma(operation)
@@ -186,19 +201,18 @@ class _Planner:
             scales.decode(self._constant(stream, "scales", op.where, self._layout), count)
             for stream, count in zip(op.scales, channels, strict=True)
         ]
-        parts = [
+        streams = [
             self._weights(op, stream, count, core)
             for core, (stream, count) in enumerate(zip(op.weights, channels, strict=True))
         ]
-        whole = np.empty((depth, *parts[0].shape[1:]), np.int16)
-        for core, part in enumerate(parts):
-            whole[core::cores] = part
         joined = scales.interleave(records, depth)
-        return convolution.prepare(op, whole, joined, self._finish(op))
+        pending = _PendingKernel(op, streams, joined, self._finish(op))
+        self._convolutions.append(pending)
+        return pending
 
     def _weights(
         self, op: Convolution, stream: Stream, channels: int, core: int
-    ) -> npt.NDArray[np.int16]:
+    ) -> tuple[bytes, weights.WeightOrder]:
         cores = len(op.weights)
         order = weights.WeightOrder(
             ofm_depth=channels,
@@ -213,11 +227,23 @@ class _Planner:
             depthwise=op.depthwise,
             part_kernel=op.part_kernel,
         )
-        data = self._constant(stream, "weights", op.where, self._layout)
-        key = (data.tobytes(), order)
-        if key not in self._decoded:
-            self._decoded[key] = weights.decode(data, order)
-        return self._decoded[key]
+        return self._constant(stream, "weights", op.where, self._layout).tobytes(), order
+
+    def _decode_weights(self) -> None:
+        """Decode every distinct stream once, and give each convolution its weights."""
+        needed = dict.fromkeys(data for op in self._convolutions for data, _ in op.streams)
+        decoded = dict(zip(needed, codec.decode(list(needed)), strict=True))
+        arranged: dict[tuple[bytes, weights.WeightOrder], npt.NDArray[np.int16]] = {}
+        for pending in self._convolutions:
+            op = pending.operation
+            try:
+                for key in pending.streams:
+                    if key not in arranged:
+                        arranged[key] = weights.arrange(decoded[key[0]], key[1])
+            except MizzenError as error:
+                raise _at(error, op.where) from None
+            whole = _joined([arranged[key] for key in pending.streams], op.output.fm.depth)
+            pending.kernel = convolution.prepare(op, whole, pending.scales, pending.table)
 
     def _dma(self, op: Dma) -> Kernel | None:
         runs = op.rows * op.planes
@@ -250,6 +276,16 @@ class _Planner:
 
     def _layout_of(self, region: int) -> Layout:
         return self._shared if region == SHARED_BUFFER else self._layout
+
+
+def _joined(parts: list[npt.NDArray[np.int16]], depth: int) -> npt.NDArray[np.int16]:
+    """Join the cores' weights: core k computes channels k, k + cores, ..."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = np.empty((depth, *parts[0].shape[1:]), np.int16)
+    for core, part in enumerate(parts):
+        whole[core :: len(parts)] = part
+    return whole
 
 
 def _place(end: DmaEnd) -> int:

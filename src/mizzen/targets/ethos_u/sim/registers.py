@@ -115,9 +115,7 @@ class Registers:
 
     # Feature maps
 
-    def _dtype(
-        self, precision: str
-    ) -> np.dtype[np.signedinteger] | np.dtype[np.unsignedinteger]:
+    def _dtype(self, precision: str) -> np.dtype[np.signedinteger] | np.dtype[np.unsignedinteger]:
         bits = int(self._choice(precision, "activation_precision")[1:])
         # 32- and 64-bit maps are intermediate results; hardware knows them only as signed.
         signed = self._choice(precision, "activation_type") == "SIGNED" or bits > 16
@@ -321,9 +319,7 @@ class Registers:
 
     def _dma(self) -> Dma:
         assert self._where is not None
-        source, destination = (
-            self._fields(f"SET_DMA0_{end}_REGION") for end in ("SRC", "DST")
-        )
+        source, destination = (self._fields(f"SET_DMA0_{end}_REGION") for end in ("SRC", "DST"))
         mode = _name(source["stride_mode"])
         strided, planar = mode in ("D2", "D3"), mode == "D3"
         return Dma(

@@ -51,8 +51,6 @@ def interleave(cores: list[ChannelScales], channels: int) -> ChannelScales:
     """Join the records of several cores: core k computes channels k, k + cores, ..."""
     joined = [np.zeros(channels, np.int64) for _ in range(3)]
     for core, scales in enumerate(cores):
-        for whole, part in zip(
-            joined, (scales.bias, scales.multiplier, scales.shift), strict=True
-        ):
+        for whole, part in zip(joined, (scales.bias, scales.multiplier, scales.shift), strict=True):
             whole[core :: len(cores)] = part
     return ChannelScales(*joined)

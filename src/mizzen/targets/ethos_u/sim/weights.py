@@ -1,7 +1,7 @@
-"""Weights as the NPU sees them: decode the compressed stream, undo the hardware's order.
+"""Weights as the NPU sees them: undo the hardware's order.
 
-Ref: `ethosu.mlw_codec` decodes the bitstream; the order of weights inside it is that of the
-MAC array's blocks, written out below outermost loop first for Ethos-U55 and U65.
+The order of weights in a stream is that of the MAC array's blocks, written out below for Ethos-U55
+and U65.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ def _subkernel(order: WeightOrder, ofm: int, ifm: int, ky: int, kx: int) -> npt.
     else:  # ofm ublock, element, ifm ublock, ofm, ifm
         e_, o_ = e[None, :, None, None, None], o[:, None, None, :, None]
         i_ = i[None, None, :, None, :]
-    return _place(order, ofm + o_, ifm + i_, (ky, kx, height, width), e_, ofm + ofm_block)
+    y, x = ky + e_ // width, kx + e_ % width
+    ifm_depth = 1 if order.depthwise else order.ifm_depth
+    inside = (o_ < ofm_block) & (ifm + i_ < ifm_depth) & (e_ < height * width)
+    flat = ((ofm + o_) * order.kernel_height + y) * order.kernel_width + x
+    return np.where(inside, flat * ifm_depth + ifm + i_, -1).ravel()
 
 
 def _ifm_extent(order: WeightOrder, ifm: int) -> tuple[int, int]:
@@ -100,33 +104,13 @@ def _ifm_extent(order: WeightOrder, ifm: int) -> tuple[int, int]:
     return -(-block // IFM_UBLOCK), IFM_UBLOCK
 
 
-def _place(
-    order: WeightOrder,
-    ofm: npt.NDArray[np.int64],
-    ifm: npt.NDArray[np.int64],
-    kernel: tuple[int, int, int, int],
-    element: npt.NDArray[np.int64],
-    ofm_end: int,
-) -> npt.NDArray[np.int64]:
-    ky, kx, height, width = kernel
-    ifm_depth = 1 if order.depthwise else order.ifm_depth
-    inside = (ofm < ofm_end) & (ifm < ifm_depth) & (element < height * width)
-    y, x = ky + element // width, kx + element % width
-    flat = ((ofm * order.kernel_height + y) * order.kernel_width + x) * ifm_depth + ifm
-    return np.where(inside, flat, -1).ravel()
+def arrange(values: npt.NDArray[np.int16], order: WeightOrder) -> npt.NDArray[np.int16]:
+    """Bring one core's weights into `[ofm_depth, kernel_height, kernel_width, ifm_depth or 1]`.
 
-
-def decode(stream: npt.NDArray[np.uint8], order: WeightOrder) -> npt.NDArray[np.int16]:
-    """Decode one core's stream to `[ofm_depth, kernel_height, kernel_width, ifm_depth or 1]`.
-
-    Values lie in -255..255: the compiler has already subtracted the weights' zero point. Raises
-    E621 when the stream holds fewer weights than the operation needs, or a weight where the order
-    demands padding.
+    Raises E621 when there are fewer weights than the operation needs, E622 for a weight where the
+    order demands padding.
     """
-    from ethosu import mlw_codec
-
     place = positions(order)
-    values = np.asarray(mlw_codec.decode(bytearray(stream.tobytes())), np.int16)
     if len(values) < len(place):
         raise fail(
             "E621",
