@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,13 +29,11 @@ Weights = npt.NDArray[np.int16]
 
 class _Worker:
     def __init__(self) -> None:
-        self._open = contextlib.ExitStack()
-        self._said = self._open.enter_context(tempfile.TemporaryFile())
         self.process = subprocess.Popen(
             [sys.executable, "-P", str(SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=subprocess.DEVNULL,
         )
 
     def decode(self, stream: bytes) -> Weights | None:
@@ -63,18 +60,15 @@ class _Worker:
         weights = answers.read(length)
         return np.frombuffer(weights, np.int16) if len(weights) == length else None
 
-    def last_words(self) -> str:
-        """End the worker; give what it said, or how it ended."""
+    def end(self) -> int:
+        """End the worker and give its exit status."""
         self.process.kill()
         status = self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
-        self._said.seek(0)
-        said = self._said.read().decode(errors="replace").strip().splitlines()
-        self._open.close()
-        return said[-1] if said else f"the codec ended with status {status}"
+        return status
 
 
 _lock = threading.Lock()
@@ -84,7 +78,7 @@ _workers: list[_Worker] = []
 @atexit.register
 def _end_workers() -> None:
     while _workers:
-        _workers.pop().last_words()
+        _workers.pop().end()
 
 
 def decode(streams: Sequence[bytes]) -> list[Weights]:
@@ -102,14 +96,14 @@ def _decode(stream: bytes) -> Weights:
         _workers.append(_Worker())
     weights = _workers[0].decode(stream)
     if weights is None:
-        raise _damaged(_workers.pop().last_words())
+        raise _damaged(_workers.pop().end())
     return weights
 
 
-def _damaged(reason: str) -> MizzenError:
+def _damaged(status: int) -> MizzenError:
     return fail(
         "E624",
-        f"a weight stream must be whole, and cannot be decoded: {reason}",
+        f"a weight stream must be whole, and the codec ended with status {status} over this one",
         rule="compressed weight streams of Ethos-U",
         help="the artifact is damaged; compile it again",
     )
