@@ -7,6 +7,7 @@ encodes and decodes. Listings, documentation and test generators read the same r
 from mizzen.isa.codec import InstructionSet, Unpack
 from mizzen.isa.command import Command, Instruction, Kind
 from mizzen.isa.field import Field, Slice, bits, choice, minus_one, number, signed
+from mizzen.isa.register import Register
 
 __all__ = [
     "Command",
@@ -14,6 +15,7 @@ __all__ = [
     "Instruction",
     "InstructionSet",
     "Kind",
+    "Register",
     "Slice",
     "Unpack",
     "bits",

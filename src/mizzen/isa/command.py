@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import combinations
 
 from mizzen.diagnostics import Origin, fail
-from mizzen.isa.field import Field
+from mizzen.isa.field import Field, claim
 
 
 class Kind(Enum):
@@ -44,19 +43,9 @@ class Command:
     def __post_init__(self) -> None:
         if self.key >> self.key_width:
             raise ValueError(f"{self.name}: key {self.key:#x} is over {self.key_width} bits")
-        used = (1 << self.key_width) - 1
-        for item in self.fields:
-            if item.mask >> 32 * self.words:
-                raise ValueError(f"{self.name}: {item.name} lies beyond {self.words} words")
-            if item.mask & used:
-                raise ValueError(f"{self.name}: {item.name} lies over {self._owner(item)}")
-            used |= item.mask
+        key_mask = (1 << self.key_width) - 1
+        used = claim(self.name, self.fields, key_mask, 32 * self.words)
         object.__setattr__(self, "reserved", ((1 << 32 * self.words) - 1) & ~used)
-
-    def _owner(self, late: Field) -> str:
-        pairs = combinations(self.fields, 2)
-        names = (first.name for first, second in pairs if second is late if first.mask & late.mask)
-        return next(names, "the key")
 
     def __call__(self, **values: int) -> Instruction:
         """Make an instruction of this command from the user's numbers; E511 or E512 if wrong."""

@@ -129,6 +129,22 @@ class Field:
         return value
 
 
+def claim(owner: str, fields: tuple[Field, ...], taken: int, width: int) -> int:
+    """Give all bits that `taken` and `fields` use.
+
+    A field beyond `width` bits, or over bits of `taken` or of a field before it, is a mistake in a
+    table: ValueError.
+    """
+    for place, item in enumerate(fields):
+        if item.mask >> width:
+            raise ValueError(f"{owner}: {item.name} lies beyond {width} bits")
+        if item.mask & taken:
+            before = (other.name for other in fields[:place] if other.mask & item.mask)
+            raise ValueError(f"{owner}: {item.name} lies over {next(before, 'the key')}")
+        taken |= item.mask
+    return taken
+
+
 def number(name: str, *slices: Slice, doc: str, unit: str | None = None) -> Field:
     """Make an unsigned field."""
     return Field(name, slices, doc, unit)
