@@ -104,6 +104,12 @@ class Registers:
     def _choice(self, name: str, field: str) -> str:
         return _name(self._fields(name)[field])
 
+    def _region(self, name: str) -> int:
+        fields = self._fields(name)
+        if fields.get("custom_dma_cs"):
+            raise self._fault("E614", f"{name}: the custom DMA's chip select is not modelled")
+        return _as_int(fields["region"])
+
     def _fault(self, code: str, message: str) -> MizzenError:
         assert self._where is not None
         return fail(
@@ -129,7 +135,7 @@ class Registers:
         precision = f"SET_{prefix}_PRECISION"
         base = [self._number(f"SET_{prefix}_BASE{tile}") for tile in range(4)]
         return FeatureMap(
-            region=self._number(f"SET_{prefix}_REGION"),
+            region=self._region(f"SET_{prefix}_REGION"),
             bases=(base[0], base[1], base[2], base[3]),
             height_0=self._number(f"SET_{prefix}_HEIGHT0_M1"),
             height_1=self._number(f"SET_{prefix}_HEIGHT1_M1"),
@@ -246,7 +252,7 @@ class Registers:
 
     def _stream(self, kind: str, suffix: str) -> Stream:
         return Stream(
-            region=self._number(f"SET_{kind}_REGION"),
+            region=self._region(f"SET_{kind}_REGION"),
             offset=self._number(f"SET_{kind}{suffix}_BASE"),
             length=self._number(f"SET_{kind}{suffix}_LENGTH"),
         )
@@ -319,13 +325,12 @@ class Registers:
 
     def _dma(self) -> Dma:
         assert self._where is not None
-        source, destination = (self._fields(f"SET_DMA0_{end}_REGION") for end in ("SRC", "DST"))
-        mode = _name(source["stride_mode"])
+        mode = self._choice("SET_DMA0_SRC_REGION", "stride_mode")
         strided, planar = mode in ("D2", "D3"), mode == "D3"
         return Dma(
             where=self._where,
-            source=self._dma_end(source, "SRC"),
-            destination=self._dma_end(destination, "DST"),
+            source=self._dma_end("SRC"),
+            destination=self._dma_end("DST"),
             length=self._number("SET_DMA0_LEN"),
             rows=self._number("SET_DMA0_SIZE0") if strided else 1,
             planes=self._number("SET_DMA0_SIZE1") if planar else 1,
@@ -333,9 +338,10 @@ class Registers:
             skip_plane=self._number("SET_DMA0_SKIP1") if planar else 0,
         )
 
-    def _dma_end(self, fields: Mapping[str, Value], end: str) -> DmaEnd:
-        space = Space[_name(fields["region_mode"])]
-        return DmaEnd(space, _as_int(fields["region"]), self._number(f"SET_DMA0_{end}"))
+    def _dma_end(self, end: str) -> DmaEnd:
+        name = f"SET_DMA0_{end}_REGION"
+        space = Space[self._choice(name, "region_mode")]
+        return DmaEnd(space, self._region(name), self._number(f"SET_DMA0_{end}"))
 
 
 def _name(value: Value) -> str:

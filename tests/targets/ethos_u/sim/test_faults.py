@@ -1,0 +1,204 @@
+"""Programs that must not give an answer: every fault says what and where, in full."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mizzen.diagnostics import MizzenError, Origin
+from mizzen.targets.ethos_u.program import HardwareId, Program
+from mizzen.targets.ethos_u.sim import Simulator
+
+from .assembler import (
+    U55,
+    U55_128,
+    Settings,
+    activation,
+    feature_map,
+    instructions,
+    kernel,
+    program,
+)
+
+SHAPE = (2, 2, 4)
+AVERAGE, REDUCE_SUM = 1, 2
+
+
+def pooling_settings(**changes: Any) -> Settings:
+    settings = (
+        feature_map("IFM", SHAPE, np.int8, 0)
+        | feature_map("OFM", SHAPE, np.int8, 0x2000)
+        | activation(-128, 127)
+        | kernel(1, 1)
+        | {"SET_OFM_SCALE": {"scale": 1, "shift": 0}}
+    )
+    return {name: value for name, value in (settings | changes).items() if value is not None}
+
+
+def pooling_program(**changes: Any) -> Program:
+    commands = instructions(pooling_settings(**changes), "OP_POOL", pooling_mode=AVERAGE)
+    return program(commands, [(SHAPE, np.int8)], (SHAPE, np.int8))
+
+
+def fault(made: Program) -> str:
+    with pytest.raises(MizzenError) as caught:
+        Simulator(made)
+    return str(caught.value)
+
+
+HELP = "\n  help the command stream is damaged or was made for another NPU; compile it again"
+
+
+def test_the_program_that_the_faults_vary_is_the_identity() -> None:
+    x = np.arange(-8, 8, dtype=np.int8).reshape(1, *SHAPE)
+    (output,) = Simulator(pooling_program()).run([x], 1).outputs
+    assert np.array_equal(output, x)
+
+
+@pytest.mark.parametrize("name", sorted(pooling_settings()))
+def test_every_register_that_a_pooling_needs_must_be_set(name: str) -> None:
+    message = fault(pooling_program(**{name: None}))
+    assert message.startswith(
+        f"error[E611]: OP_POOL: the operation needs {name}, which no command has set\n"
+        "  at   command at word "
+    )
+    assert message.endswith(HELP)
+
+
+def test_a_fault_names_the_models_operator() -> None:
+    made = pooling_program(SET_IFM_REGION={"region": 5})
+    word = len(made.words) - 2
+    origin = Origin("net.tflite", 7, "AVERAGE_POOL_2D", "pool")
+    assert fault(replace(made, origins={4 * word: origin})) == (
+        "error[E631]: OP_POOL: region 5 must exist; the program has [0, 1]\n"
+        f'  at   net.tflite, command at word {word}, operator 7 AVERAGE_POOL_2D -> "pool"'
+    )
+
+
+def test_a_map_outside_its_region() -> None:
+    message = fault(pooling_program(SET_IFM_BASE0={"address": 0x3000 - 15}))
+    assert "bytes 12273..12289 must lie in region 1, which has 12288 bytes" in message
+
+
+def test_an_output_among_constants() -> None:
+    message = fault(pooling_program(SET_OFM_REGION={"region": 0}, SET_OFM_BASE0={"address": 0}))
+    assert "bytes 0..16 must lie in region 0, which has 0 bytes" in message
+
+
+def test_a_stream_without_an_end() -> None:
+    commands = instructions(pooling_settings(), "OP_POOL", pooling_mode=AVERAGE)
+    made = program(commands, [(SHAPE, np.int8)], (SHAPE, np.int8), stop=False)
+    assert fault(made) == (
+        "error[E612]: a command stream must end with OP_STOP, and this one does not\n"
+        "  help the command stream is damaged; compile it again"
+    )
+
+
+def test_an_unknown_command() -> None:
+    made = pooling_program()
+    assert fault(replace(made, words=np.append(np.uint32(0x3FF), made.words))).startswith(
+        "error[E502]: 0x000003ff must start a command of Ethos-U55"
+    )
+
+
+def test_accumulators_of_floats() -> None:
+    message = fault(pooling_program(SET_ACC_FORMAT={"acc_format": 2}))
+    assert "E614" in message
+    assert "accumulators must be I32 or I40 here, not F16" in message
+
+
+def test_a_huge_map() -> None:
+    changes = {
+        "SET_OFM_HEIGHT_M1": {"height": 65536},
+        "SET_OFM_WIDTH_M1": {"width": 65536},
+        "SET_OFM_STRIDE_Y": {"stride": 0},
+        "SET_OFM_STRIDE_X": {"stride": 0},
+    }
+    message = fault(pooling_program(**changes))
+    assert "a feature map must have at most 1073741824 bytes, not 17179869184" in message
+
+
+def test_no_hardware_configuration() -> None:
+    assert fault(replace(pooling_program(), hardware=None)).startswith(
+        "error[E604]: the driver payload must say which hardware it is for, and has no CONFIG word"
+    )
+
+
+def test_hardware_that_is_not_executed() -> None:
+    u85 = HardwareId(config_word=0x2000_0118, id_word=0x2000_7000)
+    assert fault(replace(pooling_program(), hardware=u85)).startswith(
+        "error[E605]: the simulator executes Ethos-U55 and Ethos-U65, not Ethos-U85"
+    )
+
+
+def test_hardware_that_does_not_exist() -> None:
+    odd = HardwareId(config_word=0x0000_000F, id_word=U55_128.id_word)
+    assert "CONFIG 0x0000000f must name 32 to 512 MACs" in fault(
+        replace(pooling_program(), hardware=odd)
+    )
+
+
+def test_a_table_that_nothing_loaded() -> None:
+    message = fault(pooling_program(**activation(-128, 127, function=16)))
+    assert (
+        "error[E633]: OP_POOL: the lookup table must come from constants, by DMA or directly; "
+        "bytes 22528..22784 of the shared buffer do not" in message
+    )
+
+
+def test_an_accumulator_beyond_its_width() -> None:
+    shape = (1, 1, 4)
+    settings = (
+        feature_map("IFM", shape, np.int32, 0)
+        | feature_map("OFM", (1, 1, 1), np.int32, 0x2000)
+        | activation(-32768, 32767)
+        | kernel(1, 1)
+        | {"SET_OFM_SCALE": {"scale": 1, "shift": 0}, "SET_IFM_DEPTH_M1": {"depth": 4}}
+    )
+    commands = instructions(settings, "OP_POOL", pooling_mode=REDUCE_SUM)
+    simulator = Simulator(program(commands, [(shape, np.int32)], ((1, 1, 1), np.int32)))
+    fits = np.full((1, *shape), (1 << 29) - 1, np.int32)
+    assert simulator.run([fits], 1).outputs[0].item() == (1 << 31) - 4
+    with pytest.raises(MizzenError) as caught:
+        simulator.run([fits + 1], 1)
+    assert str(caught.value).startswith(
+        "error[E641]: OP_POOL: an accumulator must fit 32 bits, and reaches "
+        "2147483648..2147483648\n  at   command at word "
+    )
+
+
+def test_a_tensor_outside_memory() -> None:
+    made = pooling_program()
+    moved = replace(made.inputs[0], offset=0x3000)
+    assert fault(replace(made, inputs=(moved,))).startswith(
+        "error[E631]: tensor 'input 0' must lie in region 1, which has 12288 bytes, not at "
+        "12288..12304"
+    )
+
+
+def test_inferred_paths_are_said_once() -> None:
+    settings = pooling_settings(
+        **feature_map("OFM", SHAPE, np.int8, 0x2000, round_mode=1)  # TRUNCATE
+    )
+    commands = instructions(settings, "OP_POOL", pooling_mode=AVERAGE)
+    made = program([*commands, commands[-1]], [(SHAPE, np.int8)], (SHAPE, np.int8))
+    x = np.zeros((1, *SHAPE), np.int8)
+    (note,) = Simulator(made).run([x], 1).diagnostics
+    assert note.render() == (
+        "note[N661]: OP_POOL: the meaning of this is inferred: TRUNCATE rounding, taken as toward "
+        f"zero\n  at   command at word {len(made.words) - 3}\n"
+        "  help compare with hardware before you rely on the result"
+    )
+
+
+def test_a_transfer_through_the_custom_dma() -> None:
+    message = fault(pooling_program(SET_IFM_REGION={"region": 1, "custom_dma_cs": 1}))
+    assert "SET_IFM_REGION: the custom DMA's chip select is not modelled" in message
+
+
+def test_commands_know_their_fields() -> None:
+    with pytest.raises(MizzenError, match=r"^error\[E511\]"):
+        U55["SET_IFM_REGION"](region=8, custom_dma_cs=0)
