@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class FeatureMap:
     stride_x: int
     stride_c: int
     format: Format
-    dtype: np.dtype[np.signedinteger | np.unsignedinteger]
+    dtype: np.dtype[np.integer[Any]]
     zero_point: int
     height: int
     width: int
@@ -125,7 +126,7 @@ class Activation:
     table: int
     minimum: int
     maximum: int
-    forced: np.dtype[np.signedinteger | np.unsignedinteger] | None
+    forced: np.dtype[np.integer[Any]] | None
 
 
 @dataclass(frozen=True, slots=True)

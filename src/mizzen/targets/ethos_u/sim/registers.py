@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -121,7 +122,7 @@ class Registers:
 
     # Feature maps
 
-    def _dtype(self, precision: str) -> np.dtype[np.signedinteger] | np.dtype[np.unsignedinteger]:
+    def _dtype(self, precision: str) -> np.dtype[np.integer[Any]]:
         bits = int(self._choice(precision, "activation_precision")[1:])
         # 32- and 64-bit maps are intermediate results; hardware knows them only as signed.
         signed = self._choice(precision, "activation_type") == "SIGNED" or bits > 16
