@@ -50,7 +50,7 @@ class Command:
     def __call__(self, **values: int) -> Instruction:
         """Make an instruction of this command from the user's numbers; E511 or E512 if wrong."""
         self.require(values)
-        return Instruction(self, {item.name: values[item.name] for item in self.fields})
+        return Instruction(self, {item.name: item.read(values[item.name]) for item in self.fields})
 
     def require(self, values: Mapping[str, int]) -> None:
         """Check that `values` has each field once, in range; E511 or E512 if not."""

@@ -114,6 +114,10 @@ class Field:
             return value in self.members
         return self.minimum <= value <= self.maximum
 
+    def read(self, value: int) -> int:
+        """Give `value` as the member it stands for, if the field holds an enumeration."""
+        return value if self.members is None else self.members[value]
+
     @property
     def legal(self) -> str:
         """What the field can hold, in words: a range with its unit, or the defined members."""
