@@ -1,0 +1,11 @@
+"""FlatBuffers files read and written by a table of their schema.
+
+`read` gives plain data: a table is a dictionary of its fields, a union a `Member`, a vector of
+numbers a NumPy view of the file. `write` takes the same data back.
+"""
+
+from mizzen.flatbuffer.reader import Member, Record, read
+from mizzen.flatbuffer.schema import Schema
+from mizzen.flatbuffer.writer import write
+
+__all__ = ["Member", "Record", "Schema", "read", "write"]
