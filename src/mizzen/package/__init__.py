@@ -1,0 +1,1 @@
+"""Runtime containers: what runs on a device."""

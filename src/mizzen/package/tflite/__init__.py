@@ -1,0 +1,1 @@
+"""TFLite files: built, cut up, and read for their NPU operators."""

@@ -1,0 +1,147 @@
+"""Build TFLite networks operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.flatbuffer import Member, Record, write
+from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
+
+TYPES: dict[np.dtype[Any], TensorType] = {
+    np.dtype(np.float32): TensorType.FLOAT32,
+    np.dtype(np.int32): TensorType.INT32,
+    np.dtype(np.uint8): TensorType.UINT8,
+    np.dtype(np.int64): TensorType.INT64,
+    np.dtype(np.bool_): TensorType.BOOL,
+    np.dtype(np.int16): TensorType.INT16,
+    np.dtype(np.int8): TensorType.INT8,
+    np.dtype(np.uint32): TensorType.UINT32,
+    np.dtype(np.uint16): TensorType.UINT16,
+}
+
+OLD_CODE_LIMIT = 127
+"""Operator codes above this do not fit the schema's first, 8-bit field, which then holds this."""
+
+
+class NetworkBuilder:
+    """Collects tensors and operators of one subgraph, and gives the file.
+
+    Tensors are referred to by the index that `tensor` and `constant` give.
+    """
+
+    def __init__(self, description: str = "") -> None:
+        self._description = description
+        self._tensors: list[Record] = []
+        self._operators: list[Record] = []
+        self._codes: list[Record] = []
+        self._buffers: list[Record] = [{}]  # buffer 0 is empty by convention
+
+    def tensor(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: npt.DTypeLike,
+        scale: float | Sequence[float] | None = None,
+        zero_point: int | Sequence[int] = 0,
+        *,
+        axis: int = 0,
+        variable: bool = False,
+    ) -> int:
+        """Add a tensor of `shape`; quantised if it has a `scale`, per `axis` if it has several."""
+        record: Record = {
+            "name": name,
+            "shape": np.asarray(shape, np.int32),
+            "type": int(TYPES[np.dtype(dtype)]),
+            "buffer": 0,
+            "is_variable": variable,
+        }
+        if scale is not None:
+            scales = np.atleast_1d(np.asarray(scale, np.float32))
+            zero_points = np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape)
+            record["quantization"] = {
+                "scale": scales,
+                "zero_point": zero_points,
+                "quantized_dimension": axis,
+            }
+        self._tensors.append(record)
+        return len(self._tensors) - 1
+
+    def constant(
+        self,
+        name: str,
+        data: npt.NDArray[Any],
+        scale: float | Sequence[float] | None = None,
+        zero_point: int | Sequence[int] = 0,
+        *,
+        axis: int = 0,
+    ) -> int:
+        """Add a tensor with contents."""
+        index = self.tensor(name, data.shape, data.dtype, scale, zero_point, axis=axis)
+        self._tensors[index]["buffer"] = len(self._buffers)
+        contents = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
+        self._buffers.append({"data": contents})
+        return index
+
+    def operator(
+        self,
+        kind: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        options: tuple[str, Record] | None = None,
+        *,
+        custom_options: bytes | None = None,
+        intermediates: Sequence[int] | None = None,
+        version: int = 1,
+    ) -> None:
+        """Add an operator; `kind` is a builtin operator's name, else a custom operator's code.
+
+        `options` is the options table's name and its fields, an input of -1 an absent one.
+        """
+        record: Record = {
+            "opcode_index": self._code(kind, version),
+            "inputs": np.asarray(inputs, np.int32),
+            "outputs": np.asarray(outputs, np.int32),
+        }
+        if options is not None:
+            second = options[0] in SCHEMA.unions["BuiltinOptions2"]
+            record["builtin_options2" if second else "builtin_options"] = Member(*options)
+        if custom_options is not None:
+            record["custom_options"] = np.frombuffer(custom_options, np.uint8)
+        if intermediates is not None:
+            record["intermediates"] = np.asarray(intermediates, np.int32)
+        self._operators.append(record)
+
+    def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+        """Give the file of the network with these inputs and outputs."""
+        subgraph: Record = {
+            "tensors": self._tensors,
+            "inputs": np.asarray(inputs, np.int32),
+            "outputs": np.asarray(outputs, np.int32),
+            "operators": self._operators,
+            "name": "main",
+        }
+        model: Record = {
+            "version": 3,
+            "operator_codes": self._codes,
+            "subgraphs": [subgraph],
+            "description": self._description,
+            "buffers": self._buffers,
+        }
+        return write(model, SCHEMA)
+
+    def _code(self, kind: str, version: int) -> int:
+        builtin = BuiltinOperator.__members__.get(kind, BuiltinOperator.CUSTOM)
+        code: Record = {
+            "deprecated_builtin_code": min(int(builtin), OLD_CODE_LIMIT),
+            "builtin_code": int(builtin),
+            "version": version,
+        }
+        if builtin is BuiltinOperator.CUSTOM:
+            code["custom_code"] = kind
+        if code not in self._codes:
+            self._codes.append(code)
+        return self._codes.index(code)
