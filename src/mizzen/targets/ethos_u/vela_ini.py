@@ -1,0 +1,177 @@
+"""The syntax of `vela.ini` files: sections of keys, and one section inheriting another.
+
+Ref: Vela 5.2.0, OPTIONS.md ("Configuration File"); Python's ConfigParser without interpolation.
+"""
+
+from __future__ import annotations
+
+import configparser
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from mizzen.diagnostics import MizzenError, fail
+
+BUNDLED = "Arm/vela.ini"
+"""The file that Vela brings."""
+
+LARGEST_FILE_BYTES = 1 << 20
+"""No file of sections is nearly as long; what is longer is something else."""
+
+INHERIT = "inherit"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The value of a key, and the file and section that say it."""
+
+    value: str
+    file: str
+    section: str
+
+    @property
+    def source(self) -> str:
+        """The place, as a person reads it."""
+        return f"{self.file} [{self.section}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section with what it inherits."""
+
+    source: str
+    entries: dict[str, Entry]
+
+    def get(self, key: str) -> Entry | None:
+        """Give the entry of a key, in any case; None if the section does not say it."""
+        return self.entries.get(key.lower())
+
+
+@dataclass(slots=True)
+class Sections:
+    """The sections of several files read as one, before inheritance."""
+
+    files: tuple[str, ...]
+    entries: dict[str, dict[str, Entry]] = field(default_factory=dict[str, dict[str, Entry]])
+
+    def names(self) -> list[str]:
+        """Name the sections, in the order of the files."""
+        return list(self.entries)
+
+    def resolve(self, name: str) -> Section:
+        """Give a section with all that it inherits.
+
+        Raises E215 for a section that inherits an unknown one, E216 for one that inherits itself
+        in the end.
+        """
+        chain = [name]
+        while (heir := self.entries[chain[-1]].get(INHERIT)) is not None:
+            parent = heir.value
+            if parent in chain:
+                circle = " -> ".join([*chain[chain.index(parent) :], parent])
+                raise fail("E216", f"{heir.source}: inheritance must end, but goes {circle}")
+            if parent not in self.entries:
+                raise self._no_parent(heir)
+            chain.append(parent)
+        merged: dict[str, Entry] = {}
+        for ancestor in reversed(chain):
+            merged |= self.entries[ancestor]
+        merged.pop(INHERIT, None)
+        first = next(iter(self.entries[name].values()), None)
+        source = first.source if first else f"{', '.join(self.files)} [{name}]"
+        return Section(source, merged)
+
+    def _no_parent(self, heir: Entry) -> MizzenError:
+        close = difflib.get_close_matches(heir.value, self.entries, n=1)
+        message = f"{heir.source}: inherit must name a section of the files, not {heir.value!r}"
+        return fail("E215", message, help=f"did you mean {close[0]}?" if close else None)
+
+
+def bundled_folder() -> Path:
+    """Give the folder of the files that Vela brings. E300 if Vela is not installed."""
+    spec = find_spec("ethosu")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    for folder in folders:
+        if (bundled := Path(folder) / "config_files").is_dir():
+            return bundled
+    raise fail(
+        "E300",
+        "the compiler must be installed: the package ethos-u-vela was not found",
+        help="pip install ethos-u-vela==5.2.0",
+    )
+
+
+def bundled_files() -> list[str]:
+    """Name the files that Vela brings, as `--config` takes them."""
+    folder = bundled_folder()
+    return sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.ini"))
+
+
+def read_files(names: Sequence[str]) -> Sections:
+    """Read files as one. E213 for a file that cannot be read, E214 for one that is malformed."""
+    sections = Sections(tuple(names))
+    for name in names:
+        parser = _parse(name, _text(name))
+        for section in parser.sections():
+            known = sections.entries.setdefault(section, {})
+            known.update({key: Entry(value, name, section) for key, value in parser.items(section)})
+    return sections
+
+
+def _find(name: str) -> Path:
+    """Give the path of a file by its name: a bundled one (`Arm/vela.ini`), or any path."""
+    path = Path(os.path.expanduser(name))
+    if len(Path(name).parts) == 2 and not name.startswith((".", "~")):
+        bundled = bundled_folder() / name
+        if bundled.is_file() or not path.exists():
+            return bundled
+    return path
+
+
+def _text(name: str) -> str:
+    path = _find(name)
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE_BYTES + 1)
+        if len(data) > LARGEST_FILE_BYTES:
+            raise fail("E214", f"{name} must be a vela.ini file, but is over a MiB long")
+        return data.decode()
+    except (OSError, ValueError) as reason:
+        if isinstance(reason, UnicodeDecodeError):
+            raise fail("E214", f"{name} must be a vela.ini file, but is no text") from None
+        raise _unreadable(name, reason) from None
+
+
+def _unreadable(name: str, reason: Exception) -> MizzenError:
+    why = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason)
+    bundled = ", ".join(bundled_files())
+    return fail(
+        "E213",
+        f"the configuration file {name} must be readable: {why[:1].lower() + why[1:]}",
+        help=f"give the path of a file, or one that Vela brings: {bundled}",
+    )
+
+
+def _parse(name: str, text: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None, strict=True, allow_no_value=False)
+    try:
+        parser.read_string(text, name)
+    except configparser.DuplicateSectionError as error:
+        raise _malformed(name, error.lineno, f"[{error.section}] is there twice") from None
+    except configparser.DuplicateOptionError as error:
+        reason = f"{error.option} is there twice in [{error.section}]"
+        raise _malformed(name, error.lineno, reason) from None
+    except configparser.MissingSectionHeaderError as error:
+        raise _malformed(name, error.lineno, "it must follow a [section]") from None
+    except configparser.ParsingError as error:
+        line = error.errors[0][0] if error.errors else None
+        raise _malformed(name, line, "it must be `key=value` or [section]") from None
+    return parser
+
+
+def _malformed(name: str, line: int | None, reason: str) -> MizzenError:
+    place = name if line is None else f"{name}, line {line}"
+    return fail("E214", f"{place}: a configuration file must be well-formed, but {reason}")
