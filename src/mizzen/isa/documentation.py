@@ -9,6 +9,10 @@ from mizzen.isa.codec import InstructionSet
 from mizzen.isa.command import Command
 from mizzen.isa.field import Field, Slice
 
+_LEGEND = """\
+The key is the low end of word 0. Bits are counted in their word; a field in several places has its
+most significant bits first. Values are what you read and write: sizes, not sizes minus one. Bits
+without a field must be zero."""
 _HEAD = "| Key | Command | Field | Bits | Values | Meaning |\n|---|---|---|---|---|---|"
 
 
@@ -16,9 +20,7 @@ def markdown(machine: InstructionSet) -> str:
     """Give the page of an instruction set: its commands, their fields, and the enumerations."""
     parts = [
         f"# Commands of {machine.name}",
-        "The key is the low half of word 0. Bits are counted in their word; a field in several "
-        "places has its most significant bits first. Values are what you read and write: sizes, "
-        "not sizes minus one. Bits without a field must be zero.",
+        _LEGEND,
         "\n".join([_HEAD, *(row for command in machine.commands for row in _rows(command))]),
         "## Enumerations",
         *(_members(enum) for enum in _enums(machine)),
@@ -27,7 +29,8 @@ def markdown(machine: InstructionSet) -> str:
 
 
 def _rows(command: Command) -> Iterable[str]:
-    yield f"| `{command.key:#06x}` | `{command.name}` | | | | {command.doc} |"
+    digits = command.key_width // 4
+    yield f"| `0x{command.key:0{digits}x}` | `{command.name}` | | | | {command.doc} |"
     for item in command.fields:
         yield f"| | | `{item.name}` | {_bits(item)} | {_values(item)} | {item.doc} |"
 
