@@ -1,0 +1,175 @@
+"""What the compiler gives: the compiled network, and what it says about each operator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from mizzen.diagnostics import Diagnostic
+
+ON_CPU = "Passthrough"
+"""What Vela's performance table calls an operator that it leaves to the CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why Vela leaves an operator to the CPU, in its own words.
+
+    `kind` is the operator's type, `output` the name of its first output, `reason` what was found,
+    `constraint` the rule that it breaks (empty where Vela gives none).
+    """
+
+    kind: str
+    output: str
+    reason: str
+    constraint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the compiled network does for one operator of the model, in estimated cycles.
+
+    `operator` is the index in the model's file; None for what Vela put in itself.
+    """
+
+    operator: int | None
+    on_cpu: bool
+    cycles: int
+    macs: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCommand:
+    """An operation command: the NPU operator it is in (from 0), its byte offset in that stream."""
+
+    stream: int
+    offset_bytes: int
+    operator: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Vela's estimates for the whole network.
+
+    cycles                 NPU and memory accesses together
+    npu_cycles             the NPU alone
+    macs                   multiply-accumulates on the NPU, as Vela counts them
+    encoded_weight_bytes   weights in their stream format, `weight_bytes` before that
+    memory_peak_bytes      peak use by kind of memory
+    """
+
+    cycles: int
+    npu_cycles: int
+    macs: int
+    encoded_weight_bytes: int
+    weight_bytes: int
+    memory_peak_bytes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A compiled network: the bytes of a TFLite file, and what was said about it."""
+
+    network: bytes
+    version: str
+    work: tuple[Work, ...]
+    commands: tuple[StreamCommand, ...]
+    estimate: Estimate
+    refusals: tuple[Refusal, ...]
+    log: str
+
+
+class Cause(Enum):
+    """Why the compiler gave no network; the value is the diagnostic's code."""
+
+    REFUSED = "E301"
+    CRASHED = "E302"
+    TIME_LIMIT = "E303"
+    MEMORY_LIMIT = "E304"
+    CANNOT_FALL_BACK = "E305"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The compiler gave no network: why, in words, and what it printed until then."""
+
+    cause: Cause
+    message: str
+    refusals: tuple[Refusal, ...]
+    log: str
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error that this is, if nothing else can be done."""
+        return Diagnostic(self.cause.value, self.message, help=HELP[self.cause])
+
+
+HELP: dict[Cause, str | None] = {
+    Cause.REFUSED: "the network is not one that Vela can read; check how it was converted",
+    Cause.CRASHED: "keep operators on the CPU one type at a time with `--ignore-ops` to find "
+    "which one it is",
+    Cause.TIME_LIMIT: "give it longer, or keep operators on the CPU with `--ignore-ops`",
+    Cause.MEMORY_LIMIT: "keep the largest operators on the CPU with `--ignore-ops`",
+    Cause.CANNOT_FALL_BACK: "keep the operator on the CPU with `--ignore-ops`",
+}
+
+_WARNING = re.compile(
+    r"^Warning \(supported operators\) operator: (\w+), ofm: '(.*?)'\nReason: (.*?)"
+    r"(?=^Warning \(supported operators\)|^\w+: |^Tensor '|^$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def refusals(log: str) -> tuple[Refusal, ...]:
+    """Find in what Vela printed the reasons for leaving operators to the CPU."""
+    found: list[Refusal] = []
+    for kind, output, text in _WARNING.findall(log):
+        reason, _, constraint = text.strip().partition("\n")
+        found.append(Refusal(kind, output, reason.strip(), constraint.strip()))
+    return tuple(found)
+
+
+def from_answer(answer: dict[str, Any], network: bytes, log: str) -> Compiled:
+    """Take the worker's answer apart; `answer` has the tables of Vela's debug database."""
+    tables: dict[str, list[list[str]]] = answer["tables"]
+    figures: dict[str, int] = answer["figures"]
+    operators = {source: int(key) for source, key, _ in tables["source"]}
+    return Compiled(
+        network=network,
+        version=answer["version"],
+        work=_work(tables["perf"], operators),
+        commands=_commands(tables, operators),
+        estimate=Estimate(
+            cycles=figures["totalCycles"],
+            npu_cycles=figures["npuCycles"],
+            macs=figures["macCount"],
+            encoded_weight_bytes=figures["encodedWeights"],
+            weight_bytes=figures["originalWeights"],
+            memory_peak_bytes=dict(answer["memories"]),
+        ),
+        refusals=refusals(log),
+        log=log,
+    )
+
+
+def _work(rows: Sequence[Sequence[str]], operators: dict[str, int]) -> tuple[Work, ...]:
+    return tuple(
+        Work(operators.get(source), kind == ON_CPU, int(cycles), int(macs))
+        for source, kind, _, cycles, macs in rows
+    )
+
+
+def _commands(
+    tables: dict[str, list[list[str]]], operators: dict[str, int]
+) -> tuple[StreamCommand, ...]:
+    sources = dict(tables["optimised"])
+    streams = sorted({int(stream) for stream, _, _ in tables["queue"]})
+    return tuple(
+        StreamCommand(
+            streams.index(int(stream)), int(offset), operators.get(sources.get(optimised, ""))
+        )
+        for stream, offset, optimised in tables["queue"]
+    )
