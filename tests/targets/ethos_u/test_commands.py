@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
 from mizzen.isa import Command, Field, Instruction, Kind
+from mizzen.isa.documentation import markdown
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.commands import Arch, decode, decode_partial, encode, instruction_set
 
@@ -74,6 +77,14 @@ class TestEncodings:
     def test_kinds_follow_what_commands_do(self, arch: Arch) -> None:
         for command in instruction_set(arch).commands:
             assert (command.kind is Kind.SETTING) == command.name.startswith("SET_")
+
+
+@pytest.mark.parametrize("arch", Arch)
+def test_the_reference_page_has_every_command(arch: Arch) -> None:
+    page = markdown(instruction_set(arch))
+    for command in instruction_set(arch).commands:
+        assert f"| `{command.key:#06x}` | `{command.name}` | | | | {command.doc} |" in page
+    assert "| | | `stride_x` | word 0, 22, word 0, 16 | 1 to 4 elements | Stride in x |" in page
 
 
 @given(data=st.data(), arch=st.sampled_from(Arch))
@@ -399,20 +410,19 @@ def test_u55_is_u65_with_32_bit_addresses() -> None:
         assert ours == theirs, name
 
 
-def test_tables_are_quick_to_import() -> None:
-    """Rows are made at import, which every command line pays for."""
-    import subprocess
-
+def test_tables_are_quick_to_import(tmp_path: Path) -> None:
+    """Rows are made at import, which every command line pays for. The first run compiles them."""
     code = (
-        "import enum, numpy, time, mizzen.diagnostics\n"
+        "import enum, numpy.typing, time, mizzen.diagnostics\n"
         "start = time.process_time()\n"
         "from mizzen.targets.ethos_u.commands import Arch, instruction_set\n"
         "[instruction_set(arch) for arch in Arch]\n"
         "print(time.process_time() - start)\n"
     )
+    cached = os.environ | {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
     run = [sys.executable, "-c", code]
     seconds = [
-        float(subprocess.run(run, capture_output=True, check=True, text=True).stdout)
-        for _ in range(3)
+        float(subprocess.run(run, capture_output=True, check=True, text=True, env=cached).stdout)
+        for _ in range(4)
     ]
-    assert min(seconds) < 0.030
+    assert min(seconds) < 0.025
