@@ -242,9 +242,9 @@ WRONG_VALUES = [
     ),
     (
         "SET_IFM_STRIDE_X",
-        {"stride": -(1 << 31) - 1},
-        "error[E511]: SET_IFM_STRIDE_X: stride must be in -2147483648..2147483647 bytes, "
-        "not -2147483649",
+        {"stride": -(1 << 39) - 1},
+        "error[E511]: SET_IFM_STRIDE_X: stride must be in -549755813888..549755813887 bytes, "
+        "not -549755813889",
     ),
     (
         "SET_OFM_WIDTH_M1",
@@ -406,7 +406,8 @@ def test_u55_is_u65_with_32_bit_addresses() -> None:
         assert (chip_select == [(31, 1)]) == (name.removeprefix("SET_") in REGISTERS.split())
         if "addr" in theirs:
             assert theirs["addr"] == [(32, 32), (16, 8)]
-            theirs = {"addr": [(32, 32)]}
+            # Vela writes the sign of a stride into the parameter on U55 too.
+            theirs = theirs if "STRIDE" in name else {"addr": [(32, 32)]}
         assert ours == theirs, name
 
 

@@ -490,7 +490,8 @@ _COMMAND1: tuple[Row, ...] = (
 # fmt: on
 # Addresses count from the region's base pointer. U55 has 32 bits of them, U65 and U85 have 40: the
 # payload and, above it, the low byte of the parameter. Addresses and lengths are unsigned; strides
-# and skips are two's complement.
+# and skips are two's complement of 40 bits everywhere: compilers write the sign into the parameter
+# for U55 too, whose header names no bits there.
 _ADDRESSES: tuple[tuple[Family, int, str, str, str], ...] = (
     (ALL, 0x000, "SET_IFM_BASE0", "address", "Address of IFM tile 0"),
     (ALL, 0x001, "SET_IFM_BASE1", "address", "Address of IFM tile 1"),
@@ -538,11 +539,12 @@ def _address_rows() -> tuple[Row, ...]:
     rows: list[Row] = []
     for families, opcode, name, field_name, doc in _ADDRESSES:
         make = signed if field_name in _SIGNED_ADDRESSES else number
-        if U55 in families:
-            narrow = make(field_name, w(31, 0), doc=doc, unit="bytes")
-            rows.append(set1(U55, opcode, name, doc, narrow))
         wide = make(field_name, w(31, 0), p(7, 0), doc=doc, unit="bytes")
-        rows.append(set1(families & ~U55, opcode, name, doc, wide))
+        narrow_on = U55 & families if make is number else Family(0)
+        if narrow_on:
+            narrow = number(field_name, w(31, 0), doc=doc, unit="bytes")
+            rows.append(set1(narrow_on, opcode, name, doc, narrow))
+        rows.append(set1(families & ~narrow_on, opcode, name, doc, wide))
     return tuple(rows)
 
 

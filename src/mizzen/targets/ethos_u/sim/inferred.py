@@ -50,10 +50,6 @@ def _strided(operation: Operation) -> bool:
     return isinstance(operation, Dma) and operation.rows * operation.planes > 1
 
 
-def _backward(operation: Operation) -> bool:
-    return any(min(fm.stride_y, fm.stride_x, fm.stride_c) < 0 for fm in _maps(operation))
-
-
 def _dilated_pooling(operation: Operation) -> bool:
     if not isinstance(operation, Pooling):
         return False
@@ -67,9 +63,8 @@ def _unsigned_16(operation: Operation) -> bool:
 INFERRED = (
     InferredPath("N661", "TRUNCATE rounding, taken as toward zero", _truncates),
     InferredPath("N662", "strided DMA, taken as packed at the source", _strided),
-    InferredPath("N663", "negative strides, taken as addresses that fall", _backward),
-    InferredPath("N664", "dilated pooling, taken as for convolution", _dilated_pooling),
-    InferredPath("N665", "unsigned 16-bit feature maps", _unsigned_16),
+    InferredPath("N663", "dilated pooling, taken as for convolution", _dilated_pooling),
+    InferredPath("N664", "unsigned 16-bit feature maps", _unsigned_16),
 )
 
 
