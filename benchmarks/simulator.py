@@ -1,0 +1,149 @@
+"""Time per inference on the simulated NPU over TFLite Micro's, on one thread each.
+
+Run ``python benchmarks/simulator.py`` for a table, with ``--json`` for the figures:
+`batch1_ratio` and `batch64_ratio` are geometric means over the networks of over a million MACs,
+`command_us` is the largest fixed cost of a command over all streams: the time of a run that batching
+saves, per operation. Networks are those of MLPerf Tiny and TFLite Micro, found through MIZZEN_MODELS.
+"""
+
+from __future__ import annotations
+
+import os
+
+# Before NumPy is imported: TFLite Micro has one thread, so BLAS gets one too.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import mizzen
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
+
+LARGE = ("kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "person_detect")
+SMALL = ("ad01_int8", "micro_speech_quantized", "hello_world_int8")
+BATCH = 64
+SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network: milliseconds per inference, and what is done once."""
+
+    name: str
+    operations: int
+    load_ms: float
+    tflm_ms: float
+    batch1_ms: float
+    batch64_ms: float
+
+    @property
+    def command_us(self) -> float:
+        """What a single run takes beyond an inference in a batch, per operation."""
+        return (self.batch1_ms - self.batch64_ms) * 1e3 / self.operations
+
+
+def best_ms(work: Callable[[], object]) -> float:
+    """Milliseconds of the fastest of the runs that fit into a short time."""
+    work()
+    best, end = math.inf, time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best * 1e3
+
+
+def tflm_ms(data: bytes, x: npt.NDArray[np.int8]) -> float:
+    """TFLite Micro on the original file."""
+    from tflite_micro.python.tflite_micro import runtime
+
+    interpreter = runtime.Interpreter.from_bytes(data, arena_size=4 << 20)
+
+    def infer() -> None:
+        interpreter.set_input(x, 0)
+        interpreter.invoke()
+        interpreter.get_output(0)
+
+    return best_ms(infer)
+
+
+def measure(name: str, accelerator: str, optimise: str) -> Row:
+    """Time one network on one accelerator."""
+    data = (MODELS / f"{name}.tflite").read_bytes()
+    artifact = mizzen.compile(data, accelerator, optimise=optimise)
+    shape = artifact.inputs[0].shape
+    x = np.random.default_rng(0).integers(-128, 128, (BATCH, *shape[1:]), np.int8)
+    start = time.perf_counter()
+    artifact.run(x[:1])
+    load_ms = (time.perf_counter() - start) * 1e3
+    operations = sum(len(step.simulator.plan.steps) for step in artifact.steps if step.on_npu)
+    return Row(
+        name=name,
+        operations=operations,
+        load_ms=load_ms,
+        tflm_ms=tflm_ms(data, x[:1]),
+        batch1_ms=best_ms(lambda: artifact.run(x[:1])),
+        batch64_ms=best_ms(lambda: artifact.run(x)) / BATCH,
+    )
+
+
+def geometric_mean(values: list[float]) -> float:
+    """The mean for ratios."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def figures(rows: list[Row]) -> dict[str, float]:
+    """The three figures; see the module."""
+    large = [row for row in rows if row.name in LARGE]
+    return {
+        "batch1_ratio": geometric_mean([row.batch1_ms / row.tflm_ms for row in large]),
+        "batch64_ratio": geometric_mean([row.batch64_ms / row.tflm_ms for row in large]),
+        "command_us": max(row.command_us for row in rows),
+    }
+
+
+def table(rows: list[Row]) -> str:
+    """The rows for people."""
+    lines = [
+        f"{'network':24}{'ops':>5}{'load ms':>9}{'TFLM ms':>9}"
+        f"{'batch 1':>9}{'ratio':>7}{'batch 64':>10}{'ratio':>7}{'us/op':>7}"
+    ]
+    lines += [
+        f"{row.name:24}{row.operations:5}{row.load_ms:9.1f}{row.tflm_ms:9.3f}"
+        f"{row.batch1_ms:9.3f}{row.batch1_ms / row.tflm_ms:7.2f}"
+        f"{row.batch64_ms:10.3f}{row.batch64_ms / row.tflm_ms:7.2f}{row.command_us:7.1f}"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--accelerator-config", default="ethos-u55-128")
+    parser.add_argument("--optimise", default="Performance", choices=("Performance", "Size"))
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    rows = [measure(name, args.accelerator_config, args.optimise) for name in LARGE + SMALL]
+    found = figures(rows)
+    if args.json:
+        print(json.dumps({"figures": found}))
+        return
+    print(f"{args.accelerator_config}, --optimise {args.optimise}, one thread; load: planning and")
+    print("weight decoding, once per artifact, with the first run")
+    print(table(rows))
+    print("  ".join(f"{name} {value:.3g}" for name, value in found.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Real networks on the simulated NPU against TFLite Micro, bit for bit."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mizzen
+
+from .oracles import random_inputs, tflm
+
+NETWORKS = (
+    "ad01_int8",
+    "audio_preprocessor_int8",
+    "hello_world_int8",
+    "kws_ref_model",
+    "micro_speech_quantized",
+    "person_detect",
+    "pretrainedResnet_quant",
+    "vww_96_int8",
+)
+ACCELERATORS = (
+    "ethos-u55-32",
+    "ethos-u55-64",
+    "ethos-u55-128",
+    "ethos-u55-256",
+    "ethos-u65-256",
+    "ethos-u65-512",
+)
+FRAME, STRIDE, FRAMES = 480, 320, 49
+"""Samples at 16 kHz: windows of 30 ms every 20 ms fill the 49 rows of the speech network."""
+
+
+def check(path: Path, accelerator: str, optimise: str, count: int) -> None:
+    data = path.read_bytes()
+    artifact = mizzen.compile(path, accelerator, optimise=optimise)
+    inputs = random_inputs([(tensor.shape, tensor.dtype) for tensor in artifact.inputs], count)
+    results = artifact.run(*inputs)
+    outputs = results if isinstance(results, tuple) else (results,)
+    for ours, theirs in zip(outputs, tflm(data, inputs, len(outputs)), strict=True):
+        np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)
+
+
+@pytest.mark.parametrize("optimise", ["Performance", "Size"])
+@pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_network(models: Path, name: str, accelerator: str, optimise: str) -> None:
+    check(models / f"{name}.tflite", accelerator, optimise, 5)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("optimise", ["Performance", "Size"])
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_network_with_200_inputs(models: Path, name: str, accelerator: str, optimise: str) -> None:
+    check(models / f"{name}.tflite", accelerator, optimise, 200)
+
+
+def samples(path: Path) -> npt.NDArray[np.int16]:
+    """One second of sound, int16 [16000]."""
+    with wave.open(str(path)) as sound:
+        return np.frombuffer(sound.readframes(sound.getnframes()), np.int16)
+
+
+def windows(sound: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    """Overlapping windows, int16 [49, 480]."""
+    starts = range(0, FRAMES * STRIDE, STRIDE)
+    return np.stack([np.resize(sound[start : start + FRAME], FRAME) for start in starts])
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-256"])
+@pytest.mark.parametrize(("word", "label"), [("yes", 2), ("no", 3)])
+def test_real_speech(models: Path, word: str, label: int, accelerator: str) -> None:
+    frames = windows(samples(models / f"{word}_1000ms.wav"))
+    preprocessor = mizzen.compile(models / "audio_preprocessor_int8.tflite", accelerator)
+    session = preprocessor.session()  # the noise estimate goes on from window to window
+    features = np.stack([_single(session.run(frame[None])) for frame in frames])
+    speech = mizzen.compile(models / "micro_speech_quantized.tflite", accelerator)
+    scores = _single(speech.run(features.reshape(1, -1)))
+    data = (models / "micro_speech_quantized.tflite").read_bytes()
+    (oracle,) = tflm(data, [features.reshape(1, 1, -1)], 1)
+    np.testing.assert_array_equal(scores.reshape(oracle.shape), oracle)
+    assert int(scores.argmax()) == label
+
+
+def _single(result: Any) -> npt.NDArray[np.int8]:
+    assert isinstance(result, np.ndarray)
+    return result
