@@ -1,1 +1,60 @@
-"""Mizzen."""
+"""Mizzen: compile networks for Arm Ethos-U NPUs, and run the command stream bit-exactly here.
+
+    artifact = mizzen.compile("model.tflite", accelerator="ethos-u55-128")
+    scores = artifact.run(images)
+
+The verbs are imported when they are first used, so that `import mizzen` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mizzen.artifact import Artifact, Session, TensorInfo, load
+    from mizzen.checking import CheckReport, check
+    from mizzen.compilation import compile
+    from mizzen.diagnostics import Diagnostic, MizzenError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Artifact",
+    "CheckReport",
+    "Diagnostic",
+    "MizzenError",
+    "Session",
+    "TensorInfo",
+    "__version__",
+    "check",
+    "compile",
+    "load",
+]
+
+_HOME = {
+    "Artifact": "mizzen.artifact",
+    "CheckReport": "mizzen.checking",
+    "Diagnostic": "mizzen.diagnostics",
+    "MizzenError": "mizzen.diagnostics",
+    "Session": "mizzen.artifact",
+    "TensorInfo": "mizzen.artifact",
+    "check": "mizzen.checking",
+    "compile": "mizzen.compilation",
+    "load": "mizzen.artifact",
+}
+
+
+if not TYPE_CHECKING:  # a type checker must still see a misspelt name
+
+    def __getattr__(name: str) -> object:
+        """Import a public name from its module on first use."""
+        if name not in _HOME:
+            raise AttributeError(f"module 'mizzen' has no attribute {name!r}")
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return __all__

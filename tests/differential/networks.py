@@ -75,9 +75,7 @@ def one(
         of = out_dtype or dtype
         result = out_q or (scales[0] if of == dtype else quantization(of))
         made = [
-            net.tensor(
-                f"y{i}", shape, of, *_q(result, (quantized and of != "int32") or of == dtype)
-            )
+            net.tensor(f"y{i}", shape, of, *(_q(result) if of != "int32" else ()))
             for i, shape in enumerate(outputs)
         ]
         order = [*fixed, *inputs] if constants_first else [*inputs, *fixed]
