@@ -1,0 +1,98 @@
+"""The options that choose an accelerator and its system, shared by the verbs that compile."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TypedDict
+
+from mizzen.cli.layout import read_size
+
+DEFAULT_ACCELERATOR = "ethos-u55-256"
+
+
+class Keywords(TypedDict):
+    """What the options say, as keywords of `mizzen.compile` and `mizzen.check`."""
+
+    accelerator: str
+    config: str | None
+    system_config: str | None
+    memory_mode: str | None
+    optimise: str
+    arena_cache_size: int | None
+    ignore_ops: tuple[str, ...]
+
+
+def add_configuration_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options, spelled as Vela spells them."""
+    group = parser.add_argument_group("configuration")
+    group.add_argument(
+        "--accelerator-config",
+        metavar="NAME",
+        default=DEFAULT_ACCELERATOR,
+        help="the NPU, for instance ethos-u55-128 or ethos-u65-512; `mizzen targets` lists them "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="vela.ini with system configurations and memory modes, your own or a bundled one "
+        "(default: Arm/vela.ini)",
+    )
+    group.add_argument(
+        "--system-config",
+        metavar="NAME",
+        help="section of the file that describes clock, memories and their speeds "
+        "(default: one that suits the accelerator)",
+    )
+    group.add_argument(
+        "--memory-mode",
+        metavar="NAME",
+        help="section of the file that says which memory holds what "
+        "(default: one that suits the accelerator)",
+    )
+    group.add_argument(
+        "--optimise",
+        metavar="{Performance,Size}",
+        default="Performance",
+        help="fewer cycles, or less memory (default: %(default)s)",
+    )
+    group.add_argument(
+        "--arena-cache-size",
+        metavar="BYTES",
+        type=size_in_bytes,
+        help="SRAM the compiler may plan with, instead of the memory mode's; 384K means KiB",
+    )
+    group.add_argument(
+        "--ignore-ops",
+        metavar="OP[,OP...]",
+        type=operator_types,
+        default=(),
+        help="types of operators to keep on the CPU, for instance SOFTMAX",
+    )
+
+
+def keywords(options: argparse.Namespace) -> Keywords:
+    """Give what the options say."""
+    return Keywords(
+        accelerator=options.accelerator_config,
+        config=options.config,
+        system_config=options.system_config,
+        memory_mode=options.memory_mode,
+        optimise=options.optimise,
+        arena_cache_size=options.arena_cache_size,
+        ignore_ops=options.ignore_ops,
+    )
+
+
+def size_in_bytes(text: str) -> int:
+    """Read the value of an option that is a size in bytes."""
+    try:
+        return read_size(text)
+    except ValueError:
+        reason = f"a size is written like 393216, 384K or 2M, not like {text!r}"
+        raise argparse.ArgumentTypeError(reason) from None
+
+
+def operator_types(text: str) -> tuple[str, ...]:
+    """Read operator types separated by commas, as Vela takes them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())

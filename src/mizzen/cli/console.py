@@ -1,0 +1,149 @@
+"""Where the command line writes: answers to stdout, everything else to stderr.
+
+With `--json`, stdout carries exactly one JSON document, whatever happens. Styles and progress
+appear on terminals only, and never change the text itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from mizzen.diagnostics import Diagnostic, Severity
+
+PROGRESS_AFTER_SECONDS = 2.0
+PROGRESS_EVERY_SECONDS = 0.2
+MAXIMUM_WIDTH = 100
+
+BOLD = "\x1b[1m"
+DIM = "\x1b[2m"
+SEVERITY_STYLES = {
+    Severity.ERROR: "\x1b[1;31m",
+    Severity.WARNING: "\x1b[1;33m",
+    Severity.NOTE: "\x1b[1;36m",
+}
+PLAIN = "\x1b[0m"
+CLEAR_LINE = "\r\x1b[2K"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a verb found: for programs (`document`), for people (`text`), and whether it holds.
+
+    `failures` say which wishes of the command line do not hold; `diagnostics` are warnings and
+    notes. Both are printed after the answer and are part of the document.
+    """
+
+    document: Mapping[str, object]
+    text: str
+    failures: Sequence[Diagnostic] = ()
+    diagnostics: Sequence[Diagnostic] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything that was asked for holds."""
+        return not self.failures
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """The two output streams of one command, taken from `sys` when used."""
+
+    json: bool = False
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    err: TextIO = field(default_factory=lambda: sys.stderr)
+
+    @property
+    def width(self) -> int:
+        """Columns for tables and wrapped text."""
+        return min(shutil.get_terminal_size().columns, MAXIMUM_WIDTH)
+
+    def note(self, text: str) -> None:
+        """Write a line beside the answer."""
+        print(_styled(text, DIM, self.err), file=self.err, flush=True)
+
+    def answer(self, answer: Answer) -> None:
+        """Write a verb's answer, then what does not hold."""
+        if self.json:
+            extra = {
+                "holds": answer.holds,
+                "failures": [failure.as_dict() for failure in answer.failures],
+                "diagnostics": [diagnostic.as_dict() for diagnostic in answer.diagnostics],
+            }
+            self._document({**answer.document, **extra})
+        elif answer.text:
+            print(_with_bold_headings(answer.text, self.out), file=self.out, flush=True)
+        for diagnostic in (*answer.diagnostics, *answer.failures):
+            self._diagnostic(diagnostic)
+
+    def error(self, diagnostic: Diagnostic) -> None:
+        """Write why the command ended without an answer."""
+        if self.json:
+            self._document({"error": diagnostic.as_dict()})
+        self._diagnostic(diagnostic)
+
+    def bug(self, text: str, message: str) -> None:
+        """Write that Mizzen itself is at fault."""
+        if self.json:
+            self._document({"error": {"code": "E000", "severity": "error", "message": message}})
+        print(text, file=self.err, flush=True)
+
+    def abandon_output(self) -> None:
+        """Send what is still buffered nowhere: the reader of stdout has gone."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.out.fileno())
+
+    @contextmanager
+    def progress(self, what: str) -> Generator[None]:
+        """Show `what` and the seconds it takes while the block runs, from two seconds on."""
+        if not self.err.isatty():
+            yield
+            return
+        done = threading.Event()
+        shower = threading.Thread(target=_show_progress, args=(what, done, self.err), daemon=True)
+        shower.start()
+        try:
+            yield
+        finally:
+            done.set()
+            shower.join()
+
+    def _document(self, document: Mapping[str, object]) -> None:
+        import json
+
+        print(json.dumps(document, indent=2, allow_nan=False), file=self.out, flush=True)
+
+    def _diagnostic(self, diagnostic: Diagnostic) -> None:
+        head, _, rest = diagnostic.render().partition(":")
+        style = SEVERITY_STYLES[diagnostic.severity]
+        print(f"{_styled(head, style, self.err)}:{rest}", file=self.err, flush=True)
+
+
+def _show_progress(what: str, done: threading.Event, stream: TextIO) -> None:
+    start = time.monotonic()
+    if done.wait(PROGRESS_AFTER_SECONDS):
+        return
+    while not done.wait(PROGRESS_EVERY_SECONDS):
+        seconds = time.monotonic() - start
+        stream.write(f"{CLEAR_LINE}{what} ... {seconds:.0f} s")
+        stream.flush()
+    stream.write(CLEAR_LINE)
+    stream.flush()
+
+
+def _with_bold_headings(text: str, stream: TextIO) -> str:
+    """Make lines that start at the margin bold: headings do, what belongs to them is indented."""
+    lines = text.split("\n")
+    return "\n".join(_styled(line, BOLD, stream) if line[:1].strip() else line for line in lines)
+
+
+def _styled(text: str, style: str, stream: TextIO) -> str:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if plain or not stream.isatty() else f"{style}{text}{PLAIN}"
