@@ -18,8 +18,12 @@ from mizzen.flatbuffer.schema import Field, Kind, Schema
 Record = dict[str, Any]
 """A table: field name to value. Absent scalars have their default, other absent fields are None."""
 
-TABLES_PER_BYTE = 1 / 4
-"""A table takes at least its offset to a vtable; more tables than that share bytes on purpose."""
+BUDGET_PER_BYTE = 4
+"""How much a file may ask for, in bytes for each of its own. Whole files ask for less than half of
+it; more needs many references to the same bytes, and could ask for any amount."""
+
+COST_BYTES = 32
+"""What a table or a string costs of the budget, beside a string's characters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,16 +56,14 @@ class _Reader:
         self._data = data
         self._schema = schema
         self._file = file
-        self._left = int(len(data) * TABLES_PER_BYTE) + 1
+        self._budget = len(data) * BUDGET_PER_BYTE
 
     def follow(self, at: int, path: str) -> int:
         """Follow the offset stored at `at`."""
         return at + self._number("<I", at, path)
 
     def table(self, name: str, at: int, path: str) -> Record:
-        self._left -= 1
-        if self._left < 0:
-            raise self._damaged(at, path, "there are more tables than the file has room for")
+        self._spend(COST_BYTES, at, path)
         vtable = at - self._number("<i", at, path)
         size = self._number("<H", vtable, path)
         if size < 4 or size % 2:
@@ -122,17 +124,24 @@ class _Reader:
     def _scalars(self, field: Field, at: int, count: int, path: str) -> np.ndarray[Any, Any]:
         self._check(at, count * field.dtype.itemsize, path)
         if field.dtype == np.bool_:  # any byte but zero is true
+            self._spend(count, at, path)
             return np.frombuffer(self._data, np.uint8, count, at) != 0
         return np.frombuffer(self._data, field.dtype, count, at)
 
     def _string(self, at: int, path: str) -> str:
         length = self._number("<I", at, path)
         self._check(at + 4, length, path)
+        self._spend(COST_BYTES + length, at, path)
         return self._data[at + 4 : at + 4 + length].decode("utf-8", errors="replace")
 
     def _number(self, form: str, at: int, path: str) -> int:
         self._check(at, struct.calcsize(form), path)
         return struct.unpack_from(form, self._data, at)[0]
+
+    def _spend(self, cost: int, at: int, path: str) -> None:
+        self._budget -= cost
+        if self._budget < 0:
+            raise self._damaged(at, path, "there is more in the file than it has room for")
 
     def _check(self, at: int, length: int, path: str) -> None:
         if at < 0 or at + length > len(self._data):
