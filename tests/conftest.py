@@ -27,6 +27,20 @@ hypothesis.settings.register_profile("mizzen", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("mizzen")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the texts that tests compare with what the program prints now",
+    )
+
+
+@pytest.fixture(scope="session")
+def update_golden(pytestconfig: pytest.Config) -> bool:
+    """Whether golden texts are to be rewritten."""
+    return bool(pytestconfig.getoption("--update-golden"))
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The root of the repository."""
