@@ -1,0 +1,1 @@
+"""What users bring, read into typed data: one package for each format."""

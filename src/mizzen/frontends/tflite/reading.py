@@ -1,0 +1,238 @@
+"""Read a TFLite file into typed data, checking what the schema cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.flatbuffer import Member, Record
+from mizzen.flatbuffer import read as read_file
+from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
+from mizzen.frontends.tflite.model import (
+    ABSENT,
+    Model,
+    Operator,
+    Quantization,
+    Subgraph,
+    Tensor,
+)
+
+MAX_TENSOR_BYTES = 1 << 30
+"""More than the memory of any system around an NPU; a larger tensor is a damaged one."""
+
+MAX_RANK = 8
+"""Most dimensions of a tensor that any operator takes."""
+
+INLINE_OFFSETS = (0, 1)
+"""Offsets of buffers that lie in the table itself, not behind it in the file."""
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def read(data: bytes, name: str) -> Model:
+    """Read a file; `name` is what diagnostics call it.
+
+    Contents stay views of `data`. E101 and E102 for another or a damaged file, E103 for an index
+    out of range, E104 for a number the schema does not have, E105 for contents that do not fit
+    their tensor, E106 for an impossible shape or quantisation.
+    """
+    return _Reading(data, name).model()
+
+
+class _Reading:
+    def __init__(self, data: bytes, name: str) -> None:
+        self._file = data
+        self._name = name
+        self._record = read_file(data, SCHEMA, name)
+        self._buffers = [self._contents(index, row) for index, row in self._rows("buffers")]
+        self._codes = [self._code(index, row) for index, row in self._rows("operator_codes")]
+
+    def model(self) -> Model:
+        subgraphs = tuple(self._subgraph(index, row) for index, row in self._rows("subgraphs"))
+        if not subgraphs:
+            raise self._wrong("E103", "it must have a subgraph, and has none")
+        return Model(
+            name=self._name,
+            description=self._record["description"] or "",
+            subgraphs=subgraphs,
+            metadata=self._metadata(),
+            record=self._record,
+        )
+
+    def _rows(self, field: str) -> list[tuple[int, Record]]:
+        return list(enumerate(self._record[field] or ()))
+
+    def _contents(self, index: int, buffer: Record) -> Bytes | None:
+        """Give what a buffer holds; the contents of large models lie behind the tables."""
+        offset, size = buffer["offset"], buffer["size"]
+        if offset not in INLINE_OFFSETS:
+            return self._behind(f"buffers[{index}]", offset, size)
+        data: Bytes | None = buffer["data"]
+        return data if data is not None and data.size else None
+
+    def _behind(self, path: str, offset: int, size: int) -> Bytes:
+        if offset + size > len(self._file):
+            raise self._wrong(
+                "E103",
+                f"{path} must lie inside the {len(self._file)} bytes of the file, "
+                f"not at {offset}..{offset + size}",
+            )
+        return np.frombuffer(self._file, np.uint8, size, offset)
+
+    def _code(self, index: int, code: Record) -> tuple[str, bool, int]:
+        """Give an operator code's name, whether it is a custom operator's, and the version.
+
+        Codes up to 127 are in the older 8-bit field, and the larger of both holds.
+        """
+        number = max(code["deprecated_builtin_code"], code["builtin_code"])
+        path = f"operator_codes[{index}]"
+        if number == BuiltinOperator.CUSTOM:
+            if not code["custom_code"]:
+                raise self._wrong("E104", f"{path} must name its custom operator, and does not")
+            return code["custom_code"], True, code["version"]
+        kind = _member(BuiltinOperator, number)
+        if kind is None:
+            last = max(BuiltinOperator)
+            raise self._wrong("E104", f"{path} must be a builtin operator 0..{last}, not {number}")
+        return kind.name, False, code["version"]
+
+    def _metadata(self) -> dict[str, Bytes]:
+        found: dict[str, Bytes] = {}
+        for index, row in self._rows("metadata"):
+            buffer = self._index(row["buffer"], len(self._buffers), f"metadata[{index}].buffer")
+            contents = self._buffers[buffer]
+            found[row["name"] or ""] = np.zeros(0, np.uint8) if contents is None else contents
+        return found
+
+    def _subgraph(self, index: int, row: Record) -> Subgraph:
+        path = f"subgraphs[{index}]"
+        tensors = tuple(
+            self._tensor(number, tensor, f"{path}.tensors[{number}]")
+            for number, tensor in enumerate(row["tensors"] or ())
+        )
+        operators = tuple(
+            self._operator(number, operator, len(tensors), f"{path}.operators[{number}]")
+            for number, operator in enumerate(row["operators"] or ())
+        )
+        return Subgraph(
+            index=index,
+            name=row["name"] or "",
+            tensors=tensors,
+            operators=operators,
+            inputs=self._indices(row["inputs"], len(tensors), f"{path}.inputs"),
+            outputs=self._indices(row["outputs"], len(tensors), f"{path}.outputs"),
+        )
+
+    def _tensor(self, index: int, row: Record, path: str) -> Tensor:
+        type_ = _member(TensorType, row["type"])
+        if type_ is None:
+            last = max(TensorType)
+            raise self._wrong("E104", f"{path}.type must be in 0..{last}, not {row['type']}")
+        buffer = self._index(row["buffer"], len(self._buffers), f"{path}.buffer")
+        tensor = Tensor(
+            index=index,
+            name=row["name"] or "",
+            shape=_integers(row["shape"]),
+            shape_signature=_integers(row["shape_signature"]) or None,
+            type=type_,
+            quantization=self._quantization(row["quantization"], path),
+            data=self._buffers[buffer] if buffer else None,
+            sparse=row["sparsity"] is not None,
+            variable=row["is_variable"],
+        )
+        self._require_shape(tensor, path)
+        self._require_contents(tensor, path)
+        return tensor
+
+    def _require_shape(self, tensor: Tensor, path: str) -> None:
+        shape = list(tensor.shape)
+        if len(shape) > MAX_RANK:
+            message = f"{path}.shape must have at most {MAX_RANK} extents, not {len(shape)}"
+            raise self._wrong("E106", message)
+        size = tensor.size_bytes or tensor.elements
+        if min(shape, default=0) < 0 or size > MAX_TENSOR_BYTES:
+            message = f"{path}.shape must be positive and take at most {MAX_TENSOR_BYTES} bytes"
+            raise self._wrong("E106", f"{message}, not {shape} of {tensor.type.name}")
+
+    def _require_contents(self, tensor: Tensor, path: str) -> None:
+        size = tensor.size_bytes
+        if tensor.data is None or tensor.sparse or size is None:
+            return
+        if tensor.data.nbytes != size:
+            raise self._wrong(
+                "E105",
+                f'{path} "{tensor.name}" must have {size} bytes of contents for '
+                f"{tensor.type.name} {list(tensor.shape)}, not {tensor.data.nbytes}",
+            )
+
+    def _quantization(self, row: Record | None, path: str) -> Quantization | None:
+        if row is None or row["scale"] is None or not row["scale"].size:
+            return None
+        scale = tuple(map(float, row["scale"].tolist()))
+        zero_point = _integers(row["zero_point"]) or (0,) * len(scale)
+        if len(zero_point) not in {1, len(scale)}:
+            message = f"{path}.quantization must have one zero point or {len(scale)}"
+            raise self._wrong("E106", f"{message}, not {len(zero_point)}")
+        zero_point *= len(scale) // len(zero_point)
+        return Quantization(scale, zero_point, row["quantized_dimension"])
+
+    def _operator(self, index: int, row: Record, tensors: int, path: str) -> Operator:
+        code = self._index(row["opcode_index"], len(self._codes), f"{path}.opcode_index")
+        kind, custom, version = self._codes[code]
+        options: Member | None = row["builtin_options"] or row["builtin_options2"]
+        return Operator(
+            index=index,
+            kind=kind,
+            custom=custom,
+            version=version,
+            inputs=self._indices(row["inputs"], tensors, f"{path}.inputs", lowest=ABSENT),
+            outputs=self._indices(row["outputs"], tensors, f"{path}.outputs"),
+            options={} if options is None else options.fields,
+            custom_options=self._custom_options(row, path),
+            intermediates=self._indices(row["intermediates"], tensors, f"{path}.intermediates"),
+        )
+
+    def _custom_options(self, row: Record, path: str) -> Bytes:
+        offset, size = row["large_custom_options_offset"], row["large_custom_options_size"]
+        if offset not in INLINE_OFFSETS:
+            return self._behind(f"{path}.custom_options", offset, size)
+        options: Bytes | None = row["custom_options"]
+        return np.zeros(0, np.uint8) if options is None else options
+
+    def _indices(
+        self, values: npt.NDArray[Any] | None, count: int, path: str, lowest: int = 0
+    ) -> tuple[int, ...]:
+        indices = _integers(values)
+        for position, index in enumerate(indices):
+            if index != lowest:
+                self._index(index, count, f"{path}[{position}]")
+        if lowest == 0 and not count and indices:
+            self._index(indices[0], count, f"{path}[0]")
+        return indices
+
+    def _index(self, value: int, count: int, path: str) -> int:
+        if not 0 <= value < count:
+            raise self._wrong("E103", f"{path} must be in 0..{count - 1}, not {value}")
+        return value
+
+    def _wrong(self, code: str, message: str) -> MizzenError:
+        return fail(
+            code,
+            f"{self._name} must be a valid TFLite network: {message}",
+            help="get the file again, or convert the network again",
+        )
+
+
+def _integers(values: npt.NDArray[Any] | Sequence[int] | None) -> tuple[int, ...]:
+    return () if values is None else tuple(map(int, values))
+
+
+def _member[T](kind: type[T], number: int) -> T | None:
+    try:
+        return kind(number)
+    except ValueError:
+        return None
