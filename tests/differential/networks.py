@@ -442,6 +442,8 @@ def unaries() -> Iterator[Case]:
     yield unary("LOGISTIC", "uint8", out_q=Q(1 / 256, 0))
     yield unary("HARD_SWISH", in_q=Q(0.05, 7), out_q=Q(0.03, -100))
     yield unary("LEAKY_RELU", options=("LeakyReluOptions", {"alpha": 0.1}))
+    yield unary("LEAKY_RELU", options=("LeakyReluOptions", {"alpha": 0.1}),
+                in_q=Q(0.0487, 3), out_q=Q(0.031, -40), label="_rescaled")  # fmt: skip
     yield unary("LEAKY_RELU", "int16", options=("LeakyReluOptions", {"alpha": 0.1}))
     yield unary("ELU", out_q=Q(0.03, -90))
     yield unary("EXP", in_q=Q(0.02, 20), out_q=Q(0.03, -120))

@@ -1,0 +1,130 @@
+"""Where a compiled network differs from the kernels by the compiler's doing, or the oracle's.
+
+Each test shows two things: that the difference is there and how large it is, and that the
+simulator computed what the stream says, by a formula or table that shares no code with it. The
+documentation's page of exceptions lists the same rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mizzen
+from mizzen.targets.ethos_u.sim.convolution import ConvolutionKernel
+from mizzen.targets.ethos_u.sim.plan import Step
+
+from .networks import SCALE, ZERO, Case, Q, binary, reduce, unary
+from .oracles import litert, random_inputs, tflm
+
+Array = npt.NDArray[Any]
+ACCELERATORS = ("ethos-u55-128", "ethos-u65-512")
+EVERY_BYTE = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 16, 16, 1)
+
+
+def run(case: Case, accelerator: str, *inputs: Array) -> tuple[Array, list[Step]]:
+    artifact = mizzen.compile(case.build(), accelerator)
+    (step,) = artifact.steps
+    result = artifact.run(*inputs)
+    assert isinstance(result, np.ndarray)
+    return result, step.simulator.plan.steps
+
+
+def table_of(steps: list[Step]) -> Array:
+    (step,) = steps
+    table: Array = step.kernel.table  # pyright: ignore[reportAttributeAccessIssue] a pooling kernel here
+    return table.view(np.int8)
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_gelu_tables_differ_by_one(accelerator: str) -> None:
+    """The compiler computes the table in another precision than LiteRT's kernel."""
+    case = unary("GELU", options=("GeluOptions", {"approximate": False}), out_q=Q(0.04, -70),
+                 shape=(1, 16, 16, 1))  # fmt: skip
+    ours, steps = run(case, accelerator, EVERY_BYTE[0])
+    assert np.array_equal(ours.ravel(), table_of(steps))
+    (kernel,) = litert(case.build(), [EVERY_BYTE])
+    difference = np.abs(ours.astype(int).ravel() - kernel.ravel())
+    assert (difference.max(), (difference > 0).sum()) == (1, 1)
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_negation_saturates_where_the_kernel_wraps(accelerator: str) -> None:
+    """-(-128) is 127 on the NPU; LiteRT's kernel computes in 8 bits and gives -128."""
+    case = unary("NEG", in_q=Q(0.05, 0), out_q=Q(0.05, 0), shape=(1, 16, 16, 1))
+    ours, _ = run(case, accelerator, EVERY_BYTE[0])
+    assert np.array_equal(ours.ravel(), np.minimum(-EVERY_BYTE.astype(int).ravel(), 127))
+    (kernel,) = litert(case.build(), [EVERY_BYTE])
+    differs = ours.ravel() != kernel.ravel()
+    assert EVERY_BYTE.ravel()[differs].tolist() == [-128]
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_a_rescaled_sum_is_rounded_to_nearest(accelerator: str) -> None:
+    """TFLite Micro rounds the fraction of a rescaled sum away from zero instead."""
+    scale, zero = SCALE["int8"], ZERO["int8"]
+    case = reduce("SUM", (1, 6, 5, 7), (3,), out_q=Q(scale * 3, 3))
+    (x,) = random_inputs([((1, 6, 5, 7), np.int8)], 20)
+    ours, _ = run(case, accelerator, x)
+    sums = (x.astype(int) - zero).sum(axis=-1)
+    nearest = (2 * sums + 3) // 6  # a third of an integer is never halfway
+    assert np.array_equal(ours.reshape(sums.shape), np.clip(nearest + 3, -128, 127))
+    (kernel,) = tflm(case.build(), [x], 1)
+    away = np.sign(sums) * -(-np.abs(sums) // 3)
+    assert np.array_equal(kernel.reshape(sums.shape), np.clip(away + 3, -128, 127))
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_a_sum_over_two_axes_is_not_one(accelerator: str) -> None:
+    """The stream sums one axis of the two: its weights reach over a row, not over the plane."""
+    case = reduce("SUM", (1, 3, 3, 5), (1, 2))
+    (x,) = random_inputs([((1, 3, 3, 5), np.int8)], 8)
+    ours, steps = run(case, accelerator, x)
+    summed = [
+        step.kernel.operation.kernel.height * step.kernel.operation.kernel.width
+        for step in steps
+        if isinstance(step.kernel, ConvolutionKernel)
+    ]
+    assert 9 not in summed
+    (kernel,) = tflm(case.build(), [x], 1)
+    assert (ours.reshape(kernel.shape) != kernel).mean() > 0.5
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_int16_products_are_scaled_in_single_precision(accelerator: str) -> None:
+    """The compiler multiplies the scales as float32, the kernel as float64; off by one at most."""
+    scale = SCALE["int16"]
+    case = one_mul(scale)
+    a, b = random_inputs([((1, 5, 6, 7), np.int16), ((1, 1, 1, 7), np.int16)], 200)
+    ours, steps = run(case, accelerator, a, b)
+    multiplier, shift = steps[0].operation.output.scale  # pyright: ignore[reportAttributeAccessIssue] an elementwise operation
+    in_a, in_b, out = (np.float32(s) for s in (scale, scale * 0.375, scale * scale * 8000))
+    single = float(np.float32(in_a * in_b / out))
+    double = float(in_a) * float(in_b) / float(out)
+    assert multiplier == round(single * 2.0**shift)
+    assert multiplier != round(double * 2.0**shift)
+    (kernel,) = tflm(case.build(), [a, b], 1)
+    difference = np.abs(ours.astype(int).reshape(kernel.shape) - kernel)
+    assert difference.max() == 1
+    assert difference.mean() < 1e-3
+
+
+def one_mul(scale: float) -> Case:
+    """Int16 MUL with scales whose product does not fit single precision."""
+    from .networks import one
+
+    return one("mul_int16_scales", "MUL", [(1, 5, 6, 7), (1, 1, 1, 7)], [(1, 5, 6, 7)], "int16",
+               ("MulOptions", {}), in_q=[Q(scale), Q(scale * 0.375)],
+               out_q=Q(scale * scale * 8000))  # fmt: skip
+
+
+def test_the_suite_avoids_exactly_these_scales() -> None:
+    """With powers of two the product is exact, and the suite's int16 MUL equals the kernel."""
+    case = binary("MUL", (1, 5, 6, 7), (1, 1, 1, 7), "int16")
+    a, b = random_inputs([((1, 5, 6, 7), np.int16), ((1, 1, 1, 7), np.int16)], 50)
+    ours, _ = run(case, "ethos-u55-128", a, b)
+    (kernel,) = tflm(case.build(), [a, b], 1)
+    assert np.array_equal(ours.reshape(kernel.shape), kernel)
