@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
+
 from mizzen.flatbuffer.schema import Schema
 from mizzen.flatbuffer.tflite_tables import TABLES, UNIONS
 
@@ -37,6 +39,35 @@ class TensorType(IntEnum):
     UINT4 = 20
     FLOAT8_E4M3FN = 21
     FLOAT8_E5M2 = 22
+
+
+DTYPES: dict[TensorType, np.dtype[np.generic]] = {
+    TensorType.FLOAT32: np.dtype("<f4"),
+    TensorType.FLOAT16: np.dtype("<f2"),
+    TensorType.INT32: np.dtype("<i4"),
+    TensorType.UINT8: np.dtype("u1"),
+    TensorType.INT64: np.dtype("<i8"),
+    TensorType.BOOL: np.dtype("?"),
+    TensorType.INT16: np.dtype("<i2"),
+    TensorType.COMPLEX64: np.dtype("<c8"),
+    TensorType.INT8: np.dtype("i1"),
+    TensorType.FLOAT64: np.dtype("<f8"),
+    TensorType.COMPLEX128: np.dtype("<c16"),
+    TensorType.UINT64: np.dtype("<u8"),
+    TensorType.UINT32: np.dtype("<u4"),
+    TensorType.UINT16: np.dtype("<u2"),
+}
+"""Types that NumPy has. Strings, resources and variants have no size of their own either."""
+
+PACKED_BITS: dict[TensorType, int] = {
+    TensorType.INT2: 2,
+    TensorType.INT4: 4,
+    TensorType.UINT4: 4,
+    TensorType.FLOAT8_E4M3FN: 8,
+    TensorType.FLOAT8_E5M2: 8,
+    TensorType.BFLOAT16: 16,
+}
+"""Bits of an element of the other types that have a size."""
 
 
 class Padding(IntEnum):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from enum import IntEnum
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ INLINE_OFFSETS = (0, 1)
 """Offsets of buffers that lie in the table itself, not behind it in the file."""
 
 Bytes = npt.NDArray[np.uint8]
+EnumMember = TypeVar("EnumMember", bound=IntEnum)
 
 
 def read(data: bytes, name: str) -> Model:
@@ -140,7 +142,7 @@ class _Reading:
             shape_signature=_integers(row["shape_signature"]) or None,
             type=type_,
             quantization=self._quantization(row["quantization"], path),
-            data=self._buffers[buffer] if buffer else None,
+            data=self._buffers[buffer],
             sparse=row["sparsity"] is not None,
             variable=row["is_variable"],
         )
@@ -189,11 +191,13 @@ class _Reading:
             kind=kind,
             custom=custom,
             version=version,
-            inputs=self._indices(row["inputs"], tensors, f"{path}.inputs", lowest=ABSENT),
+            inputs=self._indices(row["inputs"], tensors, f"{path}.inputs", ABSENT),
             outputs=self._indices(row["outputs"], tensors, f"{path}.outputs"),
             options={} if options is None else options.fields,
             custom_options=self._custom_options(row, path),
-            intermediates=self._indices(row["intermediates"], tensors, f"{path}.intermediates"),
+            intermediates=self._indices(
+                row["intermediates"], tensors, f"{path}.intermediates", ABSENT
+            ),
         )
 
     def _custom_options(self, row: Record, path: str) -> Bytes:
@@ -206,17 +210,15 @@ class _Reading:
     def _indices(
         self, values: npt.NDArray[Any] | None, count: int, path: str, lowest: int = 0
     ) -> tuple[int, ...]:
-        indices = _integers(values)
-        for position, index in enumerate(indices):
-            if index != lowest:
-                self._index(index, count, f"{path}[{position}]")
-        if lowest == 0 and not count and indices:
-            self._index(indices[0], count, f"{path}[0]")
-        return indices
+        return tuple(
+            self._index(index, count, f"{path}[{position}]", lowest)
+            for position, index in enumerate(_integers(values))
+        )
 
-    def _index(self, value: int, count: int, path: str) -> int:
-        if not 0 <= value < count:
-            raise self._wrong("E103", f"{path} must be in 0..{count - 1}, not {value}")
+    def _index(self, value: int, count: int, path: str, lowest: int = 0) -> int:
+        if not lowest <= value < count:
+            message = f"{path} must be in {lowest}..{count - 1}, not {value}"
+            raise self._wrong("E103", message if count else f"{path} is {value}, of none at all")
         return value
 
     def _wrong(self, code: str, message: str) -> MizzenError:
@@ -231,7 +233,7 @@ def _integers(values: npt.NDArray[Any] | Sequence[int] | None) -> tuple[int, ...
     return () if values is None else tuple(map(int, values))
 
 
-def _member[T](kind: type[T], number: int) -> T | None:
+def _member(kind: type[EnumMember], number: int) -> EnumMember | None:
     try:
         return kind(number)
     except ValueError:

@@ -9,19 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.flatbuffer import Member, Record, write
-from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
+from mizzen.flatbuffer.tflite import DTYPES, SCHEMA, BuiltinOperator
 
-TYPES: dict[np.dtype[Any], TensorType] = {
-    np.dtype(np.float32): TensorType.FLOAT32,
-    np.dtype(np.int32): TensorType.INT32,
-    np.dtype(np.uint8): TensorType.UINT8,
-    np.dtype(np.int64): TensorType.INT64,
-    np.dtype(np.bool_): TensorType.BOOL,
-    np.dtype(np.int16): TensorType.INT16,
-    np.dtype(np.int8): TensorType.INT8,
-    np.dtype(np.uint32): TensorType.UINT32,
-    np.dtype(np.uint16): TensorType.UINT16,
-}
+TYPES = {dtype: type_ for type_, dtype in DTYPES.items()}
+"""The file's type for each NumPy type."""
 
 OLD_CODE_LIMIT = 127
 """Operator codes above this do not fit the schema's first, 8-bit field, which then holds this."""
