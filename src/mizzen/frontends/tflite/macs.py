@@ -70,7 +70,7 @@ _MACS: dict[str, Callable[[_Shapes], int]] = {
     "LSTM": lambda s: _steps(s) * s.elements(*range(1, 12), 16),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": lambda s: _steps(s) * s.elements(*range(1, 12), 16),
     "BIDIRECTIONAL_SEQUENCE_LSTM": lambda s: (
-        _steps(s) * s.elements(*range(1, 12), 15, *range(18, 29), 32)
+        _steps(s) * s.elements(*range(1, 12), 16, *range(18, 29), 33)
     ),
     # Input and recurrent weights.
     "RNN": lambda s: _steps(s) * s.elements(1, 2),
