@@ -110,6 +110,20 @@ def test_accumulators_of_floats() -> None:
     assert "accumulators must be I32 or I40 here, not F16" in message
 
 
+def test_elements_of_64_bits() -> None:
+    precision = {**pooling_settings()["SET_OFM_PRECISION"], "activation_precision": 3}
+    message = fault(pooling_program(SET_OFM_PRECISION=precision))
+    assert "SET_OFM_PRECISION: elements must have at most 32 bits, not 64" in message
+
+
+def test_a_sum_over_channels_of_several() -> None:
+    commands = instructions(
+        pooling_settings(SET_IFM_DEPTH_M1={"depth": 4}), "OP_POOL", pooling_mode=REDUCE_SUM
+    )
+    message = fault(program(commands, [(SHAPE, np.int8)], (SHAPE, np.int8)))
+    assert "error[E613]: OP_POOL: a sum over channels must have depth 1, not 4" in message
+
+
 def test_a_huge_map() -> None:
     changes = {
         "SET_OFM_HEIGHT_M1": {"height": 65536},

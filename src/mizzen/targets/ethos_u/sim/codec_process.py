@@ -21,7 +21,9 @@ ADDRESS_SPACE_BYTES = 8 << 30
 
 def main() -> None:
     """Answer requests until there are no more."""
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    allowed = ADDRESS_SPACE_BYTES if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_AS, (min(ADDRESS_SPACE_BYTES, allowed), hard))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the codec prints must not mix with the answers
     decode: Callable[[bytearray], list[int]] = import_module("ethosu.mlw_codec").decode

@@ -124,6 +124,8 @@ class Registers:
 
     def _dtype(self, precision: str) -> np.dtype[np.integer[Any]]:
         bits = int(self._choice(precision, "activation_precision")[1:])
+        if bits > 32:
+            raise self._fault("E614", f"{precision}: elements must have at most 32 bits, not 64")
         # 32- and 64-bit maps are intermediate results; hardware knows them only as signed.
         signed = self._choice(precision, "activation_type") == "SIGNED" or bits > 16
         return np.dtype(f"{'i' if signed else 'u'}{bits // 8}")
@@ -262,6 +264,8 @@ class Registers:
         assert self._where is not None
         kernel, ofm = self._kernel(), self._ofm()
         reduce = mode is Pool.REDUCE_SUM
+        if reduce and ofm.depth != 1:
+            raise self._fault("E613", f"a sum over channels must have depth 1, not {ofm.depth}")
         depth = self._number("SET_IFM_DEPTH_M1") if reduce else ofm.depth
         ifm, upscale = self._ifm(kernel, ofm, depth)
         counted = mode is Pool.AVERAGE and kernel.is_padded
