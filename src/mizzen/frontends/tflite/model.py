@@ -113,7 +113,7 @@ class Model:
     """A network; `name` is what diagnostics call it.
 
     metadata  contents by name
-    record    the file as it was read, from which parts of it can be written
+    record    the file as it was read, contents in its tables, from which parts can be written
     """
 
     name: str

@@ -51,6 +51,7 @@ class _Reading:
         self._name = name
         self._record = read_file(data, SCHEMA, name)
         self._buffers = [self._contents(index, row) for index, row in self._rows("buffers")]
+        self._record["buffers"] = [{"data": contents} for contents in self._buffers]
         self._codes = [self._code(index, row) for index, row in self._rows("operator_codes")]
 
     def model(self) -> Model:
@@ -107,7 +108,7 @@ class _Reading:
         for index, row in self._rows("metadata"):
             buffer = self._index(row["buffer"], len(self._buffers), f"metadata[{index}].buffer")
             contents = self._buffers[buffer]
-            found[row["name"] or ""] = np.zeros(0, np.uint8) if contents is None else contents
+            found[row["name"] or ""] = _bytes(contents)
         return found
 
     def _subgraph(self, index: int, row: Record) -> Subgraph:
@@ -184,6 +185,7 @@ class _Reading:
 
     def _operator(self, index: int, row: Record, tensors: int, path: str) -> Operator:
         code = self._index(row["opcode_index"], len(self._codes), f"{path}.opcode_index")
+        row.update(self._custom_options(row, path))
         kind, custom, version = self._codes[code]
         options: Member | None = row["builtin_options"] or row["builtin_options2"]
         return Operator(
@@ -194,18 +196,23 @@ class _Reading:
             inputs=self._indices(row["inputs"], tensors, f"{path}.inputs", ABSENT),
             outputs=self._indices(row["outputs"], tensors, f"{path}.outputs"),
             options={} if options is None else options.fields,
-            custom_options=self._custom_options(row, path),
+            custom_options=_bytes(row["custom_options"]),
             intermediates=self._indices(
                 row["intermediates"], tensors, f"{path}.intermediates", ABSENT
             ),
         )
 
-    def _custom_options(self, row: Record, path: str) -> Bytes:
+    def _custom_options(self, row: Record, path: str) -> Record:
+        """Give the fields of custom options that lie behind the tables as if they lay in them."""
         offset, size = row["large_custom_options_offset"], row["large_custom_options_size"]
-        if offset not in INLINE_OFFSETS:
-            return self._behind(f"{path}.custom_options", offset, size)
-        options: Bytes | None = row["custom_options"]
-        return np.zeros(0, np.uint8) if options is None else options
+        if offset in INLINE_OFFSETS:
+            return {}
+        options = self._behind(f"{path}.custom_options", offset, size)
+        return {
+            "custom_options": options,
+            "large_custom_options_offset": 0,
+            "large_custom_options_size": 0,
+        }
 
     def _indices(
         self, values: npt.NDArray[Any] | None, count: int, path: str, lowest: int = 0
@@ -227,6 +234,10 @@ class _Reading:
             f"{self._name} must be a valid TFLite network: {message}",
             help="get the file again, or convert the network again",
         )
+
+
+def _bytes(values: Bytes | None) -> Bytes:
+    return np.zeros(0, np.uint8) if values is None else values
 
 
 def _integers(values: npt.NDArray[Any] | Sequence[int] | None) -> tuple[int, ...]:

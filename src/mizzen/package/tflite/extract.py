@@ -1,0 +1,165 @@
+"""Cut a run of operators out of a network, as a network of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mizzen.flatbuffer import Record, write
+from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator
+
+CALLERS = {
+    BuiltinOperator.CALL,
+    BuiltinOperator.CALL_ONCE,
+    BuiltinOperator.IF,
+    BuiltinOperator.WHILE,
+}
+"""Operators that execute other subgraphs, which go where they go."""
+
+_EMPTY: Record = {}
+_ABSENT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A part of a network.
+
+    network  the bytes of its file
+    inputs   tensors of the whole network that are the part's inputs, in its order; outputs alike
+    """
+
+    network: bytes
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def extract(record: Record, operators: Sequence[int]) -> Extract:
+    """Give the network of some operators of the main subgraph, in ascending order.
+
+    `record` is a network whose indices the front-end has checked. Inputs are what the operators
+    read and do not compute, outputs what others read of them and what the whole network gives.
+    Constants, quantisation, state and called subgraphs are kept; metadata is left out, since it
+    says where the tensors of the whole network lie.
+    """
+    main = record["subgraphs"][0]
+    chosen = [main["operators"][index] for index in operators]
+    inputs = _inputs(record, main, chosen)
+    outputs = _outputs(main, operators)
+    part = _Part(record)
+    subgraphs = [part.subgraph(main, chosen, inputs, outputs)]
+    if any(_code_number(record, operator) in CALLERS for operator in chosen):
+        subgraphs += [part.whole(subgraph) for subgraph in record["subgraphs"][1:]]
+    return Extract(part.network(subgraphs), tuple(inputs), tuple(outputs))
+
+
+def _inputs(record: Record, main: Record, chosen: Sequence[Record]) -> list[int]:
+    """Give what must come from outside, in the order in which it is first read."""
+    given = set(_indices(main["inputs"]))
+    made: set[int] = set()
+    found: dict[int, None] = {}
+    for operator in chosen:
+        for index in _indices(operator["inputs"]):
+            tensor = main["tensors"][index]
+            kept = _is_constant(record, tensor) or (tensor["is_variable"] and index not in given)
+            if index not in made and not kept:
+                found[index] = None
+        made.update(_indices(operator["outputs"]))
+    return list(found)
+
+
+def _outputs(main: Record, operators: Sequence[int]) -> list[int]:
+    """Give what is computed here and read elsewhere, in the order of computation."""
+    inside = set(operators)
+    read = set(_indices(main["outputs"]))
+    for index, operator in enumerate(main["operators"]):
+        if index not in inside:
+            read.update(_indices(operator["inputs"]))
+    made = [index for place in operators for index in _indices(main["operators"][place]["outputs"])]
+    return [
+        index
+        for index in dict.fromkeys(made)
+        if index in read and not main["tensors"][index]["is_variable"]
+    ]
+
+
+class _Part:
+    """A network under construction: the buffers and operator codes that its subgraphs refer to."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._buffers: dict[int, int] = {}
+        self._codes: dict[int, int] = {}
+
+    def network(self, subgraphs: list[Record]) -> bytes:
+        codes, buffers = self._record["operator_codes"], self._record["buffers"]
+        network: Record = {
+            "version": self._record["version"],
+            "operator_codes": [codes[index] for index in self._codes],
+            "subgraphs": subgraphs,
+            "buffers": [_EMPTY, *(buffers[index] for index in self._buffers)],
+        }
+        return write(network, SCHEMA)
+
+    def subgraph(
+        self, main: Record, chosen: list[Record], inputs: list[int], outputs: list[int]
+    ) -> Record:
+        """Give the main subgraph with the chosen operators and what they refer to."""
+        used = dict.fromkeys(inputs)
+        for operator in chosen:
+            for field in ("inputs", "outputs", "intermediates"):
+                used.update(dict.fromkeys(_indices(operator[field])))
+        places = {index: place for place, index in enumerate(used)} | {_ABSENT: _ABSENT}
+        return {
+            "name": main["name"],
+            "tensors": [self._tensor(main["tensors"][index]) for index in used],
+            "inputs": _moved(inputs, places),
+            "outputs": _moved(outputs, places),
+            "operators": [self._operator(operator, places) for operator in chosen],
+        }
+
+    def whole(self, subgraph: Record) -> Record:
+        """Give another subgraph as it is."""
+        tensors: list[Record] = subgraph["tensors"] or []
+        operators: list[Record] = subgraph["operators"] or []
+        same = {index: index for index in range(_ABSENT, len(tensors))}
+        return {
+            **subgraph,
+            "tensors": [self._tensor(tensor) for tensor in tensors],
+            "operators": [self._operator(operator, same) for operator in operators],
+        }
+
+    def _tensor(self, tensor: Record) -> Record:
+        contents = self._record["buffers"][tensor["buffer"]]["data"]
+        if contents is None:
+            return {**tensor, "buffer": 0}
+        buffer = self._buffers.setdefault(tensor["buffer"], len(self._buffers) + 1)
+        return {**tensor, "buffer": buffer}
+
+    def _operator(self, operator: Record, places: dict[int, int]) -> Record:
+        code = self._codes.setdefault(operator["opcode_index"], len(self._codes))
+        moved = {
+            field: _moved(operator[field], places)
+            for field in ("inputs", "outputs", "intermediates")
+            if operator[field] is not None
+        }
+        return {**operator, "opcode_index": code, **moved}
+
+
+def _moved(indices: Iterable[Any], places: dict[int, int]) -> Any:
+    return np.array([places[int(index)] for index in indices], np.int32)
+
+
+def _indices(values: Any) -> list[int]:
+    return [] if values is None else [int(index) for index in values if index != _ABSENT]
+
+
+def _is_constant(record: Record, tensor: Record) -> bool:
+    return record["buffers"][tensor["buffer"]]["data"] is not None
+
+
+def _code_number(record: Record, operator: Record) -> int:
+    code = record["operator_codes"][operator["opcode_index"]]
+    return max(code["deprecated_builtin_code"], code["builtin_code"])
