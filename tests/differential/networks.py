@@ -75,7 +75,9 @@ def one(
         of = out_dtype or dtype
         result = out_q or (scales[0] if of == dtype else quantization(of))
         made = [
-            net.tensor(f"y{i}", shape, of, *(_q(result) if of != "int32" else ()))
+            net.tensor(f"y{i}", shape, of)
+            if of == "int32"
+            else net.tensor(f"y{i}", shape, of, *_q(result))
             for i, shape in enumerate(outputs)
         ]
         order = [*fixed, *inputs] if constants_first else [*inputs, *fixed]

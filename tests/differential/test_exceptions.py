@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-from mizzen.targets.ethos_u.sim.convolution import ConvolutionKernel
+from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise
 from mizzen.targets.ethos_u.sim.plan import Step
+from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
 
 from .networks import SCALE, ZERO, Case, Q, binary, reduce, unary
 from .oracles import litert, random_inputs, tflm
@@ -35,8 +36,9 @@ def run(case: Case, accelerator: str, *inputs: Array) -> tuple[Array, list[Step]
 
 def table_of(steps: list[Step]) -> Array:
     (step,) = steps
-    table: Array = step.kernel.table  # pyright: ignore[reportAttributeAccessIssue] a pooling kernel here
-    return table.view(np.int8)
+    assert isinstance(step.kernel, PoolingKernel)
+    assert step.kernel.table is not None
+    return step.kernel.table.view(np.int8)
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
@@ -84,9 +86,9 @@ def test_a_sum_over_two_axes_is_not_one(accelerator: str) -> None:
     (x,) = random_inputs([((1, 3, 3, 5), np.int8)], 8)
     ours, steps = run(case, accelerator, x)
     summed = [
-        step.kernel.operation.kernel.height * step.kernel.operation.kernel.width
+        step.operation.kernel.height * step.operation.kernel.width
         for step in steps
-        if isinstance(step.kernel, ConvolutionKernel)
+        if isinstance(step.operation, Convolution)
     ]
     assert 9 not in summed
     (kernel,) = tflm(case.build(), [x], 1)
@@ -100,7 +102,10 @@ def test_int16_products_are_scaled_in_single_precision(accelerator: str) -> None
     case = one_mul(scale)
     a, b = random_inputs([((1, 5, 6, 7), np.int16), ((1, 1, 1, 7), np.int16)], 200)
     ours, steps = run(case, accelerator, a, b)
-    multiplier, shift = steps[0].operation.output.scale  # pyright: ignore[reportAttributeAccessIssue] an elementwise operation
+    operation = steps[0].operation
+    assert isinstance(operation, Elementwise)
+    assert operation.output.scale is not None
+    multiplier, shift = operation.output.scale
     in_a, in_b, out = (np.float32(s) for s in (scale, scale * 0.375, scale * scale * 8000))
     single = float(np.float32(in_a * in_b / out))
     double = float(in_a) * float(in_b) / float(out)
