@@ -1,0 +1,338 @@
+"""Compiled networks, ready to run: NPU operators in the simulator, the rest on CPU kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.batching import Arrays, Batch, arrange, batch_of
+from mizzen.diagnostics import Diagnostic, Origin, fail
+from mizzen.frontends.tflite import Model, Operator, Quantization, Tensor, read
+from mizzen.frontends.tflite.npu import NpuOperator, is_npu, npu_operator
+from mizzen.targets.ethos_u import driver
+from mizzen.targets.ethos_u.program import Placement, Program, Region
+
+if TYPE_CHECKING:
+    from mizzen.cpu.tflm import CpuKernels, CpuSession
+    from mizzen.report import CompileReport
+    from mizzen.targets.ethos_u.sim import Simulator
+
+Array = npt.NDArray[Any]
+Values = dict[int, Array]
+"""Tensor index to a batch of values, `[N, *shape]`."""
+Origins = dict[int, Origin]
+"""Byte offset of a command in its stream to the model's operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """An input or output: its name, shape for one inference, type and quantisation."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    quantization: Quantization | None
+
+    @property
+    def quantisation(self) -> Quantization | None:
+        """`quantization`, in the spelling of the command line."""
+        return self.quantization
+
+
+class NpuStep:
+    """An NPU operator: its program, and the tensors that it takes and gives."""
+
+    on_npu = True
+
+    def __init__(self, model: Model, operator: Operator, origins: Origins) -> None:
+        parts = npu_operator(model, operator)
+        self.program = _program(model, operator, parts, origins)
+        self.inputs = tuple(place.tensor.index for place in parts.inputs)
+        self.outputs = tuple(place.tensor.index for place in parts.outputs)
+        self.variables = tuple(place.tensor for place in parts.inputs if place.tensor.variable)
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """The simulator of the program; planning it is done on first use."""
+        from mizzen.targets.ethos_u.sim import Simulator
+
+        return Simulator(self.program)
+
+    def run(self, values: Values, batch: int) -> tuple[Diagnostic, ...]:
+        """Compute the outputs, and the variables' next values, from the inputs in `values`."""
+        outcome = self.simulator.run([values[index] for index in self.inputs], batch)
+        values.update(zip(self.outputs, outcome.outputs, strict=True))
+        indices = (tensor.index for tensor in self.variables)
+        values.update(zip(indices, outcome.variables, strict=True))
+        return outcome.diagnostics
+
+
+class CpuStep:
+    """Consecutive operators that the compiler left to the CPU."""
+
+    on_npu = False
+
+    def __init__(self, model: Model, operators: Sequence[Operator]) -> None:
+        from mizzen.package.tflite.extract import extract
+
+        part = extract(model.record, [operator.index for operator in operators])
+        self.operators = tuple(operators)
+        self.network = part.network
+        self.inputs = part.inputs
+        self.outputs = part.outputs
+        self._name = model.name
+        self._origin = model.origin(operators[0])
+
+    @cached_property
+    def kernels(self) -> CpuKernels:
+        """The kernels of these operators."""
+        from mizzen.cpu.tflm import CpuKernels
+
+        return CpuKernels(self.network, self._name, self._origin)
+
+
+Step = NpuStep | CpuStep
+
+
+class Artifact:
+    """A compiled network.
+
+    inputs, outputs  what an inference takes and gives
+    steps            NPU operators, and runs of CPU operators between them, in order
+    accelerator      the configuration that NPU operators are for, None without any
+    report           what the compilation said, where it is known
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        name: str,
+        report: CompileReport | None = None,
+        origins: Sequence[Origins] = (),
+    ) -> None:
+        self.data = data
+        self.name = name
+        self.report = report
+        model = read(data, name)
+        self._tensors = model.main.tensors
+        self._inputs, self._outputs = model.main.inputs, model.main.outputs
+        self.inputs = tuple(self._info(index) for index in self._inputs)
+        self.outputs = tuple(self._info(index) for index in self._outputs)
+        self.steps = tuple(_steps(model, origins))
+        self._constants = {
+            index: self._tensors[index].values
+            for step in self.steps
+            for index in (*step.inputs, *self._outputs)
+            if self._tensors[index].values is not None
+        }
+        self.accelerator = _accelerator(self.steps, name)
+
+    def _info(self, index: int) -> TensorInfo:
+        tensor = self._tensors[index]
+        if tensor.dtype is None:
+            raise fail(
+                "E704",
+                f"{self.name}: tensor {tensor.name!r} must have a type that NumPy has, "
+                f"not {tensor.type.name}",
+            )
+        return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
+
+    def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
+        """Infer a batch; each inference starts from the initial state.
+
+        An array is `[N, *shape[1:]]` where the input's first extent is 1, or `[N, *shape]`; an
+        array of exactly the input's shape is one inference. Outputs come in the same form: one
+        array, or a tuple of several. Raises E701 to E703 for arrays that do not fit, E6xx for
+        faults of the NPU, E7xx where the CPU has no kernel.
+        """
+        batch = batch_of(arrays, self.inputs)
+        return self._arranged(self._execute(batch, _NoState()), batch)
+
+    def session(self, batch: int = 1) -> Session:
+        """Start `batch` independent streams of inferences whose state goes on."""
+        return Session(self, batch)
+
+    def save(self, path: str | Path) -> None:
+        """Write the artifact, and the report of its compilation beside it if there is one."""
+        target = Path(path)
+        target.write_bytes(self.data)
+        if self.report is not None:
+            from mizzen.report import write_sidecar
+
+            write_sidecar(self.report, target)
+
+    def _arranged(self, outputs: Arrays, batch: Batch) -> Array | tuple[Array, ...]:
+        arranged = arrange(outputs, self.outputs, batch)
+        return arranged[0] if len(arranged) == 1 else tuple(arranged)
+
+    def _execute(self, batch: Batch, state: _State) -> list[Array]:
+        values: Values = dict(zip(self._inputs, batch.arrays, strict=True))
+        for index, constant in self._constants.items():
+            assert constant is not None
+            values[index] = np.broadcast_to(constant, (batch.size, *constant.shape))
+        for position, step in enumerate(self.steps):
+            match step:
+                case NpuStep():
+                    state.provide(step.variables, values, batch.size)
+                    step.run(values, batch.size)
+                    state.keep(step.variables, values)
+                case CpuStep():
+                    inputs = [values[index] for index in step.inputs]
+                    outputs = state.kernels(position, step, batch.size).run(inputs)
+                    values.update(zip(step.outputs, outputs, strict=True))
+        return [values[index] for index in self._outputs]
+
+
+class _NoState:
+    """Every inference starts anew."""
+
+    def provide(self, variables: Sequence[Tensor], values: Values, batch: int) -> None:
+        for tensor in variables:
+            if tensor.index not in values:
+                values[tensor.index] = _initial(tensor, batch)
+
+    def keep(self, variables: Sequence[Tensor], values: Values) -> None:
+        """Nothing outlives an inference."""
+
+    def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
+        return step.kernels
+
+
+class _KeptState(_NoState):
+    """State of a session: variables of NPU operators, interpreters of CPU operators."""
+
+    def __init__(self) -> None:
+        self._variables: Values = {}
+        self._sessions: dict[int, CpuSession] = {}
+
+    def provide(self, variables: Sequence[Tensor], values: Values, batch: int) -> None:
+        for tensor in variables:
+            if tensor.index in self._variables:
+                values[tensor.index] = self._variables[tensor.index]
+        super().provide(variables, values, batch)
+
+    def keep(self, variables: Sequence[Tensor], values: Values) -> None:
+        for tensor in variables:
+            self._variables[tensor.index] = values[tensor.index]
+
+    def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
+        if position not in self._sessions:
+            self._sessions[position] = step.kernels.session(batch)
+        return self._sessions[position]
+
+
+_State = _NoState
+
+
+class Session:
+    """Inferences whose state tensors go on from call to call, for `batch` streams at once."""
+
+    def __init__(self, artifact: Artifact, batch: int = 1) -> None:
+        if batch < 1:
+            raise fail("E703", f"a session needs a batch of at least 1, not {batch}")
+        self._artifact = artifact
+        self._batch = batch
+        self._state = _KeptState()
+
+    def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
+        """Infer once for every stream; arrays and outputs as for `Artifact.run`."""
+        batch = batch_of(arrays, self._artifact.inputs)
+        if batch.size != self._batch:
+            raise fail(
+                "E703",
+                f"every call of this session must bring a batch of {self._batch}, not {batch.size}",
+                help="a session keeps one state for each stream; start another for another batch",
+            )
+        outputs = self._artifact._execute(batch, self._state)  # pyright: ignore[reportPrivateUsage] a session is its artifact's other half
+        return self._artifact._arranged(outputs, batch)  # pyright: ignore[reportPrivateUsage] as above
+
+
+def load(path: str | Path, accelerator: str | None = None) -> Artifact:
+    """Read an artifact: a compiled `.tflite`, or one with nothing for an NPU.
+
+    `accelerator` asserts which configuration the artifact is for. Raises E1xx for files that are
+    none or are damaged, E113 for another accelerator.
+    """
+    source = Path(path)
+    try:
+        data = source.read_bytes()
+    except OSError as error:
+        raise fail("E110", f"{source} must be a file that can be read: {error.strerror}") from None
+    artifact = _with_sidecar(data, source)
+    if accelerator is not None and artifact.accelerator not in (None, accelerator):
+        raise fail(
+            "E113",
+            f"{source.name} must be for {accelerator}, and was compiled for {artifact.accelerator}",
+            help=f"compile the network with --accelerator-config {accelerator}",
+        )
+    return artifact
+
+
+def _with_sidecar(data: bytes, source: Path) -> Artifact:
+    from mizzen.report import read_sidecar
+
+    report = read_sidecar(source, data)
+    return Artifact(data, source.name, report, [] if report is None else report.origins)
+
+
+def _steps(model: Model, origins: Sequence[Origins]) -> Iterator[Step]:
+    streams = 0
+    for on_npu, operators in groupby(model.main.operators, is_npu):
+        if not on_npu:
+            yield CpuStep(model, list(operators))
+            continue
+        for operator in operators:
+            known = origins[streams] if streams < len(origins) else {}
+            yield NpuStep(model, operator, known)
+            streams += 1
+
+
+def _program(model: Model, operator: Operator, parts: NpuOperator, origins: Origins) -> Program:
+    payload = driver.parse(parts.payload)
+    sizes = {Region.READ_ONLY: parts.read_only.nbytes, Region.SCRATCH: parts.scratch_bytes}
+    if parts.scratch_fast_bytes is not None:
+        sizes[Region.SCRATCH_FAST] = parts.scratch_fast_bytes
+    inputs, outputs = (
+        tuple(_placement(place.tensor, place.offset_bytes) for place in places)
+        for places in (parts.inputs, parts.outputs)
+    )
+    return Program(
+        words=payload.words,
+        hardware=payload.hardware,
+        region_bytes={int(region): size for region, size in sizes.items()},
+        constants={int(Region.READ_ONLY): parts.read_only},
+        inputs=inputs,
+        outputs=outputs,
+        name=model.name,
+        origins=origins,
+    )
+
+
+def _placement(tensor: Tensor, offset_bytes: int) -> Placement:
+    dtype = tensor.dtype or np.dtype(np.uint8)
+    region = int(Region.SCRATCH)
+    return Placement(tensor.name, tensor.shape, dtype, region, offset_bytes, tensor.variable)
+
+
+def _initial(tensor: Tensor, batch: int) -> Array:
+    """A state tensor before the first inference: real zero, which is its zero point."""
+    zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
+    return np.full((batch, *tensor.shape), zero, tensor.dtype)
+
+
+def _accelerator(steps: Sequence[Step], name: str) -> str | None:
+    found = {
+        driver.configuration(step.program.hardware).accelerator
+        for step in steps
+        if isinstance(step, NpuStep)
+    }
+    if len(found) > 1:
+        raise fail("E114", f"{name} must be for one accelerator, not for {sorted(found)}")
+    return found.pop() if found else None

@@ -1,0 +1,133 @@
+"""Batches of inputs: which form the arrays have, and outputs in the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import MizzenError, fail
+
+Array = npt.NDArray[Any]
+Arrays = Sequence[Array]
+
+
+class Interface(Protocol):
+    """An input or output of a network."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the model."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape for one inference."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its type."""
+        ...
+
+
+class Form(Enum):
+    """How an array relates to the shape of one inference."""
+
+    ONE = auto()
+    """Exactly that shape."""
+    MERGED = auto()
+    """The first extent, 1 in the model, counts inferences."""
+    STACKED = auto()
+    """A leading axis more counts inferences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Inputs `[size, *shape]` and the form in which they came."""
+
+    size: int
+    form: Form
+    arrays: tuple[Array, ...]
+
+
+def batch_of(arrays: Arrays, inputs: Sequence[Interface]) -> Batch:
+    """Bring arrays into the form `[N, *shape]`.
+
+    Raises E701 for a wrong number of arrays, E702 for a wrong shape or type, E703 for batches that
+    are empty or differ.
+    """
+    if len(arrays) != len(inputs):
+        names = ", ".join(repr(info.name) for info in inputs)
+        raise fail(
+            "E701",
+            f"the network takes {len(inputs)} inputs ({names}), not {len(arrays)}",
+            help="give one array for each input, in this order",
+        )
+    forms = [_form(array, info) for array, info in zip(arrays, inputs, strict=True)]
+    stacked = [
+        np.asarray(array).reshape(_size(array, form), *info.shape)
+        for array, form, info in zip(arrays, forms, inputs, strict=True)
+    ]
+    sizes = {len(array) for array in stacked} or {1}
+    if len(sizes) > 1 or 0 in sizes:
+        raise fail(
+            "E703",
+            "all inputs must bring the same number of inferences, at least 1, not "
+            f"{[len(array) for array in stacked]}",
+        )
+    return Batch(sizes.pop(), _joint(forms), tuple(stacked))
+
+
+def arrange(arrays: Arrays, outputs: Sequence[Interface], batch: Batch) -> list[Array]:
+    """Bring outputs `[N, *shape]` into the form in which the inputs came."""
+    arranged: list[Array] = []
+    for array, info in zip(arrays, outputs, strict=True):
+        match batch.form:
+            case Form.ONE:
+                arranged.append(array.reshape(info.shape))
+            case Form.MERGED if info.shape[:1] == (1,):
+                arranged.append(array.reshape(batch.size, *info.shape[1:]))
+            case _:
+                arranged.append(array.reshape(batch.size, *info.shape))
+    return arranged
+
+
+def _form(array: Array, info: Interface) -> Form:
+    shape = np.shape(array)
+    if np.asarray(array).dtype != info.dtype:
+        raise _mismatch(info, f"of type {info.dtype}, not {np.asarray(array).dtype}")
+    if shape == info.shape and info.shape[:1] != (1,):
+        return Form.ONE
+    if info.shape[:1] == (1,) and len(shape) and shape[1:] == info.shape[1:]:
+        return Form.MERGED
+    if len(shape) and shape[1:] == info.shape:
+        return Form.STACKED
+    expected = f"[N, {', '.join(map(str, info.shape))}]"
+    if info.shape[:1] == (1,):
+        expected = f"[N{''.join(f', {extent}' for extent in info.shape[1:])}] or {expected}"
+    raise _mismatch(info, f"of shape {expected}, not {list(shape)}")
+
+
+def _mismatch(info: Interface, expected: str) -> MizzenError:
+    return fail(
+        "E702",
+        f"input {info.name!r} must be {expected}",
+        help="N counts inferences; quantise real numbers with the input's scale and zero point",
+    )
+
+
+def _size(array: Array, form: Form) -> int:
+    return 1 if form is Form.ONE else len(array)
+
+
+def _joint(forms: Sequence[Form]) -> Form:
+    """The form of the outputs: as one array said, where the others leave it open."""
+    for form in (Form.MERGED, Form.STACKED):
+        if form in forms:
+            return form
+    return Form.ONE
