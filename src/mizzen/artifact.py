@@ -87,7 +87,6 @@ class CpuStep:
         self.network = part.network
         self.inputs = part.inputs
         self.outputs = part.outputs
-        self._name = model.name
         self._origin = model.origin(operators[0])
 
     @cached_property
@@ -95,7 +94,7 @@ class CpuStep:
         """The kernels of these operators."""
         from mizzen.cpu.tflm import CpuKernels
 
-        return CpuKernels(self.network, self._name, self._origin)
+        return CpuKernels(self.network, self._origin)
 
 
 Step = NpuStep | CpuStep
@@ -138,7 +137,7 @@ class Artifact:
         tensor = self._tensors[index]
         if tensor.dtype is None:
             raise fail(
-                "E704",
+                "E714",
                 f"{self.name}: tensor {tensor.name!r} must have a type that NumPy has, "
                 f"not {tensor.type.name}",
             )
@@ -149,8 +148,8 @@ class Artifact:
 
         An array is `[N, *shape[1:]]` where the input's first extent is 1, or `[N, *shape]`; an
         array of exactly the input's shape is one inference. Outputs come in the same form: one
-        array, or a tuple of several. Raises E701 to E703 for arrays that do not fit, E6xx for
-        faults of the NPU, E7xx where the CPU has no kernel.
+        array, or a tuple of several. Raises E711 to E713 for arrays that do not fit, E6xx for
+        faults of the NPU, E701 to E705 where the CPU's kernels fail.
         """
         batch = batch_of(arrays, self.inputs)
         return self._arranged(self._execute(batch, _NoState()), batch)
@@ -236,7 +235,7 @@ class Session:
 
     def __init__(self, artifact: Artifact, batch: int = 1) -> None:
         if batch < 1:
-            raise fail("E703", f"a session needs a batch of at least 1, not {batch}")
+            raise fail("E713", f"a session needs a batch of at least 1, not {batch}")
         self._artifact = artifact
         self._batch = batch
         self._state = _KeptState()
@@ -246,7 +245,7 @@ class Session:
         batch = batch_of(arrays, self._artifact.inputs)
         if batch.size != self._batch:
             raise fail(
-                "E703",
+                "E713",
                 f"every call of this session must bring a batch of {self._batch}, not {batch.size}",
                 help="a session keeps one state for each stream; start another for another batch",
             )

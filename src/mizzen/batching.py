@@ -58,13 +58,13 @@ class Batch:
 def batch_of(arrays: Arrays, inputs: Sequence[Interface]) -> Batch:
     """Bring arrays into the form `[N, *shape]`.
 
-    Raises E701 for a wrong number of arrays, E702 for a wrong shape or type, E703 for batches that
+    Raises E711 for a wrong number of arrays, E712 for a wrong shape or type, E713 for batches that
     are empty or differ.
     """
     if len(arrays) != len(inputs):
         names = ", ".join(repr(info.name) for info in inputs)
         raise fail(
-            "E701",
+            "E711",
             f"the network takes {len(inputs)} inputs ({names}), not {len(arrays)}",
             help="give one array for each input, in this order",
         )
@@ -76,7 +76,7 @@ def batch_of(arrays: Arrays, inputs: Sequence[Interface]) -> Batch:
     sizes = {len(array) for array in stacked} or {1}
     if len(sizes) > 1 or 0 in sizes:
         raise fail(
-            "E703",
+            "E713",
             "all inputs must bring the same number of inferences, at least 1, not "
             f"{[len(array) for array in stacked]}",
         )
@@ -115,7 +115,7 @@ def _form(array: Array, info: Interface) -> Form:
 
 def _mismatch(info: Interface, expected: str) -> MizzenError:
     return fail(
-        "E702",
+        "E712",
         f"input {info.name!r} must be {expected}",
         help="N counts inferences; quantise real numbers with the input's scale and zero point",
     )
