@@ -1,0 +1,236 @@
+"""Run networks on TFLite Micro's kernels, in a worker process that damaged networks may end.
+
+One worker serves the whole session; it starts with the first network and again after each one that
+ended it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.cpu.tflm_process import (
+    LAST_ARENA_BYTES,
+    TIME_LIMIT_SECONDS,
+    ArenaTooSmallError,
+    Document,
+    receive,
+    send,
+)
+from mizzen.diagnostics import MizzenError, Origin, fail
+
+Array = npt.NDArray[Any]
+
+SCRIPT = Path(__file__).with_name("tflm_process.py")
+TEXT_CHARACTERS = 500
+"""How much of what the kernels print goes into a diagnostic."""
+
+
+class CpuKernels:
+    """A network on the CPU. `origin` says in diagnostics which operators of which model it is.
+
+    Raises, when it is first run: E701 without the package tflite-micro, E702 for what the kernels
+    refuse, E703 if they end the worker, E704 if one inference takes longer than a minute.
+    """
+
+    def __init__(self, network: bytes, origin: Origin | None = None) -> None:
+        self.origin = origin
+        self._network = network
+        self._key = next(_keys)
+        self._worker: _Worker | None = None
+        weakref.finalize(self, _forgotten.append, self._key)
+
+    def run(self, inputs: Sequence[Array], batch: int | None = None) -> list[Array]:
+        """Infer once per element of `inputs`, arrays `[batch, *shape]`; outputs have that form.
+
+        Every inference starts from the initial state. `batch` is needed if there are no inputs.
+        """
+        with _lock:
+            worker = self._load()
+            count = len(inputs[0]) if batch is None else batch
+            return worker.ask({"verb": "run", "key": self._key, "batch": count}, inputs, self)
+
+    def session(self, batch: int = 1) -> CpuSession:
+        """Open a session, in which each of `batch` elements keeps its state."""
+        return CpuSession(self, batch)
+
+    def open(self, key: int, batch: int) -> _Worker:
+        """Make the interpreters of a session, and give the worker that has them."""
+        with _lock:
+            worker = self._load()
+            request = {"verb": "open", "key": key, "batch": batch, "network": self._key}
+            worker.ask(request, [], self)
+            return worker
+
+    def _load(self) -> _Worker:
+        worker = _the_worker()
+        if self._worker is not worker:
+            network = np.frombuffer(self._network, np.uint8)
+            worker.ask({"verb": "load", "key": self._key, "batch": 0}, [network], self)
+            self._worker = worker
+        return worker
+
+
+class CpuSession:
+    """Interpreters of one network, one for each element of a batch, that keep their state."""
+
+    def __init__(self, kernels: CpuKernels, batch: int) -> None:
+        self._kernels = kernels
+        self._batch = batch
+        self._key = next(_keys)
+        self._worker = kernels.open(self._key, batch)
+        weakref.finalize(self, _forgotten.append, self._key)
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Infer once per element, from the state that the call before left.
+
+        E705 if the state is lost, because another network has ended the worker.
+        """
+        with _lock:
+            if self._worker not in _workers:
+                raise fail(
+                    "E705",
+                    "the session's state on the CPU must be there, but is lost: another network "
+                    "ended the process that held it",
+                    origin=self._kernels.origin,
+                    help="open a new session",
+                )
+            request = {"verb": "step", "key": self._key, "batch": self._batch}
+            return self._worker.ask(request, inputs, self._kernels)
+
+
+class _Worker:
+    def __init__(self) -> None:
+        self._log, path = tempfile.mkstemp(prefix="mizzen-tflm-")
+        os.unlink(path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(SCRIPT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
+
+    def ask(self, request: Document, arrays: Sequence[Array], kernels: CpuKernels) -> list[Array]:
+        """Give the arrays of the answer; what goes wrong is an error of `kernels`."""
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        start = os.fstat(self._log).st_size
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it has ended, and that is found next
+                send(requests, {**request, "forget": _to_forget()}, arrays)
+            answer, outputs = receive(answers)
+        except Exception:  # it has ended, or its answer makes no sense
+            text = os.pread(self._log, TEXT_CHARACTERS, start).decode(errors="replace")
+            raise _ended(self.end(), text, kernels.origin) from None
+        except BaseException:  # an interrupt leaves half a message behind
+            self.end()
+            raise
+        if answer:
+            raise _refused(answer["error"], answer["text"], kernels.origin)
+        return outputs
+
+    def end(self) -> int:
+        """End the worker and give its exit status."""
+        with contextlib.suppress(ValueError):
+            _workers.remove(self)
+        os.close(self._log)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        try:
+            return self._process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+_lock = threading.RLock()
+_keys = itertools.count()
+_workers: list[_Worker] = []
+_forgotten: list[int] = []
+
+
+@atexit.register
+def _end_workers() -> None:
+    while _workers:
+        _workers[0].end()
+
+
+def _the_worker() -> _Worker:
+    if not _workers:
+        _require_package()
+        _workers.append(_Worker())
+    return _workers[0]
+
+
+def _to_forget() -> list[int]:
+    """Give the networks and sessions that nobody has any more; appended to while this runs."""
+    return [_forgotten.pop() for _ in range(len(_forgotten))]
+
+
+def _require_package() -> None:
+    if find_spec("tflite_micro") is None:
+        raise fail(
+            "E701",
+            "operators on the CPU must have TFLite Micro's kernels, but the package tflite-micro "
+            "is not installed",
+            help="pip install tflite-micro (Linux on x86-64 only)",
+        )
+
+
+def _ended(status: int, text: str, origin: Origin | None) -> MizzenError:
+    if status == -signal.SIGALRM:
+        return fail(
+            "E704",
+            f"an inference on the CPU must take at most {TIME_LIMIT_SECONDS} seconds, and took "
+            "longer",
+            origin=origin,
+            help="the network is damaged, or too large for TFLite Micro's kernels",
+        )
+    how = signal.Signals(-status).name if status < 0 else f"status {status}"
+    printed = f": {_one_line(text)}" if text.strip() else ""
+    return fail(
+        "E703",
+        f"TFLite Micro's kernels must finish, but ended with {how}{printed}",
+        origin=origin,
+        help="the network is damaged, or uses an operator in a way that the kernels do not check",
+    )
+
+
+def _refused(error: str, text: str, origin: Origin | None) -> MizzenError:
+    if error in {ArenaTooSmallError.__name__, MemoryError.__name__}:
+        return fail(
+            "E706",
+            f"operators on the CPU must do with {LAST_ARENA_BYTES >> 20} MiB of memory, and need "
+            "more",
+            origin=origin,
+        )
+    return fail(
+        "E702",
+        f"TFLite Micro's kernels must take the operators left on the CPU, but say: "
+        f"{_one_line(text)}",
+        origin=origin,
+        help="use operators that TFLite Micro has, or that the NPU takes",
+    )
+
+
+def _one_line(text: str) -> str:
+    line = "; ".join(part for part in map(str.strip, text.splitlines()) if part)
+    return line if len(line) <= TEXT_CHARACTERS else f"{line[:TEXT_CHARACTERS]}..."

@@ -1,0 +1,208 @@
+"""Runs TFLite Micro's kernels; started as a script, in a process of its own.
+
+The kernels trust their network: a damaged one can end the process, loop, or write anywhere, so they
+never run in the user's. The script answers requests on standard input until that closes. Requests
+and answers are a JSON document behind its length (uint64), then the contents of the arrays that it
+lists. Standard error is a file, in which the script finds what the kernels print.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Document = dict[str, Any]
+
+ADDRESS_SPACE_BYTES = 4 << 30
+LOG_BYTES = 16 << 20
+TIME_LIMIT_SECONDS = 60
+"""For one inference. The networks that microcontrollers run take milliseconds here."""
+
+FIRST_ARENA_BYTES = 1 << 16
+LAST_ARENA_BYTES = 1 << 29
+"""An arena that is too small is doubled until it is larger than any microcontroller's memory."""
+
+STDERR = 2
+
+
+class ArenaTooSmallError(Exception):
+    """Says that the largest arena is too small, in the kernels' words."""
+
+
+def send(stream: IO[bytes], document: Document, arrays: Sequence[Array] = ()) -> None:
+    """Write a message."""
+    listed = [(array.dtype.str, array.shape) for array in arrays]
+    text = json.dumps({**document, "arrays": listed}).encode()
+    stream.write(struct.pack("<Q", len(text)) + text)
+    for array in arrays:
+        stream.write(array.tobytes())
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[Document, list[Array]]:
+    """Read a message; EOFError if the other side has ended."""
+    (length,) = struct.unpack("<Q", _exactly(stream, 8))
+    document: Document = json.loads(_exactly(stream, length))
+    arrays: list[Array] = []
+    for name, shape in document.pop("arrays"):
+        dtype = np.dtype(name)
+        size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+        arrays.append(np.ndarray(tuple(shape), dtype, _exactly(stream, size)).copy())
+    return document, arrays
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+class _Network:
+    """A network, the arena that it needs, and an interpreter to reset and use again."""
+
+    def __init__(self, data: bytes) -> None:
+        self._runtime: Any = import_module("tflite_micro").runtime
+        model = self._runtime.convert_bytearray_to_object(data)
+        self._data = data
+        self._arena_bytes = FIRST_ARENA_BYTES
+        self._has_resources = self._runtime.count_resource_variables(model) > 0
+        self.outputs = len(model.subgraphs[0].outputs)
+        self._interpreter = self.interpreter()
+
+    def interpreter(self) -> Any:
+        """Make an interpreter, as it is before its first inference."""
+        while True:
+            start = os.fstat(STDERR).st_size
+            try:
+                return self._runtime.Interpreter.from_bytes(
+                    self._data, arena_size=self._arena_bytes
+                )
+            except RuntimeError:
+                if "missing: " not in printed(start):
+                    raise
+                if self._arena_bytes >= LAST_ARENA_BYTES:
+                    raise ArenaTooSmallError from None
+                self._arena_bytes *= 2
+                os.ftruncate(STDERR, start)
+                os.lseek(STDERR, start, os.SEEK_SET)
+
+    def reset(self) -> Any:
+        """Give an interpreter as it is before its first inference.
+
+        A reset does not repeat what initialises resources, so these need another interpreter.
+        """
+        if self._has_resources:
+            return self.interpreter()
+        self._interpreter.reset()
+        return self._interpreter
+
+
+def printed(start: int) -> str:
+    """Give what has been printed from a place in standard error on."""
+    return os.pread(STDERR, LOG_BYTES, start).decode(errors="replace")
+
+
+class _Server:
+    def __init__(self) -> None:
+        self._networks: dict[int, _Network] = {}
+        self._sessions: dict[int, tuple[_Network, list[Any]]] = {}
+
+    def answer(self, request: Document, arrays: list[Array]) -> list[Array]:
+        for key in request["forget"]:
+            self._networks.pop(key, None)
+            self._sessions.pop(key, None)
+        key: int = request["key"]
+        batch: int = request["batch"]
+        match request["verb"]:
+            case "load":
+                self._networks[key] = _Network(arrays[0].tobytes())
+                return []
+            case "run":
+                network = self._networks[key]
+                rows = [_infer(network.reset(), network, arrays, row) for row in range(batch)]
+                return _columns(rows)
+            case "open":
+                network = self._networks[request["network"]]
+                interpreters = [network.interpreter() for _ in range(batch)]
+                self._sessions[key] = network, interpreters
+                return []
+            case _:
+                network, interpreters = self._sessions[key]
+                rows = [
+                    _infer(interpreter, network, arrays, row)
+                    for row, interpreter in enumerate(interpreters)
+                ]
+                return _columns(rows)
+
+
+def _infer(interpreter: Any, network: _Network, inputs: list[Array], row: int) -> list[Array]:
+    _limit_time()
+    for index, array in enumerate(inputs):
+        interpreter.set_input(np.asarray(array[row]), index)
+    interpreter.invoke()
+    return [np.asarray(interpreter.get_output(index)) for index in range(network.outputs)]
+
+
+def _limit_time(seconds: int = TIME_LIMIT_SECONDS) -> None:
+    """Let a signal end the process, wherever it is, after so many seconds; 0 for never."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _columns(rows: list[list[Array]]) -> list[Array]:
+    return [np.stack(column) for column in zip(*rows, strict=True)]
+
+
+def _limit_resources() -> None:
+    import resource  # not on every system, and this module is imported on all of them
+
+    limits = (
+        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
+        (resource.RLIMIT_FSIZE, LOG_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    )
+    for what, most in limits:
+        _, hard = resource.getrlimit(what)
+        resource.setrlimit(what, (most if hard < 0 else min(most, hard), hard))
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    _limit_resources()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(STDERR, 1)
+    server = _Server()
+    while True:
+        try:
+            request, arrays = receive(sys.stdin.buffer)
+        except EOFError:
+            return
+        _reply(server, answers, request, arrays)
+
+
+def _reply(server: _Server, answers: IO[bytes], request: Document, arrays: list[Array]) -> None:
+    start = os.fstat(STDERR).st_size
+    _limit_time()
+    try:
+        outputs = server.answer(request, arrays)
+    except Exception as error:
+        _limit_time(0)
+        refused = {"error": type(error).__name__, "text": f"{printed(start)}\n{error}"}
+        send(answers, refused)
+    else:
+        _limit_time(0)
+        send(answers, {}, outputs)
+
+
+if __name__ == "__main__":
+    main()
