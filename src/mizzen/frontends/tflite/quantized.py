@@ -19,7 +19,7 @@ CONVERSIONS = {"QUANTIZE", "DEQUANTIZE", "CAST"}
 
 
 def require_quantized(model: Model) -> None:
-    """Refuse a network that computes with floats only, with E110 naming the first float tensor.
+    """Refuse a network that computes with floats only, with E107 naming the first float tensor.
 
     Networks that compute with floats here and there pass: those operators run on the CPU. Weights
     do not count, so that a network with integer weights and float activations is refused.
@@ -35,7 +35,7 @@ def require_quantized(model: Model) -> None:
     operator, tensor = first
     place = model.origin(operator)
     raise fail(
-        "E110",
+        "E107",
         f'the network must be quantised to integers, but tensor {tensor.index} "{tensor.name}" is '
         f"{tensor.type.name}, like everything that it computes",
         origin=Origin(place.model, place.operator, place.kind, place.name),

@@ -45,9 +45,10 @@ def extract(record: Record, operators: Sequence[int]) -> Extract:
     says where the tensors of the whole network lie.
     """
     main = record["subgraphs"][0]
-    chosen = [main["operators"][index] for index in operators]
+    every: list[Record] = main["operators"] or []
+    chosen = [every[index] for index in operators]
     inputs = _inputs(record, main, chosen)
-    outputs = _outputs(main, operators)
+    outputs = _outputs(main, every, operators)
     part = _Part(record)
     subgraphs = [part.subgraph(main, chosen, inputs, outputs)]
     if any(_code_number(record, operator) in CALLERS for operator in chosen):
@@ -70,14 +71,14 @@ def _inputs(record: Record, main: Record, chosen: Sequence[Record]) -> list[int]
     return list(found)
 
 
-def _outputs(main: Record, operators: Sequence[int]) -> list[int]:
+def _outputs(main: Record, every: Sequence[Record], chosen: Sequence[int]) -> list[int]:
     """Give what is computed here and read elsewhere, in the order of computation."""
-    inside = set(operators)
+    inside = set(chosen)
     read = set(_indices(main["outputs"]))
-    for index, operator in enumerate(main["operators"]):
+    for index, operator in enumerate(every):
         if index not in inside:
             read.update(_indices(operator["inputs"]))
-    made = [index for place in operators for index in _indices(main["operators"][place]["outputs"])]
+    made = [index for place in chosen for index in _indices(every[place]["outputs"])]
     return [
         index
         for index in dict.fromkeys(made)
