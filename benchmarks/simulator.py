@@ -2,8 +2,9 @@
 
 Run ``python benchmarks/simulator.py`` for a table, with ``--json`` for the figures:
 `batch1_ratio` and `batch64_ratio` are geometric means over the networks of over a million MACs,
-`command_us` is the largest fixed cost of a command over all streams: the time of a run that batching
-saves, per operation. Networks are those of MLPerf Tiny and TFLite Micro, found through MIZZEN_MODELS.
+`command_us` is the largest fixed cost of a command over all streams: the time of a run that
+batching saves, per operation. Networks are those of MLPerf Tiny and TFLite Micro, in the folder
+that MIZZEN_MODELS names.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 import mizzen
+from mizzen.artifact import NpuStep
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
@@ -87,7 +89,8 @@ def measure(name: str, accelerator: str, optimise: str) -> Row:
     start = time.perf_counter()
     artifact.run(x[:1])
     load_ms = (time.perf_counter() - start) * 1e3
-    operations = sum(len(step.simulator.plan.steps) for step in artifact.steps if step.on_npu)
+    npu = [step for step in artifact.steps if isinstance(step, NpuStep)]
+    operations = sum(len(step.simulator.plan.steps) for step in npu)
     return Row(
         name=name,
         operations=operations,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
+from mizzen.artifact import NpuStep
 from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise
 from mizzen.targets.ethos_u.sim.plan import Step
 from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
@@ -29,6 +30,7 @@ EVERY_BYTE = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 16, 16, 1)
 def run(case: Case, accelerator: str, *inputs: Array) -> tuple[Array, list[Step]]:
     artifact = mizzen.compile(case.build(), accelerator)
     (step,) = artifact.steps
+    assert isinstance(step, NpuStep)
     result = artifact.run(*inputs)
     assert isinstance(result, np.ndarray)
     return result, step.simulator.plan.steps
