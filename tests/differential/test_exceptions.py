@@ -15,7 +15,7 @@ import pytest
 
 import mizzen
 from mizzen.artifact import NpuStep
-from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise
+from mizzen.targets.ethos_u.sim.operations import Binary, Convolution, Elementwise
 from mizzen.targets.ethos_u.sim.plan import Step
 from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
 
@@ -135,3 +135,27 @@ def test_the_suite_avoids_exactly_these_scales() -> None:
     ours, _ = run(case, "ethos-u55-128", a, b)
     (kernel,) = tflm(case.build(), [a, b], 1)
     assert np.array_equal(ours.reshape(kernel.shape), kernel)
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_int16_softmax_is_scaled_in_single_precision(accelerator: str) -> None:
+    """As for products: the multiplier of the differences has 24 bits; off by one at most."""
+    case = unary("SOFTMAX", "int16", ("SoftmaxOptions", {"beta": 1.0}), Q(SCALE["int16"]),
+                 Q(1 / 32768), (1, 20))  # fmt: skip
+    (x,) = random_inputs([((1, 20), np.int16)], 200)
+    ours, steps = run(case, accelerator, x)
+    wide = [
+        step.operation.output.scale
+        for step in steps
+        if isinstance(step.operation, Elementwise)
+        and step.operation.mode is Binary.MUL
+        and step.operation.output.scale is not None
+    ]
+    multiplier, shift = wide[0]
+    single = float(np.float32(np.float32(SCALE["int16"]) * np.float32(6553.5)))
+    assert multiplier * 2.0**-shift == pytest.approx(single, rel=2.0**-24)
+    assert multiplier % (1 << 7) == 0  # 24 bits of 31
+    (kernel,) = tflm(case.build(), [x], 1)
+    difference = np.abs(ours.astype(int).reshape(kernel.shape) - kernel)
+    assert difference.max() == 1
+    assert difference.mean() < 1e-2
