@@ -30,6 +30,7 @@ class NetworkBuilder:
         self._operators: list[Record] = []
         self._codes: list[Record] = []
         self._buffers: list[Record] = [{}]  # buffer 0 is empty by convention
+        self._metadata: list[Record] = []
 
     def tensor(
         self,
@@ -72,9 +73,7 @@ class NetworkBuilder:
     ) -> int:
         """Add a tensor with contents."""
         index = self.tensor(name, data.shape, data.dtype, scale, zero_point, axis=axis)
-        self._tensors[index]["buffer"] = len(self._buffers)
-        contents = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
-        self._buffers.append({"data": contents})
+        self._tensors[index]["buffer"] = self._buffer(np.ascontiguousarray(data).tobytes())
         return index
 
     def operator(
@@ -106,6 +105,10 @@ class NetworkBuilder:
             record["intermediates"] = np.asarray(intermediates, np.int32)
         self._operators.append(record)
 
+    def metadata(self, name: str, contents: bytes) -> None:
+        """Add an entry of the file's metadata."""
+        self._metadata.append({"name": name, "buffer": self._buffer(contents)})
+
     def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
         """Give the file of the network with these inputs and outputs."""
         subgraph: Record = {
@@ -121,8 +124,13 @@ class NetworkBuilder:
             "subgraphs": [subgraph],
             "description": self._description,
             "buffers": self._buffers,
+            "metadata": self._metadata or None,
         }
         return write(model, SCHEMA)
+
+    def _buffer(self, contents: bytes) -> int:
+        self._buffers.append({"data": np.frombuffer(contents, np.uint8)})
+        return len(self._buffers) - 1
 
     def _code(self, kind: str, version: int) -> int:
         builtin = BuiltinOperator.__members__.get(kind, BuiltinOperator.CUSTOM)
