@@ -1,0 +1,161 @@
+"""The vocabulary of the rules, and the operators that each family has a form of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
+
+U55_U65 = (Arch.U55, Arch.U65)
+U85 = (Arch.U85,)
+ALL = (Arch.U55, Arch.U65, Arch.U85)
+
+SOURCE = "Vela 5.2.0, supported operators"
+STOPS = "Vela 5.2.0 stops at it, found by compiling"
+
+Measure = Callable[[OperatorFacts, Arch], str | None]
+"""Gives the actual value where a rule is broken, None where it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row.
+
+    limit    what must hold, as the end of "... must have"
+    measure  finds the actual value that breaks it, as the end of "... has"
+    help     what to change in the network
+    """
+
+    id: str
+    operators: frozenset[str]
+    archs: tuple[Arch, ...]
+    limit: str
+    measure: Measure
+    help: str
+    source: str = SOURCE
+
+    def applies_to(self, kind: str, arch: Arch) -> bool:
+        """Whether the rule is about an operator on a family."""
+        return kind in self.operators and arch in self.archs
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A broken rule: its limit, the actual value, what to change, where the rule is written."""
+
+    rule: str
+    limit: str
+    actual: str
+    help: str
+    source: str
+
+
+_EVERYWHERE = (
+    "ABS ADD ARG_MAX AVERAGE_POOL_2D BATCH_MATMUL CONCATENATION CONV_2D DEPTHWISE_CONV_2D ELU EXP "
+    "EXPAND_DIMS FULLY_CONNECTED GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MAXIMUM MAX_POOL_2D MEAN "
+    "MINIMUM MIRROR_PAD MUL NEG PACK PAD PADV2 PRELU QUANTIZE REDUCE_MAX REDUCE_MIN RELU RELU6 "
+    "RELU_0_TO_1 RELU_N1_TO_1 RESHAPE RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR REVERSE_V2 RSQRT "
+    "SLICE SOFTMAX SPLIT SPLIT_V SQUARED_DIFFERENCE SQUEEZE STRIDED_SLICE SUB SUM TANH TILE "
+    "TRANSPOSE TRANSPOSE_CONV UNIDIRECTIONAL_SEQUENCE_LSTM UNPACK"
+)
+_ON_U85 = (
+    "ASSIGN_VARIABLE CAST DIV EQUAL GATHER GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND "
+    "LOGICAL_NOT LOGICAL_OR NOT_EQUAL READ_VARIABLE REDUCE_ALL REDUCE_ANY SCATTER_ND SELECT "
+    "SELECT_V2"
+)
+
+OPERATORS: dict[str, tuple[Arch, ...]] = dict(
+    sorted(
+        [(kind, ALL) for kind in _EVERYWHERE.split()] + [(kind, U85) for kind in _ON_U85.split()]
+    )
+)
+"""Operators that an NPU has a form of, and the families whose NPU has it."""
+
+
+def operators(kinds: str) -> frozenset[str]:
+    """Give the operators of a list in a text."""
+    return frozenset(kinds.split())
+
+
+def every_operator_but(*kinds: str) -> frozenset[str]:
+    """Give all operators of the table except some."""
+    return frozenset(OPERATORS) - frozenset(kinds)
+
+
+_FIRST = (0,)
+_FIRST_ONLY = (
+    "ARG_MAX EXPAND_DIMS GATHER MEAN MIRROR_PAD PAD PADV2 PRELU REDUCE_ALL REDUCE_ANY REDUCE_MAX "
+    "REDUCE_MIN RESHAPE RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR REVERSE_V2 SLICE SPLIT_V SQUEEZE "
+    "STRIDED_SLICE SUM TILE TRANSPOSE UNIDIRECTIONAL_SEQUENCE_LSTM"
+)
+_DATA_INPUTS: dict[str, tuple[int, ...]] = {
+    "CONV_2D": _FIRST,
+    "DEPTHWISE_CONV_2D": _FIRST,
+    "FULLY_CONNECTED": _FIRST,
+    "TRANSPOSE_CONV": (2,),
+    "SPLIT": (1,),
+    "SCATTER_ND": (1,),
+    "SELECT": (1, 2),
+    "SELECT_V2": (1, 2),
+    **dict.fromkeys(
+        _FIRST_ONLY.split(),
+        _FIRST,
+    ),
+}
+WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
+"""Operators with weights and a bias."""
+
+
+def feature_maps(operator: OperatorFacts) -> list[TensorFacts]:
+    """Give the data inputs, constant or not, and the outputs: what has one type and layout."""
+    places = _DATA_INPUTS.get(operator.kind, tuple(range(len(operator.inputs))))
+    inputs = [operator.input(place) for place in places]
+    return [*(tensor for tensor in inputs if tensor is not None), *operator.outputs]
+
+
+def data_input(operator: OperatorFacts) -> TensorFacts | None:
+    """Give the first data input."""
+    return operator.input(_DATA_INPUTS.get(operator.kind, _FIRST)[0])
+
+
+def weights(operator: OperatorFacts) -> TensorFacts | None:
+    """Give the weights of a convolution or fully connected layer."""
+    return operator.input(1) if operator.kind in WEIGHTED else None
+
+
+def bias(operator: OperatorFacts) -> TensorFacts | None:
+    """Give the bias of a convolution or fully connected layer."""
+    if operator.kind not in WEIGHTED:
+        return None
+    return operator.input(3 if operator.kind == "TRANSPOSE_CONV" else 2)
+
+
+def named(tensor: TensorFacts) -> str:
+    """Name a tensor in a message."""
+    return f'"{tensor.name}"'
+
+
+def extents(shape: tuple[int, ...]) -> str:
+    """Write a shape."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def axes_of(operator: OperatorFacts, data: TensorFacts) -> list[int] | None:
+    """Give the axes that an operator works along, counted from 0; None if they are not known."""
+    parameter = operator.input(1)
+    if parameter is None or parameter.values is None:
+        return None
+    rank = max(1, len(data.shape))
+    return sorted({int(axis) % rank for axis in parameter.values.reshape(-1)})
+
+
+def input_type(*wanted: str) -> Measure:
+    """Measure whether the first data input has one of some types."""
+
+    def measure(operator: OperatorFacts, _: Arch) -> str | None:
+        data = data_input(operator)
+        return None if data is None or data.dtype in wanted else data.dtype
+
+    return measure

@@ -1,0 +1,403 @@
+"""Rules about the tensors of an operator: types, shapes, quantisation, constants, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
+from mizzen.targets.ethos_u.legal.rule import (
+    ALL,
+    STOPS,
+    U55_U65,
+    U85,
+    WEIGHTED,
+    Measure,
+    Rule,
+    bias,
+    data_input,
+    every_operator_but,
+    extents,
+    feature_maps,
+    named,
+    operators,
+    weights,
+)
+
+WEIGHT_SUM_MAXIMUM = 127 << 16
+"""Largest sum of the absolute weights of an output channel."""
+
+WEIGHT_SUM_MAXIMUM_16_BIT_U85 = 127 << 24
+"""The same on U85 where the input has 16 bits."""
+
+BIAS_MAXIMUM = {Arch.U55: (1 << 40) - 1, Arch.U65: (1 << 40) - 1, Arch.U85: (1 << 48) - 1}
+"""Largest 64-bit bias: it must fit the accumulator's 40 or 48 bits."""
+
+DEPTH_MAXIMUM = 1 << 16
+"""Largest depth that weights are applied to."""
+
+INTEGERS = ("INT8", "UINT8", "INT16", "INT32", "INT64")
+QUANTISED = ("INT8", "UINT8", "INT16")
+ZERO_POINTS_U85 = {"INT8": range(-128, 128), "UINT8": range(256)}
+
+
+def _tell(tensors: Iterable[TensorFacts]) -> str | None:
+    """Tell the type and name of the first tensor, if there is one."""
+    tensor = next(iter(tensors), None)
+    return None if tensor is None else f"{tensor.dtype} {named(tensor)}"
+
+
+def _boolean(operator: OperatorFacts, _: Arch) -> str | None:
+    inputs = [tensor for tensor in operator.inputs if tensor is not None]
+    return _tell(tensor for tensor in (*inputs, *operator.outputs) if tensor.dtype == "BOOL")
+
+
+def _no_integer(operator: OperatorFacts, _: Arch) -> str | None:
+    wanted = (*INTEGERS, "BOOL", "RESOURCE")
+    return _tell(tensor for tensor in feature_maps(operator) if tensor.dtype not in wanted)
+
+
+def _of_type(name: str) -> Measure:
+    def measure(operator: OperatorFacts, _: Arch) -> str | None:
+        return _tell(tensor for tensor in feature_maps(operator) if tensor.dtype == name)
+
+    return measure
+
+
+def _open_extent(operator: OperatorFacts, _: Arch) -> str | None:
+    inputs = [tensor for tensor in operator.inputs if tensor is not None]
+    for tensor in (*inputs, *operator.outputs):
+        if -1 in (tensor.shape_signature or ())[1:]:
+            return f"{extents(tensor.shape_signature or ())} {named(tensor)}"
+    return None
+
+
+def _scalar(operator: OperatorFacts, _: Arch) -> str | None:
+    tensors = (*feature_maps(operator), *operator.intermediates)
+    return _tell(tensor for tensor in tensors if not tensor.shape and not tensor.constant)
+
+
+def _unquantised(operator: OperatorFacts, _: Arch) -> str | None:
+    tensors = feature_maps(operator)
+    if (weight := weights(operator)) is not None:
+        tensors.append(weight)
+    return _tell(tensor for tensor in tensors if tensor.dtype in QUANTISED and not tensor.scales)
+
+
+def _per_axis(operator: OperatorFacts, _: Arch) -> str | None:
+    for tensor in feature_maps(operator):
+        if len(tensor.scales) > 1:
+            return f"{len(tensor.scales)} scales for {named(tensor)}"
+    return None
+
+
+def _zero_point(operator: OperatorFacts, arch: Arch) -> str | None:
+    for tensor in feature_maps(operator):
+        for zero_point in tensor.zero_points:
+            if not _zero_point_fits(tensor.dtype, zero_point, arch):
+                return f"{zero_point} for {tensor.dtype} {named(tensor)}"
+    return None
+
+
+def _zero_point_fits(dtype: str, zero_point: int, arch: Arch) -> bool:
+    if arch is Arch.U85:
+        return zero_point in ZERO_POINTS_U85.get(dtype, range(1))
+    if dtype == "INT32":
+        return zero_point == 0
+    return not dtype.startswith("U") or zero_point >= 0
+
+
+def _parameters(operator: OperatorFacts, _: Arch) -> str | None:
+    data = data_input(operator)
+    for tensor in operator.inputs:
+        if tensor is not None and tensor is not data and not tensor.constant:
+            return f"{named(tensor)}, which the network computes"
+    return None
+
+
+def _weight_type(operator: OperatorFacts, _: Arch) -> str | None:
+    weight = weights(operator)
+    return None if weight is None or weight.dtype in ("INT8", "UINT8") else weight.dtype
+
+
+def _computed_weights(operator: OperatorFacts, _: Arch) -> str | None:
+    weight = weights(operator)
+    return None if weight is None or weight.constant else f"{named(weight)}, which is computed"
+
+
+def _weight_sum(operator: OperatorFacts, arch: Arch) -> str | None:
+    weight, data = weights(operator), data_input(operator)
+    if weight is None or weight.values is None or data is None:
+        return None
+    wide = arch is Arch.U85 and data.dtype == "INT16"
+    largest = WEIGHT_SUM_MAXIMUM_16_BIT_U85 if wide else WEIGHT_SUM_MAXIMUM
+    axis = weight.values.ndim - 1 if operator.kind == "DEPTHWISE_CONV_2D" else 0
+    found = _largest_sum(weight.values, weight.zero_points, axis)
+    return None if found <= largest else f"{found}, over {largest}"
+
+
+def _largest_sum(values: npt.NDArray[Any], zero_points: tuple[int, ...], axis: int) -> int:
+    if not values.size:
+        return 0
+    zero_point = np.asarray(zero_points or (0,), np.int64)
+    rows = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
+    if not zero_point.any():
+        # The sum of absolute values without a copy as wide as int64.
+        return int(np.abs(rows, dtype=np.int16).sum(axis=1, dtype=np.int64).max())
+    return int(np.abs(rows - zero_point.reshape(-1, 1)).sum(axis=1).max())
+
+
+def _depth(operator: OperatorFacts, _: Arch) -> str | None:
+    data, weight = data_input(operator), weights(operator)
+    if data is None or weight is None or not weight.constant or data.nhwc[3] <= DEPTH_MAXIMUM:
+        return None
+    return str(data.nhwc[3])
+
+
+def _computed_bias(operator: OperatorFacts, _: Arch) -> str | None:
+    tensor = bias(operator)
+    return None if tensor is None or tensor.constant else f"{named(tensor)}, which is computed"
+
+
+def _bias_type(operator: OperatorFacts, _: Arch) -> str | None:
+    tensor = bias(operator)
+    return None if tensor is None or tensor.dtype in ("INT32", "INT64") else tensor.dtype
+
+
+def _bias_shape(operator: OperatorFacts, _: Arch) -> str | None:
+    tensor = bias(operator)
+    if tensor is None or not tensor.constant or tensor.elements == (tensor.shape or (1,))[-1]:
+        return None
+    return extents(tensor.shape)
+
+
+def _bias_value(operator: OperatorFacts, arch: Arch) -> str | None:
+    tensor = bias(operator)
+    if tensor is None or tensor.values is None or tensor.dtype != "INT64":
+        return None
+    largest = int(tensor.values.max(initial=0))
+    return None if largest <= BIAS_MAXIMUM[arch] else f"{largest}, over {BIAS_MAXIMUM[arch]}"
+
+
+_QUANTISE = "quantise it: convert the network with full integer quantisation"
+_PER_TENSOR = "use one scale for the whole tensor"
+_UNQUANTISED_TOO = "ARG_MAX EXPAND_DIMS MIRROR_PAD PAD PADV2 QUANTIZE TRANSPOSE"
+_UNQUANTISED_TOO_U85 = (
+    "ASSIGN_VARIABLE GATHER READ_VARIABLE REDUCE_ALL REDUCE_ANY SCATTER_ND SELECT SELECT_V2"
+)
+_WIDE_TOO = (
+    "ADD ARG_MAX BATCH_MATMUL EXPAND_DIMS FULLY_CONNECTED MIRROR_PAD MUL NEG RESHAPE SQUEEZE SUB "
+    "SUM TRANSPOSE"
+)
+_ANY_ZERO_POINT = (
+    "AVERAGE_POOL_2D DIV RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR UNIDIRECTIONAL_SEQUENCE_LSTM"
+)
+_NARROW_ON_U85 = (
+    "AVERAGE_POOL_2D CONV_2D DEPTHWISE_CONV_2D EXP LOGISTIC MAX_POOL_2D RELU RELU6 RELU_0_TO_1 "
+    "RELU_N1_TO_1 RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR SOFTMAX TANH TRANSPOSE_CONV"
+)
+_NO_64_BIT_ON_U85 = f"ADD DIV MAXIMUM MINIMUM MUL SUB {_NARROW_ON_U85}"
+_PARAMETRISED = (
+    "ARG_MAX MEAN MIRROR_PAD PAD PADV2 REDUCE_MAX REDUCE_MIN REVERSE_V2 SLICE STRIDED_SLICE SUM "
+    "TILE TRANSPOSE"
+)
+_EVERY = every_operator_but()
+
+TENSOR_RULES: tuple[Rule, ...] = (
+    Rule(
+        "boolean",
+        _EVERY,
+        U55_U65,
+        "integer tensors",
+        _boolean,
+        "compute with int8 values 0 and 1",
+        STOPS,
+    ),
+    Rule(
+        "integer",
+        _EVERY,
+        ALL,
+        f"feature maps of {', '.join(INTEGERS[:-1])} or {INTEGERS[-1]}",
+        _no_integer,
+        _QUANTISE,
+    ),
+    Rule(
+        "64-bit",
+        every_operator_but("ARG_MAX"),
+        U55_U65,
+        "feature maps of at most 32 bits",
+        _of_type("INT64"),
+        "convert it to INT32 or less",
+    ),
+    Rule(
+        "64-bit-u85",
+        operators(_NO_64_BIT_ON_U85),
+        U85,
+        "feature maps of at most 32 bits",
+        _of_type("INT64"),
+        "convert it to INT32 or less",
+        STOPS,
+    ),
+    Rule(
+        "32-bit",
+        every_operator_but(*_WIDE_TOO.split()),
+        U55_U65,
+        "feature maps of at most 16 bits",
+        _of_type("INT32"),
+        "quantise it to INT8 or INT16",
+    ),
+    Rule(
+        "32-bit-u85",
+        operators(_NARROW_ON_U85),
+        U85,
+        "feature maps of at most 16 bits",
+        _of_type("INT32"),
+        "quantise it to INT8 or INT16",
+        STOPS,
+    ),
+    Rule(
+        "32-bit-matrix",
+        operators("FULLY_CONNECTED"),
+        ALL,
+        "feature maps of at most 16 bits",
+        _of_type("INT32"),
+        "quantise it to INT8 or INT16",
+        STOPS,
+    ),
+    Rule(
+        "fixed-shape",
+        _EVERY,
+        ALL,
+        "no open extent but the batch",
+        _open_extent,
+        "export the network with fixed shapes",
+    ),
+    Rule(
+        "rank-0",
+        _EVERY,
+        ALL,
+        "feature maps with dimensions",
+        _scalar,
+        "give it the shape [1]",
+    ),
+    Rule(
+        "quantised",
+        every_operator_but(*_UNQUANTISED_TOO.split(), *_UNQUANTISED_TOO_U85.split()),
+        ALL,
+        "a scale for every feature map and for weights",
+        _unquantised,
+        _QUANTISE,
+    ),
+    Rule(
+        "per-axis",
+        every_operator_but(*WEIGHTED),
+        ALL,
+        "one scale for each feature map",
+        _per_axis,
+        _PER_TENSOR,
+    ),
+    Rule(
+        "zero-point",
+        every_operator_but(*_ANY_ZERO_POINT.split()),
+        U55_U65,
+        "zero points of 0 for INT32, and from 0 for unsigned types",
+        _zero_point,
+        "quantise it again",
+    ),
+    Rule(
+        "zero-point-u85",
+        every_operator_but(*_ANY_ZERO_POINT.split()),
+        U85,
+        "zero points in the range of 8-bit types, and of 0 for others",
+        _zero_point,
+        "quantise it again; types over 8 bits symmetrically",
+    ),
+    Rule(
+        "constant-parameters",
+        operators(_PARAMETRISED),
+        ALL,
+        "constant parameters (axes, sizes, paddings)",
+        _parameters,
+        "export the network with fixed shapes, so that they become constants",
+    ),
+    Rule(
+        "weight-type",
+        WEIGHTED,
+        ALL,
+        "weights of 8 bits",
+        _weight_type,
+        "quantise the weights to INT8",
+    ),
+    Rule(
+        "constant-weights",
+        operators("CONV_2D DEPTHWISE_CONV_2D"),
+        U55_U65,
+        "constant weights",
+        _computed_weights,
+        "write it as BATCH_MATMUL, which multiplies what is computed",
+        STOPS,
+    ),
+    Rule(
+        "constant-weights-transposed",
+        operators("TRANSPOSE_CONV"),
+        ALL,
+        "constant weights",
+        _computed_weights,
+        "make the weights constants",
+        STOPS,
+    ),
+    Rule(
+        "weight-sum",
+        WEIGHTED,
+        ALL,
+        "a sum of absolute weights in each output channel that the accumulator holds",
+        _weight_sum,
+        "split it by input channels into several, and add their outputs",
+    ),
+    Rule(
+        "depth",
+        WEIGHTED,
+        ALL,
+        f"at most {DEPTH_MAXIMUM} input channels",
+        _depth,
+        "split it by input channels into several, and add their outputs",
+        STOPS,
+    ),
+    Rule(
+        "constant-bias",
+        WEIGHTED,
+        ALL,
+        "a constant bias",
+        _computed_bias,
+        "leave the bias out, and ADD it",
+    ),
+    Rule(
+        "bias-type",
+        WEIGHTED,
+        ALL,
+        "a bias of INT32 or INT64",
+        _bias_type,
+        "quantise the bias again",
+    ),
+    Rule(
+        "bias-shape",
+        WEIGHTED,
+        ALL,
+        "a bias along its last axis",
+        _bias_shape,
+        "give the bias the shape [output channels]",
+    ),
+    Rule(
+        "bias-range",
+        WEIGHTED,
+        ALL,
+        "bias values that the accumulator holds",
+        _bias_value,
+        "scale the weights differently, or train with a smaller bias",
+    ),
+)
+"""Rules that hold for many operators."""
