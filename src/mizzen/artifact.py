@@ -16,7 +16,7 @@ from mizzen.batching import Arrays, Batch, arrange, batch_of
 from mizzen.diagnostics import Diagnostic, Origin, fail
 from mizzen.frontends.tflite import Model, Operator, Quantization, Tensor, read
 from mizzen.frontends.tflite.npu import NpuOperator, is_npu, npu_operator
-from mizzen.targets.ethos_u import driver
+from mizzen.targets.ethos_u import driver, raw
 from mizzen.targets.ethos_u.program import Placement, Program, Region
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ Values = dict[int, Array]
 """Tensor index to a batch of values, `[N, *shape]`."""
 Origins = dict[int, Origin]
 """Byte offset of a command in its stream to the model's operator."""
+
+ARCHIVE_START = b"PK"
+"""How a ZIP archive starts, which is what an `.npz` is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +49,36 @@ class TensorInfo:
         return self.quantization
 
 
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """State of an NPU operator: its tensor, and what it is before the first inference."""
+
+    index: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    initial: int
+
+    def start(self, batch: int) -> Array:
+        """Give the state before the first inference, `[batch, *shape]`."""
+        return np.full((batch, *self.shape), self.initial, self.dtype)
+
+
 class NpuStep:
-    """An NPU operator: its program, and the tensors that it takes and gives."""
+    """An NPU operator: its program, and the tensors that it takes (with its state) and gives."""
 
     on_npu = True
 
-    def __init__(self, model: Model, operator: Operator, origins: Origins) -> None:
-        parts = npu_operator(model, operator)
-        self.program = _program(model, operator, parts, origins)
-        self.inputs = tuple(place.tensor.index for place in parts.inputs)
-        self.outputs = tuple(place.tensor.index for place in parts.outputs)
-        self.variables = tuple(place.tensor for place in parts.inputs if place.tensor.variable)
+    def __init__(
+        self,
+        program: Program,
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        variables: tuple[Variable, ...],
+    ) -> None:
+        self.program = program
+        self.inputs = inputs
+        self.outputs = outputs
+        self.variables = variables
 
     @cached_property
     def simulator(self) -> Simulator:
@@ -69,7 +91,7 @@ class NpuStep:
         """Compute the outputs, and the variables' next values, from the inputs in `values`."""
         outcome = self.simulator.run([values[index] for index in self.inputs], batch)
         values.update(zip(self.outputs, outcome.outputs, strict=True))
-        indices = (tensor.index for tensor in self.variables)
+        indices = (variable.index for variable in self.variables)
         values.update(zip(indices, outcome.variables, strict=True))
         return outcome.diagnostics
 
@@ -119,29 +141,13 @@ class Artifact:
         self.data = data
         self.name = name
         self.report = report
-        model = read(data, name)
-        self._tensors = model.main.tensors
-        self._inputs, self._outputs = model.main.inputs, model.main.outputs
-        self.inputs = tuple(self._info(index) for index in self._inputs)
-        self.outputs = tuple(self._info(index) for index in self._outputs)
-        self.steps = tuple(_steps(model, origins))
-        self._constants = {
-            index: self._tensors[index].values
-            for step in self.steps
-            for index in (*step.inputs, *self._outputs)
-            if self._tensors[index].values is not None
-        }
+        is_archive = data.startswith(ARCHIVE_START)
+        contents = _from_raw(data, name) if is_archive else _from_tflite(data, name, origins)
+        self._contents = contents
+        self.inputs = tuple(contents.infos[index] for index in contents.inputs)
+        self.outputs = tuple(contents.infos[index] for index in contents.outputs)
+        self.steps = contents.steps
         self.accelerator = _accelerator(self.steps, name)
-
-    def _info(self, index: int) -> TensorInfo:
-        tensor = self._tensors[index]
-        if tensor.dtype is None:
-            raise fail(
-                "E714",
-                f"{self.name}: tensor {tensor.name!r} must have a type that NumPy has, "
-                f"not {tensor.type.name}",
-            )
-        return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
 
     def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
         """Infer a batch; each inference starts from the initial state.
@@ -172,9 +178,9 @@ class Artifact:
         return arranged[0] if len(arranged) == 1 else tuple(arranged)
 
     def _execute(self, batch: Batch, state: _State) -> list[Array]:
-        values: Values = dict(zip(self._inputs, batch.arrays, strict=True))
-        for index, constant in self._constants.items():
-            assert constant is not None
+        contents = self._contents
+        values: Values = dict(zip(contents.inputs, batch.arrays, strict=True))
+        for index, constant in contents.constants.items():
             values[index] = np.broadcast_to(constant, (batch.size, *constant.shape))
         for position, step in enumerate(self.steps):
             match step:
@@ -186,18 +192,18 @@ class Artifact:
                     inputs = [values[index] for index in step.inputs]
                     outputs = state.kernels(position, step, batch.size).run(inputs)
                     values.update(zip(step.outputs, outputs, strict=True))
-        return [values[index] for index in self._outputs]
+        return [values[index] for index in contents.outputs]
 
 
 class _NoState:
     """Every inference starts anew."""
 
-    def provide(self, variables: Sequence[Tensor], values: Values, batch: int) -> None:
-        for tensor in variables:
-            if tensor.index not in values:
-                values[tensor.index] = _initial(tensor, batch)
+    def provide(self, variables: Sequence[Variable], values: Values, batch: int) -> None:
+        for variable in variables:
+            if variable.index not in values:
+                values[variable.index] = variable.start(batch)
 
-    def keep(self, variables: Sequence[Tensor], values: Values) -> None:
+    def keep(self, variables: Sequence[Variable], values: Values) -> None:
         """Nothing outlives an inference."""
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
@@ -211,15 +217,15 @@ class _KeptState(_NoState):
         self._variables: Values = {}
         self._sessions: dict[int, CpuSession] = {}
 
-    def provide(self, variables: Sequence[Tensor], values: Values, batch: int) -> None:
-        for tensor in variables:
-            if tensor.index in self._variables:
-                values[tensor.index] = self._variables[tensor.index]
+    def provide(self, variables: Sequence[Variable], values: Values, batch: int) -> None:
+        for variable in variables:
+            if variable.index in self._variables:
+                values[variable.index] = self._variables[variable.index]
         super().provide(variables, values, batch)
 
-    def keep(self, variables: Sequence[Tensor], values: Values) -> None:
-        for tensor in variables:
-            self._variables[tensor.index] = values[tensor.index]
+    def keep(self, variables: Sequence[Variable], values: Values) -> None:
+        for variable in variables:
+            self._variables[variable.index] = values[variable.index]
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
         if position not in self._sessions:
@@ -254,7 +260,7 @@ class Session:
 
 
 def load(path: str | Path, accelerator: str | None = None) -> Artifact:
-    """Read an artifact: a compiled `.tflite`, or one with nothing for an NPU.
+    """Read an artifact: a compiled `.tflite`, one with nothing for an NPU, or Vela's raw `.npz`.
 
     `accelerator` asserts which configuration the artifact is for. Raises E1xx for files that are
     none or are damaged, E113 for another accelerator.
@@ -281,6 +287,70 @@ def _with_sidecar(data: bytes, source: Path) -> Artifact:
     return Artifact(data, source.name, report, [] if report is None else report.origins)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Contents:
+    """What a file holds: tensors by index, and the steps between them."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    infos: dict[int, TensorInfo]
+    steps: tuple[Step, ...]
+    constants: Values
+
+
+def _from_tflite(data: bytes, name: str, origins: Sequence[Origins]) -> _Contents:
+    model = read(data, name)
+    main = model.main
+    steps = tuple(_steps(model, origins))
+    needed = {index for step in steps for index in step.inputs} | set(main.outputs)
+    values = {index: main.tensors[index].values for index in needed}
+    return _Contents(
+        inputs=main.inputs,
+        outputs=main.outputs,
+        infos={index: _info(main.tensors[index], name) for index in (*main.inputs, *main.outputs)},
+        steps=steps,
+        constants={index: array for index, array in values.items() if array is not None},
+    )
+
+
+def _info(tensor: Tensor, file: str) -> TensorInfo:
+    if tensor.dtype is None:
+        raise fail(
+            "E714",
+            f"{file}: tensor {tensor.name!r} must have a type that NumPy has, "
+            f"not {tensor.type.name}",
+        )
+    return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
+
+
+def _from_raw(data: bytes, name: str) -> _Contents:
+    """Read Vela's raw archive: one program, whose tensors get their places as indices."""
+    model = raw.read(data, name)
+    program = model.program
+    taken = range(len(program.inputs))
+    given = range(len(program.inputs), len(program.inputs) + len(program.outputs))
+    real = [index for index in taken if not program.inputs[index].variable]
+    quantized = dict(zip((*real, *given), (*model.inputs, *model.outputs), strict=False))
+    infos = {
+        index: TensorInfo(place.name, place.shape, place.dtype, _raw_quantization(quantized, index))
+        for index, place in zip((*taken, *given), (*program.inputs, *program.outputs), strict=True)
+    }
+    variables = tuple(
+        Variable(index, place.shape, place.dtype, 0)
+        for index, place in enumerate(program.inputs)
+        if place.variable
+    )
+    step = NpuStep(program, tuple(taken), tuple(given), variables)
+    return _Contents(tuple(real), tuple(given), infos, (step,), {})
+
+
+def _raw_quantization(
+    quantized: dict[int, raw.RawQuantization | None], index: int
+) -> Quantization | None:
+    found = quantized.get(index)
+    return None if found is None else Quantization(found.scales, found.zero_points)
+
+
 def _steps(model: Model, origins: Sequence[Origins]) -> Iterator[Step]:
     streams = 0
     for on_npu, operators in groupby(model.main.operators, is_npu):
@@ -289,11 +359,27 @@ def _steps(model: Model, origins: Sequence[Origins]) -> Iterator[Step]:
             continue
         for operator in operators:
             known = origins[streams] if streams < len(origins) else {}
-            yield NpuStep(model, operator, known)
+            yield _npu_step(model, operator, known)
             streams += 1
 
 
-def _program(model: Model, operator: Operator, parts: NpuOperator, origins: Origins) -> Program:
+def _npu_step(model: Model, operator: Operator, origins: Origins) -> NpuStep:
+    parts = npu_operator(model, operator)
+    return NpuStep(
+        _program(model, parts, origins),
+        tuple(place.tensor.index for place in parts.inputs),
+        tuple(place.tensor.index for place in parts.outputs),
+        tuple(_variable(place.tensor) for place in parts.inputs if place.tensor.variable),
+    )
+
+
+def _variable(tensor: Tensor) -> Variable:
+    """State starts at real zero, which is the zero point."""
+    zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
+    return Variable(tensor.index, tensor.shape, tensor.dtype or np.dtype(np.uint8), zero)
+
+
+def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
     payload = driver.parse(parts.payload)
     sizes = {Region.READ_ONLY: parts.read_only.nbytes, Region.SCRATCH: parts.scratch_bytes}
     if parts.scratch_fast_bytes is not None:
@@ -318,12 +404,6 @@ def _placement(tensor: Tensor, offset_bytes: int) -> Placement:
     dtype = tensor.dtype or np.dtype(np.uint8)
     region = int(Region.SCRATCH)
     return Placement(tensor.name, tensor.shape, dtype, region, offset_bytes, tensor.variable)
-
-
-def _initial(tensor: Tensor, batch: int) -> Array:
-    """A state tensor before the first inference: real zero, which is its zero point."""
-    zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
-    return np.full((batch, *tensor.shape), zero, tensor.dtype)
 
 
 def _accelerator(steps: Sequence[Step], name: str) -> str | None:
