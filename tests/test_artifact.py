@@ -1,0 +1,256 @@
+"""Artifacts: loading, batches in every form, state, CPU operators between NPU operators."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mizzen
+from mizzen.artifact import Artifact, CpuStep, NpuStep
+from mizzen.diagnostics import MizzenError
+from mizzen.package.tflite.builder import NetworkBuilder
+
+Array = npt.NDArray[Any]
+
+
+def network(batch: int = 1) -> bytes:
+    """Two inputs, two outputs: a sum and its logistic."""
+    net = NetworkBuilder("two")
+    a = net.tensor("a", (batch, 4, 6), np.int8, 0.05, 3)
+    b = net.tensor("b", (batch, 4, 6), np.int8, 0.04, -5)
+    total = net.tensor("total", (batch, 4, 6), np.int8, 0.07, 1)
+    score = net.tensor("score", (batch, 4, 6), np.int8, 1 / 256, -128)
+    net.operator("ADD", [a, b], [total], ("AddOptions", {}))
+    net.operator("LOGISTIC", [total], [score])
+    return net.finish([a, b], [total, score])
+
+
+def islands() -> bytes:
+    """NPU, CPU, NPU: the absolute value is forced to the CPU."""
+    net = NetworkBuilder("islands")
+    tensors = [net.tensor(f"t{i}", (1, 5, 8), np.int8, 0.05, 0) for i in range(4)]
+    net.operator("RELU6", [tensors[0]], [tensors[1]])
+    net.operator("ABS", [tensors[1]], [tensors[2]])
+    net.operator("ADD", [tensors[2], tensors[0]], [tensors[3]], ("AddOptions", {}))
+    return net.finish([tensors[0]], [tensors[3]])
+
+
+def memory_cell() -> bytes:
+    """A stateful network on the NPU: an LSTM of 4 cells, one step a call."""
+    net = NetworkBuilder("lstm")
+    rng = np.random.default_rng(7)
+    x = net.tensor("x", (1, 1, 3), np.int8, 0.02, 4)
+
+    def weights(name: str, columns: int) -> int:
+        return net.constant(name, rng.integers(-127, 128, (4, columns)).astype(np.int8), 0.01)
+
+    from_input = [weights(f"wi{gate}", 3) for gate in range(4)]
+    from_hidden = [weights(f"wr{gate}", 4) for gate in range(4)]
+    biases = [
+        net.constant(f"b{gate}", rng.integers(-900, 900, 4).astype(np.int32), 0.0002)
+        for gate in range(4)
+    ]
+    hidden = net.tensor("hidden", (1, 4), np.int8, 1 / 128, 0, variable=True)
+    cell = net.tensor("cell", (1, 4), np.int16, 2.0**-11, 0, variable=True)
+    y = net.tensor("y", (1, 1, 4), np.int8, 1 / 128, 0)
+    inputs = [x, *from_input, *from_hidden, -1, -1, -1, *biases, -1, -1, hidden, cell]
+    gates = [net.tensor(f"g{gate}", (0,), np.int16, 2.0**-12) for gate in range(4)]
+    gates.append(net.tensor("g4", (0,), np.int8, 1 / 128, 0))
+    options = {"fused_activation_function": 4, "cell_clip": 8.0, "time_major": False}
+    net.operator(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [*inputs, -1, -1, -1, -1],
+        [y],
+        ("UnidirectionalSequenceLSTMOptions", options),
+        intermediates=gates,
+    )
+    return net.finish([x], [y])
+
+
+def interpreter(data: bytes) -> Any:
+    from tflite_micro.python.tflite_micro import runtime
+
+    return runtime.Interpreter.from_bytes(data, arena_size=1 << 20)
+
+
+def one(result: Any) -> Array:
+    assert isinstance(result, np.ndarray)
+    return result
+
+
+@pytest.fixture(scope="module")
+def two() -> Artifact:
+    return mizzen.compile(network(), "ethos-u55-128")
+
+
+def random(shape: tuple[int, ...], seed: int = 0) -> npt.NDArray[np.int8]:
+    return np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
+
+
+class TestForms:
+    def test_what_it_takes_and_gives(self, two: Artifact) -> None:
+        a, b = two.inputs
+        assert (a.name, a.shape, a.dtype) == ("a", (1, 4, 6), np.int8)
+        assert a.quantization == a.quantisation
+        assert b.quantization is not None
+        assert b.quantization.scale == pytest.approx((0.04,))
+        assert b.quantization.zero_point == (-5,)
+        assert [output.name for output in two.outputs] == ["total", "score"]
+        assert two.accelerator == "ethos-u55-128"
+
+    def test_a_batch_is_what_single_runs_give(self, two: Artifact) -> None:
+        a, b = random((9, 4, 6), 1), random((9, 4, 6), 2)
+        batched = two.run(a, b)
+        singles = [two.run(a[i : i + 1], b[i : i + 1]) for i in range(9)]
+        for index in range(2):
+            assert np.array_equal(batched[index], np.concatenate([s[index] for s in singles]))
+
+    def test_a_leading_axis_more(self, two: Artifact) -> None:
+        a, b = random((5, 1, 4, 6), 1), random((5, 1, 4, 6), 2)
+        total, _ = two.run(a, b)
+        assert total.shape == (5, 1, 4, 6)
+        assert np.array_equal(total[:, 0], two.run(a[:, 0], b[:, 0])[0])
+
+    def test_a_model_with_a_batch_of_its_own(self) -> None:
+        artifact = mizzen.compile(network(3), "ethos-u55-128")
+        a, b = random((2, 3, 4, 6), 1), random((2, 3, 4, 6), 2)
+        stacked, _ = artifact.run(a, b)
+        assert stacked.shape == (2, 3, 4, 6)
+        alone, _ = artifact.run(a[1], b[1])
+        assert alone.shape == (3, 4, 6)
+        assert np.array_equal(stacked[1], alone)
+
+    def test_too_few_inputs(self, two: Artifact) -> None:
+        with pytest.raises(MizzenError) as caught:
+            two.run(random((1, 4, 6)))
+        assert str(caught.value) == (
+            "error[E711]: the network takes 2 inputs ('a', 'b'), not 1\n"
+            "  help give one array for each input, in this order"
+        )
+
+    def test_a_wrong_shape(self, two: Artifact) -> None:
+        with pytest.raises(MizzenError) as caught:
+            two.run(random((1, 4, 7)), random((1, 4, 6)))
+        assert str(caught.value) == (
+            "error[E712]: input 'a' must be of shape [N, 4, 6] or [N, 1, 4, 6], not [1, 4, 7]\n"
+            "  help N counts inferences; quantise real numbers with the input's scale and zero "
+            "point"
+        )
+
+    def test_a_wrong_type(self, two: Artifact) -> None:
+        with pytest.raises(MizzenError, match="input 'b' must be of type int8, not float64"):
+            two.run(random((1, 4, 6)), np.zeros((1, 4, 6)))
+
+    def test_batches_that_differ(self, two: Artifact) -> None:
+        with pytest.raises(MizzenError, match=r"same number of inferences.*not \[2, 3\]"):
+            two.run(random((2, 4, 6)), random((3, 4, 6)))
+
+    def test_no_inference(self, two: Artifact) -> None:
+        with pytest.raises(MizzenError, match=r"at least 1, not \[0, 0\]"):
+            two.run(random((0, 4, 6)), random((0, 4, 6)))
+
+
+class TestState:
+    def test_a_session_goes_on_like_the_kernels(self) -> None:
+        data = memory_cell()
+        session = mizzen.compile(data, "ethos-u55-128").session(batch=2)
+        kernels = [interpreter(data), interpreter(data)]
+        for step in range(20):
+            x = random((2, 1, 3), step)
+            y = one(session.run(x))
+            for stream, kernel in enumerate(kernels):
+                kernel.set_input(x[stream : stream + 1], 0)
+                kernel.invoke()
+                assert np.array_equal(kernel.get_output(0)[0], y[stream]), step
+
+    def test_run_keeps_nothing(self) -> None:
+        artifact = mizzen.compile(memory_cell(), "ethos-u55-128")
+        x = random((1, 1, 3), 5)
+        first = one(artifact.run(x))
+        assert np.array_equal(one(artifact.run(x)), first)
+        session = artifact.session()
+        assert np.array_equal(one(session.run(x)), first)
+        assert not np.array_equal(one(session.run(x)), first)
+
+    def test_another_batch_in_a_session(self) -> None:
+        session = mizzen.compile(memory_cell(), "ethos-u55-128").session(batch=2)
+        with pytest.raises(MizzenError, match=r"must bring a batch of 2, not 3"):
+            session.run(random((3, 1, 3)))
+
+    def test_a_session_of_none(self, two: Artifact) -> None:
+        with pytest.raises(MizzenError, match="a session needs a batch of at least 1, not 0"):
+            two.session(0)
+
+
+class TestIslands:
+    def test_cpu_operators_between_npu_operators(self) -> None:
+        data = islands()
+        artifact = mizzen.compile(data, "ethos-u65-256", ignore_ops=["ABS"])
+        assert [type(step) for step in artifact.steps] == [NpuStep, CpuStep, NpuStep]
+        x = random((6, 5, 8))
+        kernel = interpreter(data)
+        for index, y in enumerate(one(artifact.run(x))):
+            kernel.set_input(x[index : index + 1], 0)
+            kernel.invoke()
+            assert np.array_equal(kernel.get_output(0)[0], y)
+
+    def test_all_on_the_cpu(self) -> None:
+        data = islands()
+        artifact = mizzen.compile(data, "ethos-u55-128", ignore_ops=["ABS", "ADD", "RELU6"])
+        assert [type(step) for step in artifact.steps] == [CpuStep]
+        assert artifact.accelerator is None
+        assert one(artifact.run(random((2, 5, 8)))).shape == (2, 5, 8)
+
+
+class TestFiles:
+    def test_saved_and_loaded(self, two: Artifact, tmp_path: Path) -> None:
+        path = tmp_path / "two_vela.tflite"
+        two.save(path)
+        loaded = mizzen.load(path, accelerator="ethos-u55-128")
+        a, b = random((3, 4, 6), 1), random((3, 4, 6), 2)
+        assert np.array_equal(loaded.run(a, b)[1], two.run(a, b)[1])
+        (step,) = loaded.steps
+        assert isinstance(step, NpuStep)
+        assert {origin.kind for origin in step.program.origins.values()} == {"ADD", "LOGISTIC"}
+
+    def test_without_its_report(self, two: Artifact, tmp_path: Path) -> None:
+        path = tmp_path / "two_vela.tflite"
+        path.write_bytes(two.data)
+        (tmp_path / "two_vela.json").write_text('{"version": 1}')
+        assert mizzen.load(path).report is None
+
+    def test_for_another_accelerator(self, two: Artifact, tmp_path: Path) -> None:
+        path = tmp_path / "two_vela.tflite"
+        two.save(path)
+        with pytest.raises(MizzenError) as caught:
+            mizzen.load(path, accelerator="ethos-u65-256")
+        assert str(caught.value) == (
+            "error[E113]: two_vela.tflite must be for ethos-u65-256, and was compiled for "
+            "ethos-u55-128\n"
+            "  help compile the network with --accelerator-config ethos-u65-256"
+        )
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(
+            MizzenError, match=r"^error\[E110\]: .* must be a file that can be read"
+        ):
+            mizzen.load(tmp_path / "none.tflite")
+
+    def test_velas_raw_archive(self, two: Artifact, tmp_path: Path) -> None:
+        source = tmp_path / "two.tflite"
+        source.write_bytes(network())
+        vela = [sys.executable, "-m", "ethosu.vela", str(source), "--output-format", "raw"]
+        options = ["--accelerator-config", "ethos-u55-128", "--output-dir", str(tmp_path)]
+        subprocess.run([*vela, *options], check=True, capture_output=True)
+        loaded = mizzen.load(tmp_path / "two_vela.npz")
+        a, b = random((4, 4, 6), 1), random((4, 4, 6), 2)
+        shapes = [info.shape for info in loaded.inputs]
+        results = loaded.run(a.reshape(4, *shapes[0]), b.reshape(4, *shapes[1]))
+        for ours, theirs in zip(results, two.run(a, b), strict=True):
+            assert np.array_equal(ours.ravel(), theirs.ravel())
