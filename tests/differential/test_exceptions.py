@@ -7,6 +7,7 @@ documentation's page of exceptions lists the same rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ import pytest
 
 import mizzen
 from mizzen.artifact import NpuStep
-from mizzen.targets.ethos_u.sim.operations import Binary, Convolution, Elementwise
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise
 from mizzen.targets.ethos_u.sim.plan import Step
 from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
 
@@ -137,25 +140,56 @@ def test_the_suite_avoids_exactly_these_scales() -> None:
     assert np.array_equal(ours.reshape(kernel.shape), kernel)
 
 
+def reciprocals(precision: type[np.float32 | np.float64]) -> Array:
+    """The table of 1 / (1 + x) for x in 0..1 that int16 SOFTMAX interpolates, int16 [513].
+
+    As TFLite's `LUTPopulate` makes it, in `precision`: samples at 513 places, moved by half the
+    error that interpolation makes midway.
+    """
+    unit, step = precision(32768), precision(1) / precision(512)
+    x = np.arange(513, dtype=precision) * step
+
+    def value(at: Array) -> Array:
+        return precision(1) / (precision(1) + at)
+
+    def rounded(v: Array) -> Array:
+        return np.floor(np.abs(v) + precision(0.5)) * np.sign(v)
+
+    samples = rounded(value(x) * unit)
+    midway = rounded((value(x[1:]) * unit + samples[:-1]) / precision(2))
+    error = midway - rounded(value(x[:-1] + step / precision(2)) * unit)
+    samples[:-1] -= rounded(error / precision(2))
+    return np.clip(samples, -32768, 32767).astype(np.int16)
+
+
+def segments(table: Array) -> Array:
+    """Base and slope of each of 512 segments, as the NPU takes them, int16 [512, 2]."""
+    return np.stack([table[:-1], np.diff(table)], axis=1)
+
+
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
-def test_int16_softmax_is_scaled_in_single_precision(accelerator: str) -> None:
-    """As for products: the multiplier of the differences has 24 bits; off by one at most."""
-    case = unary("SOFTMAX", "int16", ("SoftmaxOptions", {"beta": 1.0}), Q(SCALE["int16"]),
+def test_int16_softmax_has_a_table_of_double_precision(accelerator: str) -> None:
+    """The kernel makes the same table in single precision; two entries of 513 differ by one.
+
+    With the kernel's table among the constants, the same stream gives the kernel's results.
+    """
+    case = unary("SOFTMAX", "int16", ("SoftmaxOptions", {"beta": 1.0}), Q(2.0**-11),
                  Q(1 / 32768), (1, 20))  # fmt: skip
-    (x,) = random_inputs([((1, 20), np.int16)], 200)
-    ours, steps = run(case, accelerator, x)
-    wide = [
-        step.operation.output.scale
-        for step in steps
-        if isinstance(step.operation, Elementwise)
-        and step.operation.mode is Binary.MUL
-        and step.operation.output.scale is not None
-    ]
-    multiplier, shift = wide[0]
-    single = float(np.float32(np.float32(SCALE["int16"]) * np.float32(6553.5)))
-    assert multiplier * 2.0**-shift == pytest.approx(single, rel=2.0**-24)
-    assert multiplier % (1 << 7) == 0  # 24 bits of 31
+    (x,) = random_inputs([((1, 20), np.int16)], 500)
     (kernel,) = tflm(case.build(), [x], 1)
-    difference = np.abs(ours.astype(int).reshape(kernel.shape) - kernel)
+    (step,) = mizzen.compile(case.build(), accelerator).steps
+    assert isinstance(step, NpuStep)
+    constants = step.program.constants[0].tobytes()
+    compiled, other = (segments(reciprocals(kind)).tobytes() for kind in (np.float64, np.float32))
+    assert constants.count(compiled) == 1
+    assert (reciprocals(np.float64) != reciprocals(np.float32)).sum() == 2
+
+    def outputs(program: Program) -> Array:
+        return Simulator(program).run([x], len(x)).outputs[0].reshape(kernel.shape)
+
+    difference = np.abs(outputs(step.program).astype(int) - kernel)
     assert difference.max() == 1
     assert difference.mean() < 1e-2
+    patched = np.frombuffer(constants.replace(compiled, other), np.uint8)
+    same = replace(step.program, constants={0: patched})
+    np.testing.assert_array_equal(outputs(same), kernel)
