@@ -87,13 +87,12 @@ class NpuStep:
 
         return Simulator(self.program)
 
-    def run(self, values: Values, batch: int) -> tuple[Diagnostic, ...]:
+    def run(self, values: Values, batch: int) -> None:
         """Compute the outputs, and the variables' next values, from the inputs in `values`."""
         outcome = self.simulator.run([values[index] for index in self.inputs], batch)
         values.update(zip(self.outputs, outcome.outputs, strict=True))
         indices = (variable.index for variable in self.variables)
         values.update(zip(indices, outcome.variables, strict=True))
-        return outcome.diagnostics
 
 
 class CpuStep:
@@ -159,6 +158,12 @@ class Artifact:
         """
         batch = batch_of(arrays, self.inputs)
         return self._arranged(self._execute(batch, _NoState()), batch)
+
+    @property
+    def notes(self) -> tuple[Diagnostic, ...]:
+        """What there is to know about the NPU's part: paths whose meaning is only inferred."""
+        steps = (step for step in self.steps if isinstance(step, NpuStep))
+        return tuple(note for step in steps for note in step.simulator.plan.diagnostics)
 
     def session(self, batch: int = 1) -> Session:
         """Start `batch` independent streams of inferences whose state goes on."""
