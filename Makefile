@@ -51,7 +51,7 @@ test-all: setup check ## checks and all tests, every model on every accelerator
 	$(PYTEST)
 
 demo: setup ## train, quantise, compile and prove a small network on the simulated NPU
-	$(BIN)/python examples/digits/demo.py --output-dir output/digits
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python examples/digits/demo.py --output-dir output/digits
 
 docs: setup ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TypedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 from mizzen.cli.layout import read_size
+from mizzen.diagnostics import fail
+
+if TYPE_CHECKING:
+    from mizzen.cli.console import Console
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 
@@ -82,6 +87,68 @@ def keywords(options: argparse.Namespace) -> Keywords:
         arena_cache_size=options.arena_cache_size,
         ignore_ops=options.ignore_ops,
     )
+
+
+def add_budget_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that make a wish a condition, which the exit status then tells."""
+    group = parser.add_argument_group("conditions (exit status 1 when they do not hold)")
+    group.add_argument(
+        "--sram-budget",
+        metavar="BYTES",
+        type=size_in_bytes,
+        help="SRAM that the network may need at its peak; 384K means KiB",
+    )
+    group.add_argument(
+        "--max-cpu-ops", metavar="N", type=whole_number, help="operators that may be on the CPU"
+    )
+
+
+def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the option for the folder of written files."""
+    parser.add_argument(
+        "--output-dir",
+        metavar="DIR",
+        default="output",
+        help=f"folder for {what} (default: %(default)s)",
+    )
+
+
+class Budgets(TypedDict):
+    """What the options allow; None where they say nothing."""
+
+    sram_budget_bytes: int | None
+    max_cpu_ops: int | None
+
+
+def budgets(options: argparse.Namespace) -> Budgets:
+    """Give what the options allow."""
+    return Budgets(sram_budget_bytes=options.sram_budget, max_cpu_ops=options.max_cpu_ops)
+
+
+def output_folder(options: argparse.Namespace) -> Path:
+    """Give the folder for written files, made if it is not there. E201 if that cannot be."""
+    folder = Path(options.output_dir)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise fail("E201", f"--output-dir must be a folder: {folder}: {reason.lower()}") from None
+    return folder
+
+
+def show_configuration(asked: Keywords, console: Console) -> None:
+    """Write which configuration is in force, before anything is done with it."""
+    from mizzen.cli.placement import configuration_text
+    from mizzen.targets.ethos_u.system_config import resolve
+
+    console.note(configuration_text(resolve(**asked), width=console.width))
+
+
+def whole_number(text: str) -> int:
+    """Read the value of an option that counts."""
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"a whole number from 0 is needed, not {text!r}")
+    return int(text)
 
 
 def size_in_bytes(text: str) -> int:

@@ -37,19 +37,21 @@ CLEAR_LINE = "\r\x1b[2K"
 class Answer:
     """What a verb found: for programs (`document`), for people (`text`), and whether it holds.
 
-    `failures` say which wishes of the command line do not hold; `diagnostics` are warnings and
-    notes. Both are printed after the answer and are part of the document.
+    `failures` say which wishes of the command line do not hold, `error` why the answer is not
+    whole; `diagnostics` are warnings and notes. They are printed after the answer and are part of
+    the document.
     """
 
     document: Mapping[str, object]
     text: str
     failures: Sequence[Diagnostic] = ()
     diagnostics: Sequence[Diagnostic] = ()
+    error: Diagnostic | None = None
 
     @property
     def holds(self) -> bool:
         """Whether everything that was asked for holds."""
-        return not self.failures
+        return not self.failures and self.error is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +74,18 @@ class Console:
     def answer(self, answer: Answer) -> None:
         """Write a verb's answer, then what does not hold."""
         if self.json:
-            extra = {
+            extra: dict[str, object] = {
                 "holds": answer.holds,
                 "failures": [failure.as_dict() for failure in answer.failures],
                 "diagnostics": [diagnostic.as_dict() for diagnostic in answer.diagnostics],
             }
+            if answer.error is not None:
+                extra["error"] = answer.error.as_dict()
             self._document({**answer.document, **extra})
         elif answer.text:
             print(_with_bold_headings(answer.text, self.out), file=self.out, flush=True)
-        for diagnostic in (*answer.diagnostics, *answer.failures):
+        errors = () if answer.error is None else (answer.error,)
+        for diagnostic in (*answer.diagnostics, *answer.failures, *errors):
             self._diagnostic(diagnostic)
 
     def error(self, diagnostic: Diagnostic) -> None:

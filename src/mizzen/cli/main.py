@@ -60,6 +60,8 @@ def _execute(words: Sequence[str], console: Console) -> int:
         return int(done.code or 0)
     answer = options.execute(options, console)
     console.answer(answer)
+    if answer.error is not None:
+        return Exit.WRONG_INPUT
     return Exit.HOLDS if answer.holds else Exit.DOES_NOT_HOLD
 
 

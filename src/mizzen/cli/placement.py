@@ -1,0 +1,144 @@
+"""How a report reads: what is on the NPU, what is not and why, memory, estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mizzen.cli.layout import count, duration, fields, paragraph, share, size
+from mizzen.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from mizzen.artifact import Artifact
+    from mizzen.report import CompileReport, OperatorPlacement, Reason
+    from mizzen.targets.ethos_u.config import Configuration
+
+MEMORY_NAMES = {
+    "Sram": "SRAM",
+    "Dram": "DRAM",
+    "OnChipFlash": "on-chip flash",
+    "OffChipFlash": "off-chip flash",
+}
+"""The memories that a board has, by the compiler's names; what else it counts is on the NPU."""
+
+SHOWN_SETTINGS = (
+    ("system_config", "system"),
+    ("memory_mode", "memory mode"),
+    ("arena_cache_size", "arena cache"),
+)
+REASON_INDENT = "    "
+
+
+def configuration_text(configuration: Configuration, *, width: int) -> str:
+    """Say which configuration is in force, and what of it nobody asked for."""
+    settings = {setting.name: setting for setting in configuration.settings}
+    rows = [
+        (
+            "accelerator",
+            f"{configuration.accelerator.name}, optimise {configuration.optimise.value}",
+        )
+    ]
+    for name, label in SHOWN_SETTINGS:
+        setting = settings.get(name)
+        if setting is None or setting.source.startswith("default:"):
+            continue
+        value = size(int(setting.value)) if name == "arena_cache_size" else str(setting.value)
+        rows.append((label, f"{value} (default)" if setting.source == "default" else value))
+    rows.append(("files", ", ".join(configuration.files)))
+    if configuration.ignore_ops:
+        rows.append(("on the CPU", ", ".join(configuration.ignore_ops)))
+    return fields(rows, width=width)
+
+
+def artifact_text(artifact: Artifact, *, width: int) -> str:
+    """Say what an artifact is, and which configuration it was compiled for."""
+    from mizzen.artifact import CpuStep
+
+    on_cpu = sum(len(step.operators) for step in artifact.steps if isinstance(step, CpuStep))
+    on_npu = count(sum(step.on_npu for step in artifact.steps), "NPU operator")
+    operators = f"{on_npu}, {count(on_cpu, 'CPU operator')}" if on_cpu else on_npu
+    rows = [("artifact", f"{artifact.name}, {operators}")]
+    rows += [("accelerator", artifact.accelerator)] if artifact.accelerator else []
+    if artifact.report is not None:
+        configuration = artifact.report.configuration
+        rows += [(label, configuration[name]) for name, label in SHOWN_SETTINGS[:2]]
+    return fields(rows, width=width)
+
+
+def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
+    """Give what one looks at first: placement, memory, cycles."""
+    operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
+    work = f", {share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
+    rows = [("on the NPU", operators + (work if report.macs else ""))]
+    rows += [(name, size(used)) for name, used in memories(report)]
+    return [*rows, ("estimate", estimate(report))]
+
+
+def memories(report: CompileReport) -> list[tuple[str, int]]:
+    """Give the peak use in bytes of each of the board's memories, SRAM first."""
+    used = {measure.memory: measure.used_bytes for measure in report.memories}
+    return [(label, used[name]) for name, label in MEMORY_NAMES.items() if name in used]
+
+
+def estimate(report: CompileReport) -> str:
+    """Say how long an inference takes on the NPU, by the compiler's estimate."""
+    cycles = count(report.cycles, "NPU cycle")
+    clock_hz = core_clock_hz(report.configuration)
+    if clock_hz is None:
+        return cycles
+    return f"{cycles}, {duration(report.cycles / clock_hz)} at {clock_hz / 1e6:g} MHz"
+
+
+def core_clock_hz(configuration: Mapping[str, Any]) -> float | None:
+    """Find the clock among the settings of a JSON-ready configuration."""
+    values = {setting["name"]: setting["value"] for setting in configuration.get("settings", [])}
+    return values.get("core_clock")
+
+
+def cpu_text(rows: Sequence[OperatorPlacement], *, width: int) -> str:
+    """Say which operators are on the CPU and why, operators of one kind and reason together."""
+    groups: dict[tuple[str, tuple[Reason, ...]], list[OperatorPlacement]] = {}
+    for row in rows:
+        groups.setdefault((row.kind, row.reasons), []).append(row)
+    parts = ["On the CPU"]
+    for (kind, reasons), members in groups.items():
+        parts.append(_members(kind, members, width=width))
+        parts += [line for reason in reasons for line in _reason_lines(reason, width=width)]
+    return "\n".join(parts)
+
+
+def _members(kind: str, members: Sequence[OperatorPlacement], *, width: int) -> str:
+    if len(members) == 1:
+        text = f'operator {members[0].index} {kind} -> "{members[0].name}"'
+        return paragraph(text, width=width, indent="  ")
+    indices = ", ".join(str(member.index) for member in members)
+    return paragraph(f"operators {indices} {kind}", width=width, indent="  ")
+
+
+def _reason_lines(reason: Reason, *, width: int) -> Iterator[str]:
+    rows = [("why", reason.message)]
+    rows += [("limit", reason.limit)] if reason.limit else []
+    rows += [("is", reason.actual)] if reason.actual else []
+    rows += [("rule", reason.source)] if reason.source else []
+    rows += [("help", reason.help)] if reason.help else []
+    yield fields(rows, width=width, indent=REASON_INDENT)
+
+
+def over_budgets(
+    report: CompileReport, *, sram_budget_bytes: int | None, max_cpu_ops: int | None
+) -> list[Diagnostic]:
+    """Say which wishes of the command line a compiled network does not meet."""
+    failures: list[Diagnostic] = []
+    used = dict(memories(report)).get("SRAM", 0)
+    if sram_budget_bytes is not None and used > sram_budget_bytes:
+        excess = size(used - sram_budget_bytes)
+        message = f"SRAM must be at most {size(sram_budget_bytes)}, but {size(used)} are needed"
+        help = f"{excess} too much: try --optimise Size, or a memory mode with constants elsewhere"
+        failures.append(Diagnostic("E291", message, rule="--sram-budget", help=help))
+    if max_cpu_ops is not None and len(report.on_cpu) > max_cpu_ops:
+        message = (
+            f"at most {count(max_cpu_ops, 'operator')} may be on the CPU, "
+            f"but {len(report.on_cpu)} are"
+        )
+        failures.append(Diagnostic("E292", message, rule="--max-cpu-ops"))
+    return failures

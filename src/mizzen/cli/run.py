@@ -1,0 +1,174 @@
+"""Run an artifact: NPU operators in the simulator, the others on CPU kernels."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mizzen.cli.configuration import add_output_option, output_folder
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.layout import count, duration, shape, table
+from mizzen.cli.placement import artifact_text
+from mizzen.diagnostics import MizzenError, fail
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from mizzen.artifact import Artifact, TensorInfo
+
+    Array = npt.NDArray[Any]
+
+SUMMARY = "executes the compiled command stream; writes outputs"
+SHOWN_VALUES = 10
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("artifact", metavar="ARTIFACT", help="a .tflite that was compiled")
+    parser.add_argument(
+        "--input",
+        metavar="[NAME=]X.npy",
+        nargs="+",
+        default=(),
+        help="one array for each input, in the inputs' order or by name; a leading axis of N "
+        "makes a batch of N inferences",
+    )
+    parser.add_argument(
+        "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
+    )
+    add_output_option(parser, "one .npy file for each output")
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Run the artifact on the arrays and write its outputs."""
+    import mizzen
+
+    artifact = mizzen.load(options.artifact, options.accelerator_config)
+    console.note(artifact_text(artifact, width=console.width))
+    arrays = [_array(path) for path in _paths(options.input, artifact)]
+    start = time.perf_counter()
+    with console.progress(f"running {options.artifact}"):
+        found = artifact.run(*arrays)
+    seconds = time.perf_counter() - start
+    outputs = found if isinstance(found, tuple) else (found,)
+    folder = output_folder(options)
+    rows = [
+        (info, output, _write(folder / name, output))
+        for info, output, name in zip(
+            artifact.outputs, outputs, file_names(artifact.outputs), strict=True
+        )
+    ]
+    inferences = _inferences(outputs[0], artifact.outputs[0])
+    document = {
+        "artifact": str(options.artifact),
+        "accelerator": artifact.accelerator,
+        "inferences": inferences,
+        "seconds": seconds,
+        "outputs": [_data(*row) for row in rows],
+    }
+    head = f"{count(inferences, 'inference')} in {duration(seconds)}"
+    return Answer(document, _text(head, rows, console))
+
+
+def _paths(words: Sequence[str], artifact: Artifact) -> list[str]:
+    """Bring the values of `--input` into the order of the inputs. E202 if they do not fit."""
+    names = [info.name for info in artifact.inputs]
+    named: dict[str, str] = {}
+    unnamed: list[str] = []
+    for word in words:
+        name, equals, path = word.partition("=")
+        if equals and name in names:
+            named[name] = path
+        else:
+            unnamed.append(word)
+    waiting = iter(unnamed)
+    paths = [named[name] if name in named else next(waiting, None) for name in names]
+    missing = [name for name, path in zip(names, paths, strict=True) if path is None]
+    if missing or next(waiting, None) is not None:
+        raise _wrong_number(len(words), artifact)
+    return [path for path in paths if path is not None]
+
+
+def _wrong_number(number: int, artifact: Artifact) -> MizzenError:
+    inputs = "; ".join(f"{info.name} {info.dtype}{shape(info.shape)}" for info in artifact.inputs)
+    return fail(
+        "E202",
+        f"--input must give {count(len(artifact.inputs), 'array')}, not {number}",
+        help=f"the inputs are {inputs}",
+    )
+
+
+def _array(path: str) -> Array:
+    """Read a .npy file. E203 if it is none."""
+    import numpy as np
+
+    try:
+        # A map reads no more than the file has, whatever its header says.
+        return np.lib.format.open_memmap(path, mode="r")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    except (ValueError, TypeError, OverflowError, EOFError, SyntaxError) as error:
+        reason = f"it is no .npy file of numbers: {error}"
+    raise fail(
+        "E203",
+        f"{path} must be a NumPy file: {reason}",
+        help="write it with numpy.save(path, array)",
+    )
+
+
+def file_names(outputs: Sequence[TensorInfo]) -> list[str]:
+    """Give every output a file name of its own: its name, with more where names repeat."""
+    names: list[str] = []
+    for i, info in enumerate(outputs):
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", info.name).strip("._") or "output"
+        while f"{name}.npy" in names:
+            name += f"_{i}"
+        names.append(f"{name}.npy")
+    return names
+
+
+def _write(path: Path, output: Array) -> Path:
+    import numpy as np
+
+    try:
+        np.save(path, output)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
+    return path
+
+
+def _inferences(output: Array, info: TensorInfo) -> int:
+    import math
+
+    return output.size // math.prod(info.shape)
+
+
+def _data(info: TensorInfo, output: Array, path: Path) -> dict[str, object]:
+    quantization = info.quantization
+    return {
+        "name": info.name,
+        "shape": list(output.shape),
+        "dtype": str(output.dtype),
+        "scale": list(quantization.scale) if quantization else [],
+        "zero_point": list(quantization.zero_point) if quantization else [],
+        "file": str(path),
+    }
+
+
+def _text(head: str, rows: Sequence[tuple[TensorInfo, Array, Path]], console: Console) -> str:
+    cells = [
+        (info.name, f"{output.dtype}{shape(output.shape)}", str(path))
+        for info, output, path in rows
+    ]
+    parts = [f"{head}\n{table(cells, width=console.width)}"]
+    for info, output, _ in rows:
+        values = output.reshape(-1, *info.shape)[0].ravel()
+        shown = " ".join(str(value) for value in values[:SHOWN_VALUES].tolist())
+        more = " ..." if values.size > SHOWN_VALUES else ""
+        parts.append(f"First values of {info.name}\n  {shown}{more}")
+    return "\n\n".join(parts)
