@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,7 +27,6 @@ import numpy.typing as npt
 
 from mizzen.cpu.tflm_process import (
     LAST_ARENA_BYTES,
-    TIME_LIMIT_SECONDS,
     ArenaTooSmallError,
     Document,
     receive,
@@ -37,19 +37,32 @@ from mizzen.diagnostics import MizzenError, Origin, fail
 Array = npt.NDArray[Any]
 
 SCRIPT = Path(__file__).with_name("tflm_process.py")
+TIME_LIMIT_SECONDS = 60
+"""For one inference. The networks that microcontrollers run take milliseconds here."""
+
 TEXT_CHARACTERS = 500
 """How much of what the kernels print goes into a diagnostic."""
 
 
+_NUMBER = re.compile(r"^Node \w+ \(number (\d+)\) failed", re.MULTILINE)
+_KIND = re.compile(r"^Failed to get registration from op code (\w+)", re.MULTILINE)
+
+
 class CpuKernels:
-    """A network on the CPU. `origin` says in diagnostics which operators of which model it is.
+    """A network on the CPU.
+
+    `origin` says in diagnostics which part of which model it is, `operators` where each of its
+    operators comes from, in order.
 
     Raises, when it is first run: E701 without the package tflite-micro, E702 for what the kernels
     refuse, E703 if they end the worker, E704 if one inference takes longer than a minute.
     """
 
-    def __init__(self, network: bytes, origin: Origin | None = None) -> None:
+    def __init__(
+        self, network: bytes, origin: Origin | None = None, operators: Sequence[Origin] = ()
+    ) -> None:
         self.origin = origin
+        self._operators = tuple(operators)
         self._network = network
         self._key = next(_keys)
         self._worker: _Worker | None = None
@@ -76,6 +89,14 @@ class CpuKernels:
             request = {"verb": "open", "key": key, "batch": batch, "network": self._key}
             worker.ask(request, [], self)
             return worker
+
+    def origin_of(self, text: str) -> Origin | None:
+        """Say where the operator is that the kernels name in what they print."""
+        if (number := _NUMBER.search(text)) and int(number[1]) < len(self._operators):
+            return self._operators[int(number[1])]
+        if kind := _KIND.search(text):
+            return next((o for o in self._operators if o.kind == kind[1]), self.origin)
+        return self.origin
 
     def _load(self) -> _Worker:
         worker = _the_worker()
@@ -133,7 +154,8 @@ class _Worker:
         start = os.fstat(self._log).st_size
         try:
             with contextlib.suppress(BrokenPipeError):  # it has ended, and that is found next
-                send(requests, {**request, "forget": _to_forget()}, arrays)
+                every = {"seconds": TIME_LIMIT_SECONDS, "forget": _to_forget()}
+                send(requests, {**request, **every}, arrays)
             answer, outputs = receive(answers)
         except Exception:  # it has ended, or its answer makes no sense
             text = os.pread(self._log, TEXT_CHARACTERS, start).decode(errors="replace")
@@ -142,7 +164,8 @@ class _Worker:
             self.end()
             raise
         if answer:
-            raise _refused(answer["error"], answer["text"], kernels.origin)
+            text = answer["text"]
+            raise _refused(answer["error"], text, kernels.origin_of(text))
         return outputs
 
     def end(self) -> int:
