@@ -15,7 +15,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import Simulator
 
-from .networks import cases
+from .cases import cases
 
 CODES = ("E5", "E6")
 NETWORKS = (

@@ -15,7 +15,8 @@ from mizzen.targets.ethos_u.sim import elementwise, finish, pooling, registers
 from mizzen.targets.ethos_u.sim.operations import Activation, FeatureMap, Kernel
 from mizzen.targets.ethos_u.sim.rounding import Rounding
 
-from .networks import Case, cases
+from .cases import cases
+from .networks import Case
 from .oracles import expected, random_inputs
 
 CASES = {case.name: case for case in cases()}

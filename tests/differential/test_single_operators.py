@@ -7,7 +7,8 @@ import pytest
 
 import mizzen
 
-from .networks import Case, cases
+from .cases import cases
+from .networks import Case
 from .oracles import expected, random_inputs
 
 QUICK = ("ethos-u55-32", "ethos-u55-128", "ethos-u65-512")
