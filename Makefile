@@ -54,7 +54,7 @@ demo: setup ## train, quantise, compile and prove a small network on the simulat
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python examples/digits/demo.py --output-dir output/digits
 
 docs: setup ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lock: ## pin the newest packages that pyproject.toml allows
 	rm -rf build/lock && python3 -m venv build/lock

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mizzen
 from mizzen.cli.parser import help_texts
+from mizzen.cli.targets import operators, rules
 from mizzen.isa import documentation
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 
@@ -42,6 +43,8 @@ def pages() -> dict[str, str]:
     return {
         "reference/command-line.md": command_line_page(),
         "reference/python.md": python_page(),
+        "reference/accelerators.md": accelerators_page(),
+        "reference/operators.md": operators_page(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,
@@ -55,6 +58,62 @@ def command_line_page() -> str:
     for name, text in help_texts().items():
         parts += [f"## {name}", f"```text\n$ {name} --help\n{text.rstrip()}\n```"]
     return "\n\n".join(parts) + "\n"
+
+
+def accelerators_page() -> str:
+    """Give the accelerators, what is taken when nothing is asked for, and the bundled file."""
+    from mizzen.targets.ethos_u.config import ACCELERATORS, FAMILIES
+    from mizzen.targets.ethos_u.vela_ini import BUNDLED, bundled_folder
+
+    accelerators = [
+        (f"`{row.name}`", row.macs, row.cores, row.shram_kib or "-", f"`{row.config_word:#010x}`")
+        for row in ACCELERATORS.values()
+    ]
+    families = [
+        (arch.value, f"`{row.system_config}`", f"`{row.memory_mode}`")
+        for arch, row in FAMILIES.items()
+    ]
+    parts = [
+        "# Accelerators and configurations",
+        "## Accelerators",
+        "MACs are 8-bit multiply-accumulates per cycle over all cores; the shared buffer is in "
+        "KiB, over all cores too. The CONFIG word is what the driver compares with the hardware.",
+        _table(("Name", "MACs", "Cores", "Shared buffer", "CONFIG"), accelerators),
+        "## Taken when not asked for",
+        _table(("NPU", "System configuration", "Memory mode"), families),
+        f"## {BUNDLED}",
+        "The file that is read when `--config` names no other.",
+        f"```ini\n{(bundled_folder() / BUNDLED).read_text().rstrip()}\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def operators_page() -> str:
+    """Give the operators that an NPU has a form of, and the rules that they must keep to."""
+    kinds = [(f"`{kind}`", ", ".join(npus)) for kind, npus in operators().items()]
+    parts = [
+        "# Operators",
+        "An operator that the NPU has a form of runs there if it keeps to the rules below, by "
+        "TFLite type. The compiler decides; the rules say why.",
+        _table(("Operator", "NPU"), kinds),
+        "## Rules",
+    ]
+    for rule in rules():
+        scope = ", ".join(f"`{kind}`" for kind in sorted(rule.operators))
+        rows = [
+            ("NPU", ", ".join(arch.value for arch in rule.archs)),
+            ("Must have", rule.limit),
+            ("What to change", rule.help),
+            ("Source", rule.source),
+            ("Operators", scope),
+        ]
+        parts += [f"### {rule.id}", _table(("", ""), rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
 
 
 def python_page() -> str:
@@ -74,8 +133,8 @@ def class_parts(name: str, value: type[object]) -> Iterator[str]:
     yield f"## {name}"
     yield _doc(value)
     if is_dataclass(value):
-        rows = "\n".join(f"| `{field.name}` | `{field.type}` |" for field in fields(value))
-        yield f"| Field | Type |\n|---|---|\n{rows}"
+        rows = [(f"`{field.name}`", f"`{field.type}`") for field in fields(value)]
+        yield _table(("Field", "Type"), rows).replace(" | None", " \\| None")
     for member_name, member in vars(value).items():
         if member_name.startswith("_"):
             continue

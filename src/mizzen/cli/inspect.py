@@ -1,4 +1,4 @@
-"""Show what an artifact holds: hardware, steps, regions, memory map, command stream."""
+"""Show what an artifact holds: steps, hardware, regions, memory map, commands."""
 
 from __future__ import annotations
 

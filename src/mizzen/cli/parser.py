@@ -19,8 +19,8 @@ DESCRIPTION = """\
 Compile networks for Arm Ethos-U NPUs, and run the compiled command stream
 bit-exactly on this machine."""
 EPILOG = """\
-exit status: 0 what was asked holds, 1 it does not (over a budget, a difference),
-2 the input or the command line is wrong, 3 a bug of Mizzen."""
+exit status: 0 what was asked holds, 1 it does not (over a budget), 2 the input
+or the command line is wrong, 3 a bug of Mizzen."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -71,7 +71,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "outputs": [_data(*row) for row in rows],
     }
     head = f"{count(inferences, 'inference')} in {duration(seconds)}"
-    return Answer(document, _text(head, rows, console))
+    return Answer(document, _text(head, rows, console), diagnostics=artifact.notes)
 
 
 def _paths(words: Sequence[str], artifact: Artifact) -> list[str]:

@@ -1,4 +1,4 @@
-"""List accelerators, system configurations, memory modes and the operators an NPU takes."""
+"""List accelerators, system configurations, memory modes and operators."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.layout import size, table
+from mizzen.cli.layout import fields, paragraph, size, table
+from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.targets.ethos_u.config import Accelerator
+    from mizzen.targets.ethos_u.legal.rule import Rule
     from mizzen.targets.ethos_u.vela_ini import Sections
 
 GROUPS = ("System_Config", "Memory_Mode")
@@ -24,10 +26,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="vela.ini whose system configurations and memory modes are listed "
         "(default: every bundled one)",
     )
+    parser.add_argument(
+        "--operator",
+        metavar="TYPE",
+        help="only what an operator must keep to for the NPU, for instance CONV_2D",
+    )
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """List what there is."""
+    if options.operator is not None:
+        return _operator_answer(options.operator.upper(), console)
     from mizzen.targets.ethos_u.config import ACCELERATORS
     from mizzen.targets.ethos_u.vela_ini import bundled_files, read_files
 
@@ -36,11 +45,77 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     document = {
         "accelerators": [_accelerator_data(row) for row in ACCELERATORS.values()],
         "files": {name: _file_data(sections) for name, sections in by_file.items()},
+        "operators": operators(),
+        "rules": [{**_rule_data(rule), "operators": sorted(rule.operators)} for rule in rules()],
     }
     parts = [_accelerator_text(list(ACCELERATORS.values()), console), _default_text(console)]
     for name, sections in by_file.items():
         parts += _file_text(name, sections, console)
+    parts.append(_operators_text(console))
     return Answer(document, "\n\n".join(parts))
+
+
+def operators() -> dict[str, tuple[str, ...]]:
+    """Give the operators that an NPU has a form of, each with the families that have it."""
+    from mizzen.targets.ethos_u.legal.rule import OPERATORS
+
+    return {kind: tuple(arch.value for arch in archs) for kind, archs in OPERATORS.items()}
+
+
+def rules(kind: str | None = None) -> list[Rule]:
+    """Give the rules for operators, or for one, those for few operators before general ones."""
+    from mizzen.targets.ethos_u.legal import RULES
+
+    found = [rule for rule in RULES if kind is None or kind in rule.operators]
+    return sorted(found, key=lambda rule: len(rule.operators))
+
+
+def _operator_answer(kind: str, console: Console) -> Answer:
+    import difflib
+
+    known = operators()
+    if kind not in known:
+        close = difflib.get_close_matches(kind, known, n=1)
+        help = f"did you mean {close[0]}?" if close else "`mizzen targets` lists them"
+        raise fail("E204", f"--operator must be a type that an NPU has, not {kind!r}", help=help)
+    parts = [f"{kind}\n{fields([('NPU', ', '.join(known[kind]))], width=console.width)}"]
+    for rule in rules(kind):
+        rows = [
+            ("NPU", ", ".join(arch.value for arch in rule.archs)),
+            ("must have", rule.limit),
+            ("help", rule.help),
+            ("rule", rule.source),
+        ]
+        parts.append(f"{kind}: {rule.id}\n{fields(rows, width=console.width)}")
+    return Answer(_operator_data(kind), "\n\n".join(parts))
+
+
+def _operator_data(kind: str) -> dict[str, object]:
+    return {
+        "type": kind,
+        "npus": operators()[kind],
+        "rules": [_rule_data(rule) for rule in rules(kind)],
+    }
+
+
+def _rule_data(rule: Rule) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "npus": [arch.value for arch in rule.archs],
+        "limit": rule.limit,
+        "help": rule.help,
+        "source": rule.source,
+    }
+
+
+def _operators_text(console: Console) -> str:
+    known = operators()
+    parts: list[str] = []
+    for families in dict.fromkeys(known.values()):
+        kinds = ", ".join(kind for kind in known if known[kind] == families)
+        text = paragraph(kinds, width=console.width, indent="  ")
+        parts.append(f"Operators for {', '.join(families)}\n{text}")
+    return "\n\n".join([*parts, "`mizzen targets --operator TYPE` gives an operator's limits."])
 
 
 def _simulated(row: Accelerator) -> bool:

@@ -1,0 +1,25 @@
+"""The help of the program and of every verb, compared as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mizzen.cli.parser import help_texts
+
+GOLDEN = Path(__file__).with_name("golden") / "help.txt"
+
+
+def test_help_is_what_it_was(monkeypatch: pytest.MonkeyPatch, update_golden: bool) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = "\n".join(f"$ {name} --help\n{help}" for name, help in help_texts().items())
+    if update_golden:
+        GOLDEN.write_text(text)
+    assert text == GOLDEN.read_text()
+
+
+def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    long = [line for text in help_texts().values() for line in text.split("\n") if len(line) > 80]
+    assert not long

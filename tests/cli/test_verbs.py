@@ -1,0 +1,316 @@
+"""Verbs on the network of the digits example: their answers, their refusals, what they write."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mizzen.cli.main import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command line; give its exit status, stdout and stderr."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*words: object) -> tuple[int, str, str]:
+        status = main([str(word) for word in words])
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return call
+
+
+@pytest.fixture
+def here(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder with the example's files."""
+    for name in ("digits.tflite", "images.npy", "labels.npy"):
+        shutil.copy(repository / "examples" / "digits" / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def artifact(here: Path, run: Run) -> Path:
+    """The example compiled for ethos-u55-128."""
+    status, _, _ = run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-128")
+    assert status == 0
+    return here / "output" / "digits_vela.tflite"
+
+
+def document(out: str) -> dict[str, Any]:
+    """Parse stdout, which must be one JSON document and nothing else."""
+    return json.loads(out)
+
+
+def test_compile_writes_artifact_and_report(here: Path, run: Run) -> None:
+    status, out, err = run("compile", "digits.tflite", "--output-dir", "a/b")
+    assert status == 0
+    assert sorted(path.name for path in (here / "a/b").iterdir()) == [
+        "digits_vela.json",
+        "digits_vela.tflite",
+    ]
+    assert "  on the NPU      8 of 8 operators, 100 % of 105,216 MACs\n" in out
+    assert err == (
+        "  accelerator  ethos-u55-256, optimise Performance\n"
+        "  system       Ethos_U55_High_End_Embedded (default)\n"
+        "  memory mode  Shared_Sram (default)\n"
+        "  files        Arm/vela.ini\n"
+    )
+
+
+def test_compile_takes_underscores_and_sizes(here: Path, run: Run) -> None:
+    status, _, err = run(
+        "compile",
+        "digits.tflite",
+        "--accelerator_config=ethos-u65-256",
+        "--system_config",
+        "Ethos_U65_Mid_End",
+        "--memory_mode=Dedicated_Sram",
+        "--arena_cache_size=128K",
+        "--optimise",
+        "Size",
+        "--ignore_ops",
+        "softmax,MAX_POOL_2D",
+    )
+    assert status == 0
+    assert err == (
+        "  accelerator  ethos-u65-256, optimise Size\n"
+        "  system       Ethos_U65_Mid_End\n"
+        "  memory mode  Dedicated_Sram\n"
+        "  arena cache  128.0 KiB\n"
+        "  files        Arm/vela.ini\n"
+        "  on the CPU   SOFTMAX, MAX_POOL_2D\n"
+    )
+
+
+def test_compile_as_json(here: Path, run: Run) -> None:
+    status, out, _ = run("compile", "digits.tflite", "--json")
+    answer = document(out)
+    assert status == 0
+    assert answer["holds"] is True
+    assert answer["artifact"] == "output/digits_vela.tflite"
+    assert answer["configuration"]["accelerator"] == "ethos-u55-256"
+    assert [row["kind"] for row in answer["operators"]][-1] == "SOFTMAX"
+    assert answer["totals"]["operators_on_npu"] == 8
+    assert "origins" not in answer
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--sram-budget", "1K"], "error[E291]: SRAM must be at most 1.0 KiB, but "),
+        (
+            ["--max-cpu-ops", "0", "--ignore-ops", "SOFTMAX"],
+            "error[E292]: at most 0 operators may be on the CPU, but 1 are",
+        ),
+    ],
+)
+def test_a_condition_that_does_not_hold_gives_1(
+    words: list[str], text: str, here: Path, run: Run
+) -> None:
+    status, out, err = run("compile", "digits.tflite", *words, "--json")
+    assert status == 1
+    assert text in err
+    assert document(out)["holds"] is False
+    assert len(document(out)["failures"]) == 1
+    assert (here / "output" / "digits_vela.tflite").is_file()
+
+
+@pytest.mark.parametrize(
+    "words", [["--sram-budget", "1M"], ["--max-cpu-ops", "1", "--ignore-ops", "SOFTMAX"]]
+)
+def test_a_condition_that_holds_gives_0(words: list[str], here: Path, run: Run) -> None:
+    assert run("compile", "digits.tflite", *words)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["compile", "missing.tflite"], "E110"),
+        (["compile", "labels.npy"], "E1"),
+        (["compile", "digits.tflite", "--accelerator-config", "ethos-u55-100"], "E210"),
+        (["compile", "digits.tflite", "--system-config", "X"], "E211"),
+        (["compile", "digits.tflite", "--memory-mode", "Dedicated_Sram"], "E218"),
+        (["compile", "digits.tflite", "--config", "missing.ini"], "E2"),
+        (["compile", "digits.tflite", "--optimise", "Both"], "E220"),
+        (["compile", "digits.tflite", "--arena-cache-size", "much"], "E200"),
+        (["compile", "digits.tflite", "--max-cpu-ops", "-1"], "E200"),
+        (["compile", "digits.tflite", "--output-dir", "labels.npy"], "E201"),
+        (["run", "missing.tflite"], "E110"),
+        (["run", "labels.npy"], "E1"),
+        (["inspect", "labels.npy"], "E1"),
+        (["targets", "--operator", "CONV2D"], "E204"),
+    ],
+)
+def test_wrong_input_gives_2_and_one_document(
+    words: list[str], code: str, here: Path, run: Run
+) -> None:
+    status, out, err = run(*words, "--json")
+    assert status == 2
+    assert document(out)["error"]["code"].startswith(code)
+    assert "Traceback" not in err
+
+
+def test_run_writes_outputs_that_classify_the_images(artifact: Path, here: Path, run: Run) -> None:
+    status, out, err = run("run", artifact, "--input", "images.npy")
+    assert status == 0
+    assert out.startswith("100 inferences in ")
+    assert "  accelerator  ethos-u55-128\n" in err
+    probabilities = np.load(here / "output" / "probabilities.npy")
+    assert probabilities.shape == (100, 10)
+    assert probabilities.dtype == np.int8
+    assert (probabilities.argmax(axis=1) == np.load("labels.npy")).mean() >= 0.97
+
+
+def test_run_as_json(artifact: Path, here: Path, run: Run) -> None:
+    words = ("--input", "image=images.npy", "--output-dir", "out", "--json")
+    status, out, _ = run("run", artifact, *words)
+    answer = document(out)
+    assert status == 0
+    assert answer["inferences"] == 100
+    assert answer["outputs"][0]["file"] == "out/probabilities.npy"
+    assert answer["outputs"][0]["scale"] == [1 / 256]
+    assert (here / "out" / "probabilities.npy").is_file()
+
+
+def test_run_takes_one_image_in_the_models_own_shape(artifact: Path, here: Path, run: Run) -> None:
+    np.save("one.npy", np.load("images.npy")[:1])
+    assert run("run", artifact, "--input", "one.npy")[1].startswith("1 inference in ")
+    assert np.load(here / "output" / "probabilities.npy").shape == (1, 10)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([], "E202"),
+        (["--input", "images.npy", "images.npy"], "E202"),
+        (["--input", "other=images.npy"], "E203"),
+        (["--input", "missing.npy"], "E203"),
+        (["--input", "digits.tflite"], "E203"),
+        (["--input", "labels.npy"], "E712"),
+        (["--input", "images.npy", "--accelerator-config", "ethos-u55-256"], "E113"),
+        (["--input", "images.npy", "--output-dir", "images.npy"], "E201"),
+    ],
+)
+def test_run_refuses(words: list[str], code: str, artifact: Path, run: Run) -> None:
+    status, out, _ = run("run", artifact, *words, "--json")
+    assert status == 2
+    assert document(out)["error"]["code"] == code
+
+
+def test_a_header_that_claims_terabytes_is_refused_at_once(artifact: Path, run: Run) -> None:
+    with open("huge.npy", "wb") as file:
+        header = {"descr": "|i1", "fortran_order": False, "shape": (1 << 40, 8, 8, 1)}
+        np.lib.format.write_array_header_1_0(file, header)
+    status, _, err = run("run", artifact, "--input", "huge.npy")
+    assert status == 2
+    assert "error[E203]: huge.npy must be a NumPy file: " in err
+
+
+def test_pickled_objects_are_not_executed(artifact: Path, run: Run) -> None:
+    np.save("objects.npy", np.array([{"a": 1}], dtype=object))
+    assert run("run", artifact, "--input", "objects.npy")[0] == 2
+
+
+def test_run_compares_equal_to_the_kernels(artifact: Path, here: Path, run: Run) -> None:
+    from tflite_micro.python.tflite_micro import runtime
+
+    assert run("run", artifact, "--input", "images.npy")[0] == 0
+    kernels = runtime.Interpreter.from_file("digits.tflite", arena_size=1 << 20)
+    on_npu = np.load(here / "output" / "probabilities.npy")
+    for image, output in zip(np.load("images.npy"), on_npu, strict=True):
+        kernels.set_input(image[None], 0)
+        kernels.invoke()
+        assert (kernels.get_output(0)[0] == output).all()
+
+
+def test_inspect_shows_hardware_regions_and_memory(artifact: Path, run: Run) -> None:
+    status, out, _ = run("inspect", artifact)
+    assert status == 0
+    assert "ethos-u55-128, architecture 1.0.6, 24 KiB shared buffer\n" in out
+    assert "       0  read-only data  " in out
+    assert "  input   image\n" in out
+
+
+def test_inspect_lists_every_command_with_the_models_operators(artifact: Path, run: Run) -> None:
+    status, out, _ = run("inspect", artifact, "--listing", "--json")
+    (step,) = document(out)["steps"]
+    assert status == 0
+    assert len(step["listing"]) == step["commands"]
+    assert step["listing"][-1]["command"] == "OP_STOP"
+    operators = [line["operator"] for line in step["listing"] if "operator" in line]
+    assert operators[0] == 'digits.tflite, operator 0 CONV_2D -> "conv0"'
+    assert operators[-1] == 'digits.tflite, operator 7 SOFTMAX -> "probabilities"'
+
+
+def test_inspect_without_a_report_beside_the_artifact(artifact: Path, run: Run) -> None:
+    artifact.with_suffix(".json").unlink()
+    status, out, err = run("inspect", artifact, "--listing")
+    assert status == 0
+    assert "SOFTMAX" not in out
+    assert (
+        err == "  artifact     digits_vela.tflite, 1 NPU operator\n  accelerator  ethos-u55-128\n"
+    )
+
+
+def test_inspect_lists_a_damaged_stream_up_to_the_damage(artifact: Path, run: Run) -> None:
+    data = artifact.read_bytes()
+    stop = (0xFFFF0000).to_bytes(4, "little")
+    assert data.count(stop) == 1
+    artifact.write_bytes(data.replace(stop, (0x03FF).to_bytes(4, "little")))
+    status, out, err = run("inspect", artifact, "--listing", "--json")
+    answer = document(out)
+    assert status == 2
+    assert answer["error"]["code"].startswith("E50")
+    assert answer["steps"][0]["listing"][-1]["command"] == "OP_ELEMENTWISE"
+    assert err.endswith(f"{answer['error']['message']}\n") or answer["error"]["message"] in err
+
+
+def test_inspect_and_run_take_a_network_that_was_not_compiled(here: Path, run: Run) -> None:
+    status, out, _ = run("inspect", "digits.tflite", "--json")
+    assert status == 0
+    assert document(out)["accelerator"] is None
+    status, out, err = run("run", "digits.tflite", "--input", "images.npy")
+    assert status == 0
+    assert err == "  artifact  digits.tflite, 0 NPU operators, 8 CPU operators\n"
+
+
+def test_targets_as_json(run: Run) -> None:
+    status, out, _ = run("targets", "--json")
+    answer = document(out)
+    assert status == 0
+    runnable = [row["name"] for row in answer["accelerators"] if row["simulated"]]
+    assert runnable == [
+        "ethos-u55-32",
+        "ethos-u55-64",
+        "ethos-u55-128",
+        "ethos-u55-256",
+        "ethos-u65-256",
+        "ethos-u65-512",
+    ]
+    assert "Shared_Sram" in answer["files"]["Arm/vela.ini"]["memory_modes"]
+
+
+def test_targets_of_ones_own_file(tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "board.ini"
+    file.write_text("[System_Config.Mine]\ncore_clock=4e8\naxi0_port=Sram\n")
+    status, out, _ = run("targets", "--config", file)
+    assert status == 0
+    assert "  Mine                  400 MHz  Sram  -\n" in out
+
+
+def test_targets_of_an_operator(run: Run) -> None:
+    status, out, _ = run("targets", "--operator", "max_pool_2d", "--json")
+    answer = document(out)
+    assert status == 0
+    assert answer["npus"] == ["Ethos-U55", "Ethos-U65", "Ethos-U85"]
+    assert answer["rules"][0]["id"] == "max-kernel"
