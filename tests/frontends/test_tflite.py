@@ -238,7 +238,7 @@ def one_operator(kind: str, inputs: list[Any], output: Any, options: Any = None)
     indices = [-1 if shape is None else net.tensor("x", shape, "int8", 0.1) for shape in inputs]
     y = net.tensor("y", output, "int8", 0.1)
     net.operator(kind, indices, [y], options)
-    return read(net.finish([], [y]), "net")
+    return read(net.finish([index for index in indices if index >= 0], [y]), "net")
 
 
 MACS: dict[str, tuple[Any, ...]] = {
@@ -281,6 +281,46 @@ def test_real_networks_have_the_published_multiply_accumulates(
     """MLPerf Tiny says 2.7 and 12.5 million."""
     model = read(model_file(name).read_bytes(), name)
     assert sum(macs(model.main, operator) for operator in model.main.operators) == count
+
+
+def reading(*, given: list[int], read_from: list[int], outputs: list[int]) -> bytes:
+    """A network of tensors 0 to 4: plain, constant, state, empty, and computed from `read_from`."""
+    net = NetworkBuilder()
+    net.tensor("plain", (1, 4), "int8", 0.5)
+    net.constant("constant", np.ones((1, 4), np.int8), 0.5)
+    net.tensor("state", (1, 4), "int8", 0.5, variable=True)
+    net.tensor("empty", (0,), "int32")
+    net.tensor("computed", (1, 4), "int8", 0.5)
+    net.operator("Mine", read_from, [4])
+    net.operator("RELU", [4], [4])
+    return net.finish(given, outputs)
+
+
+def test_what_is_there_before_it_is_read_is_accepted() -> None:
+    data = reading(given=[0], read_from=[0, 1, 2, 3, -1], outputs=[4, 0, 1])
+    assert len(read(data, "net").main.operators) == 2
+
+
+MINE = ', operator 0 Mine -> "computed"'
+
+
+@pytest.mark.parametrize(
+    ("data", "tensor", "place"),
+    [
+        (reading(given=[], read_from=[0], outputs=[4]), '0 "plain"', MINE),
+        (reading(given=[0], read_from=[0, 4], outputs=[4]), '4 "computed"', MINE),
+        (reading(given=[], read_from=[1], outputs=[0]), '0 "plain"', ""),
+    ],
+)
+def test_what_nothing_has_made_is_refused(data: bytes, tensor: str, place: str) -> None:
+    with pytest.raises(MizzenError) as caught:
+        read(data, "net.tflite")
+    assert str(caught.value) == (
+        f"error[E108]: tensor {tensor} must be an input, a constant, state, or computed before "
+        "it is read, and is none of these\n"
+        f"  at   net.tflite{place}\n"
+        "  help get the file again, or convert the network again"
+    )
 
 
 def float_network(kinds: list[str], types: list[str]) -> Model:

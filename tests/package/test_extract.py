@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mizzen.diagnostics import MizzenError
 from mizzen.flatbuffer import Record, read
-from mizzen.flatbuffer.tflite import SCHEMA
+from mizzen.flatbuffer.tflite import SCHEMA, TensorType
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.package.tflite.extract import extract
 
@@ -197,3 +198,51 @@ def test_called_subgraphs_go_with_their_callers() -> None:
     assert caller["operator_codes"][operator["opcode_index"]]["builtin_code"] == 19
     assert operator["inputs"].tolist() == [1]
     assert len(read(extract(record, [0]).network, SCHEMA, "part")["subgraphs"]) == 1
+
+
+def test_state_that_others_share_is_refused() -> None:
+    net, (x, a, *_, d, state, _) = diamond()
+    net.operator("ADD", [a, state], [d], ("AddOptions", {}))
+    record = read(net.finish([x], [d]), SCHEMA, "net")
+    assert extract(record, [3, 4]).inputs
+    with pytest.raises(MizzenError) as caught:
+        extract(record, [3])
+    assert str(caught.value) == (
+        'error[E130]: state tensor 5 "state" must belong to operators that run together on the '
+        "CPU, not to operators 3 and 4 with operators for the NPU between them\n"
+        "  help keep the operators between them on the CPU too, with `--ignore-ops`"
+    )
+
+
+def resources() -> Record:
+    net = NetworkBuilder()
+    handle = net.tensor("handle", [1], "int32")
+    x = net.tensor("x", (1, 4), "int8", 0.5)
+    net.operator("VAR_HANDLE", [], [handle], ("VarHandleOptions", {"shared_name": "v"}))
+    net.operator("ABS", [x], [x])
+    net.operator("ASSIGN_VARIABLE", [handle, x], [])
+    record = read(net.finish([x], [x]), SCHEMA, "net")
+    record["subgraphs"][0]["tensors"][0]["type"] = int(TensorType.RESOURCE)
+    return record
+
+
+def test_resources_stay_together() -> None:
+    assert extract(resources(), [0, 1, 2]).outputs == (1,)
+    with pytest.raises(MizzenError) as caught:
+        extract(resources(), [2])
+    assert str(caught.value).startswith(
+        "error[E130]: the network's resources must belong to operators that run together on the "
+        "CPU, not to operators 2 and 0"
+    )
+
+
+def test_only_arrays_go_between_parts() -> None:
+    record = resources()
+    record["subgraphs"][0]["operators"].pop(0)
+    with pytest.raises(MizzenError) as caught:
+        extract(record, [1])
+    assert str(caught.value) == (
+        'error[E131]: tensor 0 "handle" must be an array to go from one part of the network to '
+        "another, not RESOURCE\n"
+        "  help keep the operators around it on the CPU too, with `--ignore-ops`"
+    )

@@ -117,11 +117,13 @@ class CpuSession:
         self._worker = kernels.open(self._key, batch)
         weakref.finalize(self, _forgotten.append, self._key)
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[Array], batch: int | None = None) -> list[Array]:
         """Infer once per element, from the state that the call before left.
 
-        E705 if the state is lost, because another network has ended the worker.
+        `batch`, if given, must be the session's. E705 if the state is lost, because another network
+        has ended the worker.
         """
+        assert batch in {None, self._batch}
         with _lock:
             if self._worker not in _workers:
                 raise fail(

@@ -24,8 +24,10 @@ ALLOCATION = "OfflineMemoryAllocation"
 """The metadata that says where tensors lie: int32 ``[version, subgraph, count, offsets...]``."""
 
 NOT_IN_ARENA = -1
+MEMORY_INPUTS = 4
+"""Inputs before the real ones."""
+
 _PAYLOAD, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
-_REAL = 4
 _RULE = "Vela 5.2, tflite_writer.py"
 
 
@@ -60,8 +62,8 @@ def npu_operator(model: Model, operator: Operator) -> NpuOperator:
     E120 for an operator of another form, E121 where the network does not say, or not correctly,
     where tensors lie.
     """
-    if len(operator.inputs) < _REAL or ABSENT in operator.inputs:
-        message = f"an NPU operator must have {_REAL} inputs and its real ones, not"
+    if len(operator.inputs) < MEMORY_INPUTS or ABSENT in operator.inputs:
+        message = f"an NPU operator must have {MEMORY_INPUTS} inputs and its real ones, not"
         raise _wrong(model, operator, "E120", f"{message} {list(operator.inputs)}")
     inputs = model.main.present(operator.inputs)
     payload = inputs[_PAYLOAD].data
@@ -74,7 +76,7 @@ def npu_operator(model: Model, operator: Operator) -> NpuOperator:
         read_only=np.zeros(0, np.uint8) if read_only is None else read_only,
         scratch_bytes=inputs[_SCRATCH].size_bytes or 0,
         scratch_fast_bytes=inputs[_SCRATCH_FAST].size_bytes or 0 if separate else None,
-        inputs=_places(model, operator, inputs[_REAL:]),
+        inputs=_places(model, operator, inputs[MEMORY_INPUTS:]),
         outputs=_places(model, operator, model.main.present(operator.outputs)),
     )
 

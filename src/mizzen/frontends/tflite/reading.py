@@ -21,6 +21,7 @@ from mizzen.frontends.tflite.model import (
     Subgraph,
     Tensor,
 )
+from mizzen.frontends.tflite.order import require_order
 
 MAX_TENSOR_BYTES = 1 << 30
 """More than the memory of any system around an NPU; a larger tensor is a damaged one."""
@@ -40,9 +41,12 @@ def read(data: bytes, name: str) -> Model:
 
     Contents stay views of `data`. E101 and E102 for another or a damaged file, E103 for an index
     out of range, E104 for a number the schema does not have, E105 for contents that do not fit
-    their tensor, E106 for an impossible shape or quantisation.
+    their tensor, E106 for an impossible shape or quantisation, E108 for a tensor that is read
+    before it is computed.
     """
-    return _Reading(data, name).model()
+    model = _Reading(data, name).model()
+    require_order(model)
+    return model
 
 
 class _Reading:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mizzen.diagnostics import fail
 from mizzen.flatbuffer import Record, write
-from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator
+from mizzen.flatbuffer.tflite import DTYPES, SCHEMA, BuiltinOperator, TensorType
 
 CALLERS = {
     BuiltinOperator.CALL,
@@ -18,6 +19,17 @@ CALLERS = {
     BuiltinOperator.WHILE,
 }
 """Operators that execute other subgraphs, which go where they go."""
+
+RESOURCES = {
+    BuiltinOperator.ASSIGN_VARIABLE,
+    BuiltinOperator.CALL_ONCE,
+    BuiltinOperator.HASHTABLE,
+    BuiltinOperator.HASHTABLE_FIND,
+    BuiltinOperator.HASHTABLE_IMPORT,
+    BuiltinOperator.READ_VARIABLE,
+    BuiltinOperator.VAR_HANDLE,
+}
+"""Operators on state that is no tensor."""
 
 _EMPTY: Record = {}
 _ABSENT = -1
@@ -42,13 +54,16 @@ def extract(record: Record, operators: Sequence[int]) -> Extract:
     `record` is a network whose indices the front-end has checked. Inputs are what the operators
     read and do not compute, outputs what others read of them and what the whole network gives.
     Constants, quantisation, state and called subgraphs are kept; metadata is left out, since it
-    says where the tensors of the whole network lie.
+    says where the tensors of the whole network lie. E130 for state that others share, E131 for
+    inputs and outputs that are no arrays.
     """
     main = record["subgraphs"][0]
     every: list[Record] = main["operators"] or []
     chosen = [every[index] for index in operators]
     inputs = _inputs(record, main, chosen)
     outputs = _outputs(main, every, operators)
+    _require_own_state(record, main, every, operators)
+    _require_arrays(main, (*inputs, *outputs))
     part = _Part(record)
     subgraphs = [part.subgraph(main, chosen, inputs, outputs)]
     if any(_code_number(record, operator) in CALLERS for operator in chosen):
@@ -84,6 +99,47 @@ def _outputs(main: Record, every: Sequence[Record], chosen: Sequence[int]) -> li
         for index in dict.fromkeys(made)
         if index in read and not main["tensors"][index]["is_variable"]
     ]
+
+
+def _require_own_state(
+    record: Record, main: Record, every: Sequence[Record], chosen: Sequence[int]
+) -> None:
+    """Refuse a part whose state other operators work on too: each would have a state of its own."""
+    inside: dict[str, int] = {}
+    outside: dict[str, int] = {}
+    for index, operator in enumerate(every):
+        users = inside if index in chosen else outside
+        users.update((what, index) for what in _state(record, main, operator))
+    for what, index in inside.items():
+        if what in outside:
+            raise fail(
+                "E130",
+                f"{what} must belong to operators that run together on the CPU, not to operators "
+                f"{index} and {outside[what]} with operators for the NPU between them",
+                help="keep the operators between them on the CPU too, with `--ignore-ops`",
+            )
+
+
+def _state(record: Record, main: Record, operator: Record) -> Iterator[str]:
+    """Name the state that an operator works on. Resources are one: they know each other by name."""
+    for index in _indices(operator["inputs"]):
+        tensor = main["tensors"][index]
+        if tensor["is_variable"]:
+            yield f'state tensor {index} "{tensor["name"]}"'
+    if _code_number(record, operator) in RESOURCES:
+        yield "the network's resources"
+
+
+def _require_arrays(main: Record, indices: Sequence[int]) -> None:
+    for index in indices:
+        tensor = main["tensors"][index]
+        if TensorType(tensor["type"]) not in DTYPES:
+            raise fail(
+                "E131",
+                f'tensor {index} "{tensor["name"]}" must be an array to go from one part of the '
+                f"network to another, not {TensorType(tensor['type']).name}",
+                help="keep the operators around it on the CPU too, with `--ignore-ops`",
+            )
 
 
 class _Part:
@@ -158,7 +214,9 @@ def _indices(values: Any) -> list[int]:
 
 
 def _is_constant(record: Record, tensor: Record) -> bool:
-    return record["buffers"][tensor["buffer"]]["data"] is not None
+    """Whether it has contents; those of a tensor without elements are nowhere in the file."""
+    is_empty = tensor["shape"] is not None and 0 in tensor["shape"]
+    return is_empty or record["buffers"][tensor["buffer"]]["data"] is not None
 
 
 def _code_number(record: Record, operator: Record) -> int:
