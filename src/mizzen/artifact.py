@@ -108,14 +108,14 @@ class CpuStep:
         self.network = part.network
         self.inputs = part.inputs
         self.outputs = part.outputs
-        self._origin = model.origin(operators[0])
+        self._origins = [model.origin(operator) for operator in operators]
 
     @cached_property
     def kernels(self) -> CpuKernels:
         """The kernels of these operators."""
         from mizzen.cpu.tflm import CpuKernels
 
-        return CpuKernels(self.network, self._origin)
+        return CpuKernels(self.network, self._origins)
 
 
 Step = NpuStep | CpuStep
@@ -195,7 +195,8 @@ class Artifact:
                     state.keep(step.variables, values)
                 case CpuStep():
                     inputs = [values[index] for index in step.inputs]
-                    outputs = state.kernels(position, step, batch.size).run(inputs)
+                    kernels = state.kernels(position, step, batch.size)
+                    outputs = kernels.run(inputs, batch.size)
                     values.update(zip(step.outputs, outputs, strict=True))
         return [values[index] for index in contents.outputs]
 

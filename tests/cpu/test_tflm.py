@@ -111,7 +111,7 @@ def error_of(run: Callable[[], object]) -> str:
 def test_what_the_kernels_refuse_is_one_diagnostic_in_their_words(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    error = error_of(lambda: CpuKernels(unary("FLOOR"), WHERE).run([X]))
+    error = error_of(lambda: CpuKernels(unary("FLOOR"), [WHERE]).run([X]))
     assert re.sub(r":\d+ ", ":LINE ", error) == (
         "error[E702]: TFLite Micro's kernels must take the operators left on the CPU, but say: "
         "tensorflow/lite/micro/kernels/floor.cc:LINE input->type != kTfLiteFloat32 "
@@ -125,20 +125,20 @@ def test_what_the_kernels_refuse_is_one_diagnostic_in_their_words(
 
 def test_the_operator_that_the_kernels_name_is_the_place() -> None:
     operators = [Origin("net", 5, "ABS", "a"), Origin("net", 6, "FLOOR", "b")]
-    error = error_of(lambda: CpuKernels(chain("ABS", "FLOOR"), None, operators).run([X]))
+    error = error_of(lambda: CpuKernels(chain("ABS", "FLOOR"), operators).run([X]))
     assert f"  at   {operators[1]}\n" in error
 
 
 def test_an_operator_that_the_kernels_lack_is_the_place() -> None:
     operators = [Origin("net", 5, "CONV_3D", "a")]
-    error = error_of(lambda: CpuKernels(unary("CONV_3D"), None, operators).run([X]))
+    error = error_of(lambda: CpuKernels(unary("CONV_3D"), operators).run([X]))
     assert "op code CONV_3D" in error
     assert '  at   net, operator 5 CONV_3D -> "a"\n' in error
 
 
 def test_a_network_that_ends_the_kernels_does_not_end_the_session() -> None:
     """Each of these would end this process, or never return."""
-    error = error_of(lambda: CpuKernels(crashing(), WHERE).run([X]))
+    error = error_of(lambda: CpuKernels(crashing(), [WHERE]).run([X]))
     assert error == (
         "error[E703]: TFLite Micro's kernels must finish, but ended with SIGSEGV\n"
         f"{AT}"
@@ -158,7 +158,7 @@ def test_a_network_is_loaded_again_after_another_ended_the_kernels() -> None:
 
 
 def test_a_session_says_that_its_state_is_lost() -> None:
-    session = CpuKernels(delay_line(), WHERE).session()
+    session = CpuKernels(delay_line(), [WHERE]).session()
     session.run([X[:1, :, :1]])
     error_of(lambda: CpuKernels(crashing()).run([X]))
     assert error_of(lambda: session.run([X[:1, :, :1]])) == (
@@ -171,7 +171,7 @@ def test_a_session_says_that_its_state_is_lost() -> None:
 
 def test_an_endless_network_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tflm, "TIME_LIMIT_SECONDS", 1)
-    assert error_of(lambda: CpuKernels(endless(), WHERE).run([X[:, :, :1]])) == (
+    assert error_of(lambda: CpuKernels(endless(), [WHERE]).run([X[:, :, :1]])) == (
         "error[E704]: an inference on the CPU must take at most 1 seconds, and took longer\n"
         f"{AT}"
         "  help the network is damaged, or too large for TFLite Micro's kernels"
@@ -179,7 +179,7 @@ def test_an_endless_network_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_network_larger_than_any_memory_is_refused() -> None:
-    kernels = CpuKernels(unary("ABS", (1, 600 << 20)), WHERE)
+    kernels = CpuKernels(unary("ABS", (1, 600 << 20)), [WHERE])
     assert error_of(kernels.session) == (
         "error[E706]: operators on the CPU must do with 512 MiB of memory, and need more\n"
         f"{AT.rstrip()}"

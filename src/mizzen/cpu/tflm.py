@@ -51,18 +51,14 @@ _KIND = re.compile(r"^Failed to get registration from op code (\w+)", re.MULTILI
 class CpuKernels:
     """A network on the CPU.
 
-    `origin` says in diagnostics which part of which model it is, `operators` where each of its
-    operators comes from, in order.
+    `operators` says where each of its operators comes from, in order, for diagnostics.
 
     Raises, when it is first run: E701 without the package tflite-micro, E702 for what the kernels
     refuse, E703 if they end the worker, E704 if one inference takes longer than a minute.
     """
 
-    def __init__(
-        self, network: bytes, origin: Origin | None = None, operators: Sequence[Origin] = ()
-    ) -> None:
-        self.origin = origin
-        self._operators = tuple(operators)
+    def __init__(self, network: bytes, operators: Sequence[Origin] = ()) -> None:
+        self._operators = list(operators)
         self._network = network
         self._key = next(_keys)
         self._worker: _Worker | None = None
@@ -89,6 +85,17 @@ class CpuKernels:
             request = {"verb": "open", "key": key, "batch": batch, "network": self._key}
             worker.ask(request, [], self)
             return worker
+
+    @property
+    def origin(self) -> Origin | None:
+        """The operator, if it is the only one, else the model."""
+        match self._operators:
+            case []:
+                return None
+            case [only]:
+                return only
+            case several:
+                return Origin(several[0].model)
 
     def origin_of(self, text: str) -> Origin | None:
         """Say where the operator is that the kernels name in what they print."""
