@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import difflib
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
 from mizzen.artifact import Artifact
-from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
-from mizzen.frontends.tflite import Model, Operator, is_npu, macs, read, require_quantized
-from mizzen.report import CompileReport, Measure, OperatorPlacement, Reason, Region
-from mizzen.targets.ethos_u.compiled import Cause, Compiled, Stopped
+from mizzen.diagnostics import fail
+from mizzen.fallback import generate_whatever_happens
+from mizzen.flatbuffer.tflite import BuiltinOperator
+from mizzen.frontends.tflite import Model, is_npu, read, require_quantized
+from mizzen.reporting import origins_of, report_of
 from mizzen.targets.ethos_u.config import Configuration
-from mizzen.targets.ethos_u.generate import Waiting, generate
+from mizzen.targets.ethos_u.generate import Waiting
 from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 """Vela's default."""
 
-RETRIED = (Cause.CANNOT_FALL_BACK, Cause.CRASHED)
-"""What an operator can cause, and keeping its type on the CPU may cure."""
-
-COMPILER_NAMES = {"ARG_MAX": "ARGMAX"}
-"""Operator types that the compiler spells in another way."""
+UNNAMED = "model.tflite"
+"""What diagnostics call a network that is given as bytes."""
 
 
 def compile(
@@ -54,26 +52,39 @@ def compile(
         arena_cache_size=arena_cache_size,
         ignore_ops=ignore_ops,
     )
+    _require_known(configuration.ignore_ops)
     data, name = _file(model)
-    network = read(data, name)
-    _require_source(network)
-    require_quantized(network)
-    attempt = _generate(data, network, configuration, waiting)
-    compiled = attempt.compiled
-    origins = _origins(network, compiled)
-    artifact = Artifact(compiled.network, f"{Path(name).stem}_vela.tflite", None, origins)
-    artifact.report = _report(network, configuration, attempt, origins)
+    return compile_network(_network(data, name), data, configuration, waiting)
+
+
+def compile_network(
+    model: Model, data: bytes, configuration: Configuration, waiting: Waiting | None
+) -> Artifact:
+    """Compile a network that was read from the file `data`. Raises E3xx if the compiler fails."""
+    generated = generate_whatever_happens(model, data, configuration, waiting=waiting)
+    origins = origins_of(model, generated.compiled)
+    name = f"{Path(model.name).stem}_vela.tflite"
+    artifact = Artifact(generated.compiled.network, name, None, origins)
+    artifact.report = report_of(model, configuration, generated, origins)
     return artifact
+
+
+def _network(data: bytes, name: str) -> Model:
+    model = read(data, name)
+    _require_source(model)
+    require_quantized(model)
+    return model
 
 
 def _file(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
     if isinstance(model, bytes):
-        return model, "model.tflite"
+        return model, UNNAMED
     path = Path(model)
     try:
         return path.read_bytes(), path.name
-    except OSError as error:
-        raise fail("E110", f"{path} must be a file that can be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
 
 
 def _require_source(model: Model) -> None:
@@ -87,159 +98,12 @@ def _require_source(model: Model) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """A compilation that worked; `stopped` holds the types that had to stay on the CPU for it."""
-
-    compiled: Compiled
-    configuration: Configuration
-    stopped: dict[str, Stopped]
-
-
-def _generate(
-    data: bytes, model: Model, configuration: Configuration, waiting: Waiting | None
-) -> _Attempt:
-    """Compile; if an operator stops the compiler, find its type and keep it on the CPU."""
-    outcome = generate(data, configuration, waiting=waiting)
-    if isinstance(outcome, Compiled):
-        return _Attempt(outcome, configuration, {})
-    if outcome.cause not in RETRIED:
-        raise MizzenError(outcome.diagnostic)
-    kinds = _suspects(model, outcome)
-    for ignored in (*([kind] for kind in kinds), *(kinds[:n] for n in range(2, len(kinds) + 1))):
-        names = [COMPILER_NAMES.get(kind, kind) for kind in ignored]
-        reduced = replace(configuration, ignore_ops=(*configuration.ignore_ops, *names))
-        retried = generate(data, reduced, waiting=waiting)
-        if isinstance(retried, Compiled):
-            return _Attempt(retried, reduced, dict.fromkeys(ignored, outcome))
-    raise MizzenError(replace(outcome.diagnostic, help=f"tried without {', '.join(kinds)}"))
-
-
-def _suspects(model: Model, stopped: Stopped) -> list[str]:
-    """Types of operators in the order in which to try without them.
-
-    Those that the compiler names come first, then those that compute least.
-    """
-    work: dict[str, int] = {}
-    for operator in model.main.operators:
-        if not operator.custom:
-            work[operator.kind] = work.get(operator.kind, 0) + macs(model.main, operator)
-    said = stopped.message.replace("_", "").upper()
-    return sorted(work, key=lambda kind: (kind.replace("_", "") not in said, work[kind]))
-
-
-def _origins(model: Model, compiled: Compiled) -> list[dict[int, Origin]]:
-    streams: list[dict[int, Origin]] = []
-    operators = model.main.operators
-    for command in compiled.commands:
-        while len(streams) <= command.stream:
-            streams.append({})
-        if command.operator is not None and 0 <= command.operator < len(operators):
-            origin = model.origin(operators[command.operator])
-            streams[command.stream][command.offset_bytes] = origin
-    return streams
-
-
-def _report(
-    model: Model,
-    asked: Configuration,
-    attempt: _Attempt,
-    origins: Sequence[dict[int, Origin]],
-) -> CompileReport:
-    compiled = attempt.compiled
-    result = read(compiled.network, model.name)
-    placements = tuple(_placements(model, result, asked, attempt))
-    return CompileReport(
-        model=model.name,
-        configuration=asked.as_dict(),
-        compiler=f"Vela {compiled.version}",
-        placements=placements,
-        arena_bytes=_arena_bytes(result),
-        flash_bytes=len(compiled.network),
-        memories=tuple(
-            Measure(memory, used) for memory, used in compiled.estimate.memory_peak_bytes.items()
-        ),
-        cycles=compiled.estimate.npu_cycles,
-        origins=tuple(origins),
-        diagnostics=(*asked.warnings, *_fallbacks(model, attempt)),
-        log=compiled.log,
-    )
-
-
-def _placements(
-    model: Model, result: Model, asked: Configuration, attempt: _Attempt
-) -> Iterable[OperatorPlacement]:
-    left = {
-        tensor.name
-        for operator in result.main.operators
-        if not is_npu(operator)
-        for tensor in result.main.present(operator.outputs)
-    }
-    cycles: dict[int | None, int] = {}
-    for work in attempt.compiled.work:
-        cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
-    for operator in model.main.operators:
-        outputs = model.main.present(operator.outputs)
-        name = outputs[0].name if outputs else ""
-        on_cpu = name in left
-        yield OperatorPlacement(
-            index=operator.index,
-            kind=operator.kind,
-            name=name,
-            region=Region.CPU if on_cpu else Region.NPU,
-            macs=macs(model.main, operator),
-            cycles=cycles.get(operator.index, 0),
-            reasons=tuple(_reasons(operator, name, asked, attempt)) if on_cpu else (),
-        )
-
-
-def _reasons(
-    operator: Operator, name: str, asked: Configuration, attempt: _Attempt
-) -> Iterable[Reason]:
-    if COMPILER_NAMES.get(operator.kind, operator.kind) in asked.ignore_ops:
-        yield Reason("ignored", f"{operator.kind} was to stay on the CPU", source="--ignore-ops")
-        return
-    if operator.kind in attempt.stopped:
-        yield Reason(
-            "stops-the-compiler",
-            f"the compiler stops at {operator.kind}",
-            actual=attempt.stopped[operator.kind].message,
-            help="replace the operator, or leave it on the CPU",
-            source=f"Vela {attempt.compiled.version}",
-        )
-        return
-    source = f"Vela {attempt.compiled.version}, supported operators"
-    refused = [row for row in attempt.compiled.refusals if row.output == name]
-    for row in refused:
-        yield Reason("compiler", row.reason, limit=row.constraint, source=source)
-    if not refused:
-        yield Reason("compiler", "the compiler gives no reason", source=source)
-
-
-def _fallbacks(model: Model, attempt: _Attempt) -> Iterable[Diagnostic]:
-    for kind, stopped in attempt.stopped.items():
-        operator = next(row for row in model.main.operators if row.kind == kind)
-        yield Diagnostic(
-            "W305",
-            f"the compiler stops at {kind}, so every {kind} is on the CPU; {stopped.message}",
-            Severity.WARNING,
-            model.origin(operator),
-            rule=f"Vela {attempt.compiled.version}",
-            help="nothing needs doing if the CPU has time for it",
-        )
-
-
-def _arena_bytes(result: Model) -> int:
-    """The end of the last tensor that the compiler placed; 0 if it placed none."""
-    from mizzen.frontends.tflite.npu import ALLOCATION
-
-    contents = result.metadata.get(ALLOCATION)
-    if contents is None:
-        return 0
-    offsets = contents[: contents.nbytes // 4 * 4].view("<i4").tolist()[3:]
-    ends = [
-        offset + (tensor.size_bytes or 0)
-        for offset, tensor in zip(offsets, result.main.tensors, strict=False)
-        if offset >= 0
-    ]
-    return max(ends, default=0)
+def _require_known(kinds: Sequence[str]) -> None:
+    for kind in kinds:
+        if kind not in BuiltinOperator.__members__:
+            close = difflib.get_close_matches(kind, BuiltinOperator.__members__, n=1)
+            raise fail(
+                "E222",
+                f"an operator type to keep on the CPU must be one of TFLite's, not {kind!r}",
+                help=f"did you mean {close[0]}?" if close else None,
+            )

@@ -1,9 +1,17 @@
 """What a compilation says, as plain data: placement, memory, estimates."""
 
-from mizzen.report.compilation import CompileReport, Measure, OperatorPlacement, Reason, Region
+from mizzen.report.compilation import (
+    Area,
+    CompileReport,
+    Measure,
+    OperatorPlacement,
+    Reason,
+    Region,
+)
 from mizzen.report.sidecar import read_sidecar, sidecar_path, write_sidecar
 
 __all__ = [
+    "Area",
     "CompileReport",
     "Measure",
     "OperatorPlacement",

@@ -8,6 +8,9 @@ from typing import Any
 
 from mizzen.diagnostics import Diagnostic, Origin
 
+SRAM = "Sram"
+"""The compiler's name of the memory that is scarce."""
+
 
 class Region(Enum):
     """Where an operator executes."""
@@ -20,7 +23,8 @@ class Region(Enum):
 class Reason:
     """Why an operator is not on the NPU: what must hold, what came, what to do.
 
-    `limit` and `actual` are empty where only the compiler's own words are known.
+    `message` says it in a sentence. `limit` and `actual` are the parts of a rule of ours; where
+    only the compiler's own words are known, `limit` is its rule, if it gives one.
     """
 
     rule: str
@@ -46,8 +50,27 @@ class OperatorPlacement:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Bytes of one kind of memory that the compiled network needs."""
+    """What the compiler estimates for one kind of memory.
 
+    used_bytes     peak use
+    access_cycles  cycles that the NPU waits for it
+    accesses       bytes read and written, by what they hold
+    """
+
+    memory: str
+    used_bytes: int
+    access_cycles: int = 0
+    accesses: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A part of the compiled network's data, and the memory that the memory mode puts it in.
+
+    `name` is ``constants``, ``arena`` (feature maps) or ``cache`` (the SRAM that stages them).
+    """
+
+    name: str
     memory: str
     used_bytes: int
 
@@ -57,10 +80,13 @@ class CompileReport:
     """Everything that is known about a compiled network.
 
     configuration  the configuration in force, JSON-ready
-    arena_bytes    the runtime's tensor arena
+    arena_bytes    the runtime's tensor arena, the cache included
     flash_bytes    the artifact's file
-    memories       peak use by kind of memory, as the compiler counts it
-    cycles         estimated cycles of one inference on the NPU
+    areas          bytes by what they hold, from the artifact itself
+    memories       use by kind of memory, as the compiler counts it
+    cycles         estimated cycles of one inference, memory accesses included
+    npu_cycles     of these, what the NPU needs if memories never make it wait
+    figures        numbers of the compiler's own report, by its names
     origins        per NPU operator: byte offset of a command to the model's operator
     diagnostics    what happened on the way
     """
@@ -71,11 +97,14 @@ class CompileReport:
     placements: tuple[OperatorPlacement, ...]
     arena_bytes: int
     flash_bytes: int
+    areas: tuple[Area, ...]
     memories: tuple[Measure, ...]
     cycles: int
+    npu_cycles: int
+    figures: dict[str, int] = field(default_factory=dict[str, int])
     origins: tuple[dict[int, Origin], ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    log: str = field(default="", repr=False)
+    log: str = field(default="", repr=False, compare=False)
 
     @property
     def on_npu(self) -> tuple[OperatorPlacement, ...]:
@@ -96,3 +125,8 @@ class CompileReport:
     def macs_on_npu(self) -> int:
         """Multiply-accumulates on the NPU."""
         return sum(row.macs for row in self.on_npu)
+
+    @property
+    def sram_bytes(self) -> int:
+        """SRAM that the network needs at its peak."""
+        return sum(area.used_bytes for area in self.areas if area.memory == SRAM)

@@ -51,22 +51,31 @@ class StreamCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """What Vela estimates for one kind of memory.
+
+    accesses  bytes read and bytes written, by what they hold (``Weights``, ``FeatureMap``)
+    """
+
+    name: str
+    peak_bytes: int
+    access_cycles: int
+    accesses: dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """Vela's estimates for the whole network.
 
-    cycles                 NPU and memory accesses together
-    npu_cycles             the NPU alone
-    macs                   multiply-accumulates on the NPU, as Vela counts them
-    encoded_weight_bytes   weights in their stream format, `weight_bytes` before that
-    memory_peak_bytes      peak use by kind of memory
+    cycles      NPU and memory accesses together
+    npu_cycles  the NPU alone
+    figures     every number of Vela's performance report, by Vela's name
     """
 
     cycles: int
     npu_cycles: int
-    macs: int
-    encoded_weight_bytes: int
-    weight_bytes: int
-    memory_peak_bytes: dict[str, int]
+    memories: tuple[MemoryEstimate, ...]
+    figures: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +103,11 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The compiler gave no network: why, in words, and what it printed until then."""
+    """The compiler gave no network: why, in words and its own, and what it printed until then."""
 
     cause: Cause
     message: str
+    said: str
     refusals: tuple[Refusal, ...]
     log: str
 
@@ -145,14 +155,17 @@ def from_answer(answer: dict[str, Any], network: bytes, log: str) -> Compiled:
         estimate=Estimate(
             cycles=figures["totalCycles"],
             npu_cycles=figures["npuCycles"],
-            macs=figures["macCount"],
-            encoded_weight_bytes=figures["encodedWeights"],
-            weight_bytes=figures["originalWeights"],
-            memory_peak_bytes=dict(answer["memories"]),
+            memories=tuple(_memory(name, use) for name, use in sorted(answer["memories"].items())),
+            figures=figures,
         ),
         refusals=refusals(log),
         log=log,
     )
+
+
+def _memory(name: str, use: dict[str, Any]) -> MemoryEstimate:
+    accesses = {what: (read, written) for what, (read, written) in use["accesses"].items()}
+    return MemoryEstimate(name, use["peak"], use["cycles"], accesses)
 
 
 def _work(rows: Sequence[Sequence[str]], operators: dict[str, int]) -> tuple[Work, ...]:

@@ -43,6 +43,9 @@ SOFTMAX_INT16_NEGATIVE_EXPONENT_RANGE = 10.0
 
 FAMILY_NAMES = {Arch.U55: "EthosU55", Arch.U65: "EthosU65", Arch.U85: "EthosU85"}
 
+CORE_OPERATOR_NAMES = {"ARG_MAX": "ARGMAX"}
+"""Operator types that the core spells in another way than the TFLite schema."""
+
 NARROW_BUS_PREFIX = "Ethos_U55"
 """The core takes a port to be 8 bytes wide, not 16, where the system's name starts like this."""
 
@@ -150,7 +153,8 @@ def options_text(configuration: Configuration) -> str:
         f"softmax_int16_neg_exp_range={SOFTMAX_INT16_NEGATIVE_EXPONENT_RANGE}",
     ]
     if configuration.ignore_ops:
-        lines.append(f"ignore_ops={','.join(configuration.ignore_ops)}")
+        names = [CORE_OPERATOR_NAMES.get(kind, kind) for kind in configuration.ignore_ops]
+        lines.append(f"ignore_ops={','.join(names)}")
     return "\n".join([*lines, ""])
 
 
@@ -206,7 +210,8 @@ def _outcome(
 ) -> Compiled | Stopped:
     if answer is None:
         message = f"the compiler must end within {limit_seconds:g} s, and did not"
-        return Stopped(Cause.TIME_LIMIT, message, refusals(log), log)
+        said = f"it ran for over {limit_seconds:g} s"
+        return Stopped(Cause.TIME_LIMIT, message, said, refusals(log), log)
     taken_apart = _take_apart(answer)
     if taken_apart is None:
         return _crashed(status, log)
@@ -233,16 +238,17 @@ def _crashed(status: int, log: str) -> Stopped:
     last = next((line for line in reversed(log.splitlines()) if line.strip()), None)
     said = f"; the last it said: {last.strip()}" if last else ""
     message = f"the compiler must give a network, and crashed ({how}){said}"
-    return Stopped(Cause.CRASHED, message, refusals(log), log)
+    return Stopped(Cause.CRASHED, message, f"it crashed ({how}){said}", refusals(log), log)
 
 
 def _stopped(error: str, text: str, log: str) -> Stopped:
     said = " ".join(text.split())
     if error == "MemoryError":
         message = "the compiler must manage with 8 GiB of memory, and does not"
-        return Stopped(Cause.MEMORY_LIMIT, message, refusals(log), log)
+        said = "it needs over 8 GiB of memory"
+        return Stopped(Cause.MEMORY_LIMIT, message, said, refusals(log), log)
     if text.startswith(CANNOT_FALL_BACK):
         message = f"the compiler must place every operator, and cannot: {said}"
-        return Stopped(Cause.CANNOT_FALL_BACK, message, refusals(log), log)
+        return Stopped(Cause.CANNOT_FALL_BACK, message, said, refusals(log), log)
     message = f"the compiler must take the network, and refuses it: {said}"
-    return Stopped(Cause.REFUSED, message, refusals(log), log)
+    return Stopped(Cause.REFUSED, message, said, refusals(log), log)

@@ -33,7 +33,19 @@ TABLES = {
 }
 """The tables of the core's debug database that are used, and their columns."""
 
-FIGURES = ("totalCycles", "npuCycles", "macCount", "encodedWeights", "originalWeights")
+FIGURES = (
+    "totalCycles",
+    "npuCycles",
+    "macCount",
+    "encodedWeights",
+    "originalWeights",
+    "readOnlyPeakUsage",
+    "npuOps",
+    "cpuOps",
+    "cascades",
+    "cascadedOps",
+)
+"""The numbers of the core's performance report that are used."""
 
 
 def main() -> None:
@@ -95,10 +107,18 @@ def _compile(core: Any, request: dict[str, str], network: bytes) -> tuple[dict[s
         "version": core.__version__.strip('"'),
         "tables": {name: _rows(result.opt_database, name) for name in TABLES},
         "figures": {name: getattr(performance, name) for name in FIGURES},
-        "memories": {name: use.peakUsage for name, use in performance.memories.items()},
-        "staging": performance.stagingMemoryArea,
+        "memories": {name: _memory(use) for name, use in performance.memories.items()},
     }
     return document, bytes(result.model)
+
+
+def _memory(use: Any) -> dict[str, Any]:
+    accesses = use.accesses.values()
+    return {
+        "peak": use.peakUsage,
+        "cycles": use.totalAccessCycles,
+        "accesses": {row.accessType: (row.bytesRead, row.bytesWritten) for row in accesses},
+    }
 
 
 def _rows(database: Any, name: str) -> list[list[str]]:

@@ -66,17 +66,19 @@ def _broken(operator: OperatorFacts, arch: Arch) -> Iterator[Breach]:
         if rule.applies_to(operator.kind, arch):
             actual = rule.measure(operator, arch)
             if actual is not None:
-                yield Breach(rule.id, rule.limit, actual, rule.help, rule.source)
+                message = f"{operator.kind} must have {rule.limit}, and has {actual}"
+                yield Breach(rule.id, message, rule.limit, actual, rule.help, rule.source)
 
 
 def _no_form(operator: OperatorFacts, arch: Arch) -> Breach:
     others = [other.value for other in ALL if other in OPERATORS.get(operator.kind, ())]
-    known = f"; {' and '.join(others)} has one" if others else ""
+    elsewhere = f", but {' and '.join(others)} has" if others else ""
     help = REPLACEMENTS.get(operator.kind, "replace it by operators that `mizzen targets` lists")
     return Breach(
         NO_FORM,
-        f"an operator that {arch.value} has a form of",
-        f"{operator.kind}, which has none{known}",
+        f"{arch.value} has no form of {operator.kind}{elsewhere}",
+        f"an operator of {arch.value}",
+        operator.kind,
         f"{help}; or {ALLOWANCE}",
         SOURCE,
     )

@@ -43,9 +43,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A broken rule: its limit, the actual value, what to change, where the rule is written."""
+    """A broken rule: its limit, the actual value, what to change, where the rule is written.
+
+    `message` says limit and actual value in a sentence.
+    """
 
     rule: str
+    message: str
     limit: str
     actual: str
     help: str

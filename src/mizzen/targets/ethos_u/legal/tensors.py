@@ -215,7 +215,6 @@ TENSOR_RULES: tuple[Rule, ...] = (
         "integer tensors",
         _boolean,
         "compute with int8 values 0 and 1",
-        STOPS,
     ),
     Rule(
         "integer",

@@ -1,0 +1,41 @@
+"""The rules of an NPU family applied to the operators of a TFLite network."""
+
+from __future__ import annotations
+
+from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.model import ABSENT
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.legal import breaches
+from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
+from mizzen.targets.ethos_u.legal.rule import Breach
+
+
+def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Breach, ...]:
+    """Give every rule that an operator of the main subgraph breaks on a family."""
+    return breaches(facts(model, operator), arch)
+
+
+def facts(model: Model, operator: Operator) -> OperatorFacts:
+    """Give what the rules need to know about an operator of the main subgraph."""
+    tensors = model.main.tensors
+    return OperatorFacts(
+        kind=operator.kind,
+        inputs=tuple(None if i == ABSENT else _tensor(tensors[i]) for i in operator.inputs),
+        outputs=tuple(_tensor(tensors[index]) for index in operator.outputs),
+        options=operator.options,
+        intermediates=tuple(_tensor(tensors[i]) for i in operator.intermediates if i != ABSENT),
+    )
+
+
+def _tensor(tensor: Tensor) -> TensorFacts:
+    quantization = tensor.quantization
+    return TensorFacts(
+        name=tensor.name,
+        shape=tensor.shape,
+        shape_signature=tensor.shape_signature,
+        dtype=tensor.type.name,
+        scales=quantization.scale if quantization else (),
+        zero_points=quantization.zero_point if quantization else (),
+        constant=tensor.data is not None,
+        values=tensor.values,
+    )
