@@ -74,6 +74,11 @@ class Area:
     memory: str
     used_bytes: int
 
+    @property
+    def is_sram(self) -> bool:
+        """Whether it takes of the scarce memory."""
+        return self.memory == SRAM
+
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
@@ -129,4 +134,4 @@ class CompileReport:
     @property
     def sram_bytes(self) -> int:
         """SRAM that the network needs at its peak."""
-        return sum(area.used_bytes for area in self.areas if area.memory == SRAM)
+        return sum(area.used_bytes for area in self.areas if area.is_sram)
