@@ -208,6 +208,32 @@ class TestIslands:
         assert one(artifact.run(random((2, 5, 8)))).shape == (2, 5, 8)
 
 
+class TestOutputs:
+    def test_outputs_that_are_inputs_or_constants_belong_to_the_caller(self) -> None:
+        net = NetworkBuilder("outputs")
+        x, y = net.tensor("x", (1, 4), np.int8, 0.5), net.tensor("y", (1, 4), np.int8, 0.5)
+        constant = net.constant("c", np.array([[1, -2, 3, -4]], np.int8), 0.5)
+        net.operator("ABS", [x], [y])
+        artifact = Artifact(net.finish([x], [y, x, constant]), "outputs")
+        given = random((3, 4))
+        computed, same, fixed = artifact.run(given)
+        assert np.array_equal(computed, np.minimum(np.abs(given.astype(int)), 127))
+        assert np.array_equal(same, given)
+        assert fixed.tolist() == [[1, -2, 3, -4]] * 3
+        assert not np.shares_memory(same, given)
+        fixed[:] = 0
+        assert artifact.run(given)[2].tolist() == [[1, -2, 3, -4]] * 3
+
+    def test_cpu_operators_that_take_nothing_run_in_every_batch(self) -> None:
+        net = NetworkBuilder("outputs")
+        x, y = net.tensor("x", (1, 4), np.int8, 0.5), net.tensor("y", (1, 4), np.int8, 0.5)
+        constant = net.constant("c", np.array([[1, -2, 3, -4]], np.int8), 0.5)
+        net.operator("ABS", [constant], [y])
+        artifact = Artifact(net.finish([x], [y]), "outputs")
+        assert one(artifact.run(random((2, 4)))).tolist() == [[1, 2, 3, 4]] * 2
+        assert one(artifact.session(2).run(random((2, 4)))).tolist() == [[1, 2, 3, 4]] * 2
+
+
 class TestFiles:
     def test_saved_and_loaded(self, two: Artifact, tmp_path: Path) -> None:
         path = tmp_path / "two_vela.tflite"

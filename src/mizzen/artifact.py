@@ -198,7 +198,8 @@ class Artifact:
                     kernels = state.kernels(position, step, batch.size)
                     outputs = kernels.run(inputs, batch.size)
                     values.update(zip(step.outputs, outputs, strict=True))
-        return [values[index] for index in contents.outputs]
+        # An output may be an input, a constant or state: the caller gets arrays of its own.
+        return [np.array(values[index]) for index in contents.outputs]
 
 
 class _NoState:
