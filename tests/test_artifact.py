@@ -262,6 +262,12 @@ class TestFiles:
             "  help compile the network with --accelerator-config ethos-u65-256"
         )
 
+    def test_for_an_accelerator_that_there_is_not(self, two: Artifact, tmp_path: Path) -> None:
+        path = tmp_path / "two_vela.tflite"
+        two.save(path)
+        with pytest.raises(MizzenError, match=r"^error\[E210\]"):
+            mizzen.load(path, accelerator="ethos-u55-129")
+
     def test_no_file(self, tmp_path: Path) -> None:
         with pytest.raises(
             MizzenError, match=r"^error\[E110\]: .* must be a file that can be read"

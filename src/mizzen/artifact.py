@@ -18,6 +18,7 @@ from mizzen.frontends.tflite import Model, Operator, Quantization, Tensor, read
 from mizzen.frontends.tflite.npu import NpuOperator, is_npu, npu_operator
 from mizzen.targets.ethos_u import driver, raw
 from mizzen.targets.ethos_u.program import Placement, Program, Region
+from mizzen.targets.ethos_u.system_config import find_accelerator
 
 if TYPE_CHECKING:
     from mizzen.cpu.tflm import CpuKernels, CpuSession
@@ -255,7 +256,7 @@ class Session:
 
     def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
         """Infer once for every stream; arrays and outputs as for `Artifact.run`."""
-        batch = batch_of(arrays, self._artifact.inputs)
+        batch = batch_of(arrays, self._artifact.inputs, without_inputs=self._batch)
         if batch.size != self._batch:
             raise fail(
                 "E713",
@@ -270,8 +271,10 @@ def load(path: str | Path, accelerator: str | None = None) -> Artifact:
     """Read an artifact: a compiled `.tflite`, one with nothing for an NPU, or Vela's raw `.npz`.
 
     `accelerator` asserts which configuration the artifact is for. Raises E1xx for files that are
-    none or are damaged, E113 for another accelerator.
+    none or are damaged, E113 for another accelerator, E210 for one that there is not.
     """
+    if accelerator is not None:
+        find_accelerator(accelerator)
     source = Path(path)
     try:
         data = source.read_bytes()

@@ -55,8 +55,8 @@ class Batch:
     arrays: tuple[Array, ...]
 
 
-def batch_of(arrays: Arrays, inputs: Sequence[Interface]) -> Batch:
-    """Bring arrays into the form `[N, *shape]`.
+def batch_of(arrays: Arrays, inputs: Sequence[Interface], without_inputs: int = 1) -> Batch:
+    """Bring arrays into the form `[N, *shape]`; N is `without_inputs` for networks without inputs.
 
     Raises E711 for a wrong number of arrays, E712 for a wrong shape or type, E713 for batches that
     are empty or differ.
@@ -73,14 +73,15 @@ def batch_of(arrays: Arrays, inputs: Sequence[Interface]) -> Batch:
         np.asarray(array).reshape(_size(array, form), *info.shape)
         for array, form, info in zip(arrays, forms, inputs, strict=True)
     ]
-    sizes = {len(array) for array in stacked} or {1}
+    sizes = {len(array) for array in stacked} or {without_inputs}
     if len(sizes) > 1 or 0 in sizes:
         raise fail(
             "E713",
             "all inputs must bring the same number of inferences, at least 1, not "
             f"{[len(array) for array in stacked]}",
         )
-    return Batch(sizes.pop(), _joint(forms), tuple(stacked))
+    form = _joint(forms) if forms or without_inputs == 1 else Form.MERGED
+    return Batch(sizes.pop(), form, tuple(stacked))
 
 
 def arrange(arrays: Arrays, outputs: Sequence[Interface], batch: Batch) -> list[Array]:
