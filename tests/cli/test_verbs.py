@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mizzen
+from mizzen.artifact import NpuStep
 from mizzen.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -55,10 +61,11 @@ def test_compile_writes_artifact_and_report(here: Path, run: Run) -> None:
     status, out, err = run("compile", "digits.tflite", "--output-dir", "a/b")
     assert status == 0
     assert sorted(path.name for path in (here / "a/b").iterdir()) == [
+        "digits_summary_Ethos_U55_High_End_Embedded.csv",
         "digits_vela.json",
         "digits_vela.tflite",
     ]
-    assert "  on the NPU      8 of 8 operators, 100 % of 105,216 MACs\n" in out
+    assert "  on the NPU  8 of 8 operators, 100 % of 105,216 MACs\n" in out
     assert err == (
         "  accelerator  ethos-u55-256, optimise Performance\n"
         "  system       Ethos_U55_High_End_Embedded (default)\n"
@@ -107,10 +114,10 @@ def test_compile_as_json(here: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--sram-budget", "1K"], "error[E291]: SRAM must be at most 1.0 KiB, but "),
+        (["--sram-budget", "1K"], "error[E402]: the network may use 1024 bytes of SRAM, but "),
         (
             ["--max-cpu-ops", "0", "--ignore-ops", "SOFTMAX"],
-            "error[E292]: at most 0 operators may be on the CPU, but 1 are",
+            "error[E401]: at most 0 of 8 operators may be on the CPU, but 1 are",
         ),
     ],
 )
@@ -158,6 +165,91 @@ def test_wrong_input_gives_2_and_one_document(
     assert status == 2
     assert document(out)["error"]["code"].startswith(code)
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "system", "mode"),
+    [
+        ("ethos-u55-128", "Ethos_U55_High_End_Embedded", "Shared_Sram"),
+        ("ethos-u65-512", "Ethos_U65_Mid_End", "Dedicated_Sram_256KB"),
+        ("ethos-u65-256", "Ethos_U65_Embedded", "Sram_Only"),
+    ],
+)
+def test_the_summary_is_velas_with_more_columns(
+    accelerator: str, system: str, mode: str, here: Path, run: Run
+) -> None:
+    words = ["--accelerator-config", accelerator, "--system-config", system, "--memory-mode", mode]
+    assert run("compile", "digits.tflite", *words)[0] == 0
+    vela = str(Path(sys.executable).parent / "vela")
+    theirs = ["digits.tflite", *words, "--config", "Arm/vela.ini", "--output-dir", "vela"]
+    subprocess.run([vela, *theirs], check=True, capture_output=True)
+    name = f"digits_summary_{system}.csv"
+    rows, expected = (
+        list(csv.reader((here / folder / name).read_text().splitlines()))
+        for folder in ("output", "vela")
+    )
+    columns = len(expected[0])
+    assert rows[0][:columns] == expected[0]
+    differing = [
+        (column, value, other)
+        for column, value, other in zip(*expected, rows[1], strict=False)
+        if not equal(value, other)
+    ]
+    assert not differing
+    assert rows[0][columns:] == [
+        "operators_on_npu",
+        "operators_on_cpu",
+        "model_macs",
+        "model_macs_on_npu",
+    ]
+
+
+def equal(text: str, other: str) -> bool:
+    """Whether two values are the same text, or the same number but for its last digits."""
+    try:
+        return math.isclose(float(text), float(other), rel_tol=1e-12)
+    except ValueError:
+        return text == other
+
+
+def test_check_lists_every_operator(here: Path, run: Run) -> None:
+    status, out, _ = run("check", "digits.tflite", "--accelerator-config", "ethos-u55-128")
+    assert status == 0
+    lines = out.splitlines()
+    assert [line.split()[1] for line in lines if line[2:3].isdigit()] == [
+        "CONV_2D",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "CONV_2D",
+        "MAX_POOL_2D",
+        "RESHAPE",
+        "FULLY_CONNECTED",
+        "SOFTMAX",
+    ]
+    assert not (here / "output").exists()
+
+
+def test_check_tells_why_an_operator_is_on_the_cpu(here: Path, run: Run) -> None:
+    status, out, err = run("check", "digits.tflite", "--ignore-ops", "SOFTMAX")
+    assert status == 1
+    assert out.endswith(
+        "On the CPU\n"
+        '  operator 7 SOFTMAX -> "probabilities"\n'
+        "    why   every SOFTMAX was to stay on the CPU\n"
+        "    rule  --ignore-ops\n"
+        "    help  leave SOFTMAX out of the operators to ignore\n"
+    )
+    assert "error[E401]: at most 0 of 8 operators may be on the CPU, but 1 are" in err
+
+
+def test_check_allows_what_it_is_told_to(here: Path, run: Run) -> None:
+    words = ("--ignore-ops", "SOFTMAX", "--max-cpu-ops", "1", "--json")
+    status, out, _ = run("check", "digits.tflite", *words)
+    answer = document(out)
+    assert status == 0
+    assert answer["holds"] is True
+    assert answer["operators"][7]["region"] == "CPU"
+    assert answer["operators"][7]["reasons"][0]["source"] == "--ignore-ops"
 
 
 def test_run_writes_outputs_that_classify_the_images(artifact: Path, here: Path, run: Run) -> None:
@@ -264,15 +356,17 @@ def test_inspect_without_a_report_beside_the_artifact(artifact: Path, run: Run) 
 
 def test_inspect_lists_a_damaged_stream_up_to_the_damage(artifact: Path, run: Run) -> None:
     data = artifact.read_bytes()
-    stop = (0xFFFF0000).to_bytes(4, "little")
-    assert data.count(stop) == 1
-    artifact.write_bytes(data.replace(stop, (0x03FF).to_bytes(4, "little")))
+    (step,) = mizzen.load(artifact).steps
+    assert isinstance(step, NpuStep)
+    end = data.index(step.program.words.tobytes()) + step.program.words.nbytes
+    unknown = (0x03FF).to_bytes(4, "little")
+    artifact.write_bytes(data[: end - 4] + unknown + data[end:])
     status, out, err = run("inspect", artifact, "--listing", "--json")
     answer = document(out)
     assert status == 2
     assert answer["error"]["code"].startswith("E50")
     assert answer["steps"][0]["listing"][-1]["command"] == "OP_ELEMENTWISE"
-    assert err.endswith(f"{answer['error']['message']}\n") or answer["error"]["message"] in err
+    assert f"error[{answer['error']['code']}]: {answer['error']['message']}\n" in err
 
 
 def test_inspect_and_run_take_a_network_that_was_not_compiled(here: Path, run: Run) -> None:

@@ -10,14 +10,13 @@ from mizzen.cli.configuration import (
     add_budget_options,
     add_configuration_options,
     add_output_option,
-    budgets,
     keywords,
     output_folder,
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, size
-from mizzen.cli.placement import cpu_text, over_budgets, summary_rows
+from mizzen.cli.placement import cpu_text, summary_rows
 
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
@@ -30,27 +29,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a quantised .tflite file")
     add_configuration_options(parser)
     add_budget_options(parser)
-    add_output_option(parser, "NAME_vela.tflite and its report NAME_vela.json")
+    add_output_option(parser, "NAME_vela.tflite, its report NAME_vela.json and Vela's summary")
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compile, write the artifact and its report, and say what became of the network."""
     import mizzen
-    from mizzen.report.sidecar import sidecar_path
+    from mizzen.checking import failures_of
+    from mizzen.cli.vela_summary import write_summary
+    from mizzen.report import sidecar_path
 
     asked = keywords(options)
-    show_configuration(asked, console)
+    configuration = show_configuration(asked, console)
     with console.progress(f"compiling {options.model}"):
         artifact = mizzen.compile(options.model, **asked)
     report = artifact.report
     assert report is not None, "a compilation always reports"
-    path = output_folder(options) / artifact.name
+    folder = output_folder(options)
+    path = folder / artifact.name
     artifact.save(path)
-    written = [path, sidecar_path(path)]
+    summary = write_summary(report, configuration, folder)
+    failures = failures_of(
+        report, max_cpu_ops=options.max_cpu_ops, sram_budget_bytes=options.sram_budget
+    )
+    files = {"artifact": path, "report": sidecar_path(path), "summary": summary}
     return Answer(
-        {"artifact": str(path), "report": str(written[1]), **document(report)},
-        _text(report, written, console),
-        failures=over_budgets(report, **budgets(options)),
+        {**{what: str(file) for what, file in files.items()}, **document(report)},
+        _text(report, list(files.values()), console),
+        failures=tuple(failures),
         diagnostics=report.diagnostics,
     )
 

@@ -11,6 +11,7 @@ from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.cli.console import Console
+    from mizzen.targets.ethos_u.config import Configuration
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 
@@ -89,7 +90,7 @@ def keywords(options: argparse.Namespace) -> Keywords:
     )
 
 
-def add_budget_options(parser: argparse.ArgumentParser) -> None:
+def add_budget_options(parser: argparse.ArgumentParser, *, max_cpu_ops: int | None = None) -> None:
     """Add the options that make a wish a condition, which the exit status then tells."""
     group = parser.add_argument_group("conditions (exit status 1 when they do not hold)")
     group.add_argument(
@@ -99,7 +100,13 @@ def add_budget_options(parser: argparse.ArgumentParser) -> None:
         help="SRAM that the network may need at its peak; 384K means KiB",
     )
     group.add_argument(
-        "--max-cpu-ops", metavar="N", type=whole_number, help="operators that may be on the CPU"
+        "--max-cpu-ops",
+        metavar="N",
+        type=whole_number,
+        default=max_cpu_ops,
+        help="operators that may be on the CPU (default: any number)"
+        if max_cpu_ops is None
+        else "operators that may be on the CPU (default: %(default)s)",
     )
 
 
@@ -113,18 +120,6 @@ def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-class Budgets(TypedDict):
-    """What the options allow; None where they say nothing."""
-
-    sram_budget_bytes: int | None
-    max_cpu_ops: int | None
-
-
-def budgets(options: argparse.Namespace) -> Budgets:
-    """Give what the options allow."""
-    return Budgets(sram_budget_bytes=options.sram_budget, max_cpu_ops=options.max_cpu_ops)
-
-
 def output_folder(options: argparse.Namespace) -> Path:
     """Give the folder for written files, made if it is not there. E201 if that cannot be."""
     folder = Path(options.output_dir)
@@ -136,12 +131,14 @@ def output_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def show_configuration(asked: Keywords, console: Console) -> None:
-    """Write which configuration is in force, before anything is done with it."""
+def show_configuration(asked: Keywords, console: Console) -> Configuration:
+    """Give the configuration in force, and write it before anything is done with it."""
     from mizzen.cli.placement import configuration_text
     from mizzen.targets.ethos_u.system_config import resolve
 
-    console.note(configuration_text(resolve(**asked), width=console.width))
+    configuration = resolve(**asked)
+    console.note(configuration_text(configuration, width=console.width))
+    return configuration
 
 
 def whole_number(text: str) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mizzen.cli.layout import count, duration, fields, paragraph, share, size
-from mizzen.diagnostics import Diagnostic
+from mizzen.cli.layout import count, duration, fields, paragraph, share, size, table
 
 if TYPE_CHECKING:
     from mizzen.artifact import Artifact
@@ -19,7 +18,7 @@ MEMORY_NAMES = {
     "OnChipFlash": "on-chip flash",
     "OffChipFlash": "off-chip flash",
 }
-"""The memories that a board has, by the compiler's names; what else it counts is on the NPU."""
+"""The memories that a board has, by their names in `vela.ini`."""
 
 SHOWN_SETTINGS = (
     ("system_config", "system"),
@@ -27,6 +26,8 @@ SHOWN_SETTINGS = (
     ("arena_cache_size", "arena cache"),
 )
 REASON_INDENT = "    "
+NAME_WIDTH = 24
+"""Of an output in a table; converters give names of a hundred letters whose ends tell most."""
 
 
 def configuration_text(configuration: Configuration, *, width: int) -> str:
@@ -69,24 +70,42 @@ def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
     """Give what one looks at first: placement, memory, cycles."""
     operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
     work = f", {share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
-    rows = [("on the NPU", operators + (work if report.macs else ""))]
-    rows += [(name, size(used)) for name, used in memories(report)]
-    return [*rows, ("estimate", estimate(report))]
-
-
-def memories(report: CompileReport) -> list[tuple[str, int]]:
-    """Give the peak use in bytes of each of the board's memories, SRAM first."""
-    used = {measure.memory: measure.used_bytes for measure in report.memories}
-    return [(label, used[name]) for name, label in MEMORY_NAMES.items() if name in used]
+    areas = [
+        (area.name, f"{size(area.used_bytes)} in {MEMORY_NAMES.get(area.memory, area.memory)}")
+        for area in report.areas
+    ]
+    return [
+        ("on the NPU", operators + (work if report.macs else "")),
+        *areas,
+        ("estimate", estimate(report)),
+    ]
 
 
 def estimate(report: CompileReport) -> str:
     """Say how long an inference takes on the NPU, by the compiler's estimate."""
-    cycles = count(report.cycles, "NPU cycle")
+    cycles = count(report.cycles, "cycle")
     clock_hz = core_clock_hz(report.configuration)
-    if clock_hz is None:
-        return cycles
-    return f"{cycles}, {duration(report.cycles / clock_hz)} at {clock_hz / 1e6:g} MHz"
+    if clock_hz is not None:
+        cycles += f", {duration(report.cycles / clock_hz)} at {clock_hz / 1e6:g} MHz"
+    return f"{cycles}; {report.npu_cycles:,} with ideal memory"
+
+
+def operators_text(report: CompileReport, *, width: int) -> str:
+    """List every operator with its placement and what it costs."""
+    rows = [
+        (
+            str(row.index),
+            row.kind,
+            row.region.value,
+            f"{row.macs:,}",
+            f"{row.cycles:,}" if row.region.value == "NPU" else "-",
+            row.name if len(row.name) <= NAME_WIDTH else f"...{row.name[3 - NAME_WIDTH :]}",
+        )
+        for row in report.placements
+    ]
+    headings = ("#", "type", "on", "MACs", "cycles", "output")
+    text = table(rows, width=width, headings=headings, right=(0, 3, 4))
+    return f"Operators (cycles are estimates)\n{text}"
 
 
 def core_clock_hz(configuration: Mapping[str, Any]) -> float | None:
@@ -116,29 +135,13 @@ def _members(kind: str, members: Sequence[OperatorPlacement], *, width: int) -> 
 
 
 def _reason_lines(reason: Reason, *, width: int) -> Iterator[str]:
-    rows = [("why", reason.message)]
-    rows += [("limit", reason.limit)] if reason.limit else []
-    rows += [("is", reason.actual)] if reason.actual else []
-    rows += [("rule", reason.source)] if reason.source else []
-    rows += [("help", reason.help)] if reason.help else []
+    told = bool(reason.actual) and reason.actual in reason.message
+    rows = [
+        ("why", reason.message),
+        ("limit", "" if told else reason.limit),
+        ("actual", "" if told else reason.actual),
+        ("rule", reason.source),
+        ("help", reason.help),
+    ]
+    rows = [(label, text) for label, text in rows if text]
     yield fields(rows, width=width, indent=REASON_INDENT)
-
-
-def over_budgets(
-    report: CompileReport, *, sram_budget_bytes: int | None, max_cpu_ops: int | None
-) -> list[Diagnostic]:
-    """Say which wishes of the command line a compiled network does not meet."""
-    failures: list[Diagnostic] = []
-    used = dict(memories(report)).get("SRAM", 0)
-    if sram_budget_bytes is not None and used > sram_budget_bytes:
-        excess = size(used - sram_budget_bytes)
-        message = f"SRAM must be at most {size(sram_budget_bytes)}, but {size(used)} are needed"
-        help = f"{excess} too much: try --optimise Size, or a memory mode with constants elsewhere"
-        failures.append(Diagnostic("E291", message, rule="--sram-budget", help=help))
-    if max_cpu_ops is not None and len(report.on_cpu) > max_cpu_ops:
-        message = (
-            f"at most {count(max_cpu_ops, 'operator')} may be on the CPU, "
-            f"but {len(report.on_cpu)} are"
-        )
-        failures.append(Diagnostic("E292", message, rule="--max-cpu-ops"))
-    return failures
