@@ -70,7 +70,7 @@ def test_compile_writes_artifact_and_report(here: Path, run: Run) -> None:
         "  accelerator  ethos-u55-256, optimise Performance\n"
         "  system       Ethos_U55_High_End_Embedded (default)\n"
         "  memory mode  Shared_Sram (default)\n"
-        "  files        Arm/vela.ini\n"
+        "  from         Arm/vela.ini\n"
     )
 
 
@@ -94,7 +94,7 @@ def test_compile_takes_underscores_and_sizes(here: Path, run: Run) -> None:
         "  system       Ethos_U65_Mid_End\n"
         "  memory mode  Dedicated_Sram\n"
         "  arena cache  128.0 KiB\n"
-        "  files        Arm/vela.ini\n"
+        "  from         Arm/vela.ini\n"
         "  on the CPU   SOFTMAX, MAX_POOL_2D\n"
     )
 

@@ -45,7 +45,7 @@ def configuration_text(configuration: Configuration, *, width: int) -> str:
             continue
         value = size(int(setting.value)) if name == "arena_cache_size" else str(setting.value)
         rows.append((label, f"{value} (default)" if setting.source == "default" else value))
-    rows.append(("files", ", ".join(configuration.files)))
+    rows.append(("from", ", ".join(configuration.files)))
     if configuration.ignore_ops:
         rows.append(("on the CPU", ", ".join(configuration.ignore_ops)))
     return fields(rows, width=width)

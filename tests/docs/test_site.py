@@ -1,0 +1,66 @@
+"""The documentation builds without a warning, and its generated pages say what the tables say."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import mizzen
+from mizzen.cli.parser import help_texts
+from mizzen.targets.ethos_u.commands import Arch, instruction_set
+from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.legal import RULES
+
+
+@pytest.fixture(scope="module")
+def generated(repository: Path) -> dict[str, str]:
+    """The generated pages: path -> Markdown."""
+    spec = importlib.util.spec_from_file_location("generate", repository / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.pages()
+
+
+def test_the_site_builds_without_a_warning(repository: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        command, check=False, cwd=repository, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "reference" / "commands-u55" / "index.html").is_file()
+
+
+def test_every_verb_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/command-line.md"]
+    assert all(f"\n## {name}\n" in page for name in help_texts())
+
+
+def test_every_public_name_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/python.md"]
+    names = set(mizzen.__all__) - {"__version__"}
+    assert all(f"\n## {name}\n" in page for name in names)
+
+
+def test_every_accelerator_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/accelerators.md"]
+    assert all(f"| `{name}` |" in page for name in ACCELERATORS)
+
+
+def test_every_rule_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/operators.md"]
+    assert all(f"\n### {rule.id}\n" in page and rule.limit in page for rule in RULES)
+
+
+@pytest.mark.parametrize("arch", Arch)
+def test_every_command_is_in_the_reference(arch: Arch, generated: dict[str, str]) -> None:
+    page = generated[f"reference/commands-{arch.name.lower()}.md"]
+    assert all(f"`{command.name}`" in page for command in instruction_set(arch).commands)
