@@ -144,13 +144,13 @@ def test_no_hardware_configuration() -> None:
 def test_hardware_that_is_not_executed() -> None:
     u85 = HardwareId(config_word=0x2000_0118, id_word=0x2000_7000)
     assert fault(replace(pooling_program(), hardware=u85)).startswith(
-        "error[E605]: the simulator executes Ethos-U55 and Ethos-U65, not Ethos-U85"
+        "error[E605]: the simulator executes Ethos-U55 and Ethos-U65, not ethos-u85-256"
     )
 
 
 def test_hardware_that_does_not_exist() -> None:
     odd = HardwareId(config_word=0x0000_000F, id_word=U55_128.id_word)
-    assert "CONFIG 0x0000000f must name 32 to 512 MACs" in fault(
+    assert "CONFIG must be the word of an accelerator, not 0x0000000f" in fault(
         replace(pooling_program(), hardware=odd)
     )
 

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.program import HardwareId
 
-PRODUCTS = {0: Arch.U55, 1: Arch.U65, 2: Arch.U85}
-"""CONFIG register, bits 31:28."""
-
-MACS_PER_CORE = 256
-"""The largest MAC array of one U55 or U65 core; above it there are two."""
+BY_CONFIG = {row.config_word: row for row in ACCELERATORS.values()}
+"""Accelerators by the CONFIG word of the driver payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +29,10 @@ class Hardware:
 
 
 def hardware_of(identity: HardwareId | None) -> Hardware:
-    """Read the CONFIG word of a driver payload.
+    """Find the accelerator that a driver payload names by its CONFIG word.
 
-    Bits 3:0 hold log2 of the MACs per cycle, 15:8 the shared buffer in KiB over all cores, 31:28
-    the product (Ethos-U core driver, register CONFIG). Raises E604 without a CONFIG word, E605 for
-    a product that the simulator does not execute.
+    Raises E604 without a CONFIG word, E605 for one that no accelerator has, or that of an
+    accelerator which the simulator does not execute.
     """
     if identity is None:
         raise fail(
@@ -43,23 +40,17 @@ def hardware_of(identity: HardwareId | None) -> Hardware:
             "the driver payload must say which hardware it is for, and has no CONFIG word",
             help="compile the network again; every current compiler writes one",
         )
-    word = identity.config_word
-    arch = PRODUCTS.get(word >> 28)
-    if arch not in (Arch.U55, Arch.U65):
-        product = f"product {word >> 28}" if arch is None else f"Ethos-{arch.name}"
+    row = BY_CONFIG.get(identity.config_word)
+    if row is None:
         raise fail(
             "E605",
-            f"the simulator executes Ethos-U55 and Ethos-U65, not {product}",
-            help="compile the network for one of the accelerators that `mizzen targets` marks",
-        )
-    macs = 1 << (word & 15)
-    cores = max(1, macs // MACS_PER_CORE)
-    shared_buffer_bytes = (word >> 8 & 0xFF) * 1024 // cores
-    if not 32 <= macs <= 512 or shared_buffer_bytes < 16 * 1024:
-        raise fail(
-            "E605",
-            f"CONFIG {word:#010x} must name 32 to 512 MACs and at least 16 KiB of shared buffer "
-            f"per core, not {macs} MACs and {shared_buffer_bytes} bytes",
+            f"CONFIG must be the word of an accelerator, not {identity.config_word:#010x}",
             help="the artifact is damaged; compile it again",
         )
-    return Hardware(arch, macs, cores, shared_buffer_bytes)
+    if row.shram_kib is None:
+        raise fail(
+            "E605",
+            f"the simulator executes Ethos-U55 and Ethos-U65, not {row.name}",
+            help="compile the network for one of the accelerators that `mizzen targets` marks",
+        )
+    return Hardware(row.arch, row.macs, row.cores, row.shram_kib * 1024 // row.cores)
