@@ -8,7 +8,6 @@ import math
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts
 from mizzen.targets.ethos_u.legal.rule import (
-    ALL,
     U55_U65,
     Rule,
     data_input,
@@ -16,7 +15,6 @@ from mizzen.targets.ethos_u.legal.rule import (
     operators,
 )
 
-RANK_MAXIMUM = 8
 RANK_MAXIMUM_32_BIT = 4
 EXTENT_MAXIMUM = 1 << 16
 
@@ -33,12 +31,6 @@ def _permutation(operator: OperatorFacts) -> tuple[int, ...] | None:
         return None
     rank = max(1, parameter.values.size)
     return tuple(int(axis) % rank for axis in parameter.values.reshape(-1))
-
-
-def _rank(operator: OperatorFacts, _: Arch) -> str | None:
-    data = data_input(operator)
-    rank = 0 if data is None else len(data.shape)
-    return None if rank <= RANK_MAXIMUM else str(rank)
 
 
 def _wide(operator: OperatorFacts, _: Arch) -> str | None:
@@ -82,14 +74,6 @@ def _narrow(operator: OperatorFacts, _: Arch) -> str | None:
 _TRANSPOSE = operators("TRANSPOSE")
 
 TRANSPOSE_RULES: tuple[Rule, ...] = (
-    Rule(
-        "transpose-rank",
-        _TRANSPOSE,
-        ALL,
-        f"at most {RANK_MAXIMUM} dimensions",
-        _rank,
-        "RESHAPE dimensions that stay together into one",
-    ),
     Rule(
         "transpose-32-bit",
         _TRANSPOSE,
