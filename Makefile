@@ -31,8 +31,9 @@ $(STAMP): $(LOCK) pyproject.toml
 		then python=$$candidate; break; fi; done; \
 	if [ -z "$$python" ]; then echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python3' >&2; exit 1; fi; \
 	if [ ! -x $(BIN)/python ]; then echo "making $(VENV) with $$($$python --version)"; $$python -m venv $(VENV); fi
-	$(BIN)/python -m pip install --quiet --requirement $(LOCK)
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@echo 'installing the packages of $(LOCK)'
+	@$(BIN)/python -m pip install --quiet --requirement $(LOCK)
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 check: setup ## lint, formatting, types
@@ -51,7 +52,7 @@ test-all: setup check ## checks and all tests, every model on every accelerator
 	$(PYTEST)
 
 demo: setup ## train, quantise, compile and prove a small network on the simulated NPU
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python examples/digits/demo.py --output-dir output/digits
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python examples/digits/demo.py --output-dir output/digits
 
 docs: setup ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

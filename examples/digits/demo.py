@@ -76,8 +76,8 @@ def show_report(report: CompileReport) -> None:
     on_npu, operators = len(report.on_npu), len(report.placements)
     rows = [("operators on the NPU", f"{on_npu} of {operators}")]
     rows += [(f"  {row.kind}", row.region.value) for row in report.placements]
-    rows += [(row.memory, f"{row.used_bytes:,} bytes") for row in report.memories if row.used_bytes]
-    rows.append(("estimate", f"{report.cycles:,} NPU cycles an inference"))
+    rows += [(area.name, f"{area.used_bytes:,} bytes in {area.memory}") for area in report.areas]
+    rows.append(("estimate", f"{report.cycles:,} cycles an inference"))
     show(f"Compiled for {report.configuration['accelerator']}", rows)
 
 
