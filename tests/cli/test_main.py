@@ -163,10 +163,11 @@ def test_the_module_is_the_program() -> None:
     assert done.stdout == "mizzen 0.1.0\n"
 
 
-def test_underscores_in_option_names_are_dashes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_lack_of_memory_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "my_board.ini"
-    file.write_text("[System_Config.Mine]\ncore_clock=4e8\naxi0_port=Sram\n")
-    assert main(["targets", f"--config={file}", "--json"]) == 0
-    assert str(file) in json.loads(capsys.readouterr().out)["files"]
+    monkeypatch.setattr(targets, "execute", raising(MemoryError()))
+    assert main(["targets"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "error[E205]: the work must fit in this machine's memory, and does not\n  help run a large "
+    )

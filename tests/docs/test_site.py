@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +65,12 @@ def test_every_rule_is_in_the_reference(generated: dict[str, str]) -> None:
 def test_every_command_is_in_the_reference(arch: Arch, generated: dict[str, str]) -> None:
     page = generated[f"reference/commands-{arch.name.lower()}.md"]
     assert all(f"`{command.name}`" in page for command in instruction_set(arch).commands)
+
+
+def test_every_exception_has_its_test(repository: Path) -> None:
+    page = (repository / "docs" / "explanation" / "exceptions.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", page))
+    sources = (path.read_text() for path in (repository / "tests").rglob("test_*.py"))
+    defined = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.M)}
+    assert named
+    assert not named - defined

@@ -14,13 +14,18 @@ from enum import IntEnum
 
 from mizzen.cli.console import Console
 from mizzen.cli.parser import normalise, parse
-from mizzen.diagnostics import MizzenError
+from mizzen.diagnostics import Diagnostic, MizzenError
 
 BUG_TEXT = """\
 error[E000]: Mizzen stopped because of a bug in Mizzen: {name}: {text}
   help {help}"""
 ASK_FOR_TRACEBACK = "set MIZZEN_DEBUG=1 for the traceback, and report it with the input if you can"
 SHOWN_TRACEBACK = "report it with the traceback above, and the input if you can"
+OUT_OF_MEMORY = Diagnostic(
+    "E205",
+    "the work must fit in this machine's memory, and does not",
+    help="run a large batch in pieces: each inference needs the artifact's scratch memory",
+)
 
 
 class Exit(IntEnum):
@@ -49,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         console.abandon_output()
         return Exit.PIPE_CLOSED
+    except MemoryError:
+        console.error(OUT_OF_MEMORY)
+        return Exit.WRONG_INPUT
     except Exception as error:
         return _report_bug(error, console)
 
