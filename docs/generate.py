@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
+LINE_WIDTH = 88
+COLUMNS = re.compile(r"^\S.* {2,}\S", re.MULTILINE)
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -148,10 +151,29 @@ def class_parts(name: str, value: type[object]) -> Iterator[str]:
 
 
 def _signature(name: str, value: object) -> str:
+    """Give the signature of a function, a line for each parameter where one line is too long."""
     if not callable(value):
         return ""
-    return f"```python\n{name}{inspect.signature(value)}\n```"
+    signature = inspect.signature(value)
+    text = _unquoted(f"{name}{signature}")
+    if len(text) > LINE_WIDTH:
+        parameters = [str(parameter) for parameter in signature.parameters.values()]
+        keyword_only = [p.kind is p.KEYWORD_ONLY for p in signature.parameters.values()]
+        if True in keyword_only and "*" not in "".join(parameters):
+            parameters.insert(keyword_only.index(True), "*")
+        lines = "".join(f"    {parameter},\n" for parameter in parameters)
+        text = _unquoted(f"{name}(\n{lines}) -> {signature.return_annotation!r}")
+    return f"```python\n{text}\n```"
+
+
+def _unquoted(signature: str) -> str:
+    """Write annotations, which are text here, as they are written in the source."""
+    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
 
 
 def _doc(value: object) -> str:
-    return inspect.getdoc(value) or ""
+    """Give a docstring; paragraphs of aligned columns keep their lines."""
+    paragraphs = (inspect.getdoc(value) or "").split("\n\n")
+    return "\n\n".join(
+        f"```text\n{text}\n```" if COLUMNS.search(text) else text for text in paragraphs
+    )

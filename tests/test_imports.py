@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mizzen
@@ -65,6 +66,17 @@ def test_no_numeric_or_compiler_package_is_loaded(code: str) -> None:
 @pytest.mark.parametrize("name", mizzen.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(mizzen, name) is not None
+
+
+def test_run_is_load_and_run(repository: Path, tmp_path: Path) -> None:
+    digits = repository / "examples" / "digits"
+    images = np.load(digits / "images.npy")
+    artifact = mizzen.compile(digits / "digits.tflite", "ethos-u55-64")
+    artifact.save(tmp_path / "digits_vela.tflite")
+    outputs = mizzen.run(tmp_path / "digits_vela.tflite", images, accelerator="ethos-u55-64")
+    assert isinstance(outputs, np.ndarray)
+    assert outputs.shape == (100, 10)
+    assert np.array_equal(outputs, artifact.run(images))
 
 
 def test_an_unknown_name_is_refused() -> None:

@@ -12,6 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    import numpy.typing as npt
+
     from mizzen.artifact import Artifact, Session, TensorInfo, load
     from mizzen.checking import CheckReport, check
     from mizzen.compilation import compile
@@ -30,6 +35,7 @@ __all__ = [
     "check",
     "compile",
     "load",
+    "run",
 ]
 
 _HOME = {
@@ -43,6 +49,18 @@ _HOME = {
     "compile": "mizzen.compilation",
     "load": "mizzen.artifact",
 }
+
+
+def run(
+    artifact: str | Path, *arrays: npt.NDArray[Any], accelerator: str | None = None
+) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...]:
+    """Load an artifact and infer a batch: `load(artifact, accelerator).run(*arrays)`.
+
+    An array is `[N, *shape[1:]]` where the input's first extent is 1, or `[N, *shape]`.
+    """
+    from mizzen.artifact import load
+
+    return load(artifact, accelerator).run(*arrays)
 
 
 if not TYPE_CHECKING:  # a type checker must still see a misspelt name

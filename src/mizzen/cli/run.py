@@ -28,7 +28,9 @@ SHOWN_VALUES = 10
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("artifact", metavar="ARTIFACT", help="a .tflite that was compiled")
+    parser.add_argument(
+        "artifact", metavar="ARTIFACT", help="a compiled .tflite, or Vela's raw .npz"
+    )
     parser.add_argument(
         "--input",
         metavar="[NAME=]X.npy",
