@@ -94,10 +94,11 @@ def failures_of(
     if max_cpu_ops is not None and on_cpu > max_cpu_ops:
         allowed = f"at most {max_cpu_ops} of {len(report.placements)} operators"
         off_npu = report.macs - report.macs_on_npu
+        count = "1 is" if on_cpu == 1 else f"{on_cpu} are"
         work = f" with {off_npu} of {report.macs} MACs" if report.macs else ""
         yield Diagnostic(
             "E401",
-            f"{allowed} may be on the CPU, but {on_cpu} are{work}",
+            f"{allowed} may be on the CPU, but {count}{work}",
             rule="--max-cpu-ops",
             help="change the network as each operator's reason says, or allow more",
         )

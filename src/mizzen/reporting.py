@@ -52,7 +52,7 @@ def report_of(
         configuration=configuration.as_dict(),
         compiler=f"Vela {compiled.version}",
         placements=tuple(_placements(model, artifact, configuration, generated)),
-        arena_bytes=_arena_bytes(artifact),
+        arena_bytes=max(_ends(artifact).values(), default=0),
         flash_bytes=len(compiled.network),
         areas=tuple(_areas(artifact, configuration)),
         memories=tuple(
@@ -184,27 +184,29 @@ def _hidden(model: Model, generated: Generated) -> Iterator[Diagnostic]:
 
 
 def _areas(artifact: Model, configuration: Configuration) -> Iterator[Area]:
-    """Measure what the artifact's NPU operators hold where, and the CPU's tensors."""
-    mode = configuration.mode
-    parts = [npu_operator(artifact, row) for row in artifact.main.operators if is_npu(row)]
+    """Measure what the artifact holds where: constants of NPU operators, feature maps, cache."""
+    mode, main = configuration.mode, artifact.main
+    parts = [npu_operator(artifact, row) for row in main.operators if is_npu(row)]
     constants = {part.read_only.tobytes() for part in parts}
-    arena = max((part.scratch_bytes for part in parts), default=_arena_bytes(artifact))
     cache = max((part.scratch_fast_bytes or 0 for part in parts), default=0)
+    of_cpu = [row for row in main.operators if not is_npu(row)]
+    tensors = {index for row in of_cpu for index in (*row.inputs, *row.outputs)}
+    ends = _ends(artifact)
+    maps = [part.scratch_bytes for part in parts] + [ends[i] for i in tensors if i in ends]
     yield Area("constants", configuration.memory(mode.constants).value, sum(map(len, constants)))
-    yield Area("arena", configuration.memory(mode.arena).value, arena)
+    yield Area("arena", configuration.memory(mode.arena).value, max(maps, default=0))
     if mode.spills:
         yield Area("cache", configuration.memory(mode.cache).value, cache)
 
 
-def _arena_bytes(artifact: Model) -> int:
-    """Give the end of the last tensor that the compiler placed; 0 if it placed none."""
+def _ends(artifact: Model) -> dict[int, int]:
+    """Give the end of each tensor that the compiler placed in the runtime's arena, by index."""
     contents = artifact.metadata.get(ALLOCATION)
     if contents is None:
-        return 0
+        return {}
     offsets = contents[: contents.nbytes // 4 * 4].view("<i4").tolist()[3:]
-    ends = [
-        offset + (tensor.size_bytes or 0)
+    return {
+        tensor.index: offset + (tensor.size_bytes or 0)
         for offset, tensor in zip(offsets, artifact.main.tensors, strict=False)
         if offset >= 0
-    ]
-    return max(ends, default=0)
+    }
