@@ -25,6 +25,7 @@ from .assembler import (
 
 SHAPE = (2, 2, 4)
 AVERAGE, REDUCE_SUM = 1, 2
+SHL = 9
 
 
 def pooling_settings(**changes: Any) -> Settings:
@@ -216,3 +217,23 @@ def test_a_transfer_through_the_custom_dma() -> None:
 def test_commands_know_their_fields() -> None:
     with pytest.raises(MizzenError, match=r"^error\[E511\]"):
         U55["SET_IFM_REGION"](region=8, custom_dma_cs=0)
+
+
+def test_a_left_shift_beyond_32_bits() -> None:
+    shape = (1, 1, 2)
+    settings = (
+        feature_map("IFM", shape, np.int32, 0)
+        | feature_map("IFM2", shape, np.int32, 0x1000)
+        | feature_map("OFM", shape, np.int32, 0x2000)
+        | activation(-32768, 32767)
+        | {"SET_IFM_UPSCALE": {"mode": 0}, "SET_IFM2_BROADCAST": {}}
+    )
+    commands = instructions(settings, "OP_ELEMENTWISE", elementwise_mode=SHL)
+    simulator = Simulator(program(commands, [(shape, np.int32)] * 2, (shape, np.int32)))
+    values = np.array([3, -5], np.int32).reshape(1, *shape)
+    (output,) = simulator.run([values, np.full_like(values, 28)], 1).outputs
+    assert output.ravel().tolist() == [3 << 28, -5 << 28]
+    with pytest.raises(MizzenError, match="a result must fit 32 bits, and reaches -2684354560"):
+        simulator.run([values, np.full_like(values, 29)], 1)
+    with pytest.raises(MizzenError, match=r"^error\[E642\]: OP_ELEMENTWISE: a shift must be in"):
+        simulator.run([values, np.full_like(values, 32)], 1)

@@ -98,9 +98,10 @@ class _ElementwiseRun:
             case Binary.MAX:
                 return np.maximum(a, b, out=out)
             case Binary.SHL:
+                # Whether hardware wraps or saturates beyond 32 bits is not known: the finish
+                # refuses such results.
                 self._check_shift(b)
-                # 32 bits and no more: what leaves them is lost.
-                return np.left_shift(a, b, out=out).astype(np.int32)
+                return np.left_shift(a, b, out=out)
             case Binary.SHR:
                 self._check_shift(b)
                 return shifted_right(a, b, self.op.output.rounding)
