@@ -6,6 +6,7 @@ operators are hidden from it. Which they are is known for many; for others it is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.legality import breaches_of
 from mizzen.masking import mask, unmask
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.compiled import Cause, Compiled, Stopped
+from mizzen.targets.ethos_u.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import TIME_LIMIT_SECONDS, Waiting, generate
 from mizzen.targets.ethos_u.legal.rule import STOPS
@@ -23,8 +24,11 @@ from mizzen.targets.ethos_u.legal.rule import STOPS
 TRIES = 64
 """How often to compile at most while looking for the operators that stop the compiler."""
 
-TRY_LIMIT_SECONDS = 10.0
-"""Time for one of these where the compiler was stopped for taking too long."""
+TRY_LIMIT_SECONDS = 5.0
+"""Time for one of these."""
+
+SEARCH_SECONDS = 20.0
+"""Time for all of them; operators that were not tried by then stay on the CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +52,7 @@ def generate_whatever_happens(
     outcome = generate(data, configuration, time_limit_seconds=time_limit_seconds, waiting=waiting)
     if isinstance(outcome, Compiled):
         return Generated(outcome, frozenset(), None)
-    limit = time_limit_seconds
-    if outcome.cause is Cause.TIME_LIMIT:
-        limit = min(limit, TRY_LIMIT_SECONDS)
+    limit = min(time_limit_seconds, TRY_LIMIT_SECONDS)
     found = _Search(model, configuration, limit, waiting).find(outcome)
     if found is None:
         raise MizzenError(_hopeless(outcome, model))
@@ -81,6 +83,7 @@ class _Search:
         self._limit_seconds = limit_seconds
         self._waiting = waiting
         self._tries = 0
+        self._end = time.monotonic() + SEARCH_SECONDS
 
     def find(self, stopped: Stopped) -> Generated | None:
         """Find them; None if there is no network even without any operator for the NPU."""
@@ -143,7 +146,7 @@ class _Search:
 
     def _admit(self, group: frozenset[int], best: Generated) -> Generated:
         """Show a group of operators to the compiler again, or as many of it as it can take."""
-        if self._tries >= TRIES:
+        if self._tries >= TRIES or time.monotonic() > self._end:
             return best
         hidden = best.hidden - group
         compiled = self._compile(hidden)
