@@ -435,6 +435,31 @@ def test_a_custom_operator_with_our_name_is_left_alone() -> None:
     assert kinds == ["ethos-u", "mizzen-operator-0", "EQUAL"]
 
 
+def summed(*axes: int) -> bytes:
+    net = Net()
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(MAP))
+    parameter = net.constant("axes", np.array(axes, np.int32))
+    result = net.map("total", shape=shape)
+    net.operator("SUM", [net.sum, parameter], [result], ("ReducerOptions", {"keep_dims": True}))
+    return net.finish([net.first, net.second], [result])
+
+
+def test_a_known_defect_of_the_compiler_is_told() -> None:
+    artifact = mizzen.compile(summed(1, 2), "ethos-u55-128")
+    (warning,) = report_of(artifact).diagnostics
+    assert warning.render() == (
+        "warning[W306]: the result will be wrong: SUM must have one axis for this compiler, and "
+        "has axes 1, 2\n"
+        '  at   model.tflite, operator 1 SUM -> "total"\n'
+        "  rule Vela 5.2.0 compiles it wrongly, found by running the result\n"
+        "  help sum one axis after the other, or keep it on the CPU with `--ignore-ops SUM`"
+    )
+    assert not report_of(mizzen.compile(summed(1), "ethos-u55-128")).diagnostics
+    kept = mizzen.compile(summed(1, 2), "ethos-u55-128", ignore_ops=["SUM"])
+    assert not report_of(kept).diagnostics
+    assert same_as_tflm(summed(1, 2), kept)
+
+
 def test_where_nothing_helps(monkeypatch: pytest.MonkeyPatch, model_file: ModelFile) -> None:
     stopped = Stopped(Cause.CRASHED, "the compiler must live, and crashed", "it crashed", (), "")
 

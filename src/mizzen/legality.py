@@ -6,6 +6,7 @@ from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.legal import breaches
+from mizzen.targets.ethos_u.legal.defects import defects
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.legal.rule import Breach
 
@@ -13,6 +14,11 @@ from mizzen.targets.ethos_u.legal.rule import Breach
 def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Breach, ...]:
     """Give every rule that an operator of the main subgraph breaks on a family."""
     return breaches(facts(model, operator), arch)
+
+
+def defects_of(model: Model, operator: Operator, arch: Arch) -> tuple[Breach, ...]:
+    """Give the compiler's known defects that an operator of the main subgraph meets."""
+    return tuple(defects(facts(model, operator), arch))
 
 
 def facts(model: Model, operator: Operator) -> OperatorFacts:

@@ -9,7 +9,7 @@ from mizzen.diagnostics import Diagnostic, Origin, Severity
 from mizzen.fallback import Generated
 from mizzen.frontends.tflite import Model, Operator, is_npu, macs, npu_operator, read
 from mizzen.frontends.tflite.npu import ALLOCATION
-from mizzen.legality import breaches_of
+from mizzen.legality import breaches_of, defects_of
 from mizzen.report import Area, CompileReport, Measure, OperatorPlacement, Reason, Region
 from mizzen.targets.ethos_u.compiled import Compiled
 from mizzen.targets.ethos_u.config import Configuration
@@ -47,11 +47,14 @@ def report_of(
     compiled = generated.compiled
     artifact = read(compiled.network, model.name)
     estimate = compiled.estimate
+    placements = tuple(_placements(model, artifact, configuration, generated))
+    on_npu = [row.index for row in placements if row.region is Region.NPU]
+    warnings = (*_hidden(model, generated), *_wrong(model, on_npu, configuration))
     return CompileReport(
         model=model.name,
         configuration=configuration.as_dict(),
         compiler=f"Vela {compiled.version}",
-        placements=tuple(_placements(model, artifact, configuration, generated)),
+        placements=placements,
         arena_bytes=max(_ends(artifact).values(), default=0),
         flash_bytes=len(compiled.network),
         areas=tuple(_areas(artifact, configuration)),
@@ -64,7 +67,7 @@ def report_of(
         npu_cycles=estimate.npu_cycles,
         figures=estimate.figures,
         origins=tuple(origins),
-        diagnostics=(*configuration.warnings, *_hidden(model, generated)),
+        diagnostics=(*configuration.warnings, *warnings),
         log=compiled.log,
     )
 
@@ -181,6 +184,17 @@ def _hidden(model: Model, generated: Generated) -> Iterator[Diagnostic]:
         rule=f"Vela {generated.compiled.version}",
         help="nothing needs doing if the CPU has time for it",
     )
+
+
+def _wrong(
+    model: Model, on_npu: Sequence[int], configuration: Configuration
+) -> Iterator[Diagnostic]:
+    """Warn of operators whose results a defect of the compiler makes wrong."""
+    for index in on_npu:
+        operator = model.main.operators[index]
+        for row in defects_of(model, operator, configuration.accelerator.arch):
+            origin = model.origin(operator)
+            yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
 
 
 def _areas(artifact: Model, configuration: Configuration) -> Iterator[Area]:

@@ -1,0 +1,99 @@
+"""Operators that the compiler puts on the NPU and computes wrongly there.
+
+Ref: Vela 5.2.0, found by running what it compiled; each is in the documentation's exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.legal.facts import OperatorFacts
+from mizzen.targets.ethos_u.legal.rule import (
+    ALL,
+    U85,
+    WEIGHTED,
+    Breach,
+    Rule,
+    axes_of,
+    bias,
+    data_input,
+    operators,
+)
+
+SOURCE = "Vela 5.2.0 compiles it wrongly, found by running the result"
+
+
+def _several_axes(operator: OperatorFacts, _: Arch) -> str | None:
+    data = data_input(operator)
+    axes = None if data is None else axes_of(operator, data)
+    if data is None or axes is None:
+        return None
+    longer = [axis for axis in axes if data.shape[axis] > 1]
+    return None if len(longer) < 2 else f"axes {', '.join(map(str, longer))}"
+
+
+def _short_bias(operator: OperatorFacts, _: Arch) -> str | None:
+    data, tensor = data_input(operator), bias(operator)
+    if data is None or tensor is None or (data.dtype, tensor.dtype) != ("INT16", "INT32"):
+        return None
+    return "an INT32 bias with an INT16 input"
+
+
+def _broken_ratio(operator: OperatorFacts, _: Arch) -> str | None:
+    data = data_input(operator)
+    options = ("half_pixel_centers", "align_corners")
+    if data is None or any(operator.option(name) for name in options):
+        return None
+    output = operator.outputs[0]
+    for before, after in zip(data.nhwc[1:3], output.nhwc[1:3], strict=True):
+        factor = Fraction(after, max(1, before))
+        if factor.denominator > 1:
+            return f"a factor of {float(factor):g} without half_pixel_centers"
+    return None
+
+
+DEFECTS: tuple[Rule, ...] = (
+    Rule(
+        "sum-of-several-axes",
+        operators("SUM"),
+        ALL,
+        "one axis",
+        _several_axes,
+        "sum one axis after the other, or keep it on the CPU with `--ignore-ops SUM`",
+        SOURCE,
+    ),
+    Rule(
+        "short-bias",
+        WEIGHTED,
+        U85,
+        "an INT64 bias with an INT16 input",
+        _short_bias,
+        "quantise the bias to INT64",
+        SOURCE,
+    ),
+    Rule(
+        "nearest-ratio",
+        operators("RESIZE_NEAREST_NEIGHBOR"),
+        U85,
+        "a whole factor, or half_pixel_centers",
+        _broken_ratio,
+        "resize by a whole factor, or keep it on the CPU with `--ignore-ops`",
+        SOURCE,
+    ),
+)
+"""Known defects, as rules that a network must follow for its result to be right."""
+
+
+def defects(operator: OperatorFacts, arch: Arch) -> Iterator[Breach]:
+    """Give the known defects that an operator on the NPU meets."""
+    for rule in DEFECTS:
+        if rule.applies_to(operator.kind, arch):
+            actual = rule.measure(operator, arch)
+            if actual is not None:
+                message = (
+                    f"the result will be wrong: {operator.kind} must have {rule.limit} for this "
+                    f"compiler, and has {actual}"
+                )
+                yield Breach(rule.id, message, rule.limit, actual, rule.help, rule.source)
