@@ -235,7 +235,7 @@ def test_an_endless_run_is_ended() -> None:
     assert found.cause is Cause.TIME_LIMIT
     assert found.diagnostic.render() == (
         "error[E303]: the compiler must end within 1 s, and did not\n"
-        "  help give it longer, or keep operators on the CPU with `--ignore-ops`"
+        "  help keep operators on the CPU one type at a time with `--ignore-ops`"
     )
 
 

@@ -121,7 +121,7 @@ HELP: dict[Cause, str | None] = {
     Cause.REFUSED: "the network is not one that Vela can read; check how it was converted",
     Cause.CRASHED: "keep operators on the CPU one type at a time with `--ignore-ops` to find "
     "which one it is",
-    Cause.TIME_LIMIT: "give it longer, or keep operators on the CPU with `--ignore-ops`",
+    Cause.TIME_LIMIT: "keep operators on the CPU one type at a time with `--ignore-ops`",
     Cause.MEMORY_LIMIT: "keep the largest operators on the CPU with `--ignore-ops`",
     Cause.CANNOT_FALL_BACK: "keep the operator on the CPU with `--ignore-ops`",
 }
