@@ -1,0 +1,17 @@
+"""The tensor graph of TOSA 1.0 operations: structure, types, edits, text."""
+
+from mizzen.graph.graph import Array, Attributes, Graph, Operation, Value
+from mizzen.graph.types import INTEGER_BITS, DType, Quantization, TensorType, integer_range
+
+__all__ = [
+    "INTEGER_BITS",
+    "Array",
+    "Attributes",
+    "DType",
+    "Graph",
+    "Operation",
+    "Quantization",
+    "TensorType",
+    "Value",
+    "integer_range",
+]
