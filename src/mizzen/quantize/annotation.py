@@ -1,0 +1,239 @@
+"""Annotation: which values of a program become integers, and which of them share a scale.
+
+Every value gets one scale, from its cluster; a consumer with another width reads it through a
+second one. Where a producer's result is cut by a fused activation, it is no value of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.quantizer import (
+    FixedQParamsQuantizationSpec,
+    QuantizationAnnotation,
+    QuantizationSpecBase,
+    SharedQuantizationSpec,
+)
+
+from mizzen.quantize.clusters import Clusters
+from mizzen.quantize.configuration import QuantizationConfig
+from mizzen.quantize.operators import (
+    CHANNEL_AXES,
+    FIXED_RANGES,
+    FUSED_AFTER,
+    Role,
+    cuts_at_zero,
+    operator_name,
+    role_of,
+)
+from mizzen.quantize.selection import Selection
+
+ANNOTATION = "quantization_annotation"
+MOVING = (Role.SHARED, Role.TRANSPARENT)
+
+
+def is_float(node: Node) -> bool:
+    """Whether a node gives one tensor of floating-point numbers."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+
+
+def gives_float(node: Node) -> bool:
+    """Whether a node gives floating-point numbers, in one tensor or several."""
+    value = node.meta.get("val")
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(v, torch.Tensor) and v.dtype.is_floating_point for v in value)  # pyright: ignore[reportUnknownVariableType]
+    return is_float(node)
+
+
+@dataclass
+class Annotator:
+    """Annotates one program. Use once."""
+
+    module: GraphModule
+    selection: Selection
+    clusters: Clusters = field(default_factory=Clusters)
+    _hidden: set[Node] = field(default_factory=set[Node])
+    _configs: dict[Node, QuantizationConfig] = field(default_factory=dict[Node, QuantizationConfig])
+    _roles: dict[Node, Role] = field(default_factory=dict[Node, Role])
+    _cluster_configs: dict[Node, QuantizationConfig] = field(
+        default_factory=dict[Node, QuantizationConfig]
+    )
+    _cluster_specs: dict[Node, QuantizationSpecBase] = field(
+        default_factory=dict[Node, QuantizationSpecBase]
+    )
+    _firsts: dict[Any, Any] = field(default_factory=dict[Any, Any])
+
+    def run(self) -> None:
+        """Annotate every node that has an integer form."""
+        nodes = list(self.module.graph.nodes)
+        self._find_roles(nodes)
+        self._hide_fused()
+        self._join()
+        self._choose_specs(nodes)
+        if self.selection.boundary is not None:
+            self._annotate_inputs(nodes, self.selection.boundary)
+        for node in self._roles:
+            self._annotate(node)
+        if self.selection.boundary is not None:
+            self._annotate_outputs(nodes[-1], self.selection.boundary)
+
+    def _find_roles(self, nodes: list[Node]) -> None:
+        for node in nodes:
+            role = role_of(node)
+            config = None if role is None else self.selection.configuration(node)
+            if role is None or config is None or config.weight is None:
+                continue
+            if not any(gives_float(operand) for operand in node.all_input_nodes):
+                continue
+            if str(node.target) == "<built-in function getitem>":
+                if node.all_input_nodes[0] not in self._roles:
+                    continue
+            elif role in (*MOVING, Role.FIXED, Role.COMPUTED, Role.WEIGHTED):
+                if not gives_float(node):
+                    continue
+            self._roles[node] = role
+            self._configs[node] = config
+
+    def _hide_fused(self) -> None:
+        for node in self._roles:
+            before = node.all_input_nodes[0]
+            if (
+                cuts_at_zero(node)
+                and before in self._roles
+                and len(before.users) == 1
+                and operator_name(before) in FUSED_AFTER
+                and self._configs[before] == self._configs[node]
+            ):
+                self._hidden.add(before)
+
+    def _activations(self, node: Node) -> Iterator[Node]:
+        """Give the operands of a node that are values with a range, each once."""
+        operands = [node.args[0]] if self._roles[node] is Role.WEIGHTED else node.all_input_nodes
+        for operand in operands:
+            if isinstance(operand, Node) and operand not in self._hidden and gives_float(operand):
+                yield operand
+
+    def _join(self) -> None:
+        for node, role in self._roles.items():
+            operands = list(self._activations(node))
+            if role in MOVING:
+                for operand in operands:
+                    self.clusters.join(operand, node)
+            elif role is Role.COMPARED:
+                for operand in operands[1:]:
+                    self.clusters.join(operands[0], operand)
+
+    def _choose_specs(self, nodes: list[Node]) -> None:
+        readers: dict[Node, list[QuantizationConfig]] = {}
+        for node, config in self._configs.items():
+            for operand in self._activations(node):
+                root = self.clusters.root(operand)
+                if self._roles[node] not in MOVING:
+                    readers.setdefault(root, []).append(config)
+        for members in self.clusters.members(nodes):
+            root = self.clusters.root(members[0])
+            sources = [node for node in members if self._roles.get(node) not in (*MOVING, None)]
+            writers = [self._configs[node] for node in sources]
+            movers = [self._configs[node] for node in members if node in self._configs]
+            configs = writers or readers.get(root) or movers
+            if configs:
+                config = max(configs, key=lambda config: config.bits)
+                self._cluster_configs[root] = config
+                self._cluster_specs[root] = self._spec(members, config)
+
+    def _spec(self, members: list[Node], config: QuantizationConfig) -> QuantizationSpecBase:
+        """Give what observes a cluster: fixed where every source's range is known and the same."""
+        sources = [node for node in members if self._roles.get(node) not in MOVING]
+        if all(node.op == "get_attr" for node in sources):
+            return config.constant
+        ranges = {
+            FIXED_RANGES[operator_name(node)] if self._roles.get(node) is Role.FIXED else None
+            for node in sources
+        }
+        known = ranges.pop()
+        if ranges or known is None:
+            return config.activation
+        wide = config.bits == 16
+        return FixedQParamsQuantizationSpec(
+            dtype=config.activation.dtype,
+            scale=2.0**-15 if wide else known.scale,
+            zero_point=0 if wide else known.zero_point,
+            quant_min=config.activation.quant_min,
+            quant_max=config.activation.quant_max,
+            qscheme=config.activation.qscheme,
+        )
+
+    def _shared(self, key: Any, place: Any, spec: QuantizationSpecBase) -> QuantizationSpecBase:
+        """Give `spec` to the first place that asks for `key`, and a reference to it later."""
+        first = self._firsts.setdefault(key, place)
+        return spec if first == place else SharedQuantizationSpec(first)
+
+    def _read(self, value: Node, reader: Node) -> QuantizationSpecBase:
+        root = self.clusters.root(value)
+        config, wanted = self._cluster_configs[root], self._configs[reader]
+        edge = (value, reader)
+        moving = self._roles[reader] in MOVING
+        if moving or config.activation.dtype == wanted.activation.dtype:
+            return self._shared(root, edge, self._cluster_specs[root])
+        return self._shared((value, wanted.activation.dtype), edge, wanted.activation)
+
+    def _annotate(self, node: Node) -> None:
+        reads: dict[Node, QuantizationSpecBase | None] = {}
+        for operand in self._activations(node):
+            if is_float(operand):
+                reads[operand] = self._read(operand, node)
+        if self._roles[node] is Role.WEIGHTED:
+            self._annotate_weights(node, reads)
+        output = None
+        if is_float(node) and node not in self._hidden:
+            root = self.clusters.root(node)
+            output = self._shared(root, node, self._cluster_specs[root])
+        node.meta[ANNOTATION] = QuantizationAnnotation(reads, output, _annotated=True)
+
+    def _annotate_weights(self, node: Node, reads: dict[Node, QuantizationSpecBase | None]) -> None:
+        config, (activation, weight) = self._configs[node], node.args[:2]
+        bias = node.args[2] if len(node.args) > 2 else None
+        axis: int | None = CHANNEL_AXES[operator_name(node)]
+        if axis == 1 and bias_groups(node) > 1:
+            axis = None  # axis 1 holds the channels of one group, not all
+        if not isinstance(weight, Node):
+            return
+        reads[weight] = config.weight_spec(axis)
+        if isinstance(bias, Node):
+            edges = [(activation, node), (weight, node)]
+            reads[bias] = config.bias_spec(edges, axis)
+
+    def _annotate_inputs(self, nodes: list[Node], config: QuantizationConfig) -> None:
+        for node in nodes:
+            if node.op == "placeholder" and is_float(node):
+                node.meta[ANNOTATION] = QuantizationAnnotation(
+                    output_qspec=self._boundary(node, node, config), _annotated=True
+                )
+
+    def _annotate_outputs(self, output: Node, config: QuantizationConfig) -> None:
+        reads: dict[Node, QuantizationSpecBase | None] = {
+            value: self._boundary(value, (value, output), config)
+            for value in output.all_input_nodes
+            if is_float(value)
+        }
+        output.meta[ANNOTATION] = QuantizationAnnotation(reads, _annotated=True)
+
+    def _boundary(
+        self, value: Node, place: Any, config: QuantizationConfig
+    ) -> QuantizationSpecBase:
+        root = self.clusters.root(value)
+        inner = self._cluster_configs.get(root)
+        if inner is not None and inner.activation.dtype == config.activation.dtype:
+            return self._shared(root, place, self._cluster_specs[root])
+        return self._shared((value, config.activation.dtype), place, config.activation)
+
+
+def bias_groups(node: Node) -> int:
+    """Give the number of groups of a transposed convolution."""
+    groups = node.args[6] if len(node.args) > 6 else node.kwargs.get("groups", 1)
+    return groups if isinstance(groups, int) else 1

@@ -1,0 +1,218 @@
+"""Quantization configurations: how the integers of activations and weights are chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torchao.quantization.pt2e.quantizer import (
+    DerivedQuantizationSpec,
+    QuantizationSpec,
+    QuantizationSpecBase,
+)
+
+from mizzen.diagnostics import fail
+from mizzen.quantize.observers import (
+    ActivationObserver,
+    RangeObserver,
+    WeightObserver,
+    WeightPerChannelObserver,
+    fake_quantize,
+)
+
+INT8_EPSILON = 2.0**-16
+INT16_EPSILON = 2.0**-24
+"""The least scale of 16-bit activations: a range of 2**-9 still uses all its steps."""
+
+
+@dataclass(frozen=True)
+class QuantizationConfig:
+    """One scheme: the integers of activations, of constants among them, and of weights.
+
+    `weight` is None where a scheme is for inputs and outputs only.
+    """
+
+    label: str
+    activation: QuantizationSpec
+    constant: QuantizationSpec
+    weight: QuantizationSpec | None
+    is_qat: bool = False
+
+    @property
+    def bits(self) -> int:
+        """Width of an activation's integer."""
+        return torch.iinfo(self.activation.dtype).bits
+
+    def weight_spec(self, channel_axis: int | None) -> QuantizationSpec | None:
+        """Give the weights' spec with their channels along `channel_axis`; None: one scale."""
+        if self.weight is None or self.weight.ch_axis is None:
+            return self.weight
+        if channel_axis is not None:
+            return replace(self.weight, ch_axis=channel_axis)
+        return _weight(
+            False, self.is_qat, _integer(self.weight.quant_min), _integer(self.weight.quant_max)
+        )
+
+    def bias_spec(self, edges: list[Any], channel_axis: int | None) -> QuantizationSpecBase:
+        """Give the bias' spec: int32 with the product of the scales of input and weight.
+
+        `edges` are input and weight, as (producer, consumer). Ref: TOSA 1.0, 2.3.3 CONV2D.
+        """
+        per_channel = channel_axis is not None and self.weight is not None
+        per_channel = per_channel and self.weight_spec(channel_axis).ch_axis is not None  # pyright: ignore[reportOptionalMemberAccess]
+        return DerivedQuantizationSpec(
+            derived_from=edges,
+            derive_qparams_fn=product_of_scales,
+            dtype=torch.int32,
+            quant_min=torch.iinfo(torch.int32).min,
+            quant_max=torch.iinfo(torch.int32).max - 1,
+            qscheme=torch.per_channel_symmetric if per_channel else torch.per_tensor_symmetric,
+            ch_axis=0 if per_channel else None,
+        )
+
+
+def product_of_scales(observers: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give the bias' scale, one for each channel, and its zero points, which are zero."""
+    activation, weight = (observer.calculate_qparams()[0] for observer in observers)
+    scale = activation.reshape(-1) * weight.reshape(-1)
+    return scale, torch.zeros_like(scale, dtype=torch.int32)
+
+
+def _integer(limit: int | None) -> int:
+    return 0 if limit is None else limit
+
+
+def _weight(per_channel: bool, is_qat: bool, low: int, high: int) -> QuantizationSpec:
+    # The least scale is far below any weight's: a channel of zeros must not give a scale of zero.
+    epsilon = 2.0**-24
+    if is_qat:
+        constructor = fake_quantize(per_channel=per_channel, eps=epsilon)
+    else:
+        observer = WeightPerChannelObserver if per_channel else WeightObserver
+        constructor = observer.with_args(eps=epsilon)
+    return QuantizationSpec(
+        dtype=torch.int8,
+        observer_or_fake_quant_ctr=constructor,
+        quant_min=low,
+        quant_max=high,
+        qscheme=torch.per_channel_symmetric if per_channel else torch.per_tensor_symmetric,
+        ch_axis=0 if per_channel else None,
+    )
+
+
+def _activation(
+    dtype: torch.dtype, low: int, high: int, constructor: Any, scheme: torch.qscheme
+) -> QuantizationSpec:
+    return QuantizationSpec(
+        dtype=dtype,
+        observer_or_fake_quant_ctr=constructor,
+        quant_min=low,
+        quant_max=high,
+        qscheme=scheme,
+    )
+
+
+def _check(low: int, high: int, least: int, greatest: int, what: str) -> None:
+    if not least <= low < high <= greatest:
+        raise fail(
+            "E872",
+            f"limits of {what} must be {least} <= minimum < maximum <= {greatest}, "
+            f"and {low} and {high} came",
+        )
+
+
+def _refuse_dynamic(is_dynamic: bool) -> None:
+    if is_dynamic:
+        raise fail(
+            "E873",
+            "scales must be known when the network is compiled, and is_dynamic=True came",
+            rule="Ethos-U has no operation that finds the range of a tensor",
+            help="use is_dynamic=False, and calibrate",
+        )
+
+
+def _fake_quantize_activations(epsilon: float) -> Any:
+    # The first batch sets the range; 0.01 follows it slowly, as training expects.
+    return fake_quantize(per_channel=False, eps=epsilon, averaging_constant=0.01)
+
+
+def get_symmetric_quantization_config(
+    is_per_channel: bool = True,
+    is_qat: bool = False,
+    is_dynamic: bool = False,
+    act_qmin: int = -128,
+    act_qmax: int = 127,
+    weight_qmin: int = -127,
+    weight_qmax: int = 127,
+    eps: float = INT8_EPSILON,
+) -> QuantizationConfig:
+    """Give the scheme a8w8: 8-bit activations with a zero point, 8-bit symmetric weights.
+
+    Biases are int32. `eps` is the least scale of an activation. Raises E872 and E873.
+    """
+    _refuse_dynamic(is_dynamic)
+    _check(act_qmin, act_qmax, -128, 127, "int8 activations")
+    _check(weight_qmin, weight_qmax, -127, 127, "int8 weights")
+    constant = observer = _fake_quantize_activations(eps)
+    if not is_qat:
+        observer = ActivationObserver.with_args(eps=eps)
+        constant = WeightObserver.with_args(eps=eps)
+    spec = (torch.int8, act_qmin, act_qmax)
+    return QuantizationConfig(
+        f"a8w8 activations [{act_qmin}, {act_qmax}] weights [{weight_qmin}, {weight_qmax}]",
+        _activation(*spec, observer, torch.per_tensor_affine),
+        _activation(*spec, constant, torch.per_tensor_affine),
+        _weight(is_per_channel, is_qat, weight_qmin, weight_qmax),
+        is_qat,
+    )
+
+
+def get_symmetric_a8w4_quantization_config(
+    is_per_channel: bool = True,
+    is_qat: bool = False,
+    is_dynamic: bool = False,
+) -> QuantizationConfig:
+    """Give the scheme a8w4: as a8w8, with weights of 4 bits in [-7, 7]. Raises E873."""
+    return get_symmetric_quantization_config(
+        is_per_channel, is_qat, is_dynamic, weight_qmin=-7, weight_qmax=7
+    )
+
+
+def get_symmetric_a16w8_quantization_config(
+    is_per_channel: bool = True,
+    is_qat: bool = False,
+    is_dynamic: bool = False,
+    weight_qmin: int = -127,
+    weight_qmax: int = 127,
+    epsilon: float = INT16_EPSILON,
+) -> QuantizationConfig:
+    """Give the scheme a16w8: 16-bit symmetric activations, 8-bit symmetric weights.
+
+    Biases are int32, added to sums of 48 bits. `epsilon` is the least scale of an activation.
+    Raises E872 and E873.
+    """
+    _refuse_dynamic(is_dynamic)
+    _check(weight_qmin, weight_qmax, -127, 127, "int8 weights")
+    constant = observer = _fake_quantize_activations(epsilon)
+    if not is_qat:
+        # With 65535 steps nothing is gained by cutting the range short.
+        observer = RangeObserver.with_args(eps=epsilon)
+        constant = WeightObserver.with_args(eps=epsilon)
+    spec = (torch.int16, -32767, 32767)
+    return QuantizationConfig(
+        f"a16w8 weights [{weight_qmin}, {weight_qmax}]",
+        _activation(*spec, observer, torch.per_tensor_symmetric),
+        _activation(*spec, constant, torch.per_tensor_symmetric),
+        _weight(is_per_channel, is_qat, weight_qmin, weight_qmax),
+        is_qat,
+    )
+
+
+def get_uint8_io_quantization_config(is_qat: bool = False) -> QuantizationConfig:
+    """Give the scheme for `set_io` only: unsigned bytes at the network's boundary."""
+    observer = _fake_quantize_activations(INT8_EPSILON)
+    if not is_qat:
+        observer = ActivationObserver.with_args(eps=INT8_EPSILON)
+    spec = _activation(torch.uint8, 0, 255, observer, torch.per_tensor_affine)
+    return QuantizationConfig("uint8 inputs and outputs", spec, spec, None, is_qat)

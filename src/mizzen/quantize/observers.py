@@ -1,0 +1,166 @@
+"""Observers: what calibration has seen of one tensor, and the scale and zero point that follow.
+
+They are torchao's own, with three promises added. An observer that never saw data refuses to give
+a scale (torchao gives 1.0). Values that are no finite numbers are refused where they occur, with
+the place in the model. And the search for the best range runs once per tensor, not once for every
+tensor that derives its scale from this one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torchao.quantization.pt2e.fake_quantize import FusedMovingAvgObsFakeQuantize
+from torchao.quantization.pt2e.observer import (
+    HistogramObserver,
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    PerChannelMinMaxObserver,
+)
+
+from mizzen.diagnostics import MizzenError, Origin, fail
+
+Parameters = tuple[torch.Tensor, torch.Tensor]
+"""Scale and zero point, each of shape [1], or [channels] where each channel has its own."""
+
+
+def never_calibrated(origin: Origin | None) -> MizzenError:
+    """Make the error for a tensor whose observer never ran."""
+    return fail(
+        "E870",
+        "every quantized tensor must have been seen in calibration, and this one never was",
+        origin=origin,
+        help="call the prepared model on representative inputs before convert_pt2e",
+    )
+
+
+def not_finite(origin: Origin | None, tensor: torch.Tensor) -> MizzenError:
+    """Make the error for values without a range."""
+    kinds = {"NaN": torch.isnan(tensor).sum(), "infinite": torch.isinf(tensor).sum()}
+    found = ", ".join(f"{int(count)} {kind}" for kind, count in kinds.items() if count)
+    return fail(
+        "E871",
+        f"calibration must see finite values only, and {found} of {tensor.numel()} came",
+        origin=origin,
+        help="check the calibration inputs, and masks that add minus infinity",
+    )
+
+
+def check_finite(tensor: torch.Tensor, origin: Origin | None) -> None:
+    """Raise E871 unless all of `tensor` is finite."""
+    if tensor.numel():
+        low, high = torch.aminmax(tensor.detach())
+        # A NaN anywhere makes both NaN; an infinity makes the difference infinite or NaN.
+        if not torch.isfinite(high - low):
+            raise not_finite(origin, tensor)
+
+
+def version_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """Give what changes when a constant is replaced or written to."""
+    return tensor.data_ptr(), tensor._version  # pyright: ignore[reportPrivateUsage] - no other
+
+
+class ActivationObserver(HistogramObserver):
+    """A histogram of a tensor's values, from which the range with the least error is chosen."""
+
+    origin: Origin | None = None
+    _parameters_found: Parameters | None = None
+
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
+        """Add the values of `x_orig`, of any shape, and give it back."""
+        check_finite(x_orig, self.origin)
+        self._parameters_found = None
+        return super().forward(x_orig)
+
+    def calculate_qparams(self) -> Parameters:
+        """Give scale and zero point; raise E870 where there was no data."""
+        if self.min_val > self.max_val:
+            raise never_calibrated(self.origin)
+        if self._parameters_found is None:
+            self._parameters_found = super().calculate_qparams()
+        return self._parameters_found
+
+
+class RangeObserver(MinMaxObserver):
+    """The least and the greatest value: exact for constants, and for integers of 16 bits."""
+
+    origin: Origin | None = None
+
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
+        """Widen the range to the values of `x_orig`, and give it back."""
+        check_finite(x_orig, self.origin)
+        return super().forward(x_orig)
+
+    def calculate_qparams(self) -> Parameters:
+        """Give scale and zero point; raise E870 where there was no data."""
+        if self.min_val.numel() == 0 or bool((self.min_val > self.max_val).any()):
+            raise never_calibrated(self.origin)
+        return super().calculate_qparams()
+
+
+class WeightObserver(MinMaxObserver):
+    """One range for a constant, which is read once: calibration does not change it."""
+
+    origin: Origin | None = None
+    _seen: tuple[int, int] | None = None
+
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
+        """Take the range of the weights `x_orig` at the first call."""
+        if self._seen != (version := version_of(x_orig)):
+            check_finite(x_orig, self.origin)
+            self._seen = version
+            super().forward(x_orig)
+        return x_orig
+
+    def calculate_qparams(self) -> Parameters:
+        """Give scale and zero point; raise E870 where there was no data."""
+        if self._seen is None:
+            raise never_calibrated(self.origin)
+        return super().calculate_qparams()
+
+
+class WeightPerChannelObserver(PerChannelMinMaxObserver):
+    """A range for each channel of a constant, which is read once."""
+
+    origin: Origin | None = None
+    _seen: tuple[int, int] | None = None
+
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
+        """Take the ranges of the weights `x_orig` at the first call."""
+        if self._seen != (version := version_of(x_orig)):
+            check_finite(x_orig, self.origin)
+            self._seen = version
+            super().forward(x_orig)
+        return x_orig
+
+    def calculate_qparams(self) -> Parameters:
+        """Give scales and zero points, one for each channel; raise E870 without data."""
+        if self._seen is None:
+            raise never_calibrated(self.origin)
+        return super().calculate_qparams()
+
+
+class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
+    """Quantisation simulated in training, with a range that follows the values."""
+
+    origin: Origin | None = None
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:  # noqa: N803 - torchao's name
+        """Follow the range of `X` and give it rounded to the integers of that range."""
+        check_finite(X, self.origin)
+        return super().forward(X)
+
+    def calculate_qparams(self) -> Parameters:
+        """Give scale and zero point; raise E870 where there was no data."""
+        low = self.activation_post_process.min_val
+        if low.numel() == 0 or not bool(torch.isfinite(low).all()):
+            raise never_calibrated(self.origin)
+        return super().calculate_qparams()
+
+
+def fake_quantize(*, per_channel: bool, **arguments: Any) -> Any:
+    """Give the constructor of a fake-quantiser with one range, or one for each channel."""
+    observer = MovingAveragePerChannelMinMaxObserver if per_channel else MovingAverageMinMaxObserver
+    return ActivationFakeQuantize.with_args(observer=observer, **arguments)

@@ -1,0 +1,83 @@
+"""The quantizer that torchao's PT2E flow is given for an Ethos-U."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+from torchao.quantization.pt2e.quantizer import Quantizer
+
+from mizzen.quantize.annotation import Annotator
+from mizzen.quantize.configuration import QuantizationConfig
+from mizzen.quantize.places import origin_of
+from mizzen.quantize.selection import Selection
+
+
+class EthosUQuantizer(Quantizer):
+    """Says how a network is quantized so that all of it can run on an Ethos-U.
+
+    To be given to torchao's `prepare_pt2e` or `prepare_qat_pt2e`. `target` is the accelerator's
+    name, ``ethos-u55-128``, or an object that has it as `target`, such as a compile specification.
+    """
+
+    def __init__(self, target: Any) -> None:
+        super().__init__()
+        self.target: str = target if isinstance(target, str) else str(target.target)
+        self._selection = Selection()
+
+    def set_global(self, config: QuantizationConfig | None) -> EthosUQuantizer:
+        """Set the configuration of everything that has none of its own."""
+        self._selection.everywhere = config
+        return self
+
+    def set_io(self, config: QuantizationConfig | None) -> EthosUQuantizer:
+        """Set the configuration of the network's inputs and outputs."""
+        self._selection.boundary = config
+        return self
+
+    def set_module_type(
+        self, module_type: type[torch.nn.Module] | str, config: QuantizationConfig | None
+    ) -> EthosUQuantizer:
+        """Set the configuration of all modules of a type; None keeps them in floating point."""
+        if isinstance(module_type, type):
+            module_type = f"{module_type.__module__}.{module_type.__qualname__}"
+        self._selection.types[module_type] = config
+        return self
+
+    def set_module_name(
+        self, module_name: str, config: QuantizationConfig | None
+    ) -> EthosUQuantizer:
+        """Set the configuration of the module at a path; None keeps it in floating point."""
+        self._selection.names[module_name] = config
+        return self
+
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        """Take compound operators apart where integers need ranges inside of them."""
+        remove_guards(model)
+        return model
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        """Mark every value that becomes an integer with how its range is found."""
+        Annotator(model, self._selection).run()
+        return model
+
+    def validate(self, model: GraphModule) -> None:
+        """Refuse programs that no Ethos-U can run."""
+
+    def prepare_obs_or_fq_callback(
+        self, model: GraphModule, edge_or_node_to_obs_or_fq: dict[Any, Any]
+    ) -> None:
+        """Tell every observer where its tensor is, for its messages."""
+        for place, observer in edge_or_node_to_obs_or_fq.items():
+            node = place[0] if isinstance(place, tuple) else place
+            if observer is not None and getattr(observer, "origin", None) is None:
+                observer.origin = origin_of(node)
+
+
+def remove_guards(model: GraphModule) -> None:
+    """Drop the call that checks the inputs' shapes: `torch.export` repeats it for the result."""
+    for node in list(model.graph.nodes):
+        if node.op == "call_module" and node.target == "_guards_fn":
+            model.graph.erase_node(node)
+    model.recompile()
