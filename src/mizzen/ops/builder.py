@@ -1,0 +1,116 @@
+"""Adds operations to a graph whose results' types follow from the operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import Origin
+from mizzen.graph import DType, Graph, Quantization, TensorType, Value
+from mizzen.ops.typing import complete, definition_of, infer
+
+Key = tuple[DType, tuple[int, ...], bytes, Quantization | None]
+
+SHARED_ELEMENTS = 16
+"""Constants of at most as many elements are one operation wherever they are equal."""
+
+_shared: WeakKeyDictionary[Graph, dict[Key, Value]] = WeakKeyDictionary()
+
+
+class Builder:
+    """Adds operations of one origin and group to a graph.
+
+    ``b("ADD", x, y)`` gives the result's value; what must hold and does not is raised as E80x.
+    """
+
+    __slots__ = ("_constants", "graph", "group", "origin")
+
+    def __init__(
+        self, graph: Graph, origin: Origin | None = None, group: int | None = None
+    ) -> None:
+        self.graph = graph
+        self.origin = origin
+        self.group = group
+        self._constants = _shared.setdefault(graph, {})
+
+    def at(self, origin: Origin | None, group: int | None) -> Builder:
+        """Give a builder for another place in the model, on the same graph."""
+        return Builder(self.graph, origin, group)
+
+    def __call__(
+        self,
+        kind: str,
+        *operands: Value,
+        quantization: Quantization | None = None,
+        dtype: DType | None = None,
+        **attributes: Any,
+    ) -> Value:
+        """Add an operation with one result and give it.
+
+        quantization  of the result; none follows from the operands
+        dtype         the result's element type where the operands leave a choice (CAST, MATMUL of
+                      f16)
+        """
+        definition = definition_of(kind, self.origin)
+        whole = complete(definition, attributes, self.origin)
+        types = infer(definition, operands, whole, dtype, self.origin)
+        if quantization is not None:
+            types = (types[0].quantized(quantization),)
+        operation = self.graph.add(
+            kind, operands, types, whole, origin=self.origin, group=self.group
+        )
+        return operation.result
+
+    def many(
+        self, kind: str, *operands: Value, dtype: DType | None = None, **attributes: Any
+    ) -> tuple[Value, ...]:
+        """Add an operation with any number of results and give them."""
+        definition = definition_of(kind, self.origin)
+        whole = complete(definition, attributes, self.origin)
+        types = infer(definition, operands, whole, dtype, self.origin)
+        operation = self.graph.add(
+            kind, operands, types, whole, origin=self.origin, group=self.group
+        )
+        return operation.results
+
+    def custom(
+        self,
+        operator_name: str,
+        operands: Sequence[Value],
+        types: Sequence[TensorType],
+        **attributes: Any,
+    ) -> tuple[Value, ...]:
+        """Add a custom operation with results of the given types and give them."""
+        definition = definition_of("CUSTOM")
+        attributes["operator_name"] = operator_name
+        whole = complete(definition, attributes, self.origin)
+        operation = self.graph.add(
+            "CUSTOM", operands, types, whole, origin=self.origin, group=self.group
+        )
+        return operation.results
+
+    def constant(
+        self, values: npt.ArrayLike, dtype: DType, quantization: Quantization | None = None
+    ) -> Value:
+        """Give a constant. Small ones that are equal are one; those are in no group."""
+        array = np.asarray(values, dtype.numpy)
+        if array.size > SHARED_ELEMENTS:
+            return self.graph.constant(
+                array, dtype, quantization=quantization, origin=self.origin, group=self.group
+            )
+        key = (dtype, array.shape, array.tobytes(), quantization)
+        value = self._constants.get(key)
+        if value is None or value.producer not in self.graph:
+            array = array.copy()
+            array.flags.writeable = False
+            value = self.graph.constant(array, dtype, quantization=quantization)
+            self._constants[key] = value
+        return value
+
+    def shape(self, values: Sequence[int]) -> Value:
+        """Give a shape as a constant."""
+        return self.constant(values, DType.SHAPE)

@@ -1,0 +1,170 @@
+"""Data layout operators. Ref: TOSA 1.0, 2.10."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from mizzen.graph import Attributes, Value
+from mizzen.ops.definition import (
+    AXIS,
+    IN_OUT,
+    Operand,
+    RuleError,
+    Shape,
+    axis_of,
+    chapter,
+    constant,
+    define,
+    integers,
+    known,
+    ranked,
+    same,
+    shape,
+    table,
+    tensor,
+)
+
+CONCAT_TYPES = table(
+    "in_out_t",
+    """
+    PRO-INT/PRO-FP bool
+    PRO-INT        i8
+    EXT-INT16      i16
+    PRO-INT        i32
+    PRO-FP         f16
+    EXT-BF16       bf16
+    PRO-FP         f32
+    """,
+)
+TYPES = table(
+    "in_out_t",
+    """
+    PRO-INT/PRO-FP bool
+    PRO-INT        i8
+    PRO-INT        i16
+    PRO-INT        i32
+    PRO-FP         f16
+    EXT-BF16       bf16
+    PRO-FP         f32
+    """,
+)
+
+
+def concat(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
+    """Give the common shape with the sizes along the axis added."""
+    axis = axis_of(operands, attributes)
+    first = operands[0].type.shape
+    before, after = first[:axis], first[axis + 1 :]
+    total = 0
+    for operand in operands:
+        other = operand.type.shape
+        if len(other) != len(first) or other[:axis] != before or other[axis + 1 :] != after:
+            raise RuleError(
+                f"operands must have one shape but for axis {axis}, and have {first} and {other}"
+            )
+        total += other[axis]
+    return ((*before, total, *after),)
+
+
+def pad(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
+    """Give the shape with the padding added; one pair, before and after, a dimension."""
+    size, padding = operands[0].type.shape, known(operands[1], "padding")
+    if len(padding) != 2 * len(size) or min(padding) < 0:
+        raise RuleError(
+            f"padding must be {2 * len(size)} numbers for {size}, none negative, and is {padding}"
+        )
+    return (
+        tuple(
+            extent + before + after
+            for extent, before, after in zip(size, padding[::2], padding[1::2], strict=True)
+        ),
+    )
+
+
+def reshape(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
+    """Give the shape that the second operand says; it must have as many elements."""
+    old, new = operands[0].type.shape, known(operands[1], "shape")
+    if prod(old) != prod(new) or (new and min(new) < 0):
+        raise RuleError(f"the shape must have the elements of {old}, and is {new}")
+    return (new,)
+
+
+def reverse(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
+    """Give the operand's shape."""
+    axis_of(operands, attributes)
+    return same(operands, attributes)
+
+
+def slice_(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
+    """Give the size that is taken; it must lie within the operand."""
+    whole = operands[0].type.shape
+    start, size = known(operands[1], "start"), known(operands[2], "size")
+    if not len(whole) == len(start) == len(size):
+        raise RuleError(f"start and size must have {len(whole)} numbers, not {start} and {size}")
+    if any(
+        first < 0 or extent <= 0 or first + extent > available
+        for first, extent, available in zip(start, size, whole, strict=True)
+    ):
+        raise RuleError(f"start and size must lie within {whole}, and are {start} and {size}")
+    return (size,)
+
+
+def tile(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
+    """Give the shape times the multiples."""
+    once, multiples = operands[0].type.shape, known(operands[1], "multiples")
+    if len(once) != len(multiples) or min(multiples) < 1:
+        raise RuleError(f"multiples must be {len(once)} positive numbers, and are {multiples}")
+    return (tuple(a * b for a, b in zip(once, multiples, strict=True)),)
+
+
+def transpose(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
+    """Give the permuted shape: dimension i of the result is dimension perms[i] of the operand."""
+    old, perms = operands[0].type.shape, attributes["perms"]
+    if sorted(perms) != list(range(len(old))):
+        raise RuleError(f"perms must permute the dimensions of {old}, and are {perms}")
+    return (tuple(old[index] for index in perms),)
+
+
+DEFINITIONS = chapter(
+    10,
+    define(
+        "CONCAT",
+        Operand("input1", "in_out_t", (1, None), variadic=True),
+        results=IN_OUT,
+        attributes=(AXIS,),
+        rows=CONCAT_TYPES,
+        shapes=concat,
+    ),
+    define(
+        "PAD",
+        ranked("input1"),
+        shape("padding"),
+        constant("pad_const", "in_out_t"),
+        results=IN_OUT,
+        rows=TYPES,
+        shapes=pad,
+    ),
+    define("RESHAPE", tensor("input1"), shape("shape"), results=IN_OUT, rows=TYPES, shapes=reshape),
+    define(
+        "REVERSE", ranked("input1"), results=IN_OUT, attributes=(AXIS,), rows=TYPES, shapes=reverse
+    ),
+    define(
+        "SLICE",
+        ranked("input1"),
+        shape("start"),
+        shape("size"),
+        results=IN_OUT,
+        rows=TYPES,
+        shapes=slice_,
+    ),
+    define("TILE", ranked("input1"), shape("multiples"), results=IN_OUT, rows=TYPES, shapes=tile),
+    define(
+        "TRANSPOSE",
+        ranked("input1"),
+        results=IN_OUT,
+        attributes=(integers("perms"),),
+        rows=TYPES,
+        shapes=transpose,
+    ),
+)
