@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import DType, Graph, Quantization, TensorType, Value
-from mizzen.ops.typing import complete, definition_of, infer
+from mizzen.ops.inference import complete, definition_of, infer
 
 Key = tuple[DType, tuple[int, ...], bytes, Quantization | None]
 
@@ -104,7 +104,8 @@ class Builder:
             )
         key = (dtype, array.shape, array.tobytes(), quantization)
         value = self._constants.get(key)
-        if value is None or value.producer not in self.graph:
+        producer = None if value is None else value.producer
+        if value is None or producer is None or producer not in self.graph:
             array = array.copy()
             array.flags.writeable = False
             value = self.graph.constant(array, dtype, quantization=quantization)

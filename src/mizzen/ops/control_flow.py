@@ -1,4 +1,7 @@
-"""Control flow operators; values that bodies take from outside are operands. Ref: TOSA 1.0, 2.16."""
+"""Control flow operators. Ref: TOSA 1.0, 2.16.
+
+Values that bodies take from outside are operands.
+"""
 
 from __future__ import annotations
 

@@ -120,7 +120,8 @@ def tile(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]
 
 def transpose(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
     """Give the permuted shape: dimension i of the result is dimension perms[i] of the operand."""
-    old, perms = operands[0].type.shape, attributes["perms"]
+    perms: Shape = attributes["perms"]
+    old = operands[0].type.shape
     if sorted(perms) != list(range(len(old))):
         raise RuleError(f"perms must permute the dimensions of {old}, and are {perms}")
     return (tuple(old[index] for index in perms),)

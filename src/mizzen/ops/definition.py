@@ -15,7 +15,7 @@ from enum import Enum
 from itertools import count
 from typing import Any
 
-from mizzen.graph import Attributes, DType, Graph, TensorType, Value
+from mizzen.graph import Attributes, DType, TensorType, Value
 from mizzen.ops.attributes import NanMode, ResizeMode
 
 Shape = tuple[int, ...]
@@ -262,8 +262,3 @@ def axis_of(operands: Sequence[Value], attributes: Attributes) -> int:
     if not 0 <= axis < len(operands[0].type.shape):
         raise RuleError(f"axis must be a dimension of {operands[0].type.shape}, and is {axis}")
     return axis
-
-
-def bodies(attributes: Attributes, *names: str) -> list[Graph]:
-    """Give the graphs that an operation of control flow has as attributes."""
-    return [attributes[name] for name in names]

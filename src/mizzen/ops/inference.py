@@ -7,12 +7,12 @@ which collects it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.graph import Attributes, DType, TensorType, Value
 from mizzen.ops.catalog import DEFINITIONS
 from mizzen.ops.definition import Definition, NotConstantError, Row, RuleError
-
 
 CHOSEN = frozenset({"CAST", "CONST"})
 """Operations whose result's element type does not follow."""
@@ -35,8 +35,8 @@ def complete(
         if name not in definition.names:
             known = ", ".join(attribute.name for attribute in definition.attributes) or "none"
             raise _refuse("E804", definition, f"attributes must be {known}, not {name}", origin)
-        if isinstance(value, list):
-            whole[name] = tuple(value)
+        if type(value) is list:
+            whole[name] = tuple(cast("list[object]", value))
     if not whole.keys() >= definition.required:
         missing = ", ".join(sorted(definition.required - whole.keys()))
         raise _refuse("E804", definition, f"{missing} must be given", origin)
