@@ -33,6 +33,10 @@ class Origin:
     name: str | None = None
     command: int | None = None
     """Word offset of the NPU command, where the place is in a command stream."""
+    module: str | None = None
+    """Path of the module in a PyTorch model, ``features.0.conv``."""
+    source: str | None = None
+    """File and line of the user's program, ``model.py:12``."""
 
     def __str__(self) -> str:
         operator = None
@@ -41,7 +45,8 @@ class Origin:
         elif self.kind:
             operator = self.kind
         command = None if self.command is None else f"command at word {self.command}"
-        place = ", ".join(part for part in (self.model, command, operator) if part)
+        parts = (self.model, command, self.source, self.module, operator)
+        place = ", ".join(part for part in parts if part)
         if self.name:
             place = f'{place} -> "{self.name}"' if place else f'"{self.name}"'
         return place or "unknown place"

@@ -1,0 +1,311 @@
+"""The state of lowering one program: terms of nodes, groups, and what stays with PyTorch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mizzen.diagnostics import Origin
+from mizzen.frontends.torch.program import TorchProgram, tensor_type
+from mizzen.frontends.torch.source import kind_of
+from mizzen.frontends.torch.values import (
+    Array,
+    Constant,
+    Integers,
+    Pending,
+    Plain,
+    Quantized,
+    Real,
+    Term,
+)
+from mizzen.graph import DType, Graph, Operation, Quantization, TensorType, Value
+from mizzen.ops import Builder
+
+Result = Term | tuple[Term, ...]
+
+
+class RefusedError(Exception):
+    """A node has no integer form; `reason` says why, `help` what would change that."""
+
+    def __init__(self, reason: str, help: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.help = help
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a node stays with PyTorch."""
+
+    reason: str
+    help: str | None
+
+
+class Groups:
+    """Which nodes are one computation: union-find over group numbers."""
+
+    def __init__(self) -> None:
+        self._parent: list[int] = []
+
+    def new(self) -> int:
+        """Start a group."""
+        self._parent.append(len(self._parent))
+        return len(self._parent) - 1
+
+    def find(self, group: int) -> int:
+        """Give the number of the group that `group` has become part of."""
+        while self._parent[group] != group:
+            self._parent[group] = self._parent[self._parent[group]]
+            group = self._parent[group]
+        return group
+
+    def unite(self, one: int, other: int) -> None:
+        """Make two groups one; the older number stays."""
+        one, other = self.find(one), self.find(other)
+        self._parent[max(one, other)] = min(one, other)
+
+
+class Context:
+    """What is known while a program is lowered."""
+
+    def __init__(self, program: TorchProgram) -> None:
+        self.program = program
+        self.graph = Graph(program.name)
+        self.groups = Groups()
+        self.terms: dict[Any, Result] = {}
+        self.group_of: dict[Any, int] = {}
+        self.refusals: dict[Any, Refusal] = {}
+        self.custom_nodes: dict[int, Any] = {}
+        """Group to the one node that PyTorch computes in it, for groups of that kind."""
+        self.computed: dict[Any, tuple[Value, ...]] = {}
+        self._constants: dict[Any, Value] = {}
+        self._index = {node: index for index, node in enumerate(program.nodes)}
+
+    def origin(self, node: Any) -> Origin:
+        """Say where a node comes from."""
+        from mizzen.frontends.torch.source import origin_of
+
+        return origin_of(node, self.program.name, self._index[node])
+
+    def builder(self, node: Any) -> Builder:
+        """Give a builder whose operations belong to a node."""
+        return Builder(self.graph, self.origin(node), self.group_of[node])
+
+    def term(self, node: Any) -> Term:
+        """Give what a node with one result stands for."""
+        found = self.terms[node]
+        assert not isinstance(found, tuple), node
+        return found
+
+    def unite(self, node: Any, other: Any) -> None:
+        """Make the computations of two nodes one."""
+        if node in self.group_of and other in self.group_of:
+            self.groups.unite(self.group_of[node], self.group_of[other])
+
+    def constant(self, constant: Constant, integers: Array, dtype: DType) -> Value:
+        """Give a quantised constant as a value of the graph, the same one every time."""
+        key = (constant.source, dtype, integers.shape)
+        if constant.source is None or key not in self._constants:
+            value = self.graph.constant(integers, dtype, quantization=constant.quantization)
+            if constant.source is None:
+                return value
+            self._constants[key] = value
+        return self._constants[key]
+
+    def plain(self, node: Any) -> Value:
+        """Give a node's tensor as PyTorch has it, computed by PyTorch if need be."""
+        (value,) = self.plain_results(node)
+        return value
+
+    def plain_results(self, node: Any) -> tuple[Value, ...]:
+        """Give all of a node's tensors as PyTorch has them."""
+        if node not in self.computed:
+            self.computed[node] = self._plain_of(node)
+        return self.computed[node]
+
+    def _plain_of(self, node: Any) -> tuple[Value, ...]:
+        found = self.terms.get(node)
+        match found:
+            case Plain(value) | Quantized(value):
+                return (value,)
+            case tuple() if all(isinstance(term, Plain) for term in found):
+                return tuple(term.value for term in found if isinstance(term, Plain))
+            case Integers(array):
+                return (self.graph.constant(array, tensor_type(node.meta["val"], None).dtype),)
+            case _:
+                return self.custom(node, self.refusals.get(node) or UNQUANTIZED)
+
+    def custom(self, node: Any, refusal: Refusal) -> tuple[Value, ...]:
+        """Add the operation by which PyTorch computes a node, from what PyTorch has of its inputs."""
+        operands = [self.plain(arg) for arg in node.all_input_nodes if self.is_dynamic(arg)]
+        origin = self.origin(node)
+        metas = node.meta["val"]
+        several = isinstance(metas, (tuple, list))
+        types = [tensor_type(meta, origin) for meta in (metas if several else (metas,))]
+        group = self.groups.new()
+        self.custom_nodes[group] = node
+        if types[0].dtype in (DType.INT8, DType.INT16) and not several:
+            types = [types[0].quantized(quantization_of(node))]
+        builder = Builder(self.graph, origin, group)
+        return builder.custom(
+            f"torch.{EDGES.get(kind_of(node), kind_of(node))}",
+            operands,
+            types,
+            domain_name="torch",
+            implementation_attrs=note(node, refusal),
+        )
+
+    def is_dynamic(self, node: Any) -> bool:
+        """Whether a node's tensor is no constant of the program."""
+        return not isinstance(self.terms.get(node), (Constant, Integers))
+
+
+def note(node: Any, refusal: Refusal) -> bytes:
+    """Write down, with an operation of PyTorch's, which node it is and why PyTorch has it."""
+    parts = {"node": node.name, "reason": refusal.reason, "help": refusal.help}
+    return json.dumps(parts, sort_keys=True).encode()
+
+
+def noted(operation: Operation) -> Refusal:
+    """Read why PyTorch has an operation."""
+    parts = json.loads(operation["implementation_attrs"])
+    return Refusal(parts["reason"], parts["help"])
+
+
+UNQUANTIZED = Refusal(
+    "its output is not quantised, so the next operator takes floating-point numbers",
+    "quantise the operators around it: set_global(), or set_module_name() for its module",
+)
+
+EDGES = {
+    "quantized_decomposed.quantize_per_tensor": "quantize",
+    "quantized_decomposed.dequantize_per_tensor": "dequantize",
+}
+
+
+def quantization_of(node: Any) -> Quantization | None:
+    """Give the scale and zero point of a node that quantises per tensor."""
+    if not kind_of(node).endswith("quantize_per_tensor"):
+        return None
+    return Quantization((float(node.args[1]),), (int(node.args[2]),))
+
+
+class Call:
+    """A node that is being lowered, with its arguments by name."""
+
+    def __init__(self, context: Context, node: Any) -> None:
+        self.context = context
+        self.node = node
+        self.arguments = _named(node)
+        self.b = context.builder(node)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        return tuple(self.node.meta["val"].shape)
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of an argument."""
+        return tuple(self.arguments[name].meta["val"].shape)
+
+    def term(self, name: str) -> Term:
+        """What an argument stands for; a computation that has no integers yet becomes part."""
+        return self.term_of(self.arguments[name])
+
+    def term_of(self, node: Any) -> Term:
+        """What a node that is an argument stands for."""
+        found = self.context.term(node)
+        if isinstance(found, (Pending, Real)) and not is_dequantize(node):
+            self.context.unite(self.node, node)
+        return found
+
+    def constant(self, name: str) -> Constant:
+        """An argument that must be a constant real tensor."""
+        found = self.term(name)
+        if isinstance(found, Constant):
+            return found
+        raise RefusedError(f"its {name} is no constant")
+
+    def real(self, name: str) -> Real:
+        """An argument that must be a quantised real tensor; constants that are quantised too."""
+        return self.real_of(self.arguments[name], name)
+
+    def real_of(self, node: Any, name: str = "input") -> Real:
+        """A node that must stand for a quantised real tensor."""
+        if not hasattr(node, "meta"):
+            raise RefusedError(f"its {name} is the number {node}, which is not quantised")
+        match self.term_of(node):
+            case Real() as found:
+                return found
+            case Constant(_, integers, quantization) as found if (
+                integers is not None and quantization is not None and quantization.axis is None
+            ):
+                dtype = DType(f"i{integers.dtype.itemsize * 8}")
+                return Real(self.context.constant(found, integers, dtype))
+            case _:
+                raise RefusedError(
+                    f"its {name} is not quantised", "quantise the model's part in front of it"
+                )
+
+    def need(self, holds: bool, reason: str, help: str | None = None) -> None:
+        """Refuse the node unless a condition holds."""
+        if not holds:
+            raise RefusedError(reason, help)
+
+
+def is_dequantize(node: Any) -> bool:
+    """Whether a node turns integers into the real numbers that they stand for."""
+    return kind_of(node).startswith("quantized_decomposed.dequantize")
+
+
+def _named(node: Any) -> dict[str, Any]:
+    """Give a node's arguments by the names in its schema, with defaults."""
+    names = node.target._schema.arguments
+    named = {argument.name: argument.default_value for argument in names}
+    named.update(zip((argument.name for argument in names), node.args, strict=False))
+    named.update(node.kwargs)
+    return named
+
+
+Lowering = Callable[[Call], Result]
+LOWERINGS: dict[str, Lowering] = {}
+"""Operator name with overload, ``aten.conv2d.default``, to what lowers it."""
+
+
+def lowers(*names: str) -> Callable[[Lowering], Lowering]:
+    """Register what lowers operators."""
+
+    def register(function: Lowering) -> Lowering:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return register
+
+
+def overload_of(node: Any) -> str:
+    """Give a node's operator with its overload, ``aten.add.Tensor``."""
+    name = str(node.target)
+    return name if name.startswith("aten._") else name.replace("_copy.", ".")
+
+
+def scales_of(quantization: Quantization) -> Array:
+    """Give the scales as float64."""
+    return np.asarray(quantization.scales, np.float64)
+
+
+def tensors(nodes: Iterable[Any]) -> list[Any]:
+    """Give the nodes among arguments."""
+    return [node for node in nodes if hasattr(node, "meta")]
+
+
+def plain_type(type: TensorType) -> TensorType:
+    """Give a type without quantisation."""
+    return TensorType(type.shape, type.dtype)

@@ -1,0 +1,88 @@
+"""Take parts of an exported program out, for PyTorch to run on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mizzen.frontends.torch.context import is_dequantize
+from mizzen.frontends.torch.lower import Lowered
+from mizzen.graph import Value
+
+
+@dataclass(frozen=True, eq=False)
+class TorchPart:
+    """A part of a program: a module from the values that it takes to those that it gives."""
+
+    module: Any
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+def extract(lowered: Lowered, groups: Iterable[int], outputs: Iterable[Value]) -> TorchPart:
+    """Make a module of some groups, which gives the values in `outputs`."""
+    members = {node for group in groups for node in lowered.nodes[group]}
+    return _Extraction(lowered, members).build(tuple(outputs))
+
+
+class _Extraction:
+    """Copies nodes into a new module."""
+
+    def __init__(self, lowered: Lowered, members: set[Any]) -> None:
+        import torch
+
+        self.lowered = lowered
+        self.members = members
+        self.root = torch.nn.Module()
+        self.graph = torch.fx.Graph()
+        self.copies: dict[Any, Any] = {}
+        self.inputs: dict[Value, Any] = {}
+
+    def build(self, outputs: tuple[Value, ...]) -> TorchPart:
+        import torch
+
+        wanted = [self.lowered.node_of[value] for value in outputs]
+        for node in self.lowered.program.nodes:
+            if node in self.members:
+                self._copy(node)
+        self.graph.output(tuple(self.copies[node] for node in wanted))
+        module = torch.fx.GraphModule(self.root, self.graph)
+        return TorchPart(module, tuple(self.inputs), outputs)
+
+    def _copy(self, node: Any) -> Any:
+        if node not in self.copies:
+            for source in node.all_input_nodes:
+                self._provide(source)
+            self.copies[node] = self.graph.node_copy(node, lambda source: self.copies[source])
+        return self.copies[node]
+
+    def _provide(self, node: Any) -> None:
+        """Make an input of a copied node available: copied, a constant, or an input."""
+        if node in self.copies:
+            return
+        if node in self.lowered.constants:
+            self.copies[node] = self._constant(node)
+        elif node in self.members or is_dequantize(node):
+            self._copy(node)
+        else:
+            self.copies[node] = self._input(node)
+
+    def _constant(self, node: Any) -> Any:
+        name = f"constant_{node.name}"
+        self.root.register_buffer(name, self.lowered.constants[node])
+        return self.graph.get_attr(name)
+
+    def _input(self, node: Any) -> Any:
+        value = self.lowered.value_of[node]
+        if value not in self.inputs:
+            # Placeholders must come first.
+            first = next(iter(self.graph.nodes), None)
+            if first is None:
+                self.inputs[value] = self.graph.placeholder(node.name)
+            else:
+                last = list(self.inputs.values())[-1:] or [None]
+                point = first if last[0] is None else last[0].next
+                with self.graph.inserting_before(point):
+                    self.inputs[value] = self.graph.placeholder(node.name)
+        return self.inputs[value]

@@ -1,0 +1,363 @@
+"""Lower an exported program to one graph of TOSA operations.
+
+Nodes are taken in order. A node that turns real numbers into integers ends a computation: what
+came before it, from other integers on, becomes operations on integers. What has no integer form is
+an operation that PyTorch computes, with the reason; so the graph is whole whatever the program is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from mizzen.diagnostics import Origin
+from mizzen.frontends.torch import lowering as _registered  # pyright: ignore[reportUnusedImport] importing it registers what lowers each operator
+from mizzen.frontends.torch.context import (
+    LOWERINGS,
+    Call,
+    Context,
+    Refusal,
+    RefusedError,
+    Result,
+    overload_of,
+    quantization_of,
+)
+from mizzen.frontends.torch.lowering.rescale import requantize, typed
+from mizzen.frontends.torch.program import Role, State, TorchProgram, tensor_type
+from mizzen.frontends.torch.source import kind_of
+from mizzen.frontends.torch.values import (
+    Array,
+    Constant,
+    Integers,
+    Pending,
+    Plain,
+    Quantized,
+    Real,
+    Target,
+    Term,
+)
+from mizzen.graph import DType, Graph, Quantization, Value
+
+QUANTIZE = "quantized_decomposed.quantize_per_tensor.default"
+DEQUANTIZE = "quantized_decomposed.dequantize_per_tensor.default"
+QUANTIZE_CHANNELS = "quantized_decomposed.quantize_per_channel.default"
+DEQUANTIZE_CHANNELS = "quantized_decomposed.dequantize_per_channel.default"
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A program as a graph, and how the two belong together.
+
+    graph    inputs are the program's inputs, then its state; outputs likewise
+    nodes    group to the FX nodes that are computed in it, in order
+    node_of  value to the FX node that gives it
+    value_of  FX node to its value, for integers and for what PyTorch computes
+    constants  FX node to its tensor, for those that depend on no input
+    """
+
+    program: TorchProgram
+    graph: Graph
+    nodes: dict[int, tuple[Any, ...]]
+    node_of: dict[Value, Any]
+    value_of: dict[Any, Value]
+    constants: dict[Any, Any]
+    origins: dict[int, Origin]
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The buffers that the program changes."""
+        return self.program.states
+
+
+def lower(program: TorchProgram) -> Lowered:
+    """Lower a program. Raises E16x for what cannot be expressed at all."""
+    context = Context(program)
+    _add_inputs(context)
+    for node in program.nodes:
+        if node.op == "call_function":
+            context.terms[node] = _lower_node(context, node)
+    ends = [*program.outputs, *(state.write for state in program.states)]
+    context.graph.set_outputs(_output(context, node) for node in ends)
+    context.graph.erase_dead()
+    _erase_unused_custom(context.graph)
+    return _finished(context)
+
+
+def _add_inputs(context: Context) -> None:
+    program = context.program
+    ordered = [node for role in (Role.INPUT, Role.STATE) for node in _placeholders(program, role)]
+    for node in ordered:
+        type = tensor_type(node.meta["val"], context.origin(node))
+        context.terms[node] = Plain(context.graph.add_input(type, node.name))
+    for node in _placeholders(program, Role.CONSTANT):
+        if node.users:
+            context.terms[node] = _constant(program.array(node), node)
+
+
+def _placeholders(program: TorchProgram, role: Role) -> list[Any]:
+    return [node for node, found in program.roles.items() if found is role]
+
+
+def _constant(array: Array, node: Any) -> Term:
+    if array.dtype.kind == "f":
+        return Constant(array.astype(np.float32, copy=False), source=node)
+    return Integers(array)
+
+
+def _lower_node(context: Context, node: Any) -> Result:
+    match overload_of(node):
+        case "<built-in function getitem>":
+            return _item(context, node)
+        case name if name == QUANTIZE:
+            return _quantize(context, node)
+        case name if name == DEQUANTIZE:
+            return _dequantize(context, node)
+        case name if name in (QUANTIZE_CHANNELS, DEQUANTIZE_CHANNELS):
+            return _channels(context, node)
+        case _:
+            return _operator(context, node)
+
+
+def _item(context: Context, node: Any) -> Result:
+    source, index = node.args
+    found = context.terms[source]
+    if isinstance(found, tuple):
+        if source in context.group_of:
+            context.group_of[node] = context.group_of[source]
+        return found[index]
+    return Plain(context.plain_results(source)[index])
+
+
+def _operator(context: Context, node: Any) -> Result:
+    folded = _folded(context, node)
+    if folded is not None:
+        return folded
+    context.group_of[node] = context.groups.new()
+    lowering = LOWERINGS.get(overload_of(node))
+    try:
+        if lowering is None:
+            raise RefusedError(f"there is no TOSA form of {kind_of(node)} here", NO_FORM)
+        return lowering(Call(context, node))
+    except RefusedError as refused:
+        context.refusals[node] = Refusal(refused.reason, refused.help)
+        values = context.plain_results(node)
+        terms = tuple(Plain(value) for value in values)
+        return terms if isinstance(node.meta["val"], (tuple, list)) else terms[0]
+
+
+NO_FORM = "PyTorch computes it on the CPU; use operators that the support list names"
+
+
+def _folded(context: Context, node: Any) -> Term | None:
+    """Compute a node whose inputs are constants of the program."""
+    sources = node.all_input_nodes
+    if any(context.is_dynamic(source) for source in sources) or not _is_plain_tensor(node):
+        return None
+    import torch
+
+    def given(source: Any) -> Any:
+        match context.terms[source]:
+            case Constant(real):
+                return torch.from_numpy(np.ascontiguousarray(real))
+            case Integers(array):
+                return torch.from_numpy(np.ascontiguousarray(array))
+            case _:
+                raise AssertionError(source)
+
+    arguments = torch.fx.node.map_arg(node.args, given)
+    named = torch.fx.node.map_arg(node.kwargs, given)
+    with torch.no_grad():
+        result = node.target(*arguments, **named)
+    return _constant(result.numpy(), node)
+
+
+def _is_plain_tensor(node: Any) -> bool:
+    import torch
+
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _quantize(context: Context, node: Any) -> Term:
+    source = node.args[0]
+    target = _target(node)
+    found = context.term(source)
+    if isinstance(found, (Pending, Real)) and source in context.group_of:
+        context.group_of[node] = context.group_of[source]
+    elif isinstance(found, Real):
+        context.group_of[node] = context.groups.new()
+    match found:
+        case Pending(emit, _, low, high):
+            bounded = _bounded(target, low, high)
+            try:
+                return Quantized(emit(bounded))
+            except RefusedError as refused:
+                context.refusals[source] = Refusal(refused.reason, refused.help)
+                return Quantized(_edge(context, node))
+        case Real(value) as real:
+            b = context.builder(node)
+            return Quantized(requantize(b, value, real.scale, target, real.zero_point))
+        case Constant(real):
+            integers = _integers(real, node, target)
+            return Integers(integers)
+        case _:
+            return Quantized(_edge(context, node))
+
+
+def _edge(context: Context, node: Any) -> Value:
+    """Let PyTorch quantise what it has."""
+    (value,) = context.custom(node, Refusal("it makes integers of floating-point numbers", None))
+    return typed(value, _target(node))
+
+
+def _bounded(target: Target, low: float, high: float) -> Target:
+    if not (isfinite(low) or isfinite(high)):
+        return target
+    return Target(
+        target.dtype, target.quantization, target.quant_min, target.quant_max, low, high
+    )
+
+
+def _target(node: Any) -> Target:
+    _, scale, zero_point, low, high, dtype = node.args[:6]
+    quantization = Quantization((float(scale),), (int(zero_point),))
+    return Target(_dtype(dtype), quantization, int(low), int(high))
+
+
+def _dtype(dtype: Any) -> DType:
+    return {"int8": DType.INT8, "int16": DType.INT16, "int32": DType.INT32, "uint8": DType.UINT8}[
+        str(dtype).removeprefix("torch.")
+    ]
+
+
+def _integers(real: Array, node: Any, target: Target) -> Array:
+    import torch
+
+    arguments = (torch.from_numpy(np.ascontiguousarray(real)), *node.args[1:])
+    return node.target(*arguments).numpy()
+
+
+def _dequantize(context: Context, node: Any) -> Term:
+    source = node.args[0]
+    match context.terms[source]:
+        case Quantized(value):
+            return Real(value)
+        case Integers(array):
+            quantization = quantization_of(node)
+            assert quantization is not None
+            scale, zero = np.float32(quantization.scale), quantization.zero_point
+            real = (array.astype(np.float32) - np.float32(zero)) * scale
+            return Constant(real, array, quantization, source)
+        case Plain(value):
+            value.type = value.type.quantized(quantization_of(node))
+            return Real(value)
+        case _:
+            raise AssertionError(node)
+
+
+def _channels(context: Context, node: Any) -> Term:
+    """Quantise or dequantise a constant channel by channel."""
+    source, scales, zeros, axis = node.args[:4]
+    found = context.terms[source]
+    scale = _array(context, scales).astype(np.float64)
+    zero = _array(context, zeros).astype(np.int64)
+    if isinstance(found, Integers):
+        axis = axis % found.array.ndim
+        shape = [-1 if index == axis else 1 for index in range(found.array.ndim)]
+        real = (found.array - zero.reshape(shape)) * scale.reshape(shape)
+        quantization = Quantization(tuple(scale.tolist()), tuple(zero.tolist()), axis)
+        return Constant(real.astype(np.float32), found.array, quantization, source)
+    if isinstance(found, Constant):
+        import torch
+
+        tensor = torch.from_numpy(np.ascontiguousarray(found.real))
+        arguments = (torch.from_numpy(scale), torch.from_numpy(zero), *node.args[3:])
+        return Integers(node.target(tensor, *arguments).numpy())
+    raise AssertionError(node)
+
+
+def _array(context: Context, node: Any) -> Array:
+    match context.terms[node]:
+        case Constant(real):
+            return real
+        case Integers(array):
+            return array
+        case _:
+            raise AssertionError(node)
+
+
+def _output(context: Context, node: Any) -> Value:
+    match context.terms[node]:
+        case Constant(real):
+            return context.graph.constant(real, DType.FP32)
+        case _:
+            return context.plain(node)
+
+
+def _erase_unused_custom(graph: Graph) -> None:
+    """Remove what PyTorch would compute for nobody."""
+    outputs = set(graph.outputs)
+    for operation in reversed(graph.sorted()):
+        used = any(result.uses or result in outputs for result in operation.results)
+        if not used and operation.kind != "VARIABLE_WRITE":
+            graph.erase(operation)
+
+
+def _finished(context: Context) -> Lowered:
+    """Number the groups by their first operation, and say which nodes each of them has."""
+    find = context.groups.find
+    numbers: dict[int, int] = {}
+    for operation in context.graph.sorted():
+        if operation.group is not None:
+            root = find(operation.group)
+            operation.group = numbers.setdefault(root, len(numbers))
+    members: dict[int, list[Any]] = {number: [] for number in numbers.values()}
+    for node, group in context.group_of.items():
+        if find(group) in numbers:
+            members[numbers[find(group)]].append(node)
+    for group, node in context.custom_nodes.items():
+        if find(group) in numbers:
+            members[numbers[find(group)]] = [node]
+    return Lowered(
+        program=context.program,
+        graph=context.graph,
+        nodes={group: tuple(nodes) for group, nodes in members.items()},
+        node_of=_node_of(context),
+        value_of=_value_of(context),
+        constants=_tensors(context),
+        origins={group: context.origin(nodes[0]) for group, nodes in members.items() if nodes},
+    )
+
+
+def _node_of(context: Context) -> dict[Value, Any]:
+    found: dict[Value, Any] = {}
+    for node, value in _value_of(context).items():
+        found.setdefault(value, node)
+    return found
+
+
+def _value_of(context: Context) -> dict[Any, Value]:
+    found = {
+        node: term.value
+        for node, term in context.terms.items()
+        if isinstance(term, (Quantized, Plain))
+    }
+    computed = {node: values[0] for node, values in context.computed.items() if len(values) == 1}
+    return {**computed, **found}
+
+
+def _tensors(context: Context) -> dict[Any, Any]:
+    import torch
+
+    found: dict[Any, Any] = {}
+    for node, term in context.terms.items():
+        match term:
+            case Constant(real):
+                found[node] = torch.from_numpy(np.ascontiguousarray(real))
+            case Integers(array):
+                found[node] = torch.from_numpy(np.ascontiguousarray(array))
+            case _:
+                pass
+    return found

@@ -1,0 +1,314 @@
+"""Convolutions, linear layers.
+
+PyTorch has channels first, TOSA last: an operation is TRANSPOSE, CONV2D, RESCALE, TRANSPOSE. What
+is done twice is taken out by the passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mizzen.frontends.torch.context import Call, RefusedError, lowers
+from mizzen.frontends.torch.lowering.rescale import requantize
+from mizzen.frontends.torch.values import Array, Constant, Integers, Pending, Real, Target
+from mizzen.graph import DType, Value
+from mizzen.ops import Builder
+
+TO_CHANNELS_LAST = (0, 2, 3, 1)
+TO_CHANNELS_FIRST = (0, 3, 1, 2)
+
+ACCUMULATORS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
+"""Type of the input to type of the sums. Ref: TOSA 1.0, 2.3.3 CONV2D, supported types."""
+
+
+@lowers("aten.conv2d.default", "aten.conv2d.padding", "aten.conv1d.default", "aten.conv1d.padding")
+def convolution(call: Call) -> Pending:
+    """Convolve [N,C,H,W] or [N,C,W], groups too."""
+    x, weight = call.real("input"), _weight(call)
+    spatial = weight[0].ndim - 2
+    kernel = _pair(weight[0].shape[2:], 1)
+    stride, dilation = _pair(call["stride"], 1), _pair(call["dilation"], 1)
+    pads = _pads(call["padding"], spatial, kernel, dilation)
+    integers, scales = _matrix(weight[0], spatial), weight[1]
+    groups = int(call["groups"])
+    call.need(len(call.shape) == spatial + 2, "its input has no batch dimension")
+
+    def emit(target: Target) -> Value:
+        b = call.b
+        source = _to_channels_last(b, x.value)
+        source, pad = fit(b, source, kernel, stride, dilation, pads, x.zero_point)
+        bias = _bias(call, x, weight)
+        emitter = _Emitter(b, x, stride, dilation, pad)
+        value = emitter.grouped(source, integers, bias, scales * x.scale, groups, target)
+        return _to_channels_first(b, value, spatial, target)
+
+    return Pending(emit, call.shape)
+
+
+@lowers("aten.linear.default")
+def linear(call: Call) -> Pending:
+    """Multiply [..., C] by a weight [O,C]: a convolution of one row with a kernel of 1x1."""
+    x, weight = call.real("input"), _weight(call)
+    integers, scales = weight
+    outputs, inputs = integers.shape
+
+    def emit(target: Target) -> Value:
+        b = call.b
+        rows = x.value.type.elements // inputs
+        source = reshape(b, x.value, (1, rows, 1, inputs))
+        emitter = _Emitter(b, x, (1, 1), (1, 1), (0, 0, 0, 0))
+        bias = _bias(call, x, weight)
+        kernel = integers.reshape(outputs, 1, 1, inputs)
+        value = emitter.dense(source, kernel, bias, scales * x.scale, target)
+        return reshape(b, value, call.shape, target)
+
+    return Pending(emit, call.shape)
+
+
+@lowers("aten.conv_transpose2d.input", "aten.conv_transpose1d.default")
+def transposed(call: Call) -> Pending:
+    """Transposed convolution of [N,C,H,W]; the weight is [C,O,KH,KW]."""
+    x = call.real("input")
+    integers, scales = _weight(call, axis=1)
+    spatial = integers.ndim - 2
+    stride, padding = _pair(call["stride"], 1), _pair(call["padding"], 0)
+    extra = _pair(call["output_padding"], 0)
+    call.need(int(call["groups"]) == 1, "it is a transposed convolution with groups")
+    call.need(_pair(call["dilation"], 1) == (1, 1), "it is a dilated transposed convolution")
+    kernel = _matrix(integers.swapaxes(0, 1), spatial)
+
+    def emit(target: Target) -> Value:
+        b = call.b
+        source = _to_channels_last(b, x.value)
+        out_pad = _transposed_pads(padding, extra)
+        value = b(
+            "TRANSPOSE_CONV2D",
+            source,
+            b.constant(np.ascontiguousarray(kernel), DType.INT8),
+            b.constant(_bias(call, x, (integers, scales), kernel.shape[0]), _sums(x)),
+            b.constant([x.zero_point], x.value.dtype),
+            b.constant([0], DType.INT8),
+            out_pad=out_pad,
+            stride=stride,
+            acc_type=_sums(x),
+        )
+        value = requantize(b, value, scales * x.scale, target)
+        return _to_channels_first(b, value, spatial, target)
+
+    return Pending(emit, call.shape)
+
+
+class _Emitter:
+    """Adds the convolutions of one layer."""
+
+    def __init__(
+        self,
+        b: Builder,
+        x: Real,
+        stride: tuple[int, int],
+        dilation: tuple[int, int],
+        pad: tuple[int, int, int, int],
+    ) -> None:
+        self.b = b
+        self.x = x
+        self.attributes = {
+            "pad": pad,
+            "stride": stride,
+            "dilation": dilation,
+            "acc_type": _sums(x),
+        }
+
+    def grouped(
+        self, source: Value, kernel: Array, bias: Array, scales: Array, groups: int, target: Target
+    ) -> Value:
+        """Convolve with a kernel [O,KH,KW,C/groups]."""
+        channels = source.shape[3]
+        outputs = kernel.shape[0]
+        if groups == 1:
+            return self.dense(source, kernel, bias, scales, target)
+        if groups == channels:
+            return self.depthwise(source, kernel, bias, scales, target)
+        inputs, each = channels // groups, outputs // groups
+        parts = [
+            self.dense(
+                slice_(self.b, source, 3, index * inputs, inputs),
+                kernel[index * each : (index + 1) * each],
+                bias[index * each : (index + 1) * each],
+                scales if scales.size == 1 else scales[index * each : (index + 1) * each],
+                target,
+            )
+            for index in range(groups)
+        ]
+        return self.b("CONCAT", *parts, axis=3, quantization=target.quantization)
+
+    def dense(
+        self, source: Value, kernel: Array, bias: Array, scales: Array, target: Target
+    ) -> Value:
+        """Convolve with a kernel [O,KH,KW,C]."""
+        sums = self._sums("CONV2D", source, kernel, bias)
+        return requantize(self.b, sums, scales, target)
+
+    def depthwise(
+        self, source: Value, kernel: Array, bias: Array, scales: Array, target: Target
+    ) -> Value:
+        """Convolve each channel by itself; the kernel [C*M,KH,KW,1] becomes [KH,KW,C,M]."""
+        channels = source.shape[3]
+        _, height, width, _ = kernel.shape
+        weights = kernel.reshape(channels, -1, height, width).transpose(2, 3, 0, 1)
+        sums = self._sums("DEPTHWISE_CONV2D", source, weights, bias)
+        return requantize(self.b, sums, scales, target)
+
+    def _sums(self, kind: str, source: Value, kernel: Array, bias: Array) -> Value:
+        b, x = self.b, self.x
+        return b(
+            kind,
+            source,
+            b.constant(np.ascontiguousarray(kernel), DType.INT8),
+            b.constant(bias, _sums(x)),
+            b.constant([x.zero_point], x.value.dtype),
+            b.constant([0], DType.INT8),
+            **self.attributes,
+        )
+
+
+def reshape(b: Builder, value: Value, shape: Sequence[int], target: Target | None = None) -> Value:
+    """Add a RESHAPE unless the value has the shape."""
+    quantization = target.quantization if target else value.quantization
+    if tuple(shape) == value.shape:
+        return value
+    return b("RESHAPE", value, b.shape(shape), quantization=quantization)
+
+
+def transpose(b: Builder, value: Value, perms: Sequence[int]) -> Value:
+    """Add a TRANSPOSE; the quantisation stays."""
+    return b("TRANSPOSE", value, perms=tuple(perms), quantization=value.quantization)
+
+
+def slice_(b: Builder, value: Value, axis: int, start: int, size: int) -> Value:
+    """Add a SLICE along one axis, unless it takes everything."""
+    if start == 0 and size == value.shape[axis]:
+        return value
+    starts = [start if index == axis else 0 for index in range(value.type.rank)]
+    sizes = [size if index == axis else extent for index, extent in enumerate(value.shape)]
+    quantization = value.quantization
+    return b("SLICE", value, b.shape(starts), b.shape(sizes), quantization=quantization)
+
+
+def fit(
+    b: Builder,
+    source: Value,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    pads: tuple[int, int, int, int],
+    zero_point: int,
+) -> tuple[Value, tuple[int, int, int, int]]:
+    """Leave out the rows and columns that no window reaches, which TOSA does not allow.
+
+    Padding goes first, then the input's last rows and columns. Gives the input and the padding.
+    Ref: TOSA 1.0, 2.3.3: the last window must end where the padded input ends.
+    """
+    del zero_point
+    result = list(pads)
+    for axis in (0, 1):
+        extent = source.shape[1 + axis]
+        reach = dilation[axis] * (kernel[axis] - 1) + 1
+        spare = (extent + pads[2 * axis] + pads[2 * axis + 1] - reach) % stride[axis]
+        from_padding = min(spare, pads[2 * axis + 1])
+        result[2 * axis + 1] -= from_padding
+        source = slice_(b, source, 1 + axis, 0, extent - (spare - from_padding))
+    return source, (result[0], result[1], result[2], result[3])
+
+
+def _to_channels_last(b: Builder, value: Value) -> Value:
+    if value.type.rank == 3:  # [N,C,W] is one row
+        count, channels, width = value.shape
+        value = reshape(b, value, (count, channels, 1, width))
+    return transpose(b, value, TO_CHANNELS_LAST)
+
+
+def _to_channels_first(b: Builder, value: Value, spatial: int, target: Target) -> Value:
+    value = transpose(b, value, TO_CHANNELS_FIRST)
+    if spatial == 1:
+        count, channels, _, width = value.shape
+        value = reshape(b, value, (count, channels, width), target)
+    return value
+
+
+def _weight(call: Call, axis: int = 0) -> tuple[Array, Array]:
+    """Give the weight's integers, and its scales by output channel (or the only one)."""
+    found = call.constant("weight")
+    if found.integers is None or found.quantization is None:
+        raise RefusedError("its weight is not quantised", "give its module a configuration")
+    quantization = found.quantization
+    call.need(quantization.axis in (None, axis), "its weight is quantised along another axis")
+    call.need(not any(quantization.zero_points), "its weight's zero point is not 0")
+    return found.integers, np.asarray(quantization.scales, np.float64)
+
+
+def _bias(call: Call, x: Real, weight: tuple[Array, Array], outputs: int | None = None) -> Array:
+    """Give the bias as integers of scale input x weight, zeros if there is none."""
+    count = outputs if outputs is not None else weight[0].shape[0]
+    if call["bias"] is None:
+        return np.zeros(count, np.int64)
+    found = call.constant("bias")
+    scale = weight[1] * x.scale
+    quantization = found.quantization
+    if found.integers is not None and quantization is not None:
+        same = np.allclose(np.asarray(quantization.scales), scale, rtol=1e-6, atol=0.0)
+        if same and not any(quantization.zero_points):
+            return found.integers.astype(np.int64)
+    limit = 2**31 - 1
+    return np.clip(np.rint(found.real.astype(np.float64) / scale), -limit, limit).astype(np.int64)
+
+
+def _sums(x: Real) -> DType:
+    return ACCUMULATORS[x.value.dtype]
+
+
+def _matrix(integers: Array, spatial: int) -> Array:
+    """Give a weight [O,C,KH,KW] or [O,C,KW] as [O,KH,KW,C]."""
+    if spatial == 1:
+        integers = integers[:, :, None, :]
+    return integers.transpose(0, 2, 3, 1)
+
+
+def _pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
+    """Give what is meant for height and width; one dimension is the width."""
+    items = [value] if isinstance(value, int) else list(value)
+    if len(items) == 1:
+        return lead, int(items[0])
+    return int(items[0]), int(items[1])
+
+
+def _pads(
+    padding: Sequence[int] | int | str,
+    spatial: int,
+    kernel: tuple[int, int],
+    dilation: tuple[int, int],
+) -> tuple[int, int, int, int]:
+    """Give top, bottom, left, right."""
+    if padding == "valid":
+        return 0, 0, 0, 0
+    if padding == "same":
+        total = [step * (extent - 1) for step, extent in zip(dilation, kernel, strict=True)]
+        before = [extent // 2 for extent in total]
+        return before[0], total[0] - before[0], before[1], total[1] - before[1]
+    assert not isinstance(padding, str)
+    items = [padding] if isinstance(padding, int) else list(padding)
+    if len(items) == 1:
+        items = [0 if spatial == 1 else items[0], items[0]]
+    return items[0], items[0], items[1], items[1]
+
+
+def _transposed_pads(
+    padding: tuple[int, int], extra: tuple[int, int]
+) -> tuple[int, int, int, int]:
+    """Give TOSA's out_pad: what is added to the output's edges, negative where it is cut."""
+    (top, left), (below, right) = padding, extra
+    return -top, below - top, -left, right - left
+
+
+ConstantTerm = Constant | Integers

@@ -1,0 +1,1 @@
+"""Recurrent layers, one step after the other with the same weights and scales."""

@@ -1,0 +1,203 @@
+"""An exported PyTorch program: its nodes, its parameters as arrays, its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import Origin, fail
+from mizzen.frontends.torch.source import kind_of, origin_of
+from mizzen.graph import DType, TensorType
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+Array = npt.NDArray[Any]
+
+
+class Role(Enum):
+    """What a placeholder of the program is."""
+
+    INPUT = auto()
+    CONSTANT = auto()
+    STATE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A buffer that the program changes.
+
+    name    its path in the model
+    read    the placeholder that has its value before an inference
+    write   the node that gives its value after the inference
+    """
+
+    name: str
+    read: Any
+    write: Any
+
+
+@dataclass(frozen=True, eq=False)
+class TorchProgram:
+    """An exported program, read.
+
+    nodes      FX nodes in order of execution
+    roles      what each placeholder is
+    outputs    the nodes that the program gives, in order
+    states     the buffers that it changes
+    exported   the program itself, functional
+    """
+
+    name: str
+    exported: ExportedProgram
+    nodes: tuple[Any, ...]
+    roles: dict[Any, Role]
+    outputs: tuple[Any, ...]
+    states: tuple[State, ...]
+
+    def origin(self, node: Any) -> Origin:
+        """Say where a node comes from in the user's model."""
+        return origin_of(node, self.name, self.nodes.index(node))
+
+    def tensor(self, node: Any) -> Any:
+        """Give the parameter, buffer or constant that a placeholder stands for, a torch tensor."""
+        return placeholder_tensor(self.exported, node.name)
+
+    def array(self, node: Any) -> Array:
+        """Give `tensor` as an array that shares its memory."""
+        return self.tensor(node).detach().cpu().numpy()
+
+
+def read(exported: ExportedProgram, name: str = "model") -> TorchProgram:
+    """Take an exported program apart.
+
+    E160 for a dynamic shape, E161 for control flow, E162 for types that no NPU and no TOSA has.
+    """
+    exported = _functional(exported)
+    graph = exported.graph
+    nodes = tuple(graph.nodes)
+    states = _states(exported, nodes)
+    _require_static(nodes, name)
+    return TorchProgram(
+        name=name,
+        exported=exported,
+        nodes=nodes,
+        roles=_roles(exported, nodes, states),
+        outputs=_outputs(exported, nodes),
+        states=states,
+    )
+
+
+def placeholder_tensor(exported: ExportedProgram, name: str) -> Any:
+    """Give the tensor of a lifted placeholder."""
+    signature = exported.graph_signature
+    for table in (signature.inputs_to_parameters, signature.inputs_to_buffers):
+        if name in table:
+            target = table[name]
+            found = exported.state_dict.get(target)
+            return exported.constants[target] if found is None else found
+    return exported.constants[signature.inputs_to_lifted_tensor_constants[name]]
+
+
+def tensor_type(value: Any, origin: Origin | None) -> TensorType:
+    """Give the type of a node's value, from what export knows of it. E162 for unknown types."""
+    name = str(value.dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise fail(
+            "E162",
+            f"a tensor must have a type that the NPU's toolchain knows, not {value.dtype}",
+            origin=origin,
+            help="convert the model: `model.float()` for float64, real parts for complex numbers",
+        )
+    return TensorType(tuple(int(extent) for extent in value.shape), DTYPES[name])
+
+
+DTYPES = {
+    "bool": DType.BOOL,
+    "int8": DType.INT8,
+    "int16": DType.INT16,
+    "int32": DType.INT32,
+    "int64": DType.INT64,
+    "uint8": DType.UINT8,
+    "float16": DType.FP16,
+    "bfloat16": DType.BF16,
+    "float32": DType.FP32,
+    "float64": DType.FP64,
+}
+
+
+def _functional(exported: ExportedProgram) -> ExportedProgram:
+    """Make updates in place explicit, if there are any."""
+    mutates = any(
+        node.op == "call_function"
+        and getattr(getattr(node.target, "_schema", None), "is_mutable", False)
+        for node in exported.graph.nodes
+    )
+    return exported.run_decompositions({}) if mutates else exported
+
+
+def _roles(
+    exported: ExportedProgram, nodes: tuple[Any, ...], states: tuple[State, ...]
+) -> dict[Any, Role]:
+    given = set(exported.graph_signature.user_inputs)
+    kept = {state.read for state in states}
+    roles: dict[Any, Role] = {}
+    for node in nodes:
+        if node.op != "placeholder":
+            continue
+        role = Role.INPUT if node.name in given else Role.CONSTANT
+        roles[node] = Role.STATE if node in kept else role
+    return roles
+
+
+def _states(exported: ExportedProgram, nodes: tuple[Any, ...]) -> tuple[State, ...]:
+    signature = exported.graph_signature
+    by_name = {node.name: node for node in nodes}
+    places = {buffer: name for name, buffer in signature.inputs_to_buffers.items()}
+    return tuple(
+        State(buffer, by_name[places[buffer]], by_name[written])
+        for written, buffer in signature.buffers_to_mutate.items()
+    )
+
+
+def _outputs(exported: ExportedProgram, nodes: tuple[Any, ...]) -> tuple[Any, ...]:
+    given = nodes[-1].args[0]
+    return tuple(given[len(exported.graph_signature.buffers_to_mutate) :])
+
+
+def _require_static(nodes: tuple[Any, ...], name: str) -> None:
+    import torch
+
+    for index, node in enumerate(nodes):
+        value = node.meta.get("val")
+        values = value if isinstance(value, (tuple, list)) else (value,)
+        for item in values:
+            if isinstance(item, torch.Tensor) and not all(
+                isinstance(extent, int) for extent in item.shape
+            ):
+                raise fail(
+                    "E160",
+                    f"every shape must be static, and this one is {tuple(item.shape)}",
+                    origin=origin_of(node, name, index),
+                    help="export without `dynamic_shapes`; for several shapes, compile one "
+                    "artifact for each",
+                )
+        if node.op == "call_function" and kind_of(node) in CONTROL_FLOW:
+            raise fail(
+                "E161",
+                f"control flow that depends on data, {kind_of(node)}, must not be in the program",
+                origin=origin_of(node, name, index),
+                help="compute both branches and choose with torch.where, or split the model there",
+            )
+
+
+CONTROL_FLOW = ("cond", "while_loop", "map", "scan")
+
+
+def as_float32(array: Array) -> Array:
+    """Give float numbers as float32."""
+    return np.asarray(array, np.float32)

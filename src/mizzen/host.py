@@ -1,0 +1,110 @@
+"""Steps of a compiled network that the host computes for PyTorch's part of it.
+
+Numbers are made integers, and real again, exactly as PyTorch does it, without PyTorch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Values = dict[int, Array]
+"""Tensor index to a batch of values, `[N, *shape]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeStep:
+    """Real numbers to integers: times the inverse scale in float32, half to even, clamped.
+
+    Ref: PyTorch, quantized_decomposed.quantize_per_tensor.
+    """
+
+    input: int
+    output: int
+    scale: float
+    zero_point: int
+    low: int
+    high: int
+    dtype: np.dtype[Any]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensor of real numbers."""
+        return (self.input,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The tensor of integers."""
+        return (self.output,)
+
+    def run(self, values: Values, batch: int) -> None:
+        """Compute the output for a batch."""
+        scaled = values[self.input].astype(np.float32) * np.float32(1.0 / self.scale)
+        shifted = np.nan_to_num(np.rint(scaled), nan=0.0) + np.float32(self.zero_point)
+        values[self.output] = np.clip(shifted, self.low, self.high).astype(self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class DequantizeStep:
+    """Integers to the real numbers that they stand for, float32."""
+
+    input: int
+    output: int
+    scale: float
+    zero_point: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensor of integers."""
+        return (self.input,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The tensor of real numbers."""
+        return (self.output,)
+
+    def run(self, values: Values, batch: int) -> None:
+        """Compute the output for a batch."""
+        centred = values[self.input].astype(np.float32) - np.float32(self.zero_point)
+        values[self.output] = centred * np.float32(self.scale)
+
+
+class TorchStep:
+    """Operators that PyTorch computes: a module, the tensors that it takes and gives."""
+
+    on_npu = False
+
+    def __init__(
+        self,
+        module: Any,
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        operators: tuple[str, ...],
+    ) -> None:
+        self.module = module
+        self.inputs = inputs
+        self.outputs = outputs
+        self.operators = operators
+
+    def run(self, values: Values, batch: int) -> None:
+        """Compute the outputs, one inference after the other."""
+        import torch
+
+        found: list[list[Array]] = [[] for _ in self.outputs]
+        with torch.no_grad():
+            for index in range(batch):
+                given = [
+                    torch.from_numpy(np.array(values[tensor][index])) for tensor in self.inputs
+                ]
+                results = self.module(*given)
+                for place, result in zip(found, results, strict=True):
+                    place.append(result.numpy())
+        for tensor, arrays in zip(self.outputs, found, strict=True):
+            values[tensor] = np.stack(arrays)
+
+
+HostStep = QuantizeStep | DequantizeStep | TorchStep
