@@ -1,12 +1,15 @@
 """The tensor graph of TOSA 1.0 operations: structure, types, edits, text."""
 
 from mizzen.graph.graph import Array, Attributes, Graph, Operation, Value
+from mizzen.graph.reader import parse
+from mizzen.graph.text import Blobs, print_graph, print_type
 from mizzen.graph.types import INTEGER_BITS, DType, Quantization, TensorType, integer_range
 
 __all__ = [
     "INTEGER_BITS",
     "Array",
     "Attributes",
+    "Blobs",
     "DType",
     "Graph",
     "Operation",
@@ -14,4 +17,7 @@ __all__ = [
     "TensorType",
     "Value",
     "integer_range",
+    "parse",
+    "print_graph",
+    "print_type",
 ]

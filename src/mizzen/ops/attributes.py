@@ -1,27 +1,5 @@
-"""Enumerations that TOSA operations have as attributes; the value is how it is printed."""
+"""Enumerations that operations have as attributes; they are the graph's, since its text has them."""
 
-from __future__ import annotations
+from mizzen.graph.attributes import NanMode, ResizeMode, RoundingMode
 
-from enum import Enum
-
-
-class RoundingMode(Enum):
-    """How RESCALE rounds. Ref: TOSA 1.0, 1.11.1 and 2.10.2."""
-
-    SINGLE_ROUND = "single"
-    INEXACT_ROUND = "inexact"
-    DOUBLE_ROUND = "double"
-
-
-class ResizeMode(Enum):
-    """How RESIZE finds values between samples. Ref: TOSA 1.0, 2.9.1."""
-
-    NEAREST = "nearest"
-    BILINEAR = "bilinear"
-
-
-class NanMode(Enum):
-    """What an operation makes of a NaN. Ref: TOSA 1.0, 1.10.4."""
-
-    PROPAGATE = "propagate"
-    IGNORE = "ignore"
+__all__ = ["NanMode", "ResizeMode", "RoundingMode"]
