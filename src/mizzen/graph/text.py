@@ -85,6 +85,7 @@ class _Printer:
 
     def graph(self, graph: Graph) -> list[str]:
         """Give the lines of a graph, not indented."""
+        outer, self.taken = self.taken, set()
         inputs = ", ".join(
             f"{self.name(value)}: {print_type(value.type)}" for value in graph.inputs
         )
