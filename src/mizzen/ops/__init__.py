@@ -4,6 +4,7 @@ from mizzen.ops.attributes import NanMode, ResizeMode, RoundingMode
 from mizzen.ops.builder import Builder
 from mizzen.ops.catalog import CHAPTERS, DEFINITIONS
 from mizzen.ops.definition import Attribute, Definition, Operand, Row, RuleError, Support
+from mizzen.ops.verify import verify
 
 __all__ = [
     "CHAPTERS",
@@ -18,4 +19,5 @@ __all__ = [
     "Row",
     "RuleError",
     "Support",
+    "verify",
 ]

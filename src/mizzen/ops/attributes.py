@@ -1,4 +1,4 @@
-"""Enumerations that operations have as attributes; they are the graph's, since its text has them."""
+"""Enumerations that operations have as attributes; the graph's, since its text has them."""
 
 from mizzen.graph.attributes import NanMode, ResizeMode, RoundingMode
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mizzen.graph import Attributes, DType, Graph, TensorType, Value
-from mizzen.ops.definition import Attribute, Operand, RuleError, chapter, define, tensor
+from mizzen.graph import Attributes, DType, Graph, TensorType, Value, print_type
+from mizzen.ops.definition import Attribute, Operand, RuleError, Support, chapter, define, tensor
 
 
 def cond_if(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -38,8 +38,8 @@ def while_loop(operands: Sequence[Value], attributes: Attributes) -> tuple[Tenso
 
 
 def plain(type: TensorType) -> str:
-    """Give a type without quantisation, as the text form has it."""
-    return f"tensor<{''.join(f'{size}x' for size in type.shape)}{type.dtype.value}>"
+    """Give a type as text, without quantisation."""
+    return print_type(type.quantized(None))
 
 
 def _takes(graph: Graph, passed: Sequence[Value], name: str) -> None:
@@ -65,6 +65,7 @@ DEFINITIONS = chapter(
         results=(),
         attributes=(Attribute("then_graph", Graph), Attribute("else_graph", Graph)),
         infer=cond_if,
+        supports=(Support.EXT_CONTROLFLOW,),
     ),
     define(
         "WHILE_LOOP",
@@ -72,5 +73,6 @@ DEFINITIONS = chapter(
         results=(),
         attributes=(Attribute("cond_graph", Graph), Attribute("body_graph", Graph)),
         infer=while_loop,
+        supports=(Support.EXT_CONTROLFLOW,),
     ),
 )

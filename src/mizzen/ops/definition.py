@@ -107,9 +107,10 @@ Infer = Callable[[Sequence[Value], Attributes], tuple[TensorType, ...]]
 class Definition:
     """One of TOSA's operations.
 
-    results  names and type variables of the results
-    shapes   how the results' shapes follow, where element types are in `rows`
-    infer    how the results' types follow, for operations without `rows`
+    results   names and type variables of the results
+    shapes    how the results' shapes follow, where element types are in `rows`
+    infer     how the results' types follow, for operations without `rows`
+    supports  profiles and extensions that have it, for operations without `rows`
     """
 
     kind: str
@@ -120,6 +121,7 @@ class Definition:
     rows: tuple[Row, ...] = ()
     shapes: Shapes | None = None
     infer: Infer | None = None
+    supports: tuple[Support, ...] = ()
     defaults: Attributes = field(init=False, default_factory=dict[str, Any])
     required: frozenset[str] = field(init=False, default=frozenset())
     names: frozenset[str] = field(init=False, default=frozenset())

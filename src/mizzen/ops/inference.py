@@ -61,7 +61,7 @@ def infer(
     try:
         if definition.infer is not None:
             return definition.infer(operands, attributes)
-        row = _row(definition, operands, attributes, dtype, origin)
+        row = row_of(definition, operands, attributes, dtype, origin)
         assert definition.shapes is not None
         _ranks(definition, operands)
         shapes = definition.shapes(operands, attributes)
@@ -89,14 +89,17 @@ def _count(definition: Definition, operands: Sequence[Value], origin: Origin | N
     raise _refuse("E802", definition, message, origin)
 
 
-def _row(
+def row_of(
     definition: Definition,
     operands: Sequence[Value],
     attributes: Attributes,
     dtype: DType | None,
     origin: Origin | None,
 ) -> Row:
-    """Give the combination of types that the operands make, and complete the attributes by it."""
+    """Give the combination of types that the operands make.
+
+    Attributes that it fixes (``acc_type``) are set in `attributes`. Raises E803, E804.
+    """
     key = tuple(operand.type.dtype for operand in operands)
     if definition.variadic and len(set(key)) == 1:
         key = key[:1]

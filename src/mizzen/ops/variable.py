@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mizzen.graph import Attributes, TensorType, Value
-from mizzen.ops.definition import Attribute, Operand, chapter, define
+from mizzen.ops.definition import Attribute, Operand, Support, chapter, define
 
 
 def declare(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -34,6 +34,7 @@ DEFINITIONS = chapter(
         results=(),
         attributes=(NAME, TYPE, Attribute("initial", (np.ndarray, type(None)), None)),
         infer=declare,
+        supports=(Support.EXT_VARIABLE,),
     ),
     define(
         "VARIABLE_WRITE",
@@ -41,11 +42,13 @@ DEFINITIONS = chapter(
         results=(),
         attributes=(NAME,),
         infer=declare,
+        supports=(Support.EXT_VARIABLE,),
     ),
     define(
         "VARIABLE_READ",
         results=(("output1", "any"),),
         attributes=(NAME, TYPE),
         infer=read,
+        supports=(Support.EXT_VARIABLE,),
     ),
 )

@@ -1,0 +1,296 @@
+"""Checks a graph against TOSA: its structure, and each operation with its operands.
+
+Everything that does not hold is collected; a graph that passes can be written as a TOSA file and
+evaluated. The builder checks the same as it builds, but not what only a whole graph shows.
+
+E801 to E806  as `mizzen.ops.inference` has them
+E807          the graph's structure: order, values of other graphs, variables
+E808          a value's type is not what the operation gives
+E809          a profile or extension that is not allowed is needed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import cast
+
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin
+from mizzen.graph import (
+    INTEGER_BITS,
+    Attributes,
+    DType,
+    Graph,
+    Operation,
+    TensorType,
+    Value,
+    integer_range,
+    print_type,
+)
+from mizzen.ops.constants import constants
+from mizzen.ops.definition import Attribute, Definition, Support
+from mizzen.ops.inference import definition_of, infer, row_of
+
+HOST_ONLY = frozenset({DType.UINT8, DType.UINT16, DType.INT64, DType.FP64})
+"""Types that no operation of TOSA has: only custom operations take and give them."""
+
+Variables = dict[str, TensorType]
+
+
+def verify(graph: Graph, supports: Collection[Support] | None = None) -> list[Diagnostic]:
+    """Give everything in the graph, and in graphs within it, that TOSA does not allow.
+
+    supports  profiles and extensions that may be needed; any, if it is None
+    """
+    allowed = frozenset(Support) if supports is None else frozenset(supports)
+    return list(_graph(graph, allowed, _variables(graph)))
+
+
+def _variables(graph: Graph) -> Variables:
+    return {op["name"]: op["type"] for op in graph if op.kind == "VARIABLE"}
+
+
+def _graph(
+    graph: Graph, supports: frozenset[Support], variables: Variables
+) -> Iterator[Diagnostic]:
+    structure = list(_structure(graph))
+    yield from structure
+    if structure:
+        return
+    for value in graph.inputs:
+        yield from _type(value, f"input {value.name or '?'}", None)
+    for operation in graph:
+        yield from _operation(operation, supports, variables)
+        for body in operation.attributes.values():
+            if isinstance(body, Graph):
+                yield from _graph(body, supports, variables)
+
+
+def _structure(graph: Graph) -> Iterator[Diagnostic]:
+    """Say what is wrong with the graph as such: each value in its place, no cycle."""
+    known = set(graph.inputs)
+    if len(known) != len(graph.inputs):
+        yield _wrong("E807", "an input must be one once, and one is there twice", None)
+    yield from (
+        _wrong("E807", f"an input must come from outside, and {value!r} is a result", None)
+        for value in graph.inputs
+        if value.producer is not None
+    )
+    for operation in graph:
+        known.update(operation.results)
+    for operation in graph:
+        foreign = [operand for operand in operation.operands if operand not in known]
+        if foreign:
+            message = f"{operation.kind}: operands must be values of the graph, not {foreign[0]!r}"
+            yield _wrong("E807", message, operation.origin)
+    yield from (
+        _wrong("E807", f"outputs must be values of the graph, not {value!r}", None)
+        for value in graph.outputs
+        if value not in known
+    )
+    try:
+        graph.sorted()
+    except ValueError as error:
+        yield _wrong("E807", f"the graph must have no cycle, but {error}", None)
+    yield from _uses(graph)
+
+
+def _uses(graph: Graph) -> Iterator[Diagnostic]:
+    """Compare what values say of their users with what the users take."""
+    counted: dict[Value, dict[Operation, int]] = {}
+    for operation in graph:
+        for operand in operation.operands:
+            users = counted.setdefault(operand, {})
+            users[operation] = users.get(operation, 0) + 1
+    for value in (*graph.inputs, *(result for op in graph for result in op.results)):
+        if value.uses != counted.get(value, {}):
+            message = f"{value!r} must have the uses that the operations have of it"
+            yield _wrong("E807", message, None)
+
+
+def _operation(
+    operation: Operation, supports: frozenset[Support], variables: Variables
+) -> Iterator[Diagnostic]:
+    origin = operation.origin
+    try:
+        definition = definition_of(operation.kind, origin)
+    except MizzenError as error:
+        yield error.diagnostic
+        return
+    wrong = list(_attributes(definition, operation))
+    yield from wrong
+    for result in operation.results:
+        yield from _type(result, operation.kind, origin)
+    if wrong or operation.kind == "CUSTOM":
+        return
+    if _is_host_constant(operation):
+        yield from _host_constant(operation)
+        return
+    try:
+        yield from _results(definition, operation)
+        yield from _support(definition, operation, supports)
+    except MizzenError as error:
+        yield error.diagnostic
+        return
+    yield from _constants(definition, operation)
+    yield from _variable(operation, variables)
+
+
+def _attributes(definition: Definition, operation: Operation) -> Iterator[Diagnostic]:
+    """Compare the attributes with the definition's: none missing, none else, of the right type."""
+    given = operation.attributes
+    for attribute in definition.attributes:
+        if attribute.name not in given:
+            yield _refused("E804", definition, f"{attribute.name} must be given", operation)
+        elif not _fits(attribute, given[attribute.name]):
+            message = f"{attribute.name} must be {_wanted(attribute)}, and is "
+            yield _refused("E804", definition, message + repr(given[attribute.name]), operation)
+    for name in given.keys() - definition.names:
+        yield _refused("E804", definition, f"has no attribute {name}", operation)
+
+
+def _fits(attribute: Attribute, value: object) -> bool:
+    if isinstance(value, bool) and attribute.type is not bool:
+        return False
+    if isinstance(value, tuple):
+        elements = cast("tuple[object, ...]", value)
+        return (
+            attribute.type is tuple
+            and all(type(element) is int for element in elements)
+            and attribute.length in (None, len(elements))
+        )
+    return isinstance(value, attribute.type)
+
+
+def _wanted(attribute: Attribute) -> str:
+    types = attribute.type if isinstance(attribute.type, tuple) else (attribute.type,)
+    if types == (tuple,):
+        return "a tuple of int" if attribute.length is None else f"{attribute.length} int"
+    names = ["None" if type is type(None) else type.__name__ for type in types]
+    return " or ".join(names)
+
+
+def _type(value: Value, what: str, origin: Origin | None) -> Iterator[Diagnostic]:
+    """Check that a value's type is one, and its quantisation one of its type."""
+    type = value.type
+    if any(size < 1 for size in type.shape) and type.dtype is not DType.SHAPE:
+        yield _wrong("E808", f"{what}: sizes must be positive, and are {type.shape}", origin)
+    quantization = type.quantization
+    if quantization is None:
+        return
+    scales, zero_points = len(quantization.scales), len(quantization.zero_points)
+    axis = quantization.axis
+    if axis is not None and not 0 <= axis < type.rank:
+        message = f"{what}: the axis of scales must be one of {type.shape}, and is {axis}"
+        yield _wrong("E808", message, origin)
+        return
+    need = 1 if axis is None else type.shape[axis]
+    if scales != need or zero_points != need:
+        message = f"must have {need} scales and zero points, and has {scales} and {zero_points}"
+        yield _wrong("E808", f"{what}: {message}", origin)
+    elif any(not scale > 0 for scale in quantization.scales):
+        yield _wrong("E808", f"{what}: scales must be positive: {quantization.scales}", origin)
+
+
+def _is_host_constant(operation: Operation) -> bool:
+    return operation.kind == "CONST" and operation.results[0].dtype in HOST_ONLY
+
+
+def _host_constant(operation: Operation) -> Iterator[Diagnostic]:
+    users = [user.kind for user in operation.result.uses if user.kind != "CUSTOM"]
+    if users:
+        dtype = operation.result.dtype.value
+        message = f"CONST of {dtype}: only CUSTOM must take it, and {users[0]} does"
+        yield _wrong("E803", message, operation.origin)
+
+
+def _results(definition: Definition, operation: Operation) -> Iterator[Diagnostic]:
+    """Compare the types of the results with what follows from the operands."""
+    types = infer(
+        definition,
+        operation.operands,
+        dict(operation.attributes),
+        _chosen(operation),
+        operation.origin,
+    )
+    have = [result.type.quantized(None) for result in operation.results]
+    need = [type.quantized(None) for type in types]
+    if have != need:
+        shown = [", ".join(map(print_type, types)) or "nothing" for types in (need, have)]
+        message = f"must give {shown[0]}, and gives {shown[1]}"
+        yield _refused("E808", definition, message, operation)
+
+
+def _given(
+    operation: Operation,
+) -> tuple[Sequence[Value], Attributes, DType | None, Origin | None]:
+    """Give what the inference of types takes."""
+    dtype = operation.results[0].dtype if len(operation.results) == 1 else None
+    return operation.operands, dict(operation.attributes), dtype, operation.origin
+
+
+def _support(
+    definition: Definition, operation: Operation, supports: frozenset[Support]
+) -> Iterator[Diagnostic]:
+    """Say if no profile or extension that is allowed has the operation for its types."""
+    if definition.rows:
+        row = row_of(
+            definition,
+            operation.operands,
+            operation.attributes,
+            _chosen(operation),
+            operation.origin,
+        )
+        needed = row.supports
+    else:
+        needed = definition.supports
+    if needed and supports.isdisjoint(needed):
+        names = " or ".join(support.value for support in needed)
+        types = ", ".join(value.dtype.value for value in (*operation.operands, *operation.results))
+        message = f"needs {names} for {types}, which is not allowed"
+        yield _refused("E809", definition, message, operation)
+
+
+def _constants(definition: Definition, operation: Operation) -> Iterator[Diagnostic]:
+    """Check that operands are constant where they must be, and the values that they have."""
+    if operation.kind == "CONST" and operation.result.dtype in INTEGER_BITS:
+        low, high = integer_range(operation.result.dtype)
+        values = operation["values"]
+        if values.size and (values.min() < low or values.max() > high):
+            message = f"values must be {operation.result.dtype.value}, from {low} to {high}"
+            yield _refused("E806", definition, message, operation)
+    for value, operand in zip(operation.operands, definition.operands, strict=False):
+        if operand.constant and value.constant is None:
+            yield _refused("E805", definition, f"{operand.name} must be a constant", operation)
+            return
+    for message in constants(operation):
+        yield _refused("E806", definition, message, operation)
+
+
+def _variable(operation: Operation, variables: Variables) -> Iterator[Diagnostic]:
+    """Check that a variable that is read or written is declared, with the same type."""
+    if operation.kind not in ("VARIABLE_READ", "VARIABLE_WRITE"):
+        return
+    name = operation["name"]
+    declared = variables.get(name)
+    if declared is None:
+        message = f"{operation.kind}: a variable must be declared, and {name} is not"
+        yield _wrong("E807", message, operation.origin)
+        return
+    value = operation.result if operation.kind == "VARIABLE_READ" else operation.operands[0]
+    have, need = value.type.quantized(None), declared.quantized(None)
+    if have != need:
+        message = f"variable {name} must be {print_type(need)}, and is {print_type(have)}"
+        yield _wrong("E808", f"{operation.kind}: {message}", operation.origin)
+
+
+def _wrong(code: str, message: str, origin: Origin | None) -> Diagnostic:
+    return Diagnostic(code, message, origin=origin)
+
+
+def _refused(code: str, definition: Definition, message: str, operation: Operation) -> Diagnostic:
+    return Diagnostic(
+        code,
+        f"{definition.kind}: {message}",
+        origin=operation.origin,
+        rule=definition.reference,
+    )
