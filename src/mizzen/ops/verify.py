@@ -205,13 +205,7 @@ def _host_constant(operation: Operation) -> Iterator[Diagnostic]:
 
 def _results(definition: Definition, operation: Operation) -> Iterator[Diagnostic]:
     """Compare the types of the results with what follows from the operands."""
-    types = infer(
-        definition,
-        operation.operands,
-        dict(operation.attributes),
-        _chosen(operation),
-        operation.origin,
-    )
+    types = infer(definition, *_given(operation))
     have = [result.type.quantized(None) for result in operation.results]
     need = [type.quantized(None) for type in types]
     if have != need:
@@ -233,13 +227,7 @@ def _support(
 ) -> Iterator[Diagnostic]:
     """Say if no profile or extension that is allowed has the operation for its types."""
     if definition.rows:
-        row = row_of(
-            definition,
-            operation.operands,
-            operation.attributes,
-            _chosen(operation),
-            operation.origin,
-        )
+        row = row_of(definition, *_given(operation))
         needed = row.supports
     else:
         needed = definition.supports
