@@ -1,0 +1,8 @@
+"""Rewritings of the graph of a region before code is generated; none knows an NPU.
+
+Every pass keeps what the graph computes, to the last bit of its integers.
+"""
+
+from mizzen.passes.pipeline import Pass, Pipeline
+
+__all__ = ["Pass", "Pipeline"]
