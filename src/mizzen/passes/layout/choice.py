@@ -18,7 +18,7 @@ from mizzen.passes.layout.order import Order
 SWEEPS = 8
 """Rounds over all operations; networks settle in two or three."""
 
-BLOCK = 400
+BLOCK = 50
 """Operations that change their order together, at most."""
 
 
