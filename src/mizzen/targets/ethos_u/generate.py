@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -52,6 +53,14 @@ NARROW_BUS_PREFIX = "Ethos_U55"
 CANNOT_FALL_BACK = "Non-passthrough operation ("
 """How the core's error starts when an operator that it added itself has no place on the NPU."""
 
+
+class NetworkForm(Enum):
+    """The format of a network that goes to the core; the value is the core's word for it."""
+
+    TFLITE = "TFLITE"
+    TOSA = "TOSA"
+
+
 Waiting = Callable[[float], None]
 """Called with the seconds that a compilation has taken so far, once it takes long."""
 
@@ -59,17 +68,19 @@ Waiting = Callable[[float], None]
 def generate(
     network: bytes,
     configuration: Configuration,
+    form: NetworkForm = NetworkForm.TFLITE,
     *,
     time_limit_seconds: float = TIME_LIMIT_SECONDS,
     waiting: Waiting | None = None,
 ) -> Compiled | Stopped:
-    """Compile a TFLite network.
+    """Compile a network; what comes is a TFLite network whatever form it went in.
 
-    Never raises for what the compiler does: `Stopped` says why there is no compiled network. E300
-    if the compiler is not installed.
+    Operators are known by their index in the network's file. Never raises for what the compiler
+    does: `Stopped` says why there is no compiled network. E300 if the compiler is not installed.
     """
     request = {
         "family": FAMILY_NAMES[configuration.accelerator.arch],
+        "form": form.value,
         "system": system_text(configuration),
         "options": options_text(configuration),
     }

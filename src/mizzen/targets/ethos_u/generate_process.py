@@ -97,7 +97,7 @@ def _compile(core: Any, request: dict[str, str], network: bytes) -> tuple[dict[s
     result = core.compile(
         request["family"],
         network,
-        "TFLITE",
+        request["form"],
         request["system"],
         options=request["options"],
         verbose=True,
