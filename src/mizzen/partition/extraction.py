@@ -1,0 +1,67 @@
+"""Make a graph of its own of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mizzen.graph import Graph, Operation, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Extracted:
+    """A region's graph; `inputs` and `outputs` are the values of the whole graph that its inputs
+    and outputs are, in the same order."""
+
+    graph: Graph
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Extracted:
+    """Copy the operations of some groups, and the constants they use, into a graph of their own."""
+    inside = set(groups)
+    part = Graph(name or graph.name)
+    copies: dict[Value, Value] = {}
+    inputs: list[Value] = []
+    outputs: list[Value] = []
+    given = set(graph.outputs)
+    for operation in graph.sorted():
+        if operation.group not in inside or operation.kind in ("CONST", "CONST_SHAPE"):
+            continue
+        for value in operation.operands:
+            if value not in copies:
+                copies[value] = _provided(part, value, inputs)
+        _copy(part, operation, copies)
+        outputs += [
+            value
+            for value in operation.results
+            if value in given or any(user.group not in inside for user in value.uses)
+        ]
+    part.set_outputs(copies[value] for value in outputs)
+    return Extracted(part, tuple(inputs), tuple(outputs))
+
+
+def _provided(part: Graph, value: Value, inputs: list[Value]) -> Value:
+    """Make an operand from outside available: a copy of a constant, or an input."""
+    producer = value.producer
+    if producer is not None and producer.kind in ("CONST", "CONST_SHAPE"):
+        copy = part.add(producer.kind, (), (value.type,), dict(producer.attributes)).result
+        copy.name = value.name
+        return copy
+    inputs.append(value)
+    return part.add_input(value.type, value.name)
+
+
+def _copy(part: Graph, operation: Operation, copies: dict[Value, Value]) -> None:
+    made = part.add(
+        operation.kind,
+        [copies[value] for value in operation.operands],
+        [value.type for value in operation.results],
+        dict(operation.attributes),
+        origin=operation.origin,
+        group=operation.group,
+    )
+    for old, new in zip(operation.results, made.results, strict=True):
+        new.name = old.name
+        copies[old] = new

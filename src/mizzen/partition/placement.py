@@ -1,0 +1,236 @@
+"""Place groups of operations on the NPU or the CPU, in regions that follow one another.
+
+A group, the operations of one computation of the user's model, is never torn apart. A group is on
+the NPU if every operation of it is legal there and its region is worth its transfers.
+
+Each group has a stage: the number of changes of side on the way to it. Stages never fall along an
+edge, so regions made of one stage's groups of one side cannot wait for each other in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from mizzen.graph import INTEGER_BITS, DType, Graph, Operation, Value
+from mizzen.partition.cost import macs_of, work_of
+
+
+class Place(Enum):
+    """Where a group runs."""
+
+    NPU = "NPU"
+    CPU = "CPU"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a group is on the CPU: the rule's name, what must hold and what came, what to do."""
+
+    rule: str
+    message: str
+    limit: str = ""
+    actual: str = ""
+    help: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Groups that run together, in one place."""
+
+    place: Place
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where one group runs, and why if on the CPU; `macs` of one inference."""
+
+    group: int
+    place: Place
+    macs: int
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Regions in order of execution, and every group's place."""
+
+    regions: tuple[Region, ...]
+    groups: Mapping[int, Placed]
+
+
+Legal = Callable[[Operation], Sequence[Reason]]
+"""Gives what keeps an operation from the NPU; nothing if it may run there."""
+
+Edge = Callable[[Operation], bool]
+"""Whether an operation only carries numbers over the model's edge, which the host does anyway."""
+
+WORK_PER_BYTE = 2
+"""Operations (a multiplication with its addition is one) that the NPU must save the CPU for each
+byte that a region moves to or from it."""
+
+TRANSFERS = Reason(
+    "worth-its-transfers",
+    "so little is computed there, between operators on the CPU, that moving the data costs more",
+    help="nothing needs doing; move the operators around it to the NPU to take it along",
+    source="Mizzen's cost model",
+)
+
+
+def partition(
+    graph: Graph,
+    legal: Legal,
+    *,
+    edge: Edge = lambda operation: False,
+    refused: Mapping[int, Reason] | None = None,
+) -> Partition:
+    """Place every group.
+
+    refused  groups that the code generator would not take, and its reasons
+    """
+    groups = _Groups(graph)
+    reasons: dict[int, tuple[Reason, ...]] = {
+        group: tuple(_reasons(operations, legal)) for group, operations in groups.members.items()
+    }
+    for group, reason in (refused or {}).items():
+        reasons[group] = (*reasons.get(group, ()), reason)
+    edges = {group for group, rows in groups.members.items() if all(map(edge, rows))}
+    while True:
+        on_cpu = {group for group, found in reasons.items() if found}
+        regions = _regions(groups, on_cpu)
+        poor = [region for region in regions if _is_poor(region, groups, on_cpu - edges)]
+        if not poor:
+            break
+        for region in poor:
+            reasons.update(dict.fromkeys(region.groups, (TRANSFERS,)))
+    return Partition(
+        tuple(regions),
+        {
+            group: Placed(
+                group,
+                Place.CPU if reasons[group] else Place.NPU,
+                sum(map(macs_of, groups.members[group])),
+                reasons[group],
+            )
+            for group in groups.order
+        },
+    )
+
+
+class _Groups:
+    """The groups of a graph, what they wait for, in an order in which they can run."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.members: dict[int, list[Operation]] = {}
+        operations = [row for row in graph.sorted() if row.group is not None and not _free(row)]
+        for operation in operations:
+            assert operation.group is not None
+            self.members.setdefault(operation.group, []).append(operation)
+        self.before: dict[int, set[int]] = {group: set() for group in self.members}
+        self.after: dict[int, set[int]] = {group: set() for group in self.members}
+        for operation in operations:
+            for producer in filter(None, (value.producer for value in operation.operands)):
+                if producer.group not in (None, operation.group) and not _free(producer):
+                    assert producer.group is not None and operation.group is not None
+                    self.before[operation.group].add(producer.group)
+                    self.after[producer.group].add(operation.group)
+        self.order = self._sorted()
+        self.outputs = set(graph.outputs)
+
+    def _sorted(self) -> list[int]:
+        waiting = {group: len(before) for group, before in self.before.items()}
+        ready = [group for group, count in waiting.items() if not count]
+        order: list[int] = []
+        for group in ready:
+            order.append(group)
+            for later in self.after[group]:
+                waiting[later] -= 1
+                if not waiting[later]:
+                    ready.append(later)
+        assert len(order) == len(self.members), "groups wait for each other in a circle"
+        return order
+
+    def boundary(self, groups: Iterable[int]) -> set[Value]:
+        """Give the values that cross the edge of a set of groups, constants left out."""
+        inside = set(groups)
+        rows = [row for group in inside for row in self.members[group]]
+        crossing: set[Value] = set()
+        for row in rows:
+            crossing |= {
+                value
+                for value in row.operands
+                if value.constant is None
+                and (value.producer is None or value.producer.group not in inside)
+            }
+            crossing |= {
+                value
+                for value in row.results
+                if value in self.outputs or any(user.group not in inside for user in value.uses)
+            }
+        return crossing
+
+
+def _free(operation: Operation) -> bool:
+    """Whether an operation belongs to whoever uses it."""
+    return operation.kind in ("CONST", "CONST_SHAPE")
+
+
+def _reasons(operations: Iterable[Operation], legal: Legal) -> list[Reason]:
+    found: dict[Reason, None] = {}
+    for operation in operations:
+        found.update(dict.fromkeys(legal(operation)))
+    return list(found)
+
+
+def _regions(groups: _Groups, on_cpu: set[int]) -> list[Region]:
+    """Make regions of stages, counted from the inputs or from the outputs: whichever are fewer."""
+    stages = _stages(groups.order, groups.before, on_cpu)
+    reverse = _stages(groups.order[::-1], groups.after, on_cpu)
+    last = max(reverse.values(), default=0)
+    late = {group: last - stage for group, stage in reverse.items()}
+    choices = [_by_stage(groups, found, on_cpu) for found in (stages, late)]
+    return min(choices, key=lambda regions: sum(row.place is Place.NPU for row in regions))
+
+
+def _stages(
+    order: Sequence[int], before: Mapping[int, set[int]], on_cpu: set[int]
+) -> dict[int, int]:
+    """Count changes of side; the CPU's stages are even, the NPU's odd."""
+    stages: dict[int, int] = {}
+    for group in order:
+        side = 0 if group in on_cpu else 1
+        earliest = max((stages[other] for other in before[group]), default=0)
+        stages[group] = earliest + (earliest + side) % 2
+    return stages
+
+
+def _by_stage(groups: _Groups, stages: Mapping[int, int], on_cpu: set[int]) -> list[Region]:
+    members: dict[tuple[int, bool], list[int]] = {}
+    for group in groups.order:
+        members.setdefault((stages[group], group in on_cpu), []).append(group)
+    return [
+        Region(Place.CPU if cpu else Place.NPU, tuple(found))
+        for (_, cpu), found in sorted(members.items())
+    ]
+
+
+def _is_poor(region: Region, groups: _Groups, computing: set[int]) -> bool:
+    """Whether a region between computations on the CPU saves less than its transfers cost."""
+    if region.place is Place.CPU:
+        return False
+    neighbours = {
+        other for group in region.groups for other in groups.before[group] | groups.after[group]
+    }
+    if not neighbours & computing:
+        return False
+    moved = sum(map(_bytes, groups.boundary(region.groups)))
+    work = sum(work_of(row) for group in region.groups for row in groups.members[group])
+    return work < WORK_PER_BYTE * moved
+
+
+def _bytes(value: Value) -> int:
+    bits = INTEGER_BITS.get(value.dtype, 32 if value.dtype is not DType.BOOL else 8)
+    return value.type.elements * max(bits, 8) // 8
