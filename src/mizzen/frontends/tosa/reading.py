@@ -20,6 +20,12 @@ from mizzen.graph import Array, DType, Graph, Operation, Value
 MAJOR = 1
 """The version of TOSA whose files are read; later minor ones only add to it."""
 
+ACCESSES = {
+    "VariableReadAttribute": "VARIABLE_READ",
+    "VariableWriteAttribute": "VARIABLE_WRITE",
+}
+"""Attributes by which an IDENTITY of Arm's converter is something else."""
+
 MAX_DEPTH = 64
 """How deep control flow may be nested; a body that names itself has no end."""
 
@@ -233,10 +239,6 @@ def _kind(row: Record, origin: Origin) -> str:
             origin=origin,
         )
     member = row["attribute"]
-    # Arm's own converter writes reads and writes of variables as IDENTITY.
     if kind == "IDENTITY" and isinstance(member, Member):
-        return {
-            "VariableReadAttribute": "VARIABLE_READ",
-            "VariableWriteAttribute": "VARIABLE_WRITE",
-        }.get(member.table, kind)
+        return ACCESSES.get(member.table, kind)
     return kind

@@ -32,13 +32,14 @@ IN_TENSORS = frozenset({"CONST", "CONST_SHAPE", "VARIABLE"})
 """Operations whose attributes are in the tensor that they give or declare."""
 
 ACCESSES = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
+"""Operations that Arm's tools, and so this, write as IDENTITY with the attributes of their own."""
 
 
 def write(graph: Graph, name: str = "main") -> bytes:
     """Write a graph; `name` is that of the region and the block.
 
-    Operators are in the order of `graph.sorted()`, so an operator of the file is an index into it.
-    Raises E150 for a value whose element type TOSA does not have.
+    Operators are in the order of `graph.sorted()`, so an operator's index is the same in both,
+    unless there are variables: tensors declare those, not operators. Raises E150 for a value whose element type TOSA does not have.
     """
     major, minor, patch = VERSION
     version = {"_major": major, "_minor": minor, "_patch": patch, "_draft": False}
@@ -102,7 +103,9 @@ class _Block:
         return {
             "name": self._name,
             "operators": [
-                self._operator(index, operation) for index, operation in enumerate(operations)
+                self._operator(index, operation)
+                for index, operation in enumerate(operations)
+                if operation.kind != "VARIABLE"
             ],
             "tensors": self._tensors,
             "inputs": [name(value) for value in self._graph.inputs],
@@ -157,8 +160,6 @@ class _Block:
         inputs = [self._writing.name(value) for value in operation.operands]
         outputs = [self._writing.name(value) for value in operation.results]
         match operation.kind:
-            case "VARIABLE":
-                outputs = [self._variables[operation["name"]]]
             case "VARIABLE_READ":
                 inputs = [self._variables[operation["name"]]]
             case "VARIABLE_WRITE":
@@ -167,7 +168,7 @@ class _Block:
                 pass
         place = str(operation.origin) if operation.origin else ""
         return {
-            "op": NUMBERS[operation.kind],
+            "op": NUMBERS["IDENTITY" if operation.kind in ACCESSES else operation.kind],
             "attribute": self._attribute(operation),
             "inputs": inputs,
             "outputs": outputs,
