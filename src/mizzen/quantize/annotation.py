@@ -13,8 +13,10 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import (
+    DerivedQuantizationSpec,
     FixedQParamsQuantizationSpec,
     QuantizationAnnotation,
+    QuantizationSpec,
     QuantizationSpecBase,
     SharedQuantizationSpec,
 )
@@ -25,6 +27,8 @@ from mizzen.quantize.operators import (
     CHANNEL_AXES,
     FIXED_RANGES,
     FUSED_AFTER,
+    KNOWN_RANGE,
+    Range,
     Role,
     cuts_at_zero,
     operator_name,
@@ -93,9 +97,8 @@ class Annotator:
             if str(node.target) == "<built-in function getitem>":
                 if node.all_input_nodes[0] not in self._roles:
                     continue
-            elif role in (*MOVING, Role.FIXED, Role.COMPUTED, Role.WEIGHTED):
-                if not gives_float(node):
-                    continue
+            elif role not in (Role.COMPARED, Role.CONSUMED) and not gives_float(node):
+                continue
             self._roles[node] = role
             self._configs[node] = config
 
@@ -151,10 +154,9 @@ class Annotator:
         sources = [node for node in members if self._roles.get(node) not in MOVING]
         if all(node.op == "get_attr" for node in sources):
             return config.constant
-        ranges = {
-            FIXED_RANGES[operator_name(node)] if self._roles.get(node) is Role.FIXED else None
-            for node in sources
-        }
+        if len(sources) == 1 and (factor := scale_factor(sources[0])) and sources[0] in self._roles:
+            return self._scaled(sources[0], factor, config.activation)
+        ranges = {known_range(node) if node in self._roles else None for node in sources}
         known = ranges.pop()
         if ranges or known is None:
             return config.activation
@@ -166,6 +168,22 @@ class Annotator:
             quant_min=config.activation.quant_min,
             quant_max=config.activation.quant_max,
             qscheme=config.activation.qscheme,
+        )
+
+    def _scaled(self, node: Node, factor: float, like: QuantizationSpec) -> QuantizationSpecBase:
+        """Give what a multiplication by a number needs: another scale, and the same integers."""
+
+        def derive(observers: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
+            scale, zero_point = observers[0].calculate_qparams()
+            return scale * factor, zero_point
+
+        return DerivedQuantizationSpec(
+            derived_from=[(node.args[0], node)],  # pyright: ignore[reportArgumentType]
+            derive_qparams_fn=derive,
+            dtype=like.dtype,
+            quant_min=like.quant_min,
+            quant_max=like.quant_max,
+            qscheme=like.qscheme,
         )
 
     def _shared(self, key: Any, place: Any, spec: QuantizationSpecBase) -> QuantizationSpecBase:
@@ -231,6 +249,18 @@ class Annotator:
         if inner is not None and inner.activation.dtype == config.activation.dtype:
             return self._shared(root, place, self._cluster_specs[root])
         return self._shared((value, config.activation.dtype), place, config.activation)
+
+
+def known_range(node: Node) -> Range | None:
+    """Give the range that a node's results are known to have."""
+    return node.meta.get(KNOWN_RANGE) or FIXED_RANGES.get(operator_name(node))
+
+
+def scale_factor(node: Node) -> float | None:
+    """Give the positive number that a node multiplies by, None for other nodes."""
+    if str(node.target) != "aten.mul.Tensor" or not isinstance(node.args[1], (int, float)):
+        return None
+    return float(node.args[1]) if node.args[1] > 0 else None
 
 
 def bias_groups(node: Node) -> int:

@@ -45,6 +45,9 @@ class Range:
 UNIT = Range(1 / 256, -128)
 SIGNED_UNIT = Range(1 / 128, 0)
 
+KNOWN_RANGE = "mizzen_range"
+"""Key in a node's meta: the `Range` of its result, where a rewriting knows it beforehand."""
+
 FIXED_RANGES = {
     "sigmoid": UNIT,
     "hardsigmoid": UNIT,
@@ -71,8 +74,8 @@ CHANNEL_AXES = {
 COMPUTED = """
     abs acos acosh add asin asinh atan atanh bmm ceil celu clamp clamp_max clamp_min cos cosh
     cumsum div elu exp expm1 floor gelu glu hardshrink hardswish hardtanh leaky_relu log log10
-    log1p log2 log_sigmoid log_softmax logit masked_fill matmul mean mish mm mul neg pow prelu prod reciprocal
-    relu relu6 remainder round rsqrt rsub selu sgn sign silu sinh softplus softshrink softsign
+    log1p log2 log_sigmoid log_softmax logit masked_fill matmul mean mish mm mul neg pow prelu prod
+    reciprocal relu relu6 remainder round rsqrt rsub selu sgn sign silu sinh softplus softshrink softsign
     sqrt square sub sum tan tanhshrink threshold trunc var std addcmul lerp
 """
 
@@ -106,8 +109,10 @@ def _roles() -> dict[str, Role]:
 
 ROLES: dict[str, Role] = _roles()
 
-FUSED_AFTER = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "linear"}
-FUSED_AFTER |= {"add", "sub", "mul", "bmm", "matmul", "mm"}
+FUSED_AFTER = {
+    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "linear"),
+    *("add", "sub", "mul", "bmm", "matmul", "mm"),
+}
 """Operators whose result an activation may cut without being quantized in between."""
 
 

@@ -10,6 +10,7 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 
 from mizzen.quantize.annotation import Annotator
 from mizzen.quantize.configuration import QuantizationConfig
+from mizzen.quantize.decompose import decompose
 from mizzen.quantize.places import origin_of
 from mizzen.quantize.selection import Selection
 
@@ -55,6 +56,8 @@ class EthosUQuantizer(Quantizer):
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Take compound operators apart where integers need ranges inside of them."""
         remove_guards(model)
+        is_qat = any(config.is_qat for config in self._selection.configurations)
+        decompose(model, is_qat=is_qat)
         return model
 
     def annotate(self, model: GraphModule) -> GraphModule:

@@ -1,0 +1,198 @@
+"""Arithmetic without an integer form of its own, as arithmetic that has one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from mizzen.quantize.decompose.rewriting import Rewriter, Rule, aten, shape_of
+from mizzen.quantize.operators import operator_name
+
+
+def number(value: object) -> float | None:
+    """Give a Python number, None for anything else."""
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def argument(node: Node, position: int, name: str, default: Any = None) -> Any:
+    """Give an argument of a node by position or name."""
+    if len(node.args) > position:
+        return node.args[position]
+    return node.kwargs.get(name, default)
+
+
+def scaled(rewriter: Rewriter, value: Node, factor: float) -> Node:
+    """Give `value` times a number; nothing where that is 1."""
+    return value if factor == 1 else rewriter.call(aten.mul.Tensor, value, factor)
+
+
+def divide(rewriter: Rewriter, node: Node) -> Node | None:
+    """Divide by multiplying: an NPU has a table of reciprocals, and no division."""
+    if str(node.target) not in ("aten.div.Tensor", "aten.div_.Tensor", "aten.true_divide.Tensor"):
+        return None
+    dividend, divisor = node.args[:2]
+    if (factor := number(divisor)) is not None:
+        return rewriter.call(aten.mul.Tensor, dividend, 1 / factor)
+    constant = rewriter.value(divisor)
+    if constant is not None:
+        return multiply_constant(rewriter, dividend, 1 / constant)
+    reciprocal = rewriter.call(aten.reciprocal.default, divisor)
+    if number(dividend) == 1:
+        return reciprocal
+    return rewriter.call(aten.mul.Tensor, dividend, reciprocal)
+
+
+def multiply_constant(rewriter: Rewriter, value: Any, constant: torch.Tensor) -> Node:
+    """Multiply by a constant tensor; one that is the same everywhere becomes a number."""
+    if constant.dim() == 0:
+        return rewriter.call(aten.mul.Tensor, value, constant.item())
+    return rewriter.call(aten.mul.Tensor, value, rewriter.constant(constant, "factor"))
+
+
+def unscale(rewriter: Rewriter, node: Node) -> Node | None:
+    """Take ``alpha`` out of an addition or subtraction."""
+    alpha = number(argument(node, 2, "alpha", 1))
+    if alpha is None or alpha == 1 or "alpha" not in node.kwargs or not _tensor(node):
+        return _with_numbers(rewriter, node)
+    other = node.args[1]
+    assert isinstance(other, Node)
+    return rewriter.call(node.target, node.args[0], scaled(rewriter, other, alpha))
+
+
+def _tensor(node: Node) -> bool:
+    return len(node.args) > 1 and isinstance(node.args[1], Node)
+
+
+def _with_numbers(rewriter: Rewriter, node: Node) -> Node | None:
+    """Replace operands that are constants of one element, without a shape, by numbers."""
+    if len(node.args) < 2:
+        return None
+    one, other = node.args[:2]
+    value = rewriter.value(other)
+    if value is not None and value.dim() == 0 and isinstance(one, Node):
+        return rewriter.call(node.target, one, value.item())
+    value = rewriter.value(one)
+    if value is not None and value.dim() == 0 and str(node.target) in SYMMETRIC:
+        return rewriter.call(node.target, other, value.item())
+    return None
+
+
+SYMMETRIC = ("aten.add.Tensor", "aten.mul.Tensor")
+
+
+def add_matrix_product(rewriter: Rewriter, node: Node) -> Node | None:
+    """``addmm`` with constant weights is a linear layer; otherwise a product and a sum."""
+    bias, one, other = node.args[:3]
+    beta, alpha = node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)
+    if beta != 1 or alpha != 1:
+        return None
+    weight, offset = rewriter.value(other), rewriter.value(bias)
+    if weight is not None and offset is not None and offset.dim() == 1:
+        return rewriter.call(
+            aten.linear.default,
+            one,
+            rewriter.constant(weight.t(), "weight"),
+            rewriter.constant(offset, "bias"),
+        )
+    return rewriter.call(aten.add.Tensor, rewriter.call(aten.mm.default, one, other), bias)
+
+
+def multiply_matrices(rewriter: Rewriter, node: Node) -> Node | None:
+    """Products with a constant matrix are linear layers; others are products in batches."""
+    one, other = node.args[:2]
+    assert isinstance(one, Node) and isinstance(other, Node)
+    weight = rewriter.value(other)
+    if weight is not None and weight.dim() == 2 and rewriter.value(one) is None:
+        return rewriter.call(aten.linear.default, one, rewriter.constant(weight.t(), "weight"))
+    left, right = shape_of(one), shape_of(other)
+    if len(left) < 2 or len(right) < 2:
+        return rewriter.record(aten.matmul.default, one, other)
+    if operator_name(node) == "bmm":
+        return None
+    if len(left) == len(right) == 3 and left[0] == right[0]:
+        return rewriter.call(aten.bmm.default, one, other)
+    return _in_batches(rewriter, one, other)
+
+
+def _in_batches(rewriter: Rewriter, one: Node, other: Node) -> Node:
+    left, right = shape_of(one), shape_of(other)
+    batch = tuple(torch.broadcast_shapes(left[:-2], right[:-2]))
+
+    def flat(value: Node) -> Node:
+        shape = shape_of(value)
+        if shape[:-2] != batch:
+            value = rewriter.call(aten.expand.default, value, [*batch, *shape[-2:]])
+        return rewriter.call(aten.reshape.default, value, [math.prod(batch), *shape[-2:]])
+
+    product = rewriter.call(aten.bmm.default, flat(one), flat(other))
+    return rewriter.call(aten.reshape.default, product, [*batch, left[-2], right[-1]])
+
+
+def squash(rewriter: Rewriter, node: Node) -> Node | None:
+    """``glu`` is one half times the sigmoid of the other."""
+    value, axis = node.args[0], argument(node, 1, "dim", -1)
+    assert isinstance(value, Node)
+    half = shape_of(value)[axis] // 2
+    one = rewriter.call(aten.slice.Tensor, value, axis, 0, half)
+    other = rewriter.call(aten.slice.Tensor, value, axis, half, 2 * half)
+    return rewriter.call(aten.mul.Tensor, one, rewriter.call(aten.sigmoid.default, other))
+
+
+def rectify_by_channel(rewriter: Rewriter, node: Node) -> Node | None:
+    """``prelu`` is the greater of ``x`` and ``slope * x`` where no slope is above 1."""
+    value, slope = node.args[:2]
+    slopes = rewriter.value(slope)
+    if slopes is None or bool((slopes > 1).any()) or rewriter.is_qat:
+        return None
+    if slopes.numel() == 1:
+        return rewriter.call(aten.leaky_relu.default, value, slopes.item())
+    assert isinstance(value, Node)
+    rank = len(shape_of(value))
+    factor = slopes.reshape(-1, *(1,) * (rank - 2)) if rank > 1 else slopes
+    scaled_value = rewriter.call(aten.mul.Tensor, value, rewriter.constant(factor, "slope"))
+    return rewriter.call(aten.maximum.default, value, scaled_value)
+
+
+def interpolate_linearly(rewriter: Rewriter, node: Node) -> Node | None:
+    """``lerp`` is ``start + weight * (end - start)``."""
+    start, end, weight = node.args[:3]
+    change = rewriter.call(aten.sub.Tensor, end, start)
+    return rewriter.call(aten.add.Tensor, start, rewriter.call(aten.mul.Tensor, change, weight))
+
+
+def add_product(rewriter: Rewriter, node: Node) -> Node | None:
+    """``addcmul`` is a sum and a product."""
+    value, one, other = node.args[:3]
+    factor = number(node.kwargs.get("value", 1))
+    product = rewriter.call(aten.mul.Tensor, one, other)
+    return rewriter.call(aten.add.Tensor, value, scaled(rewriter, product, factor or 1.0))
+
+
+def compound(rewriter: Rewriter, node: Node) -> Node | None:
+    """Take an operator apart as PyTorch itself does."""
+    return rewriter.record(node.target, *node.args) if not node.kwargs else None
+
+
+RULES: dict[str, Rule] = {
+    "add": unscale,
+    "sub": unscale,
+    "mul": _with_numbers,
+    "div": divide,
+    "true_divide": divide,
+    "addmm": add_matrix_product,
+    "matmul": multiply_matrices,
+    "mm": multiply_matrices,
+    "bmm": multiply_matrices,
+    "glu": squash,
+    "prelu": rectify_by_channel,
+    "lerp": interpolate_linearly,
+    "addcmul": add_product,
+}
+RULES |= dict.fromkeys(
+    "einsum tensordot cosine_similarity inner outer dot linalg_matmul cross chain_matmul "
+    "pairwise_distance bilinear kron multiply subtract divide".split(),
+    compound,
+)
