@@ -2,7 +2,7 @@
 
 from mizzen.graph.graph import Array, Attributes, Graph, Operation, Value
 from mizzen.graph.reader import parse
-from mizzen.graph.text import Blobs, print_graph, print_type
+from mizzen.graph.text import Blobs, print_graph
 from mizzen.graph.types import INTEGER_BITS, DType, Quantization, TensorType, integer_range
 
 __all__ = [
@@ -19,5 +19,4 @@ __all__ = [
     "integer_range",
     "parse",
     "print_graph",
-    "print_type",
 ]

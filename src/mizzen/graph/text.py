@@ -28,7 +28,7 @@ import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.graph.graph import Array, Graph, Operation, Value
-from mizzen.graph.types import DType, Quantization, TensorType
+from mizzen.graph.types import DType, TensorType
 
 INLINE_ELEMENTS = 16
 """Arrays of at most as many elements are written out."""
@@ -55,22 +55,6 @@ def print_graph(graph: Graph, blobs: Blobs = Blobs.HASHED) -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_type(type: TensorType) -> str:
-    """Give a type as text: ``tensor<1x8x8x16xi8, scale 0.05 zp -128>``."""
-    plain = f"{''.join(f'{size}x' for size in type.shape)}{type.dtype.value}"
-    if type.quantization is None:
-        return f"tensor<{plain}>"
-    return f"tensor<{plain}, {_quantization(type.quantization)}>"
-
-
-def _quantization(quantization: Quantization) -> str:
-    scales, zero_points = quantization.scales, quantization.zero_points
-    if quantization.axis is None and len(scales) == len(zero_points) == 1:
-        return f"scale {float(scales[0])!r} zp {zero_points[0]}"
-    axis = "none" if quantization.axis is None else quantization.axis
-    return f"axis {axis} scales {_list(map(float, scales))} zps {_list(zero_points)}"
-
-
 def _list(values: Iterable[object]) -> str:
     return f"[{', '.join(map(str, values))}]"
 
@@ -86,9 +70,7 @@ class _Printer:
     def graph(self, graph: Graph) -> list[str]:
         """Give the lines of a graph, not indented."""
         outer, self.taken = self.taken, set()
-        inputs = ", ".join(
-            f"{self.name(value)}: {print_type(value.type)}" for value in graph.inputs
-        )
+        inputs = ", ".join(f"{self.name(value)}: {value.type}" for value in graph.inputs)
         lines = [f"graph @{_name(graph.name)}({inputs}) {{"]
         for operation in graph.sorted():
             lines += [f"  {line}" for line in self.operation(operation)]
@@ -106,7 +88,7 @@ class _Printer:
         if operation.attributes:
             parts.append(self.attributes(operation.attributes))
         if operation.results:
-            parts += [":", ", ".join(print_type(value.type) for value in operation.results)]
+            parts += [":", ", ".join(str(value.type) for value in operation.results)]
         if operation.group is not None:
             parts.append(f"group {operation.group}")
         if operation.origin is not None:
@@ -128,7 +110,7 @@ class _Printer:
             case tuple():
                 return f"[{', '.join(map(self.value, cast('tuple[object, ...]', value)))}]"
             case TensorType():
-                return print_type(value)
+                return str(value)
             case Graph():
                 return "\n".join(self.graph(value))
             case np.ndarray():

@@ -105,6 +105,14 @@ class Quantization:
         (zero_point,) = self.zero_points
         return zero_point
 
+    def __str__(self) -> str:
+        """Give it as in the text of a graph: ``scale 0.05 zp -128``."""
+        if self.axis is None and len(self.scales) == len(self.zero_points) == 1:
+            return f"scale {float(self.scales[0])!r} zp {int(self.zero_points[0])}"
+        axis = "none" if self.axis is None else self.axis
+        scales, zero_points = list(map(float, self.scales)), list(map(int, self.zero_points))
+        return f"axis {axis} scales {scales} zps {zero_points}"
+
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
@@ -113,6 +121,11 @@ class TensorType:
     shape: tuple[int, ...]
     dtype: DType
     quantization: Quantization | None = None
+
+    def __str__(self) -> str:
+        """Give it as in the text of a graph: ``tensor<1x8x8x16xi8, scale 0.05 zp -128>``."""
+        plain = f"{''.join(f'{size}x' for size in self.shape)}{self.dtype.value}"
+        return f"tensor<{plain}{'' if self.quantization is None else f', {self.quantization}'}>"
 
     @property
     def rank(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mizzen.graph import Attributes, DType, Graph, TensorType, Value, print_type
+from mizzen.graph import Attributes, DType, Graph, TensorType, Value
 from mizzen.ops.definition import Attribute, Operand, RuleError, Support, chapter, define, tensor
 
 
@@ -39,7 +39,7 @@ def while_loop(operands: Sequence[Value], attributes: Attributes) -> tuple[Tenso
 
 def plain(type: TensorType) -> str:
     """Give a type as text, without quantisation."""
-    return print_type(type.quantized(None))
+    return str(type.quantized(None))
 
 
 def _takes(graph: Graph, passed: Sequence[Value], name: str) -> None:

@@ -131,8 +131,8 @@ def _no_row(
     origin: Origin | None,
 ) -> MizzenError:
     came = ", ".join(element.value for element in key)
-    if dtype is not None:
-        choices = sorted({row.types[definition.results[0][1]].value for row in rows})
+    choices = sorted({row.types[definition.results[0][1]].value for row in rows})
+    if dtype is not None and dtype.value not in choices:
         message = f"of {came} must give {' or '.join(choices)}, not {dtype.value}"
         return _refuse("E803", definition, message, origin)
     names = sorted(rows[0].attributes)

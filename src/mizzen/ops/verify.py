@@ -12,6 +12,7 @@ E809          a profile or extension that is not allowed is needed
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from types import NoneType
 from typing import cast
 
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin
@@ -24,7 +25,6 @@ from mizzen.graph import (
     TensorType,
     Value,
     integer_range,
-    print_type,
 )
 from mizzen.ops.constants import constants
 from mizzen.ops.definition import Attribute, Definition, Support
@@ -165,8 +165,7 @@ def _wanted(attribute: Attribute) -> str:
     types = attribute.type if isinstance(attribute.type, tuple) else (attribute.type,)
     if types == (tuple,):
         return "a tuple of int" if attribute.length is None else f"{attribute.length} int"
-    names = ["None" if type is type(None) else type.__name__ for type in types]
-    return " or ".join(names)
+    return " or ".join("None" if kind is NoneType else kind.__name__ for kind in types)
 
 
 def _type(value: Value, what: str, origin: Origin | None) -> Iterator[Diagnostic]:
@@ -209,7 +208,7 @@ def _results(definition: Definition, operation: Operation) -> Iterator[Diagnosti
     have = [result.type.quantized(None) for result in operation.results]
     need = [type.quantized(None) for type in types]
     if have != need:
-        shown = [", ".join(map(print_type, types)) or "nothing" for types in (need, have)]
+        shown = [", ".join(map(str, types)) or "nothing" for types in (need, have)]
         message = f"must give {shown[0]}, and gives {shown[1]}"
         yield _refused("E808", definition, message, operation)
 
@@ -267,7 +266,7 @@ def _variable(operation: Operation, variables: Variables) -> Iterator[Diagnostic
     value = operation.result if operation.kind == "VARIABLE_READ" else operation.operands[0]
     have, need = value.type.quantized(None), declared.quantized(None)
     if have != need:
-        message = f"variable {name} must be {print_type(need)}, and is {print_type(have)}"
+        message = f"variable {name} must be {need}, and is {have}"
         yield _wrong("E808", f"{operation.kind}: {message}", operation.origin)
 
 
