@@ -39,7 +39,8 @@ def write(graph: Graph, name: str = "main") -> bytes:
     """Write a graph; `name` is that of the region and the block.
 
     Operators are in the order of `graph.sorted()`, so an operator's index is the same in both,
-    unless there are variables: tensors declare those, not operators. Raises E150 for a value whose element type TOSA does not have.
+    unless there are variables: tensors declare those, not operators. Raises E150 for a value whose
+    element type TOSA does not have.
     """
     major, minor, patch = VERSION
     version = {"_major": major, "_minor": minor, "_patch": patch, "_draft": False}
