@@ -16,6 +16,7 @@ from mizzen.batching import Arrays, Batch, arrange, batch_of
 from mizzen.diagnostics import Diagnostic, Origin, fail
 from mizzen.frontends.tflite import Model, Operator, Quantization, Tensor, read
 from mizzen.frontends.tflite.npu import NpuOperator, is_npu, npu_operator
+from mizzen.host import HostStep
 from mizzen.targets.ethos_u import driver, raw
 from mizzen.targets.ethos_u.program import Placement, Program, Region
 from mizzen.targets.ethos_u.system_config import find_accelerator
@@ -119,7 +120,7 @@ class CpuStep:
         return CpuKernels(self.network, self._origins)
 
 
-Step = NpuStep | CpuStep
+Step = NpuStep | CpuStep | HostStep
 
 
 class Artifact:
@@ -137,12 +138,14 @@ class Artifact:
         name: str,
         report: CompileReport | None = None,
         origins: Sequence[Origins] = (),
+        contents: Contents | None = None,
     ) -> None:
         self.data = data
         self.name = name
         self.report = report
-        is_archive = data.startswith(ARCHIVE_START)
-        contents = _from_raw(data, name) if is_archive else _from_tflite(data, name, origins)
+        if contents is None:
+            is_archive = data.startswith(ARCHIVE_START)
+            contents = _from_raw(data, name) if is_archive else _from_tflite(data, name, origins)
         self._contents = contents
         self.inputs = tuple(contents.infos[index] for index in contents.inputs)
         self.outputs = tuple(contents.infos[index] for index in contents.outputs)
@@ -188,6 +191,7 @@ class Artifact:
         values: Values = dict(zip(contents.inputs, batch.arrays, strict=True))
         for index, constant in contents.constants.items():
             values[index] = np.broadcast_to(constant, (batch.size, *constant.shape))
+        state.begin(contents.carried, values, batch.size)
         for position, step in enumerate(self.steps):
             match step:
                 case NpuStep():
@@ -199,12 +203,22 @@ class Artifact:
                     kernels = state.kernels(position, step, batch.size)
                     outputs = kernels.run(inputs, batch.size)
                     values.update(zip(step.outputs, outputs, strict=True))
+                case _:
+                    step.run(values, batch.size)
+        state.end(contents.carried, values)
         # An output may be an input, a constant or state: the caller gets arrays of its own.
         return [np.array(values[index]) for index in contents.outputs]
 
 
 class _NoState:
     """Every inference starts anew."""
+
+    def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
+        for state in carried:
+            values[state.read] = np.broadcast_to(state.initial, (batch, *state.initial.shape))
+
+    def end(self, carried: Sequence[Carried], values: Values) -> None:
+        """Nothing outlives an inference."""
 
     def provide(self, variables: Sequence[Variable], values: Values, batch: int) -> None:
         for variable in variables:
@@ -223,7 +237,17 @@ class _KeptState(_NoState):
 
     def __init__(self) -> None:
         self._variables: Values = {}
+        self._carried: Values = {}
         self._sessions: dict[int, CpuSession] = {}
+
+    def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
+        super().begin(carried, values, batch)
+        values.update({row.read: found for row in carried
+                       if (found := self._carried.get(row.read)) is not None})  # fmt: skip
+
+    def end(self, carried: Sequence[Carried], values: Values) -> None:
+        for state in carried:
+            self._carried[state.read] = values[state.write]
 
     def provide(self, variables: Sequence[Variable], values: Values, batch: int) -> None:
         for variable in variables:
@@ -298,23 +322,33 @@ def _with_sidecar(data: bytes, source: Path) -> Artifact:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Contents:
-    """What a file holds: tensors by index, and the steps between them."""
+class Carried:
+    """State between steps: the tensors that it is read from and written to, and how it starts."""
+
+    read: int
+    write: int
+    initial: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """What an artifact holds: tensors by index, and the steps between them."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     infos: dict[int, TensorInfo]
     steps: tuple[Step, ...]
     constants: Values
+    carried: tuple[Carried, ...] = ()
 
 
-def _from_tflite(data: bytes, name: str, origins: Sequence[Origins]) -> _Contents:
+def _from_tflite(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
     model = read(data, name)
     main = model.main
     steps = tuple(_steps(model, origins))
     needed = {index for step in steps for index in step.inputs} | set(main.outputs)
     values = {index: main.tensors[index].values for index in needed}
-    return _Contents(
+    return Contents(
         inputs=main.inputs,
         outputs=main.outputs,
         infos={index: _info(main.tensors[index], name) for index in (*main.inputs, *main.outputs)},
@@ -333,7 +367,7 @@ def _info(tensor: Tensor, file: str) -> TensorInfo:
     return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
 
 
-def _from_raw(data: bytes, name: str) -> _Contents:
+def _from_raw(data: bytes, name: str) -> Contents:
     """Read Vela's raw archive: one program, whose tensors get their places as indices."""
     model = raw.read(data, name)
     program = model.program
@@ -351,7 +385,7 @@ def _from_raw(data: bytes, name: str) -> _Contents:
         if place.variable
     )
     step = NpuStep(program, tuple(taken), tuple(given), variables)
-    return _Contents(tuple(real), tuple(given), infos, (step,), {})
+    return Contents(tuple(real), tuple(given), infos, (step,), {})
 
 
 def _raw_quantization(
@@ -369,11 +403,12 @@ def _steps(model: Model, origins: Sequence[Origins]) -> Iterator[Step]:
             continue
         for operator in operators:
             known = origins[streams] if streams < len(origins) else {}
-            yield _npu_step(model, operator, known)
+            yield npu_step(model, operator, known)
             streams += 1
 
 
-def _npu_step(model: Model, operator: Operator, origins: Origins) -> NpuStep:
+def npu_step(model: Model, operator: Operator, origins: Origins) -> NpuStep:
+    """Make the step of an NPU operator, whose tensors are the model's; `origins` of its stream."""
     parts = npu_operator(model, operator)
     return NpuStep(
         _program(model, parts, origins),

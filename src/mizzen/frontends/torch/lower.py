@@ -215,9 +215,7 @@ def _edge(context: Context, node: Any) -> Value:
 def _bounded(target: Target, low: float, high: float) -> Target:
     if not (isfinite(low) or isfinite(high)):
         return target
-    return Target(
-        target.dtype, target.quantization, target.quant_min, target.quant_max, low, high
-    )
+    return Target(target.dtype, target.quantization, target.quant_min, target.quant_max, low, high)
 
 
 def _target(node: Any) -> Target:

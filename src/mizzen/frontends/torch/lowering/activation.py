@@ -91,7 +91,9 @@ FRACTION_BITS = 7
 )
 def function(call: Call) -> Pending:
     """A function of each number."""
-    name = next(name for name in ("self", "input", "exponent") if hasattr(call.arguments.get(name), "meta"))
+    name = next(
+        name for name in ("self", "input", "exponent") if hasattr(call.arguments.get(name), "meta")
+    )
     x = call.real(name)
     return Pending(lambda target: table(call, x, call[name], target), call.shape)
 

@@ -303,9 +303,7 @@ def _pads(
     return items[0], items[0], items[1], items[1]
 
 
-def _transposed_pads(
-    padding: tuple[int, int], extra: tuple[int, int]
-) -> tuple[int, int, int, int]:
+def _transposed_pads(padding: tuple[int, int], extra: tuple[int, int]) -> tuple[int, int, int, int]:
     """Give TOSA's out_pad: what is added to the output's edges, negative where it is cut."""
     (top, left), (below, right) = padding, extra
     return -top, below - top, -left, right - left

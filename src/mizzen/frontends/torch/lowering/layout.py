@@ -108,9 +108,7 @@ def sliced(call: Call) -> Term:
     axis = int(call["dim"]) % len(given)
     start, step = _start(call["start"], given[axis]), int(call["step"])
     count = call.shape[axis]
-    return _moved(
-        call, _input(call), lambda value: _stepped(call, value, axis, start, step, count)
-    )
+    return _moved(call, _input(call), lambda value: _stepped(call, value, axis, start, step, count))
 
 
 @lowers("aten.select.int")
@@ -298,9 +296,7 @@ def _stepped(call: Call, value: Value, axis: int, start: int, step: int, count: 
         border = [0] * (2 * value.type.rank)
         border[2 * axis + 1] = start + span - extent
         filling = call.b.constant([0], value.dtype)
-        value = call.b(
-            "PAD", value, call.b.shape(border), filling, quantization=value.quantization
-        )
+        value = call.b("PAD", value, call.b.shape(border), filling, quantization=value.quantization)
     value = slice_(call.b, value, axis, start, span)
     rows = [*shape[:axis], count, step, *shape[axis + 1 :]]
     value = slice_(call.b, reshape(call.b, value, rows), axis + 1, 0, 1)

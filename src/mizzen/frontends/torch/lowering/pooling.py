@@ -98,15 +98,11 @@ def _tiles(
         kernel, stride = (row[0], column[0]), (row[1], column[1])
         source, pad = fit(b, source, kernel, stride, (1, 1), (0, 0, 0, 0), 0)
         return _mean(b, source, kernel, stride, pad, x)
-    lines = [
-        _joined(b, [_tile(b, source, line, cut, x) for cut in columns], 2, x) for line in rows
-    ]
+    lines = [_joined(b, [_tile(b, source, line, cut, x) for cut in columns], 2, x) for line in rows]
     return _joined(b, lines, 1, x)
 
 
-def _tile(
-    b: Builder, source: Value, line: tuple[int, int], cut: tuple[int, int], x: Real
-) -> Value:
+def _tile(b: Builder, source: Value, line: tuple[int, int], cut: tuple[int, int], x: Real) -> Value:
     part = slice_(b, source, 1, line[0], line[1] - line[0])
     part = slice_(b, part, 2, cut[0], cut[1] - cut[0])
     kernel = (part.shape[1], part.shape[2])
@@ -189,9 +185,7 @@ def _pair(value: Sequence[int] | int, row: bool = False, lead: int = 1) -> tuple
 
 def _cuts(extent: int, count: int) -> list[tuple[int, int]]:
     """Give the start and end of each part, as PyTorch cuts them."""
-    return [
-        (index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)
-    ]
+    return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]
 
 
 def _regular(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:

@@ -28,7 +28,7 @@ def nearest(call: Call) -> Pending:
 
     def emit(target: Target) -> Value:
         b = call.b
-        scale, offset, border = _integers(x, call, ratios, [Fraction(0), Fraction(0)])
+        scale, offset, border = _integers(x, call, ratios, [_start(ratio) for ratio in ratios])
         value = b(
             "RESIZE",
             transpose(b, x.value, TO_CHANNELS_LAST),
@@ -42,6 +42,16 @@ def nearest(call: Call) -> Pending:
         return transpose(b, value, TO_CHANNELS_FIRST)
 
     return Pending(emit, call.shape)
+
+
+def _start(ratio: Fraction) -> Fraction:
+    """Give where output 0 is, so that TOSA's rounding to the nearest input rounds down.
+
+    PyTorch takes input ``floor(i / ratio)``. Where the ratio is whole, that is also the input
+    whose centre is nearest, the form that Ethos-U55 has.
+    """
+    half = Fraction(1, 2)
+    return half / ratio - half if ratio.denominator == 1 else -half
 
 
 @lowers("aten.upsample_bilinear2d.vec", "aten.upsample_bilinear2d.default")

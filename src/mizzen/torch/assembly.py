@@ -1,0 +1,187 @@
+"""Put the artifact of a PyTorch program together: its steps, its tensors, its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mizzen.artifact import Artifact, Carried, Contents, Step, TensorInfo
+from mizzen.frontends.tflite import Quantization as TensorQuantization
+from mizzen.frontends.torch.extract import extract as extract_torch
+from mizzen.frontends.torch.lower import Lowered
+from mizzen.graph import DType, Operation, Value
+from mizzen.host import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.partition import Partition, Place, Region
+from mizzen.targets.ethos_u.config import Configuration
+from mizzen.torch.region import CompiledRegion, step_of
+from mizzen.torch.reporting import report_of
+
+
+def assemble(
+    lowered: Lowered,
+    partition: Partition,
+    code: Mapping[tuple[int, ...], CompiledRegion],
+    configuration: Configuration,
+) -> Artifact:
+    """Give the artifact of a placed program."""
+    contents = _Assembly(lowered, partition, code).contents()
+    name = f"{lowered.program.name}_vela.tflite"
+    report = report_of(lowered, partition, code, configuration)
+    regions = [code[row.groups] for row in partition.regions if row.place is Place.NPU]
+    data = regions[0].compiled.network if len(regions) == 1 else b""
+    return Artifact(data, name, report, (), contents)
+
+
+class _Assembly:
+    """Numbers the graph's values and makes the steps between them."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        partition: Partition,
+        code: Mapping[tuple[int, ...], CompiledRegion],
+    ) -> None:
+        self.lowered = lowered
+        self.partition = partition
+        self.code = code
+        self.tensors: dict[object, int] = {}
+        self.operations: dict[int, list[Operation]] = {}
+        for operation in lowered.graph.sorted():
+            if operation.group is not None and operation.kind not in ("CONST", "CONST_SHAPE"):
+                self.operations.setdefault(operation.group, []).append(operation)
+
+    def contents(self) -> Contents:
+        """Give the tensors and steps."""
+        graph, program = self.lowered.graph, self.lowered.program
+        for value in graph.inputs:
+            self.number(value)
+        steps: list[Step] = []
+        for region in self.partition.regions:
+            steps += self._steps(region)
+        outputs = [self.number(value) for value in graph.outputs]
+        constants = {
+            self.number(value): value.constant
+            for value in graph.outputs
+            if value.constant is not None
+        }
+        given = len(graph.outputs) - len(program.states)
+        taken = len(graph.inputs) - len(program.states)
+        return Contents(
+            inputs=tuple(range(taken)),
+            outputs=tuple(outputs[:given]),
+            infos={self.number(value): _info(value) for value in (*graph.inputs, *graph.outputs)},
+            steps=tuple(steps),
+            constants=constants,
+            carried=tuple(
+                Carried(taken + index, outputs[given + index], program.array(state.read))
+                for index, state in enumerate(program.states)
+            ),
+        )
+
+    def number(self, value: Value) -> int:
+        """Give the index of a value."""
+        return self.tensors.setdefault(value, len(self.tensors))
+
+    def _steps(self, region: Region) -> list[Step]:
+        if region.place is Place.NPU:
+            compiled = self.code[region.groups]
+            for value in (*compiled.part.inputs, *compiled.part.outputs):
+                self.number(value)
+            return [step_of(compiled, self.tensors)]
+        return self._on_host(region)
+
+    def _on_host(self, region: Region) -> list[Step]:
+        """Make edges steps of their own, and one step of all that PyTorch computes."""
+        edges: list[Step] = []
+        torch_groups: list[int] = []
+        for group in region.groups:
+            step = self._edge(self.operations[group])
+            if step is None:
+                torch_groups.append(group)
+            else:
+                edges.append(step)
+        if not torch_groups:
+            return edges
+        before = [step for step in edges if not self._waits(step, torch_groups)]
+        after = [step for step in edges if step not in before]
+        return [*before, self._torch(torch_groups), *after]
+
+    def _waits(self, step: Step, groups: list[int]) -> bool:
+        """Whether a step takes what PyTorch computes in some groups."""
+        computed = {
+            self.number(value)
+            for group in groups
+            for operation in self.operations[group]
+            for value in operation.results
+        }
+        return any(index in computed for index in step.inputs)
+
+    def _edge(self, operations: list[Operation]) -> Step | None:
+        operation = operations[0]
+        if operation.kind != "CUSTOM" or len(operations) > 1:
+            return None
+        match operation["operator_name"]:
+            case "torch.quantize":
+                return self._quantize(operation)
+            case "torch.dequantize":
+                return self._dequantize(operation)
+            case _:
+                return None
+
+    def _quantize(self, operation: Operation) -> Step:
+        node = self.lowered.node_of[operation.result]
+        _, scale, zero_point, low, high = node.args[:5]
+        return QuantizeStep(
+            self.number(operation.operands[0]),
+            self.number(operation.result),
+            float(scale),
+            int(zero_point),
+            int(low),
+            int(high),
+            operation.result.dtype.numpy,
+        )
+
+    def _dequantize(self, operation: Operation) -> Step:
+        source = operation.operands[0]
+        assert source.quantization is not None
+        quantization = source.quantization
+        return DequantizeStep(
+            self.number(source),
+            self.number(operation.result),
+            quantization.scale,
+            quantization.zero_point,
+        )
+
+    def _torch(self, groups: list[int]) -> Step:
+        inside = set(groups)
+        operations = [row for group in groups for row in self.operations[group]]
+        given = set(self.lowered.graph.outputs)
+        outputs = [
+            value
+            for row in operations
+            for value in row.results
+            if value in given or any(user.group not in inside for user in value.uses)
+        ]
+        part = extract_torch(self.lowered, groups, outputs)
+        return TorchStep(
+            part.module,
+            tuple(self.number(value) for value in part.inputs),
+            tuple(self.number(value) for value in part.outputs),
+            tuple(str(self.lowered.origins[group].kind) for group in groups),
+        )
+
+
+def _info(value: Value) -> TensorInfo:
+    quantization = value.quantization
+    return TensorInfo(
+        value.name,
+        value.shape,
+        np.dtype(value.dtype.numpy),
+        None
+        if quantization is None
+        else TensorQuantization(quantization.scales, quantization.zero_points),
+    )
+
+
+FLOATS = (DType.FP32, DType.FP16, DType.BF16)
