@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Callable
 from enum import Enum
+from math import prod
 from typing import TypeVar
 
 import numpy as np
@@ -29,7 +29,10 @@ TOKEN = re.compile(
     |(?P<mark>[%@=:,(){}\[\]<>])""",
     re.VERBOSE,
 )
+EXTENT = re.compile(r"(?P<sizes>(?:\d{1,18}x)*)(?P<element>\w+)")
 ENUMS: dict[str, type[Enum]] = {kind.__name__: kind for kind in (NanMode, ResizeMode, RoundingMode)}
+DEEPEST = 64
+MOST_ELEMENTS = 1 << 31
 DTYPES = {dtype.value: dtype for dtype in DType}
 ARRAY_TYPES = {dtype.numpy.name: dtype.numpy for dtype in DType}
 WORDS = {"none": None, "true": True, "false": False}
@@ -55,6 +58,7 @@ class _Reader:
         self.file = file
         self.blobs: dict[str, bytes] = {}
         self.position = 0
+        self.depth = 0
         self.tokens: list[tuple[str, str, int]] = []
         line, at = 1, 0
         while at < len(text):
@@ -70,12 +74,14 @@ class _Reader:
         self.tokens.append(("end", "the end", line))
 
     def _error(self, code: str, message: str, line: int | None = None) -> MizzenError:
-        line = self.tokens[self.position][2] if line is None else line
+        """Give an error in a line; in that of the token taken last, if it is None."""
+        line = self.tokens[max(self.position - 1, 0)][2] if line is None else line
         return fail(code, message, origin=Origin(source=f"{self.file}:{line}"))
 
     def expected(self, what: str) -> MizzenError:
         """Give the error that something else than `what` comes next."""
-        return self._error("E810", f"{what} must come, and {self.tokens[self.position][1]} came")
+        _, came, line = self.tokens[self.position]
+        return self._error("E810", f"{what} must come, and {came} came", line)
 
     @property
     def next(self) -> str:
@@ -125,7 +131,7 @@ class _Reader:
             self.position += 1
             if kind == "mark" and text in "{}":
                 depth += 1 if text == "{" else -1
-                if depth == 0 and self.next in ("blob", "the end"):
+                if depth == 0:
                     return
 
     def read_blobs(self) -> None:
@@ -133,14 +139,22 @@ class _Reader:
         while self.kind != "end":
             self.need("blob")
             key = self.take("hash", "a hash")
-            try:
-                self.blobs[key] = b64decode(self.string(), validate=True)
-            except Base64Error:
-                raise self._error("E812", f"blob {key} must be base64") from None
+            self.blobs[key] = self.bytes()
 
     def string(self) -> str:
         """Read text in quotes."""
-        return str(json.loads(self.take("string", "text in quotes")))
+        text = self.take("string", "text in quotes")
+        try:
+            return str(json.loads(text, strict=False))
+        except ValueError:
+            raise self._error("E810", f"no text in quotes: {text}") from None
+
+    def bytes(self) -> bytes:
+        """Read base64 in quotes."""
+        try:
+            return b64decode(self.string(), validate=True)
+        except ValueError:
+            raise self._error("E812", "bytes must be base64, and are not") from None
 
     def integer(self) -> int:
         """Read a whole number."""
@@ -240,6 +254,14 @@ class _Reader:
 
     def value(self) -> object:
         """Read the value of an attribute."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self._error("E810", f"at most {DEEPEST} levels must be within each other")
+        value = self._value()
+        self.depth -= 1
+        return value
+
+    def _value(self) -> object:
         if self.kind == "number":
             text = self.take("number", "a number")
             return float(text) if re.search("[.en]", text) else int(text)
@@ -254,7 +276,7 @@ class _Reader:
         if self.accept("dense"):
             return self.array()
         if self.accept("bytes"):
-            return b64decode(self.string())
+            return self.bytes()
         return self._word()
 
     def _word(self) -> object:
@@ -279,17 +301,26 @@ class _Reader:
         dtype = ARRAY_TYPES[name]
         self.need("[")
         shape = tuple(self.many("]", self.integer))
-        if self.kind == "hash":
-            array = np.frombuffer(self._blob(), dtype.newbyteorder("<")).astype(dtype)
-            self.need(">")
-        elif self.accept("splat"):
-            array = np.full(shape, self.value(), dtype)
-            self.need(">")
-        else:
-            array = np.array(self.many(">", self.value), dtype)
-        if array.size != np.prod(shape, dtype=np.int64):
+        if min(shape, default=1) < 0 or prod(shape) >= MOST_ELEMENTS:
+            message = f"an array must have less than 2 ** 31 elements, and has shape {shape}"
+            raise self._error("E812", message)
+        try:
+            array = self._elements(shape, dtype)
+        except (OverflowError, TypeError, ValueError):
+            raise self._error("E812", f"elements must be {name}, and one is not") from None
+        if array.size != prod(shape):
             raise self._error("E812", f"{array.size} elements must have shape {shape}")
         return array.reshape(shape)
+
+    def _elements(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
+        if self.kind == "hash":
+            array = np.frombuffer(self._blob(), dtype.newbyteorder("<")).astype(dtype)
+        elif self.accept("splat"):
+            array = np.full(shape, self.value(), dtype)
+        else:
+            return np.array(self.many(">", self.value), dtype)
+        self.need(">")
+        return array
 
     def _blob(self) -> bytes:
         key = self.take("hash", "a hash")
@@ -303,12 +334,13 @@ class _Reader:
         self.need("<")
         if self.kind not in ("extent", "word"):
             raise self.expected("a shape and an element type")
-        *shape, element = self.take(self.kind, "").split("x")
-        if element not in DTYPES:
-            raise self._error("E810", f"no element type: {element}")
+        extent = EXTENT.fullmatch(self.take(self.kind, ""))
+        if extent is None or extent["element"] not in DTYPES:
+            raise self._error("E810", f"no element type: {self.tokens[self.position - 1][1]}")
+        shape = tuple(map(int, extent["sizes"].split("x")[:-1]))
         quantization = self._quantization() if self.accept(",") else None
         self.need(">")
-        return TensorType(tuple(map(int, shape)), DTYPES[element], quantization)
+        return TensorType(shape, DTYPES[extent["element"]], quantization)
 
     def _quantization(self) -> Quantization:
         if self.accept("scale"):

@@ -69,13 +69,14 @@ class _Printer:
 
     def graph(self, graph: Graph) -> list[str]:
         """Give the lines of a graph, not indented."""
-        outer, self.taken = self.taken, set()
+        outer = self.names, self.taken
+        self.names, self.taken = {}, set()
         inputs = ", ".join(f"{self.name(value)}: {value.type}" for value in graph.inputs)
         lines = [f"graph @{_name(graph.name)}({inputs}) {{"]
         for operation in graph.sorted():
             lines += [f"  {line}" for line in self.operation(operation)]
         outputs = " ".join(("return", ", ".join(map(self.name, graph.outputs)))).rstrip()
-        self.taken = outer
+        self.names, self.taken = outer
         return [*lines, f"  {outputs}", "}"]
 
     def operation(self, operation: Operation) -> list[str]:
