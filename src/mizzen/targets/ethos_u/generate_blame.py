@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mizzen.graph import Graph, Operation, Value
+from mizzen.graph import DType, Graph, Operation, Value
 from mizzen.targets.ethos_u.compiled import Cause, Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import NetworkForm, generate
@@ -24,6 +24,9 @@ CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
 SMALL_ELEMENTS = 16
 """Constants of at most as many elements may be what the compiler minds: zero points, shifts."""
+
+Unit = tuple[Operation, ...]
+"""Operations that only make sense together: one, and those that rescale what it accumulates."""
 
 CORE_NAMES = {
     "And": ("BITWISE_AND",),
@@ -69,13 +72,14 @@ def find_refused(
     constants; others may be left, which show when those found are taken out.
     """
     probing = _Probing(graph, write, configuration)
-    found = probing.alone(_suspects(probing.operations, stopped.said))
+    found = probing.alone(_suspects(probing.units, stopped.said))
     if not found:
         first = probing.first(stopped)
         if first is None:
             return ()
-        alike = [one for one in probing.operations if one.kind == first.operation.kind]
-        found = probing.alone(alike)
+        found = probing.alone(
+            unit for unit in probing.units if unit[0].kind == first.operation.kind
+        )
         if all(one.operation is not first.operation for one in found):
             found = [first, *found]
     return tuple(sorted(found, key=lambda one: one.index))
@@ -88,35 +92,38 @@ class _Probing:
         self._configuration = configuration
         order = graph.sorted()
         self._index = {operation: index for index, operation in enumerate(order)}
-        self.operations = [operation for operation in order if operation.kind not in CONSTANTS]
+        self.units = _units(order)
 
-    def alone(self, suspects: Iterable[Operation]) -> list[Refused]:
-        """Give those of the operations that are refused when nothing else is in the graph."""
+    def alone(self, suspects: Iterable[Unit]) -> list[Refused]:
+        """Give the first of each unit that is refused when nothing else is in the graph."""
         answers: dict[object, Stopped | None] = {}
         found: list[Refused] = []
-        for operation in suspects:
-            key = _signature(operation)
+        for unit in suspects:
+            key = tuple(map(_signature, unit))
             if key not in answers:
-                answers[key] = self._compile([operation])
+                answers[key] = self._compile([unit])
             answer = answers[key]
             if answer is not None:
-                found.append(self._refused(operation, answer))
+                found.append(self._refused(unit, answer))
         return found
 
     def first(self, stopped: Stopped) -> Refused | None:
-        """Give the operation with which a beginning of the graph that compiles no longer does."""
-        compiled, refused = 0, len(self.operations)
+        """Give the first of the unit with which a beginning of the graph no longer compiles."""
+        compiled, refused = 0, len(self.units)
         answer = stopped
         while refused - compiled > 1:
             middle = (compiled + refused) // 2
-            outcome = self._compile(self.operations[:middle])
+            outcome = self._compile(self.units[:middle])
             if outcome is None:
                 compiled = middle
             else:
                 refused, answer = middle, outcome
-        return self._refused(self.operations[refused - 1], answer) if refused else None
+        if refused == len(self.units) and self._compile(self.units) is None:
+            return None
+        return self._refused(self.units[refused - 1], answer)
 
-    def _compile(self, operations: Sequence[Operation]) -> Stopped | None:
+    def _compile(self, units: Sequence[Unit]) -> Stopped | None:
+        operations = [operation for unit in units for operation in unit]
         answer = generate(
             self._write(part(self._graph, operations)),
             self._configuration,
@@ -125,8 +132,8 @@ class _Probing:
         )
         return answer if isinstance(answer, Stopped) else None
 
-    def _refused(self, operation: Operation, answer: Stopped) -> Refused:
-        return Refused(self._index[operation], operation, answer.cause, answer.said)
+    def _refused(self, unit: Unit, answer: Stopped) -> Refused:
+        return Refused(self._index[unit[0]], unit[0], answer.cause, answer.said)
 
 
 def part(graph: Graph, operations: Sequence[Operation]) -> Graph:
@@ -162,8 +169,32 @@ def _provide(result: Graph, value: Value) -> Value:
     return result.add_input(value.type)
 
 
-def _suspects(operations: Sequence[Operation], said: str) -> list[Operation]:
-    """Give the operations of the type that the compiler names, if it names one."""
+def _units(order: Iterable[Operation]) -> list[Unit]:
+    """Split operations in order of execution into units, in order of their first ones.
+
+    U55 and U65 give sums of 48 bits only rescaled, and some operations only with their rescale. An
+    operation that rescales takes no other operation's result, so it can be moved up.
+    """
+    units: dict[Operation, list[Operation]] = {}
+    for operation in order:
+        if operation.kind in CONSTANTS:
+            continue
+        producer = operation.operands[0].producer if operation.operands else None
+        if operation.kind == "RESCALE" and producer in units and _accumulates(operation):
+            units[operation] = units[producer]
+            units[producer].append(operation)
+        else:
+            units[operation] = [operation]
+    return [tuple(unit) for first, unit in units.items() if unit[0] is first]
+
+
+def _accumulates(rescale: Operation) -> bool:
+    value = rescale.operands[0]
+    return value.dtype is DType.INT48 or (value.dtype is DType.INT32 and len(value.uses) == 1)
+
+
+def _suspects(units: Sequence[Unit], said: str) -> list[Unit]:
+    """Give the units whose first operation is of the type that the compiler names, if it does."""
     named = _TYPE.search(said)
     if named is None:
         return []
@@ -171,9 +202,9 @@ def _suspects(operations: Sequence[Operation], said: str) -> list[Operation]:
     plain = name.lower()
     kinds = CORE_NAMES.get(name, ())
     return [
-        operation
-        for operation in operations
-        if operation.kind in kinds or operation.kind.replace("_", "").lower() == plain
+        unit
+        for unit in units
+        if unit[0].kind in kinds or unit[0].kind.replace("_", "").lower() == plain
     ]
 
 
