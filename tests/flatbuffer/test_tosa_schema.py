@@ -5,11 +5,13 @@ The Python that has the tools is named by MIZZEN_TOSA_PYTHON; without it, these 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 from enum import IntEnum
 
+import numpy as np
 import pytest
 
 from mizzen.flatbuffer.schema import Kind
@@ -20,6 +22,7 @@ from mizzen.flatbuffer.tosa import (
     ResizeMode,
     RoundingMode,
     TensorType,
+    encode,
 )
 
 FIND = "import sysconfig; print(sysconfig.get_path('purelib'))"
@@ -36,10 +39,15 @@ GROWN = {"TosaGraph"}
 
 
 @pytest.fixture(scope="module")
-def theirs() -> str:
-    python = os.environ.get("MIZZEN_TOSA_PYTHON")
-    if not python:
+def python() -> str:
+    found = os.environ.get("MIZZEN_TOSA_PYTHON")
+    if not found:
         pytest.skip("no TOSA tools: set MIZZEN_TOSA_PYTHON to a Python that has tosa-tools")
+    return found
+
+
+@pytest.fixture(scope="module")
+def theirs(python: str) -> str:
     ran = subprocess.run([python, "-c", FIND], capture_output=True, text=True, check=True)
     with open(f"{ran.stdout.strip()}/bin/tosa.fbs", encoding="utf-8") as file:
         return re.sub(r"//.*|\(.*?\)", "", file.read())
@@ -100,3 +108,39 @@ def test_tables(theirs: str, table: str) -> None:
     if table in GROWN:
         expected = expected[: len(ours)]
     assert ours == expected
+
+
+CONVERT = """
+import json
+import sys
+from serializer.tosa_serializer import DType, TosaSerializer
+
+rows = json.load(sys.stdin)
+convert = TosaSerializer.convertDataToUint8Vec
+print(json.dumps({name: [int(x) for x in convert(getattr(DType, name), values)]
+                  for name, values in rows.items()}))
+"""
+VALUES: dict[str, list[int | float]] = {
+    "BOOL": [0, 1, 1],
+    "INT4": [-8, 7, 3, -1, 5],
+    "INT8": [-128, 127, -1],
+    "INT16": [-32768, 32767, -2],
+    "INT32": [-(1 << 31), (1 << 31) - 1, -3],
+    "INT48": [-(1 << 47), (1 << 47) - 1, -4],
+    "FP16": [1.5, -0.25],
+    "BF16": [1.5, -0.25],
+    "FP32": [1.5, -0.1],
+    "SHAPE": [-(1 << 40), 7],
+}
+
+
+def test_elements(python: str) -> None:
+    ran = subprocess.run(
+        [python, "-c", CONVERT],
+        input=json.dumps(VALUES),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ours = {name: encode(np.array(row), TensorType[name]).tolist() for name, row in VALUES.items()}
+    assert ours == json.loads(ran.stdout)

@@ -20,6 +20,9 @@ from mizzen.package.tosa import write
 
 IN_FILES = [dtype for dtype in DType if dtype.name in FileType.__members__]
 TENSORS = [dtype for dtype in IN_FILES if dtype is not DType.SHAPE]
+ENUMERATIONS: dict[str, list[Any]] = {
+    each.__name__: list(each) for each in (NanMode, ResizeMode, RoundingMode)
+}
 LIMITS = [DType.INT8, DType.INT16, DType.FP16, DType.BF16, DType.FP32]
 
 
@@ -67,7 +70,7 @@ def attribute(draw: st.DrawFn, attribute: Attribute) -> Any:
         case "Graph":
             return body(draw(st.sampled_from(TENSORS)))
         case _:
-            return draw(st.sampled_from(list[Any](types[0])))
+            return draw(st.sampled_from(ENUMERATIONS[types[0].__name__]))
 
 
 def body(dtype: DType) -> Graph:
