@@ -16,6 +16,7 @@ from mizzen.reporting import origins_of, report_of
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import Waiting
 from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
+from mizzen.tosa_compilation import compile_tosa, is_tosa
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 """Vela's default."""
@@ -36,12 +37,13 @@ def compile(
     ignore_ops: Sequence[str] = (),
     waiting: Waiting | None = None,
 ) -> Artifact:
-    """Compile a quantised `.tflite`, a file or its bytes, for an NPU.
+    """Compile a quantised `.tflite` or a `.tosa`, a file or its bytes, for an NPU.
 
     `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
     types to keep on the CPU; `waiting` is called with the seconds gone by once it takes long.
     The artifact's `report` says what went where and why. Raises E1xx for a file that is no
-    quantised network, E2xx for a configuration that is none, E3xx if the compiler fails.
+    quantised network, E2xx for a configuration that is none, E3xx if the compiler fails; TOSA
+    operations that no NPU operator computes are such a failure.
     """
     configuration = resolve(
         accelerator,
@@ -54,6 +56,8 @@ def compile(
     )
     _require_known(configuration.ignore_ops)
     data, name = _file(model)
+    if is_tosa(data, name):
+        return compile_tosa(data, name, configuration, waiting)
     return compile_network(_network(data, name), data, configuration, waiting)
 
 

@@ -11,7 +11,7 @@ from mizzen.frontends.tflite import Model, Operator, is_npu, macs, npu_operator,
 from mizzen.frontends.tflite.npu import ALLOCATION
 from mizzen.legality import breaches_of, defects_of
 from mizzen.report import Area, CompileReport, Measure, OperatorPlacement, Reason, Region
-from mizzen.targets.ethos_u.compiled import Compiled
+from mizzen.targets.ethos_u.compiled import Compiled, Estimate
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.legal.rule import Breach
 
@@ -55,14 +55,10 @@ def report_of(
         configuration=configuration.as_dict(),
         compiler=f"Vela {compiled.version}",
         placements=placements,
-        arena_bytes=max(_ends(artifact).values(), default=0),
+        arena_bytes=arena_bytes(artifact),
         flash_bytes=len(compiled.network),
-        areas=tuple(_areas(artifact, configuration)),
-        memories=tuple(
-            Measure(row.name, row.peak_bytes, row.access_cycles, row.accesses)
-            for row in estimate.memories
-            if row.name not in _ON_CHIP
-        ),
+        areas=tuple(areas(artifact, configuration)),
+        memories=measures(estimate),
         cycles=estimate.cycles,
         npu_cycles=estimate.npu_cycles,
         figures=estimate.figures,
@@ -197,7 +193,21 @@ def _wrong(
             yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
 
 
-def _areas(artifact: Model, configuration: Configuration) -> Iterator[Area]:
+def measures(estimate: Estimate) -> tuple[Measure, ...]:
+    """Give what the compiler estimates for the system's memories."""
+    return tuple(
+        Measure(row.name, row.peak_bytes, row.access_cycles, row.accesses)
+        for row in estimate.memories
+        if row.name not in _ON_CHIP
+    )
+
+
+def arena_bytes(artifact: Model) -> int:
+    """Give the size of the runtime's tensor arena."""
+    return max(_ends(artifact).values(), default=0)
+
+
+def areas(artifact: Model, configuration: Configuration) -> Iterator[Area]:
     """Measure what the artifact holds where: constants of NPU operators, feature maps, cache."""
     mode, main = configuration.mode, artifact.main
     parts = [npu_operator(artifact, row) for row in main.operators if is_npu(row)]

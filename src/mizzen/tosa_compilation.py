@@ -1,0 +1,190 @@
+"""Compile a TOSA network: all of it goes to the NPU, or an error says which operators cannot.
+
+Whoever writes TOSA has decided what is for the NPU; there is no framework that could compute the
+rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from mizzen.artifact import Artifact
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, fail
+from mizzen.flatbuffer import read as read_file
+from mizzen.flatbuffer import write as write_file
+from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
+from mizzen.flatbuffer.tosa import SCHEMA
+from mizzen.frontends import tosa as frontend
+from mizzen.frontends.tflite import read as read_tflite
+from mizzen.graph import Graph, Operation
+from mizzen.ops.verify import verify
+from mizzen.package import tosa as package
+from mizzen.partition.cost import macs_of
+from mizzen.report import CompileReport, OperatorPlacement, Region
+from mizzen.reporting import areas, arena_bytes, measures
+from mizzen.targets.ethos_u.compiled import Compiled, Stopped
+from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.generate import NetworkForm, Waiting, generate
+from mizzen.targets.ethos_u.generate_blame import find_refused
+from mizzen.targets.ethos_u.generate_defects import avoid_defects
+
+ENDING = ".tosa"
+
+MOST_NAMED = 5
+"""Operators that an error names; more would hide the first."""
+
+CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
+
+
+def is_tosa(data: bytes, name: str) -> bool:
+    """Whether a file is, or says by its name that it is, a TOSA network."""
+    return data[4:8] == SCHEMA.identifier or name.endswith(ENDING)
+
+
+def compile_tosa(
+    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None = None
+) -> Artifact:
+    """Compile a file's network.
+
+    Raises E15x for a file that cannot be read, E80x for a network that TOSA does not allow, E158
+    for variables, E223 for operators to keep on the CPU, E3xx if the compiler does not take it.
+    """
+    if configuration.ignore_ops:
+        raise fail(
+            "E223",
+            "every operator of a TOSA network must run on the NPU, and "
+            f"{', '.join(configuration.ignore_ops)} should stay on the CPU",
+            help="leave out `--ignore-ops`; split the network where it was made",
+        )
+    graph = frontend.read(data, name)
+    _require_valid(graph)
+    avoid_defects(graph)
+    form = NetworkForm.TOSA
+    compiled = generate(package.write(graph), configuration, form, waiting=waiting)
+    if isinstance(compiled, Stopped):
+        raise MizzenError(_failure(graph, configuration, compiled))
+    network = _reshaped(graph, compiled.network, name)
+    origins = _origins(graph, compiled)
+    artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
+    report = _report(graph, name, configuration, compiled, origins)
+    return Artifact(network, artifact_name, report, [origins])
+
+
+def _require_valid(graph: Graph) -> None:
+    wrong = next(iter(verify(graph)), None)
+    if wrong is not None:
+        raise MizzenError(wrong)
+    for operation in graph:
+        if operation.kind == "VARIABLE":
+            # The compiler would keep them among the constants, which cannot be written.
+            raise fail(
+                "E158",
+                "state must come and go as inputs and outputs, and the network has the variable "
+                f"{operation['name']!r}",
+                origin=operation.origin,
+                help="make the variable an input, and what is written to it an output",
+            )
+
+
+def _failure(graph: Graph, configuration: Configuration, stopped: Stopped) -> Diagnostic:
+    """Give the compiler's failure, at the operators that it is about where they can be found."""
+    refused = find_refused(graph, package.write, configuration, stopped)
+    if not refused:
+        return stopped.diagnostic
+    first = refused[0]
+    named = ", ".join(str(_index(row.operation)) for row in islice(refused, MOST_NAMED))
+    more = " and more" if len(refused) > MOST_NAMED else ""
+    others = f" (operators {named}{more})" if len(refused) > 1 else ""
+    return Diagnostic(
+        first.cause.value,
+        f"{configuration.accelerator.name} must run every operator, and the compiler cannot place "
+        f"{first.operation.kind}{others}: {first.said}",
+        origin=first.operation.origin,
+        help="lower it to other operators, choose another accelerator, or split the network there",
+    )
+
+
+def _reshaped(graph: Graph, network: bytes, name: str) -> bytes:
+    """Give inputs and outputs the shapes that they have in the graph.
+
+    The compiler gives them those of the RESHAPE that they go into or come from; their bytes are
+    the same. It has no rank 0.
+    """
+    record = read_file(network, TFLITE, name)
+    (main,) = record["subgraphs"]
+    changed = False
+    for side, values in (("inputs", graph.inputs), ("outputs", graph.outputs)):
+        for index, value in zip(main[side], values, strict=True):
+            tensor = main["tensors"][index]
+            if value.shape and tuple(tensor["shape"]) != value.shape:
+                tensor["shape"] = np.asarray(value.shape, np.int32)
+                changed = True
+    return write_file(record, TFLITE) if changed else network
+
+
+def _index(operation: Operation) -> int | None:
+    return operation.origin.operator if operation.origin else None
+
+
+def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
+    """Give byte offset of a command to the operator, for the one NPU operator there is."""
+    found: dict[int, Origin] = {}
+    order = graph.sorted()
+    for command in compiled.commands:
+        origin = None if command.operator is None else order[command.operator].origin
+        if origin is not None:
+            found[command.offset_bytes] = origin
+    return found
+
+
+def _report(
+    graph: Graph,
+    name: str,
+    configuration: Configuration,
+    compiled: Compiled,
+    origins: dict[int, Origin],
+) -> CompileReport:
+    network = read_tflite(compiled.network, name)
+    estimate = compiled.estimate
+    return CompileReport(
+        model=name,
+        configuration=configuration.as_dict(),
+        compiler=f"Vela {compiled.version}",
+        placements=tuple(_placements(graph, compiled)),
+        arena_bytes=arena_bytes(network),
+        flash_bytes=len(compiled.network),
+        areas=tuple(areas(network, configuration)),
+        memories=measures(estimate),
+        cycles=estimate.cycles,
+        npu_cycles=estimate.npu_cycles,
+        figures=estimate.figures,
+        origins=(origins,),
+        diagnostics=configuration.warnings,
+        log=compiled.log,
+    )
+
+
+def _placements(graph: Graph, compiled: Compiled) -> Iterator[OperatorPlacement]:
+    """Give the file's operators that compute, each once."""
+    cycles: dict[int | None, int] = {}
+    order = graph.sorted()
+    for work in compiled.work:
+        index = None if work.operator is None else _index(order[work.operator])
+        cycles[index] = cycles.get(index, 0) + work.cycles
+    rows = {_index(operation): operation for operation in reversed(order)}
+    for index in sorted(index for index in rows if index is not None):
+        operation = rows[index]
+        if operation.kind in CONSTANTS:
+            continue
+        origin = operation.origin
+        yield OperatorPlacement(
+            index=index,
+            kind=operation.kind,
+            name=(origin.name if origin else None) or "",
+            region=Region.NPU,
+            macs=macs_of(operation),
+            cycles=cycles.get(index, 0),
+        )
