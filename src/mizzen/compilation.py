@@ -22,6 +22,7 @@ DEFAULT_ACCELERATOR = "ethos-u55-256"
 """Vela's default."""
 
 UNNAMED = "model.tflite"
+UNNAMED_TOSA = "model.tosa"
 """What diagnostics call a network that is given as bytes."""
 
 
@@ -82,7 +83,7 @@ def _network(data: bytes, name: str) -> Model:
 
 def _file(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
     if isinstance(model, bytes):
-        return model, UNNAMED
+        return model, UNNAMED_TOSA if is_tosa(model, "") else UNNAMED
     path = Path(model)
     try:
         return path.read_bytes(), path.name
