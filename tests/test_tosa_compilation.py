@@ -16,6 +16,9 @@ from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, RoundingMode
 from mizzen.package.tosa import write
+from mizzen.targets.ethos_u.compiled import Compiled
+from mizzen.targets.ethos_u.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.system_config import resolve
 
 ACCELERATOR = "ethos-u55-128"
 MAP = TensorType((1, 8, 8, 16), DType.INT8)
@@ -204,3 +207,40 @@ def test_nothing_can_stay_on_the_cpu() -> None:
         "stay on the CPU\n"
         "  help leave out `--ignore-ops`; split the network where it was made"
     )
+
+
+def test_a_sum_of_two_whole_powers_is_wrong() -> None:
+    """The compiler fuses both scales as if they were one; it does not from 2^15 on."""
+
+    def total(shift: int) -> Make:
+        def make(b: Builder, value: Value) -> Value:
+            scaled = [rescale(b, value, DType.INT32, each) for each in (shift, shift + 1)]
+            return rescale(b, b("ADD", *scaled), DType.INT8, 61 - shift)
+
+        return make
+
+    image = np.arange(-128, 896).astype(np.int8).reshape(MAP.shape)
+    for shift, right in ((15, True), (16, False), (29, False)):
+        ours: Any = mizzen.compile(write(build(total(shift))), ACCELERATOR).run(image)
+        # x * 2^n + x * 2^(n-1), over 2^(n+1): a multiple of 1/4, rounded half up
+        exact = np.floor(image * 0.75 + 0.5).astype(np.int8)
+        assert np.array_equal(ours, exact) is right
+
+
+@pytest.mark.parametrize("make", [joined, padded, greatest_channels])
+def test_the_compiler_misplaces_parts(make: Make) -> None:
+    """Without the CLAMP the result is wrong, if the stream runs at all."""
+    data = write(build(make))
+    plain = generate(data, resolve(ACCELERATOR), NetworkForm.TOSA)
+    assert isinstance(plain, Compiled)
+    image = np.random.default_rng(1).integers(-128, 128, MAP.shape).astype(np.int8)
+    right: Any = mizzen.compile(data, ACCELERATOR).run(image)
+    assert not np.array_equal(right, _outcome(mizzen.Artifact(plain.network, "plain"), image))
+
+
+def _outcome(artifact: mizzen.Artifact, image: Any) -> Any:
+    """Give the result; nothing if the stream writes outside its memory."""
+    try:
+        return artifact.run(image)
+    except MizzenError:
+        return None

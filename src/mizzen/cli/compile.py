@@ -1,4 +1,4 @@
-"""Compile a quantised TFLite network for an NPU."""
+"""Compile a quantised TFLite network, or a TOSA network, for an NPU."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mizzen.cli.placement import cpu_text, summary_rows
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
 
-SUMMARY = "quantised TFLite -> artifact; placement and memory"
+SUMMARY = "quantised TFLite or TOSA -> artifact; placement and memory"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("model", metavar="MODEL", help="a quantised .tflite file")
+    parser.add_argument("model", metavar="MODEL", help="a quantised .tflite file, or a .tosa file")
     add_configuration_options(parser)
     add_budget_options(parser)
     add_output_option(parser, "NAME_vela.tflite, its report NAME_vela.json and Vela's summary")
