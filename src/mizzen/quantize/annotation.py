@@ -6,6 +6,7 @@ second one. Where a producer's result is cut by a fused activation, it is no val
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +35,9 @@ from mizzen.quantize.operators import (
     operator_name,
     role_of,
 )
+from mizzen.quantize.recurrence import Kind
 from mizzen.quantize.selection import Selection
+from mizzen.quantize.steps import RecurrentSteps
 
 ANNOTATION = "quantization_annotation"
 MOVING = (Role.SHARED, Role.TRANSPARENT)
@@ -88,15 +91,18 @@ class Annotator:
 
     def _find_roles(self, nodes: list[Node]) -> None:
         for node in nodes:
-            role = role_of(node)
+            role = Role.RECURRENT if steps_of(self.module, node) else role_of(node)
             config = None if role is None else self.selection.configuration(node)
             if role is None or config is None or config.weight is None:
                 continue
             if not any(gives_float(operand) for operand in node.all_input_nodes):
                 continue
-            if str(node.target) == "<built-in function getitem>":
-                if node.all_input_nodes[0] not in self._roles:
+            if node.target is operator.getitem:
+                source = self._roles.get(node.all_input_nodes[0])
+                if source is None:
                     continue
+                if source is Role.RECURRENT:
+                    role, config = Role.COMPUTED, self._state(config, node.args[1])
             elif role not in (Role.COMPARED, Role.CONSUMED) and not gives_float(node):
                 continue
             self._roles[node] = role
@@ -114,9 +120,18 @@ class Annotator:
             ):
                 self._hidden.add(before)
 
+    @staticmethod
+    def _state(config: QuantizationConfig, index: object) -> QuantizationConfig:
+        """Give the configuration of a recurrent state: 0 is the hidden, 1 the cell state."""
+        return config.wide() if index == 1 else config
+
     def _activations(self, node: Node) -> Iterator[Node]:
         """Give the operands of a node that are values with a range, each once."""
-        operands = [node.args[0]] if self._roles[node] is Role.WEIGHTED else node.all_input_nodes
+        operands: list[Any] = node.all_input_nodes
+        if self._roles[node] is Role.WEIGHTED:
+            operands = operands[:1]
+        elif (steps := steps_of(self.module, node)) is not None:
+            operands = list(node.args[: 1 + steps.states])
         for operand in operands:
             if isinstance(operand, Node) and operand not in self._hidden and gives_float(operand):
                 yield operand
@@ -130,14 +145,17 @@ class Annotator:
             elif role is Role.COMPARED:
                 for operand in operands[1:]:
                     self.clusters.join(operands[0], operand)
+            elif role is Role.RECURRENT:
+                for item in node.users:
+                    self.clusters.join(operands[1 + item.args[1]], item)  # pyright: ignore[reportOperatorIssue]
 
     def _choose_specs(self, nodes: list[Node]) -> None:
         readers: dict[Node, list[QuantizationConfig]] = {}
-        for node, config in self._configs.items():
+        for node in self._roles:
             for operand in self._activations(node):
                 root = self.clusters.root(operand)
                 if self._roles[node] not in MOVING:
-                    readers.setdefault(root, []).append(config)
+                    readers.setdefault(root, []).append(self._wanted(operand, node))
         for members in self.clusters.members(nodes):
             root = self.clusters.root(members[0])
             sources = [node for node in members if self._roles.get(node) not in (*MOVING, None)]
@@ -191,9 +209,16 @@ class Annotator:
         first = self._firsts.setdefault(key, place)
         return spec if first == place else SharedQuantizationSpec(first)
 
+    def _wanted(self, value: Node, reader: Node) -> QuantizationConfig:
+        """Give the configuration by which a node reads one of its operands."""
+        config = self._configs[reader]
+        if self._roles[reader] is Role.RECURRENT and value in reader.args[2:3]:
+            return self._state(config, 1)
+        return config
+
     def _read(self, value: Node, reader: Node) -> QuantizationSpecBase:
         root = self.clusters.root(value)
-        config, wanted = self._cluster_configs[root], self._configs[reader]
+        config, wanted = self._cluster_configs[root], self._wanted(value, reader)
         edge = (value, reader)
         moving = self._roles[reader] in MOVING
         if moving or config.activation.dtype == wanted.activation.dtype:
@@ -207,6 +232,8 @@ class Annotator:
                 reads[operand] = self._read(operand, node)
         if self._roles[node] is Role.WEIGHTED:
             self._annotate_weights(node, reads)
+        elif (steps := steps_of(self.module, node)) is not None:
+            self._annotate_steps(node, steps, reads)
         output = None
         if is_float(node) and node not in self._hidden:
             root = self.clusters.root(node)
@@ -225,6 +252,17 @@ class Annotator:
         if isinstance(bias, Node):
             edges = [(activation, node), (weight, node)]
             reads[bias] = config.bias_spec(edges, axis)
+
+    def _annotate_steps(
+        self, node: Node, steps: RecurrentSteps, reads: dict[Node, QuantizationSpecBase | None]
+    ) -> None:
+        config, hidden = self._configs[node], node.args[1]
+        weight, *rest = node.args[1 + steps.states :]
+        reads[weight] = config.weight_spec(0)  # pyright: ignore[reportArgumentType]
+        if rest and isinstance(rest[0], Node):
+            reads[rest[0]] = config.bias_spec([(hidden, node), (weight, node)], 0)
+        if steps.kind is Kind.GRU:
+            steps.observe("difference", config.observer())
 
     def _annotate_inputs(self, nodes: list[Node], config: QuantizationConfig) -> None:
         for node in nodes:
@@ -249,6 +287,14 @@ class Annotator:
         if inner is not None and inner.activation.dtype == config.activation.dtype:
             return self._shared(root, place, self._cluster_specs[root])
         return self._shared((value, config.activation.dtype), place, config.activation)
+
+
+def steps_of(module: GraphModule, node: Node) -> RecurrentSteps | None:
+    """Give the module of a recurrent node, None for other nodes."""
+    if node.op != "call_module":
+        return None
+    found = module.get_submodule(str(node.target))
+    return found if isinstance(found, RecurrentSteps) else None
 
 
 def known_range(node: Node) -> Range | None:

@@ -44,6 +44,21 @@ class QuantizationConfig:
         """Width of an activation's integer."""
         return torch.iinfo(self.activation.dtype).bits
 
+    def wide(self) -> QuantizationConfig:
+        """Give the same with 16-bit activations."""
+        wide = get_symmetric_a16w8_quantization_config(is_qat=self.is_qat)
+        return replace(wide, weight=self.weight)
+
+    def observer(self) -> torch.nn.Module:
+        """Give a new observer (or fake-quantiser) of an activation."""
+        spec: Any = self.activation
+        return spec.observer_or_fake_quant_ctr.with_args(
+            dtype=spec.dtype,
+            quant_min=spec.quant_min,
+            quant_max=spec.quant_max,
+            qscheme=spec.qscheme,
+        )()
+
     def weight_spec(self, channel_axis: int | None) -> QuantizationSpec | None:
         """Give the weights' spec with their channels along `channel_axis`; None: one scale."""
         if self.weight is None or self.weight.ch_axis is None:

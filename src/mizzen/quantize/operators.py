@@ -6,6 +6,7 @@ as ``relu``. What is not here has no integer form and stays in floating point.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -27,6 +28,8 @@ class Role(Enum):
     """Operands share a range; the result is no number."""
     CONSUMED = auto()
     """The operand has its range; the result is an index."""
+    RECURRENT = auto()
+    """Operands are a projection, first states and weights; the states share ranges with results."""
     TRANSPARENT = auto()
     """Nothing is computed: the operand itself goes on."""
 
@@ -127,7 +130,7 @@ def operator_name(node: Node) -> str:
 
 def role_of(node: Node) -> Role | None:
     """Give the operator's role, None where it has no integer form."""
-    if str(node.target) == "<built-in function getitem>":
+    if node.target is operator.getitem:
         return Role.SHARED
     return ROLES.get(operator_name(node))
 

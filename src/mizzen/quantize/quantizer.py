@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
-from mizzen.quantize.annotation import Annotator
+from mizzen.quantize.annotation import Annotator, steps_of
 from mizzen.quantize.configuration import QuantizationConfig
 from mizzen.quantize.decompose import decompose
 from mizzen.quantize.places import origin_of
+from mizzen.quantize.recurrence import Kind
 from mizzen.quantize.selection import Selection
 
 
@@ -57,8 +58,11 @@ class EthosUQuantizer(Quantizer):
         """Take compound operators apart where integers need ranges inside of them."""
         remove_guards(model)
         is_qat = any(config.is_qat for config in self._selection.configurations)
-        decompose(model, is_qat=is_qat)
+        decompose(model, self._quantized, is_qat=is_qat)
         return model
+
+    def _quantized(self, node: Node) -> bool:
+        return self._selection.configuration(node) is not None
 
     def annotate(self, model: GraphModule) -> GraphModule:
         """Mark every value that becomes an integer with how its range is found."""
@@ -76,6 +80,20 @@ class EthosUQuantizer(Quantizer):
             node = place[0] if isinstance(place, tuple) else place
             if observer is not None and getattr(observer, "origin", None) is None:
                 observer.origin = origin_of(node)
+        wire_steps(model, edge_or_node_to_obs_or_fq)
+
+
+def wire_steps(model: GraphModule, observers: dict[Any, Any]) -> None:
+    """Let recurrences see, at every step, what is observed outside of them too."""
+    for node in model.graph.nodes:
+        steps = steps_of(model, node)
+        if steps is None:
+            continue
+        steps.origin = origin_of(node)
+        steps.observe("gates", observers[(node.args[0], node)])
+        steps.observe("hidden", observers[(node.args[1], node)])
+        if steps.kind is Kind.LSTM:
+            steps.observe("cell", observers[(node.args[2], node)])
 
 
 def remove_guards(model: GraphModule) -> None:

@@ -6,6 +6,7 @@ on fake tensors.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -75,6 +76,29 @@ class Rewriter:
         with self.fake_mode:
             node.meta["val"] = target(*fakes(arguments))
         return node
+
+    def call_module(
+        self, submodule: torch.nn.Module, name: str, arguments: Iterable[Any], value: Any
+    ) -> Node:
+        """Add a submodule and insert a call of it, whose result is like `value`."""
+        number = 0
+        while hasattr(self.module, f"_{name}_{number}"):
+            number += 1
+        self.module.add_submodule(f"_{name}_{number}", submodule)
+        place = self._current()
+        with self.module.graph.inserting_before(place):
+            node = self.module.graph.call_module(f"_{name}_{number}", tuple(arguments))
+        self._take_over(node, place)
+        node.meta["val"] = value
+        return node
+
+    def item(self, node: Node, index: int) -> Node:
+        """Give one result of a node that has several."""
+        with self.module.graph.inserting_before(self._current()):
+            item = self.module.graph.call_function(operator.getitem, (node, index))
+        self._take_over(item, self._current())
+        item.meta["val"] = node.meta["val"][index]
+        return item
 
     def at(self, node: Node) -> Rewriter:
         """Insert before `node` from now on."""
