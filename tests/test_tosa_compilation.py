@@ -99,6 +99,17 @@ def added(b: Builder, value: Value) -> Value:
     return rescale(b, b("ADD", *scaled), DType.INT8, 50)
 
 
+def tied(b: Builder, value: Value) -> Value:
+    """Weights that two operators share, with a bias for each."""
+    zero, shared = b.constant([0], DType.INT8), weights(b, 16, 1, 1, 16)
+    results = [
+        b("CONV2D", value, shared, b.constant([bias] * 16, DType.INT32), zero, zero,
+          pad=(0, 0, 0, 0), stride=(1, 1))
+        for bias in (-2000, 3000)
+    ]  # fmt: skip
+    return b("CONCAT", *(rescale(b, each, DType.INT8, 37) for each in results), axis=3)
+
+
 NETWORKS: list[Make] = [
     convolution,
     reshaped,
@@ -107,6 +118,7 @@ NETWORKS: list[Make] = [
     greatest,
     greatest_channels,
     added,
+    tied,
 ]
 
 
@@ -227,9 +239,18 @@ def test_a_sum_of_two_whole_powers_is_wrong() -> None:
         assert np.array_equal(ours, exact) is right
 
 
-@pytest.mark.parametrize("make", [joined, padded, greatest_channels])
-def test_the_compiler_misplaces_parts(make: Make) -> None:
+def test_the_compiler_misplaces_parts() -> None:
     """Without the CLAMP the result is wrong, if the stream runs at all."""
+    for make in (joined, padded, greatest_channels):
+        _require_wrong(make)
+
+
+def test_the_compiler_confuses_biases() -> None:
+    """Without other weights, all operators have the first one's bias."""
+    _require_wrong(tied)
+
+
+def _require_wrong(make: Make) -> None:
     data = write(build(make))
     plain = generate(data, resolve(ACCELERATOR), NetworkForm.TOSA)
     assert isinstance(plain, Compiled)

@@ -61,7 +61,9 @@ def compile_tosa(
         )
     graph = frontend.read(data, name)
     _require_valid(graph)
-    avoid_defects(graph)
+    wrong = avoid_defects(graph)
+    if wrong:
+        raise _tied(wrong[0])
     form = NetworkForm.TOSA
     compiled = generate(package.write(graph), configuration, form, waiting=waiting)
     if isinstance(compiled, Stopped):
@@ -87,6 +89,17 @@ def _require_valid(graph: Graph) -> None:
                 origin=operation.origin,
                 help="make the variable an input, and what is written to it an output",
             )
+
+
+def _tied(operation: Operation) -> MizzenError:
+    return fail(
+        "E306",
+        f"operators of the same weights and scales must have one bias for this compiler, and "
+        f"{operation.kind} has another",
+        origin=operation.origin,
+        rule="Vela 5.2.0 gives all of them the first one's, found by running the result",
+        help="add the bias in an operator of its own, or make the weights differ",
+    )
 
 
 def _failure(graph: Graph, configuration: Configuration, stopped: Stopped) -> Diagnostic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,11 +43,11 @@ class Net:
         sums = b("CONV2D", value, weights, bias, *zeros, pad=(1, 1, 1, 1), stride=(1, 1))
         return self.rescale(sums, source)
 
-    def rescale(self, value: Value, dtype: DType) -> Value:
+    def rescale(self, value: Value, dtype: DType, shift: int = 37) -> Value:
         b, wide = self.b, value.dtype is not DType.INT48
         operands = (
             b.constant([1 << 30 if wide else 1 << 14], DType.INT32 if wide else DType.INT16),
-            b.constant([37 if wide else 21], DType.INT8),
+            b.constant([shift if wide else 21], DType.INT8),
             b.constant([0], value.dtype),
             b.constant([0], dtype),
         )
@@ -224,3 +225,54 @@ def test_nothing_is_clamped_that_is_no_part() -> None:
     before = len(graph)
     avoid_defects(graph)
     assert len(graph) == before
+
+
+def _dense(
+    net: Net, value: Value, weights: np.ndarray[Any, Any], bias: int, shift: int = 37
+) -> Value:
+    b, zero = net.b, net.b.constant([0], DType.INT8)
+    operands = (value, b.constant(weights, DType.INT8), b.constant([bias] * 4, DType.INT32))
+    sums = b("CONV2D", *operands, zero, zero, pad=(0, 0, 0, 0), stride=(1, 1))
+    return net.rescale(sums, DType.INT8, shift)
+
+
+def _weights(least: int, greatest: int) -> np.ndarray[Any, Any]:
+    return np.linspace(least, greatest, 16).astype(np.int8).reshape(4, 1, 1, 4)
+
+
+def _zero_points(graph: Graph) -> list[int]:
+    """Give those of the weights, and check that the weights are what they were."""
+    found: list[int] = []
+    for operation in graph:
+        if operation.kind == "CONV2D":
+            weights, zero_point = operation.operands[1].constant, operation.operands[4].constant
+            assert weights is not None
+            assert zero_point is not None
+            found.append(int(zero_point[0]))
+            assert (weights.astype(int) - found[-1]).ravel()[0] == -120
+    return found
+
+
+def test_weights_of_other_biases_are_made_different() -> None:
+    net, weights = Net(), _weights(-120, 126)
+    value = net.input()
+    graph = net.give(*(_dense(net, value, weights, bias) for bias in (1, 2, 1, 3, 2)))
+    assert avoid_defects(graph) == ()
+    assert _zero_points(graph) == [0, -1, 0, 1, -1]
+
+
+def test_operations_stay_wrong_where_there_is_no_room() -> None:
+    net, weights = Net(), _weights(-120, 127)
+    value = net.input()
+    graph = net.give(*(_dense(net, value, weights, bias) for bias in range(12)))
+    (*_, tenth, eleventh, twelfth) = [op for op in graph if op.kind == "CONV2D"]
+    assert avoid_defects(graph) == (tenth, eleventh, twelfth)
+    assert _zero_points(graph) == [0, -1, -2, -3, -4, -5, -6, -7, -8, 0, 0, 0]
+
+
+def test_weights_of_other_scales_are_different_already() -> None:
+    net, weights = Net(), _weights(-120, 126)
+    value = net.input()
+    graph = net.give(*(_dense(net, value, weights, shift, shift) for shift in (36, 37, 38)))
+    assert avoid_defects(graph) == ()
+    assert _zero_points(graph) == [0, 0, 0]
