@@ -22,7 +22,9 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
+from mizzen.quantize.batch_norm import NormalizedConvolution
 from mizzen.quantize.clusters import Clusters
+from mizzen.quantize.composite import Composite, composite_of
 from mizzen.quantize.configuration import QuantizationConfig
 from mizzen.quantize.operators import (
     CHANNEL_AXES,
@@ -40,6 +42,7 @@ from mizzen.quantize.selection import Selection
 from mizzen.quantize.steps import RecurrentSteps
 
 ANNOTATION = "quantization_annotation"
+COMPOSITE = (Role.RECURRENT, Role.NORMALIZED)
 MOVING = (Role.SHARED, Role.TRANSPARENT)
 
 
@@ -91,17 +94,19 @@ class Annotator:
 
     def _find_roles(self, nodes: list[Node]) -> None:
         for node in nodes:
-            role = Role.RECURRENT if steps_of(self.module, node) else role_of(node)
+            role = composite_role(composite_of(self.module, node)) or role_of(node)
             config = None if role is None else self.selection.configuration(node)
             if role is None or config is None or config.weight is None:
                 continue
             if not any(gives_float(operand) for operand in node.all_input_nodes):
                 continue
+            if role is Role.TRANSPARENT and node.all_input_nodes[0].op == "get_attr":
+                continue  # the switch between training and inference
             if node.target is operator.getitem:
                 source = self._roles.get(node.all_input_nodes[0])
                 if source is None:
                     continue
-                if source is Role.RECURRENT:
+                if source in COMPOSITE:
                     role, config = Role.COMPUTED, self._state(config, node.args[1])
             elif role not in (Role.COMPARED, Role.CONSUMED) and not gives_float(node):
                 continue
@@ -115,10 +120,16 @@ class Annotator:
                 cuts_at_zero(node)
                 and before in self._roles
                 and len(before.users) == 1
-                and operator_name(before) in FUSED_AFTER
+                and self._can_be_cut(before)
                 and self._configs[before] == self._configs[node]
             ):
                 self._hidden.add(before)
+
+    def _can_be_cut(self, node: Node) -> bool:
+        """Whether an activation can be fused with a node."""
+        if node.target is operator.getitem:
+            return self._roles.get(node.all_input_nodes[0]) is Role.NORMALIZED
+        return operator_name(node) in FUSED_AFTER
 
     @staticmethod
     def _state(config: QuantizationConfig, index: object) -> QuantizationConfig:
@@ -128,10 +139,13 @@ class Annotator:
     def _activations(self, node: Node) -> Iterator[Node]:
         """Give the operands of a node that are values with a range, each once."""
         operands: list[Any] = node.all_input_nodes
-        if self._roles[node] is Role.WEIGHTED:
-            operands = operands[:1]
-        elif (steps := steps_of(self.module, node)) is not None:
-            operands = list(node.args[: 1 + steps.states])
+        match self._roles[node], composite_of(self.module, node):
+            case ((Role.WEIGHTED | Role.NORMALIZED), _):
+                operands = operands[:1]
+            case _, RecurrentSteps() as steps:
+                operands = list(node.args[: 1 + steps.states])
+            case _:
+                pass
         for operand in operands:
             if isinstance(operand, Node) and operand not in self._hidden and gives_float(operand):
                 yield operand
@@ -230,10 +244,15 @@ class Annotator:
         for operand in self._activations(node):
             if is_float(operand):
                 reads[operand] = self._read(operand, node)
-        if self._roles[node] is Role.WEIGHTED:
-            self._annotate_weights(node, reads)
-        elif (steps := steps_of(self.module, node)) is not None:
-            self._annotate_steps(node, steps, reads)
+        match self._roles[node], composite_of(self.module, node):
+            case Role.WEIGHTED, _:
+                self._annotate_weights(node, reads)
+            case _, RecurrentSteps() as steps:
+                self._annotate_steps(node, steps, reads)
+            case _, NormalizedConvolution() as convolution:
+                convolution.quantize_weights(self._configs[node])
+            case _:
+                pass
         output = None
         if is_float(node) and node not in self._hidden:
             root = self.clusters.root(node)
@@ -289,12 +308,15 @@ class Annotator:
         return self._shared((value, config.activation.dtype), place, config.activation)
 
 
-def steps_of(module: GraphModule, node: Node) -> RecurrentSteps | None:
-    """Give the module of a recurrent node, None for other nodes."""
-    if node.op != "call_module":
-        return None
-    found = module.get_submodule(str(node.target))
-    return found if isinstance(found, RecurrentSteps) else None
+def composite_role(composite: Composite | None) -> Role | None:
+    """Give the role of a node that calls a composite."""
+    match composite:
+        case RecurrentSteps():
+            return Role.RECURRENT
+        case NormalizedConvolution():
+            return Role.NORMALIZED
+        case _:
+            return None
 
 
 def known_range(node: Node) -> Range | None:

@@ -102,7 +102,8 @@ def _weight(per_channel: bool, is_qat: bool, low: int, high: int) -> Quantizatio
     # The least scale is far below any weight's: a channel of zeros must not give a scale of zero.
     epsilon = 2.0**-24
     if is_qat:
-        constructor = fake_quantize(per_channel=per_channel, eps=epsilon)
+        # Weights are what they are: the range is the last one, not an average.
+        constructor = fake_quantize(per_channel=per_channel, eps=epsilon, averaging_constant=1.0)
     else:
         observer = WeightPerChannelObserver if per_channel else WeightObserver
         constructor = observer.with_args(eps=epsilon)

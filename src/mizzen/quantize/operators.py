@@ -30,6 +30,8 @@ class Role(Enum):
     """The operand has its range; the result is an index."""
     RECURRENT = auto()
     """Operands are a projection, first states and weights; the states share ranges with results."""
+    NORMALIZED = auto()
+    """A convolution with batch normalization, in training."""
     TRANSPARENT = auto()
     """Nothing is computed: the operand itself goes on."""
 

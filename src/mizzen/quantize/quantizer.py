@@ -8,11 +8,11 @@ import torch
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
-from mizzen.quantize.annotation import Annotator, steps_of
+from mizzen.quantize.annotation import Annotator
+from mizzen.quantize.composite import composite_of
 from mizzen.quantize.configuration import QuantizationConfig
 from mizzen.quantize.decompose import decompose
 from mizzen.quantize.places import origin_of
-from mizzen.quantize.recurrence import Kind
 from mizzen.quantize.selection import Selection
 
 
@@ -80,20 +80,19 @@ class EthosUQuantizer(Quantizer):
             node = place[0] if isinstance(place, tuple) else place
             if observer is not None and getattr(observer, "origin", None) is None:
                 observer.origin = origin_of(node)
-        wire_steps(model, edge_or_node_to_obs_or_fq)
+        wire_composites(model, edge_or_node_to_obs_or_fq)
 
 
-def wire_steps(model: GraphModule, observers: dict[Any, Any]) -> None:
-    """Let recurrences see, at every step, what is observed outside of them too."""
+def wire_composites(model: GraphModule, observers: dict[Any, Any]) -> None:
+    """Let composites know the observers of what goes into them and comes out."""
     for node in model.graph.nodes:
-        steps = steps_of(model, node)
-        if steps is None:
-            continue
-        steps.origin = origin_of(node)
-        steps.observe("gates", observers[(node.args[0], node)])
-        steps.observe("hidden", observers[(node.args[1], node)])
-        if steps.kind is Kind.LSTM:
-            steps.observe("cell", observers[(node.args[2], node)])
+        composite = composite_of(model, node)
+        if composite is not None:
+            composite.origin = origin_of(node)
+            composite.wire(node, observers)
+            for observer in composite.observers.values():
+                if getattr(observer, "origin", None) is None:
+                    observer.origin = composite.origin  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def remove_guards(model: GraphModule) -> None:

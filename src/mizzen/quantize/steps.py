@@ -12,10 +12,8 @@ import torch
 from torch import Tensor
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.fake_quantize import FakeQuantizeBase
-from torchao.quantization.pt2e.observer import ObserverBase
 
-from mizzen.diagnostics import Origin
-from mizzen.quantize.observers import never_calibrated
+from mizzen.quantize.composite import Composite, replace_composite
 from mizzen.quantize.operators import SIGNED_UNIT, UNIT
 from mizzen.quantize.recurrence import GRIDS, Grid, Kind, gru_steps, lstm_steps, rnn_steps
 
@@ -23,29 +21,28 @@ SHARED_GRIDS = ("gates", "cell", "hidden")
 """Grids of values that are also outside of the recurrence, and observed there."""
 
 
-class RecurrentSteps(ObserverBase):
+class RecurrentSteps(Composite):
     """The steps of one layer in one direction.
 
     Call it with the operands of the operator: projection, first states, weight, and the GRU's bias
     or the RNN's nonlinearity. It gives a tuple: the sequence, and the LSTM's last cell state.
     """
 
-    origin: Origin | None = None
-
     def __init__(self, kind: Kind, reverse: bool) -> None:
-        super().__init__(torch.float32)
+        super().__init__()
         self.kind = kind
         self.reverse = reverse
-        self.observers = torch.nn.ModuleDict()
 
     @property
     def states(self) -> int:
         """The number of states that the recurrence carries."""
         return 2 if self.kind is Kind.LSTM else 1
 
-    def observe(self, name: str, observer: torch.nn.Module) -> None:
-        """Let `observer` see the values of a grid."""
-        self.observers[name] = observer
+    def wire(self, node: Node, observers: dict[Any, Any]) -> None:
+        """Take over the observers of the projection and of the states."""
+        names = ("gates", "hidden", "cell")[: 1 + self.states]
+        for name, operand in zip(names, node.args, strict=False):
+            self.observe(name, observers[(operand, node)])
 
     def forward(self, *operands: Any) -> tuple[Tensor, ...]:
         """Run the recurrence in floating point; observers see every step."""
@@ -84,10 +81,6 @@ class RecurrentSteps(ObserverBase):
         low = -high - 1
         return torch.fake_quantize_per_tensor_affine(value, grid.scale, grid.zero_point, low, high)
 
-    def calculate_qparams(self, **kwargs: Any) -> Any:
-        """Refuse: a recurrence has several scales."""
-        raise never_calibrated(self.origin)
-
     def _grid(self, name: str) -> Grid:
         """Give the grid of that name, from what was observed or is known."""
         bits = self._bits("gates")
@@ -119,12 +112,9 @@ class RecurrentSteps(ObserverBase):
         )
         with model.graph.inserting_before(node):
             steps = model.graph.call_function(operator, arguments)
+        if self.kind is not Kind.LSTM:
+            replace_composite(model, node, steps)
+            return
         steps.meta |= node.meta
-        if self.kind is Kind.LSTM:
-            node.replace_all_uses_with(steps)
-        else:
-            steps.meta["val"] = node.meta["val"][0]
-            for item in list(node.users):
-                item.replace_all_uses_with(steps)
-                model.graph.erase_node(item)
+        node.replace_all_uses_with(steps)
         model.graph.erase_node(node)

@@ -10,6 +10,7 @@ from mizzen.quantize.decompose import arithmetic, attention, normalization
 from mizzen.quantize.decompose.folding import bound, fold
 from mizzen.quantize.decompose.layers import LAYERS, replace_layers
 from mizzen.quantize.decompose.rewriting import Rewriter, Rule
+from mizzen.quantize.decompose.training import join_normalizations
 from mizzen.quantize.operators import operator_name
 
 RULES: dict[str, Rule] = attention.RULES | normalization.RULES | arithmetic.RULES
@@ -21,6 +22,8 @@ def decompose(module: GraphModule, selected: Callable[[Node], bool], *, is_qat: 
     Nodes that are not `selected` stay as they are.
     """
     rewriter = Rewriter(module, is_qat)
+    if is_qat:
+        join_normalizations(rewriter, selected)
     fold(rewriter)
     bound(rewriter)
     for node in rewriter.nodes():

@@ -43,6 +43,8 @@ def _is_constant(rewriter: Rewriter, node: Node) -> bool:
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or not operator_name(node):
         return False
+    if torch.Tag.nondeterministic_seeded in cast(Any, node.target).tags:
+        return False
     operands = node.all_input_nodes
     if operator_name(node) in SOURCES:
         return True

@@ -131,6 +131,13 @@ class Rewriter:
         found = attribute_of(self.module, str(node.target))
         return found.detach() if isinstance(found, torch.Tensor) else None
 
+    def value_or_none(self, node: object) -> torch.Tensor | None:
+        """Give the tensor that a node reads now, also where training changes it."""
+        if not isinstance(node, Node) or node.op != "get_attr":
+            return None
+        found = attribute_of(self.module, str(node.target))
+        return found if isinstance(found, torch.Tensor) else None
+
     def _current(self) -> Node:
         assert self._place is not None, "a rewriter inserts at a place"
         return self._place
