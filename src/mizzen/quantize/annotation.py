@@ -39,10 +39,11 @@ from mizzen.quantize.operators import (
 )
 from mizzen.quantize.recurrence import Kind
 from mizzen.quantize.selection import Selection
+from mizzen.quantize.state import StateReader
 from mizzen.quantize.steps import RecurrentSteps
 
 ANNOTATION = "quantization_annotation"
-COMPOSITE = (Role.RECURRENT, Role.NORMALIZED)
+COMPOSITE = (Role.RECURRENT, Role.NORMALIZED, Role.STATE)
 MOVING = (Role.SHARED, Role.TRANSPARENT)
 
 
@@ -142,6 +143,8 @@ class Annotator:
         match self._roles[node], composite_of(self.module, node):
             case ((Role.WEIGHTED | Role.NORMALIZED), _):
                 operands = operands[:1]
+            case Role.STATE, _:
+                operands = []
             case _, RecurrentSteps() as steps:
                 operands = list(node.args[: 1 + steps.states])
             case _:
@@ -162,6 +165,18 @@ class Annotator:
             elif role is Role.RECURRENT:
                 for item in node.users:
                     self.clusters.join(operands[1 + item.args[1]], item)  # pyright: ignore[reportOperatorIssue]
+
+        for node in self._roles:
+            if self._roles[node] is Role.STATE:
+                self._join_written(node)
+
+    def _join_written(self, reader: Node) -> None:
+        """Let what is written to a buffer have the scale with which it is read."""
+        (buffer,) = reader.all_input_nodes
+        for writer in buffer.users:
+            if str(writer.target) == "aten.copy_.default" and writer.args[0] is buffer:
+                for state in reader.users:
+                    self.clusters.join(writer.args[1], state)  # pyright: ignore[reportArgumentType]
 
     def _choose_specs(self, nodes: list[Node]) -> None:
         readers: dict[Node, list[QuantizationConfig]] = {}
@@ -315,6 +330,8 @@ def composite_role(composite: Composite | None) -> Role | None:
             return Role.RECURRENT
         case NormalizedConvolution():
             return Role.NORMALIZED
+        case StateReader():
+            return Role.STATE
         case _:
             return None
 

@@ -32,6 +32,8 @@ class Role(Enum):
     """Operands are a projection, first states and weights; the states share ranges with results."""
     NORMALIZED = auto()
     """A convolution with batch normalization, in training."""
+    STATE = auto()
+    """Reads a buffer that the program writes."""
     TRANSPARENT = auto()
     """Nothing is computed: the operand itself goes on."""
 
@@ -94,7 +96,7 @@ SHARED = """
     resolve_conj roll scatter select slice split split_with_sizes squeeze stack swapaxes t tile
     transpose unbind unflatten unfold unsqueeze upsample_bilinear2d upsample_nearest1d
     upsample_nearest2d view view_as where hstack vstack index_copy slice_scatter select_scatter
-    _unsafe_view copy index_put
+    _unsafe_view index_put
 """
 
 COMPARED = "eq ge gt le lt ne"

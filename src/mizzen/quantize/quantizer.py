@@ -13,6 +13,7 @@ from mizzen.quantize.composite import composite_of
 from mizzen.quantize.configuration import QuantizationConfig
 from mizzen.quantize.decompose import decompose
 from mizzen.quantize.places import origin_of
+from mizzen.quantize.report import FloatNode, check_annotation, check_types, float_nodes
 from mizzen.quantize.selection import Selection
 
 
@@ -27,6 +28,7 @@ class EthosUQuantizer(Quantizer):
         super().__init__()
         self.target: str = target if isinstance(target, str) else str(target.target)
         self._selection = Selection()
+        self._report: list[FloatNode] = []
 
     def set_global(self, config: QuantizationConfig | None) -> EthosUQuantizer:
         """Set the configuration of everything that has none of its own."""
@@ -57,6 +59,7 @@ class EthosUQuantizer(Quantizer):
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Take compound operators apart where integers need ranges inside of them."""
         remove_guards(model)
+        check_types(model)
         is_qat = any(config.is_qat for config in self._selection.configurations)
         decompose(model, self._quantized, is_qat=is_qat)
         return model
@@ -70,7 +73,13 @@ class EthosUQuantizer(Quantizer):
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Refuse programs that no Ethos-U can run."""
+        """Refuse programs that nothing was selected in. What stays in float is in `report`."""
+        check_annotation(model)
+        self._report = float_nodes(model, self._selection)
+
+    def report(self) -> list[FloatNode]:
+        """Give every computation that stays in floating point, after `prepare_pt2e`."""
+        return list(self._report)
 
     def prepare_obs_or_fq_callback(
         self, model: GraphModule, edge_or_node_to_obs_or_fq: dict[Any, Any]

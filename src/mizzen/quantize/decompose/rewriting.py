@@ -73,7 +73,7 @@ class Rewriter:
         with self.module.graph.inserting_before(place):
             node = self.module.graph.call_function(target, arguments)
         self._take_over(node, place)
-        with self.fake_mode:
+        with self.fake_mode, torch.no_grad():
             node.meta["val"] = target(*fakes(arguments))
         return node
 
@@ -100,6 +100,11 @@ class Rewriter:
         item.meta["val"] = node.meta["val"][index]
         return item
 
+    @staticmethod
+    def take_over(node: Node, source: Node) -> None:
+        """Let a node say that it comes from where `source` does."""
+        node.meta |= {key: source.meta[key] for key in KEPT_META if key in source.meta}
+
     def at(self, node: Node) -> Rewriter:
         """Insert before `node` from now on."""
         self._place = node
@@ -124,6 +129,13 @@ class Rewriter:
         self._set_value_of_attribute(node)
         return node
 
+    def read_again(self, node: Node) -> Node:
+        """Insert another node that reads the same attribute."""
+        with self.module.graph.inserting_before(self._current()):
+            again = self.module.graph.get_attr(str(node.target))
+        again.meta |= node.meta
+        return again
+
     def value(self, node: object) -> torch.Tensor | None:
         """Give the tensor that a node always has; None where it depends on inputs or state."""
         if not isinstance(node, Node) or node.op != "get_attr" or str(node.target) in self.written:
@@ -143,7 +155,7 @@ class Rewriter:
         return self._place
 
     def _take_over(self, node: Node, source: Node) -> None:
-        node.meta |= {key: source.meta[key] for key in KEPT_META if key in source.meta}
+        self.take_over(node, source)
         self._made.append(node)
 
     def _set_value_of_attribute(self, node: Node) -> None:

@@ -1,0 +1,88 @@
+"""What stays in floating point, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch.fx import GraphModule, Node
+
+from mizzen.diagnostics import Diagnostic, Origin, Severity, fail
+from mizzen.quantize.annotation import ANNOTATION, gives_float
+from mizzen.quantize.operators import operator_name, role_of
+from mizzen.quantize.places import origin_of
+from mizzen.quantize.selection import Selection
+from mizzen.quantize.state import StateReader
+
+WIDE = (torch.float64, torch.complex64, torch.complex128)
+NARROW = (torch.float16, torch.bfloat16)
+
+
+@dataclass(frozen=True)
+class FloatNode:
+    """A computation that is not quantized."""
+
+    origin: Origin
+    operator: str
+    """ATen's name, or what the program calls."""
+    reason: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the same as a warning."""
+        message = f"{self.operator} stays in floating point: {self.reason}"
+        return Diagnostic("W875", message, Severity.WARNING, self.origin)
+
+
+def float_nodes(module: GraphModule, selection: Selection) -> list[FloatNode]:
+    """Give every computation in an annotated program that has no annotation."""
+    found: list[FloatNode] = []
+    for node in cast("list[Node]", list(module.graph.nodes)):
+        if node.op not in ("call_function", "call_module") or ANNOTATION in node.meta:
+            continue
+        if not _computes(module, node):
+            continue
+        name = operator_name(node) or str(node.target)
+        found.append(FloatNode(origin_of(node), name, _reason(node, name, selection)))
+    return found
+
+
+def _computes(module: GraphModule, node: Node) -> bool:
+    if node.op == "call_module" and isinstance(module.get_submodule(str(node.target)), StateReader):
+        return False
+    if str(node.target) == "aten.copy_.default":
+        return False  # writes to state what was computed
+    operands = any(gives_float(operand) for operand in node.all_input_nodes)
+    return operands and (gives_float(node) or operator_name(node) != "")
+
+
+def _reason(node: Node, name: str, selection: Selection) -> str:
+    if selection.configuration(node) is None:
+        return selection.reason(node)
+    if role_of(node) is None:
+        return f"{name} has no integer form"
+    return "its operands or results are not tensors of floating-point numbers"
+
+
+def check_types(module: GraphModule) -> None:
+    """Raise E874 unless a program computes with 32-bit floating-point numbers."""
+    for node in cast("list[Node]", list(module.graph.nodes)):
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.dtype in (*WIDE, *NARROW):
+            kind = str(value.dtype).removeprefix("torch.")
+            raise fail(
+                "E874",
+                f"a network must compute in float32 before it is quantized, and {kind} came",
+                origin=origin_of(node),
+                help="call model.float() on the module, and export it again with float32 inputs",
+            )
+
+
+def check_annotation(module: GraphModule) -> None:
+    """Raise E876 where a program has nothing to quantize."""
+    if not any(ANNOTATION in node.meta for node in module.graph.nodes):
+        raise fail(
+            "E876",
+            "a quantizer must have something to quantize, and no operator was selected",
+            help="call set_global(get_symmetric_quantization_config()), or set_module_type",
+        )
