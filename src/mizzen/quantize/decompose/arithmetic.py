@@ -171,6 +171,23 @@ def add_product(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.call(aten.add.Tensor, value, scaled(rewriter, product, factor or 1.0))
 
 
+def cosine(rewriter: Rewriter, node: Node) -> Node | None:
+    """Give the sum of products over the roots of the sums of squares, along an axis."""
+    one, other = node.args[:2]
+    axis, epsilon = argument(node, 2, "dim", 1), argument(node, 3, "eps", 1e-8)
+
+    def total(left: Any, right: Any) -> Node:
+        product = rewriter.call(aten.mul.Tensor, left, right)
+        return rewriter.call(aten.sum.dim_IntList, product, [axis])
+
+    def inverse_norm(value: Any) -> Node:
+        square = rewriter.call(aten.clamp_min.default, total(value, value), epsilon**2)
+        return rewriter.call(aten.rsqrt.default, square)
+
+    left = rewriter.call(aten.mul.Tensor, total(one, other), inverse_norm(one))
+    return rewriter.call(aten.mul.Tensor, left, inverse_norm(other))
+
+
 def compound(rewriter: Rewriter, node: Node) -> Node | None:
     """Take an operator apart as PyTorch itself does."""
     return rewriter.record(node.target, *node.args) if not node.kwargs else None
@@ -186,13 +203,14 @@ RULES: dict[str, Rule] = {
     "matmul": multiply_matrices,
     "mm": multiply_matrices,
     "bmm": multiply_matrices,
+    "cosine_similarity": cosine,
     "glu": squash,
     "prelu": rectify_by_channel,
     "lerp": interpolate_linearly,
     "addcmul": add_product,
 }
 RULES |= dict.fromkeys(
-    "einsum tensordot cosine_similarity inner outer dot linalg_matmul cross chain_matmul "
+    "einsum tensordot inner outer dot linalg_matmul cross chain_matmul "
     "pairwise_distance bilinear kron multiply subtract divide".split(),
     compound,
 )

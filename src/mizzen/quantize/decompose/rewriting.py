@@ -67,14 +67,14 @@ class Rewriter:
                 self.module.graph.erase_node(node)
                 waiting += self._made[::-1]
 
-    def call(self, target: Any, *arguments: Any) -> Node:
+    def call(self, target: Any, *arguments: Any, **keywords: Any) -> Node:
         """Insert a call before the node being rewritten, and give it."""
         place = self._current()
         with self.module.graph.inserting_before(place):
-            node = self.module.graph.call_function(target, arguments)
+            node = self.module.graph.call_function(target, arguments, keywords)
         self._take_over(node, place)
         with self.fake_mode, torch.no_grad():
-            node.meta["val"] = target(*fakes(arguments))
+            node.meta["val"] = target(*fakes(arguments), **keywords)
         return node
 
     def call_module(
@@ -181,24 +181,12 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run `func` and insert a node that calls it."""
-        if kwargs:
-            args = positional(func, args, kwargs)
-
         def node_of(value: object) -> object:
             return self.nodes.get(id(value), value) if isinstance(value, torch.Tensor) else value
 
-        node = self.rewriter.call(func, *tree_map(node_of, args))
+        node = self.rewriter.call(func, *tree_map(node_of, args), **(kwargs or {}))
         self._know(node)
         return node.meta["val"]
-
-
-def positional(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Give all arguments of an operator by position, as its schema orders them."""
-    schema = target._schema.arguments
-    given = dict(zip((argument.name for argument in schema), args, strict=False)) | kwargs
-    while schema and schema[-1].name not in given:
-        schema = schema[:-1]
-    return tuple(given.get(argument.name, argument.default_value) for argument in schema)
 
 
 def fakes(arguments: Any) -> Any:
