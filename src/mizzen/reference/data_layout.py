@@ -1,0 +1,56 @@
+"""What the data layout operators compute. Ref: TOSA 1.0, 2.10."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mizzen.graph import Array, Operation
+from mizzen.reference.kernel import Kernel
+
+
+def concat(operation: Operation, *parts: Array) -> Array:
+    """Put the operands behind each other along the axis."""
+    return np.concatenate(parts, axis=operation["axis"])
+
+
+def pad(operation: Operation, values: Array, padding: Array, constant: Array) -> Array:
+    """Surround the values with the constant."""
+    pairs = [(int(before), int(after)) for before, after in padding.reshape(-1, 2)]
+    return np.pad(values, pairs, constant_values=constant[0])
+
+
+def reshape(operation: Operation, values: Array, shape: Array) -> Array:
+    """Give the same elements in another shape."""
+    return values.reshape(operation.result.shape)
+
+
+def reverse(operation: Operation, values: Array) -> Array:
+    """Turn the order along the axis around."""
+    return np.flip(values, axis=operation["axis"])
+
+
+def slice_(operation: Operation, values: Array, start: Array, size: Array) -> Array:
+    """Give a part."""
+    pairs = zip(start.tolist(), size.tolist(), strict=True)
+    return values[tuple(slice(first, first + extent) for first, extent in pairs)]
+
+
+def tile(operation: Operation, values: Array, multiples: Array) -> Array:
+    """Repeat the values."""
+    return np.tile(values, multiples.tolist())
+
+
+def transpose(operation: Operation, values: Array) -> Array:
+    """Permute the dimensions."""
+    return np.transpose(values, operation["perms"])
+
+
+KERNELS: dict[str, Kernel] = {
+    "CONCAT": concat,
+    "PAD": pad,
+    "RESHAPE": reshape,
+    "REVERSE": reverse,
+    "SLICE": slice_,
+    "TILE": tile,
+    "TRANSPOSE": transpose,
+}

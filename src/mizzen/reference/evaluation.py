@@ -1,0 +1,122 @@
+"""Evaluates graphs on arrays, operation by operation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mizzen.diagnostics import fail
+from mizzen.graph import (
+    INTEGER_BITS,
+    Array,
+    Graph,
+    Operation,
+    TensorType,
+    Value,
+    integer_range,
+)
+from mizzen.reference import control_flow, custom, variable
+from mizzen.reference.catalog import KERNELS
+
+Trace = Callable[[Value, Array], None]
+"""Is told each value and its elements as soon as they are known."""
+
+
+def evaluate(
+    graph: Graph,
+    inputs: Sequence[Array],
+    *,
+    variables: dict[str, Array] | None = None,
+    trace: Trace | None = None,
+    custom: custom.Custom | None = None,
+) -> list[Array]:
+    """Give the elements of the graph's outputs.
+
+    inputs     the elements of the graph's inputs, as `DType.numpy` holds them
+    variables  what variables have before; written to, and so what they have afterwards
+    trace      is told every value, also those in control flow, constants left out
+    custom     computes CUSTOM operations
+
+    Arrays that are given back may share memory with inputs and constants. Raises E820 for inputs
+    that are not what the graph takes, E821 for a CUSTOM operation that nobody computes, E822 where
+    TOSA leaves the result open, E823 for a variable that is read and has no value.
+    """
+    _check_inputs(graph, inputs)
+    state = {} if variables is None else variables
+    return _Evaluation(state, trace, custom).run(graph, inputs)
+
+
+def apply(operation: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
+    """Give the results of one operation that needs nothing but its operands; raises as above."""
+    kernel = KERNELS.get(operation.kind)
+    if kernel is None:
+        raise custom.unknown(operation)
+    results = kernel(operation, *operands)
+    # NumPy makes scalars of arrays of rank 0.
+    return results if isinstance(results, tuple) else (np.asarray(results),)
+
+
+def _check_inputs(graph: Graph, inputs: Sequence[Array]) -> None:
+    if len(inputs) != len(graph.inputs):
+        raise fail(
+            "E820", f"{len(graph.inputs)} inputs must be given for {graph.name}, not {len(inputs)}"
+        )
+    for index, (value, array) in enumerate(zip(graph.inputs, inputs, strict=True)):
+        name = f"input {index}" + (f" ({value.name})" if value.name else "")
+        _check(name, value.type, array)
+
+
+def _check(name: str, type: TensorType, array: Array) -> None:
+    """Refuse elements of another type or shape, or that the type does not have."""
+    if array.shape != type.shape or array.dtype != type.dtype.numpy:
+        shape, dtype = type.shape, type.dtype.numpy
+        raise fail("E820", f"{name} must be {dtype} {shape}, and is {array.dtype} {array.shape}")
+    if type.dtype not in INTEGER_BITS or not array.size:
+        return
+    low, high = integer_range(type.dtype)
+    if array.min() < low or array.max() > high:
+        came = int(array.min() if array.min() < low else array.max())
+        raise fail("E820", f"{name} must be {type.dtype.value}, {low} to {high}, and has {came}")
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    variables: variable.Variables
+    trace: Trace | None
+    custom: custom.Custom | None
+
+    def run(self, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
+        """Evaluate one graph; values are let go when nobody needs them any more."""
+        values = dict(zip(graph.inputs, inputs, strict=True))
+        operations = graph.sorted()
+        waiting = Counter(graph.outputs)
+        for operation in operations:
+            waiting.update(operation.operands)
+        if self.trace is not None:
+            for value, array in values.items():
+                self.trace(value, array)
+        for operation in operations:
+            results = self._results(operation, [values[each] for each in operation.operands])
+            values.update(zip(operation.results, results, strict=True))
+            if self.trace is not None and operation.kind not in ("CONST", "CONST_SHAPE"):
+                for value in operation.results:
+                    self.trace(value, values[value])
+            waiting.subtract(operation.operands)
+            for value in (*operation.operands, *operation.results):
+                if not waiting[value]:
+                    values.pop(value, None)
+        return [values[output] for output in graph.outputs]
+
+    def _results(self, operation: Operation, operands: Sequence[Array]) -> Sequence[Array]:
+        match operation.kind:
+            case "CUSTOM" if self.custom is not None:
+                return self.custom(operation, operands)
+            case "COND_IF" | "WHILE_LOOP":
+                return control_flow.KERNELS[operation.kind](self.run, operation, operands)
+            case "VARIABLE" | "VARIABLE_READ" | "VARIABLE_WRITE":
+                return variable.KERNELS[operation.kind](self.variables, operation, operands)
+            case _:
+                return apply(operation, operands)

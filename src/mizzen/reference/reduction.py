@@ -1,0 +1,63 @@
+"""What the reduction operators compute. Ref: TOSA 1.0, 2.9."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mizzen.graph import Array, Operation
+from mizzen.ops.attributes import NanMode
+from mizzen.reference.kernel import Kernel, fitted, rounded
+
+
+def reduce_all(operation: Operation, values: Array) -> Array:
+    """Say whether all along the axis hold."""
+    return np.all(values, axis=operation["axis"], keepdims=True)
+
+
+def reduce_any(operation: Operation, values: Array) -> Array:
+    """Say whether any along the axis holds."""
+    return np.any(values, axis=operation["axis"], keepdims=True)
+
+
+def reduce_max(operation: Operation, values: Array) -> Array:
+    """Give the greatest along the axis; a NaN, or what is none, as `nan_mode` says."""
+    ignore = operation["nan_mode"] is NanMode.IGNORE
+    compare = np.fmax if ignore else np.maximum
+    return compare.reduce(values, axis=operation["axis"], keepdims=True)
+
+
+def reduce_min(operation: Operation, values: Array) -> Array:
+    """Give the least along the axis; a NaN, or what is none, as `nan_mode` says."""
+    ignore = operation["nan_mode"] is NanMode.IGNORE
+    compare = np.fmin if ignore else np.minimum
+    return compare.reduce(values, axis=operation["axis"], keepdims=True)
+
+
+def reduce_product(operation: Operation, values: Array) -> Array:
+    """Multiply along the axis."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        product = np.prod(values.astype(np.float64), axis=operation["axis"], keepdims=True)
+    return rounded(product, operation.result.dtype)
+
+
+def reduce_sum(operation: Operation, values: Array) -> Array:
+    """Add along the axis; no sum on the way may overflow either."""
+    axis, dtype = operation["axis"], operation.result.dtype
+    if dtype.is_float:
+        with np.errstate(invalid="ignore"):
+            total = np.add.reduce(values.astype(np.float64), axis=axis, keepdims=True)
+        return rounded(total, dtype)
+    whole = values.astype(np.int64)
+    if np.abs(whole).sum(axis=axis).max() > np.iinfo(np.int32).max:
+        fitted(operation, np.cumsum(whole, axis=axis), dtype)
+    return whole.sum(axis=axis, keepdims=True).astype(dtype.numpy)
+
+
+KERNELS: dict[str, Kernel] = {
+    "REDUCE_ALL": reduce_all,
+    "REDUCE_ANY": reduce_any,
+    "REDUCE_MAX": reduce_max,
+    "REDUCE_MIN": reduce_min,
+    "REDUCE_PRODUCT": reduce_product,
+    "REDUCE_SUM": reduce_sum,
+}
