@@ -11,12 +11,16 @@ from mizzen.frontends.tflite import Model, is_npu, read
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import Extracted
-from mizzen.passes.layout import Layout
+from mizzen.passes import Pipeline, standard
+from mizzen.passes.rescales import SplitRescales
 from mizzen.targets.ethos_u.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import NetworkForm, Waiting, generate
+from mizzen.targets.ethos_u.generate_defects import avoid_defects
 
 Shape = tuple[int, ...]
+
+STANDARD = Pipeline((*standard().passes, SplitRescales()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,8 @@ class CompiledRegion:
 
 def lower_region(part: Extracted) -> tuple[bytes, tuple[Operation, ...]]:
     """Bring a region into the form that the compiler takes: its TOSA file, the operations there."""
-    Layout().run(part.graph)
+    STANDARD.run(part.graph)
+    avoid_defects(part.graph)
     return tosa.write(part.graph), tuple(part.graph.sorted())
 
 
@@ -113,7 +118,3 @@ def step_of(region: CompiledRegion, tensors: dict[object, int]) -> RegionStep:
         shapes,
     )
 
-
-def graph_of(part: Extracted) -> Graph:
-    """Give the region's graph."""
-    return part.graph

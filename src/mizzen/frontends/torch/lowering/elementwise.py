@@ -28,18 +28,7 @@ def sum_or_difference(call: Call) -> Pending:
     x, y = operands(call)
     kind = "SUB" if "sub" in str(call.node.target) else "ADD"
 
-    def emit(target: Target) -> Value:
-        b = call.b
-        bits = min(HEADROOM_BITS[x.value.dtype], HEADROOM_BITS[y.value.dtype])
-        unit = 2 * max(x.scale, y.scale) / (1 << bits)
-        left, right = (
-            rescale(b, item.value, item.scale / unit, DType.INT32, (item.zero_point, 0))
-            for item in (x, y)
-        )
-        left, right = same_rank(b, left, right)
-        return requantize(b, b(kind, left, right), unit, target)
-
-    return Pending(emit, call.shape)
+    return Pending(lambda target: combine(call.b, kind, x, y, target), call.shape)
 
 
 @lowers("aten.mul.Tensor", "aten.mul_.Tensor")
@@ -47,16 +36,33 @@ def product(call: Call) -> Pending:
     """x * y, broadcast."""
     x, y = operands(call)
 
-    def emit(target: Target) -> Value:
-        b = call.b
-        left, right = (
-            rescale(b, item.value, 1.0, DType.INT32, (item.zero_point, 0)) for item in (x, y)
-        )
-        left, right = same_rank(b, left, right)
-        value = b("MUL", left, right, b.constant([0], DType.INT8))
-        return requantize(b, value, x.scale * y.scale, target)
+    return Pending(lambda target: multiply(call.b, x, y, target), call.shape)
 
-    return Pending(emit, call.shape)
+
+def combine(b: Builder, kind: str, x: Real, y: Real, target: Target) -> Value:
+    """Add or subtract (ADD, SUB): both operands in one unit, with headroom, in 32 bits.
+
+    Operands of one scale are added as they are, which is exact too, and which Ethos-U55 does in
+    one operation.
+    """
+    bits = min(HEADROOM_BITS[x.value.dtype], HEADROOM_BITS[y.value.dtype])
+    unit = x.scale if x.scale == y.scale else 2 * max(x.scale, y.scale) / (1 << bits)
+    left, right = (
+        rescale(b, item.value, item.scale / unit, DType.INT32, (item.zero_point, 0))
+        for item in (x, y)
+    )
+    left, right = same_rank(b, left, right)
+    return requantize(b, b(kind, left, right), unit, target)
+
+
+def multiply(b: Builder, x: Real, y: Real, target: Target) -> Value:
+    """Multiply without zero points, in 32 bits."""
+    left, right = (
+        rescale(b, item.value, 1.0, DType.INT32, (item.zero_point, 0)) for item in (x, y)
+    )
+    left, right = same_rank(b, left, right)
+    value = b("MUL", left, right, b.constant([0], DType.INT8))
+    return requantize(b, value, x.scale * y.scale, target)
 
 
 @lowers("aten.maximum.default", "aten.minimum.default")
@@ -67,9 +73,11 @@ def extreme(call: Call) -> Pending:
 
     def emit(target: Target) -> Value:
         b = call.b
-        left, right = (as_target(b, item, target) for item in (x, y))
+        left, right = (
+            rescale(b, as_target(b, item, target), 1.0, DType.INT32) for item in (x, y)
+        )
         left, right = same_rank(b, left, right)
-        return clamp(b, b(kind, left, right), target)
+        return clamp(b, rescale(b, b(kind, left, right), 1.0, target.dtype), target)
 
     return Pending(emit, call.shape)
 
