@@ -13,6 +13,11 @@ CALIBRATION_INPUTS = 4
 SETTLING_BATCHES = 2
 SETTLING_BATCH = 8
 
+MEAN_BIAS = 1.5
+"""Of norms, in standard deviations. Most units are then active, as in trained networks. A deep
+network of random weights around 0 is chaotic instead: the slightest rounding changes its outputs
+altogether, float32's too."""
+
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm)
 
 
@@ -58,7 +63,7 @@ def settle(entry: Entry, module: nn.Module) -> None:
     with torch.no_grad():
         for norm in norms:
             norm.weight.uniform_(0.5, 1.5)
-            norm.bias.normal_(0.0, 0.2)
+            norm.bias.normal_(MEAN_BIAS, 0.2)
         for norm in norms:
             if not isinstance(norm, nn.LayerNorm):
                 norm.momentum = None  # the plain mean over the batches below
