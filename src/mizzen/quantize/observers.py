@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torchao.quantization.pt2e.fake_quantize import FusedMovingAvgObsFakeQuantize
+from torchao.quantization.pt2e.fake_quantize import FakeQuantize, FusedMovingAvgObsFakeQuantize
 from torchao.quantization.pt2e.observer import (
     HistogramObserver,
     MinMaxObserver,
@@ -150,6 +150,8 @@ class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
     def forward(self, X: torch.Tensor) -> torch.Tensor:  # noqa: N803 - torchao's name
         """Follow the range of `X` and give it rounded to the integers of that range."""
         check_finite(X, self.origin)
+        if self.is_per_channel and self.ch_axis != 0:
+            return FakeQuantize.forward(self, X)  # PyTorch's fused kernel has axis 0 only
         return super().forward(X)
 
     def calculate_qparams(self) -> Parameters:

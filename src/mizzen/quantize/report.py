@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import cast
 
@@ -50,8 +51,8 @@ def float_nodes(module: GraphModule, selection: Selection) -> list[FloatNode]:
 def _computes(module: GraphModule, node: Node) -> bool:
     if node.op == "call_module" and isinstance(module.get_submodule(str(node.target)), StateReader):
         return False
-    if str(node.target) == "aten.copy_.default":
-        return False  # writes to state what was computed
+    if node.target is operator.getitem or str(node.target) == "aten.copy_.default":
+        return False  # these only name a result, or write it to state
     operands = any(gives_float(operand) for operand in node.all_input_nodes)
     return operands and (gives_float(node) or operator_name(node) != "")
 

@@ -6,6 +6,7 @@ or on a part of it, gives the buffer's new value, which is then copied there as 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,9 +20,18 @@ PARTS = {"slice": aten.slice_scatter.default, "select": aten.select_scatter.defa
 """Views of a part of a tensor, and what replaces that part."""
 
 
+@dataclass
+class State:
+    """A buffer, the node of its value at this point of the program, and what wrote that."""
+
+    buffer: Node
+    value: Node
+    writer: Node | None = None
+
+
 def remove_writes(rewriter: Rewriter) -> None:
     """Rewrite every in-place operator whose effect can be followed; others stay as they are."""
-    states: dict[str, Node] = {}
+    states: dict[str, State] = {}
     for node in rewriter.nodes():
         if node.op == "get_attr" and str(node.target) in rewriter.written:
             _read(rewriter, node, states)
@@ -30,7 +40,7 @@ def remove_writes(rewriter: Rewriter) -> None:
             _rewrite(rewriter, node, states)
 
 
-def _read(rewriter: Rewriter, buffer: Node, states: dict[str, Node]) -> None:
+def _read(rewriter: Rewriter, buffer: Node, states: dict[str, State]) -> None:
     """Insert a reader behind a buffer of numbers."""
     path = str(buffer.target)
     value = rewriter.value_or_none(buffer)
@@ -43,22 +53,22 @@ def _read(rewriter: Rewriter, buffer: Node, states: dict[str, Node]) -> None:
             if user is not reader:
                 rewriter.take_over(reader, user)
                 break
-        states[path] = rewriter.item(reader, 0)
-        rewriter.take_over(states[path], reader)
-    state = states[path]
+        states[path] = State(buffer, rewriter.item(reader, 0))
+        rewriter.take_over(states[path].value, reader)
+    state = states[path].value
     reader = state.all_input_nodes[0]
     buffer.replace_all_uses_with(state, delete_user_cb=lambda user: user is not reader)
 
 
-def _rewrite(rewriter: Rewriter, node: Node, states: dict[str, Node]) -> None:
+def _rewrite(rewriter: Rewriter, node: Node, states: dict[str, State]) -> None:
     written = node.args[0]
     operator = _functional(node)
     if not isinstance(written, Node) or operator is None:
         return
     chain = _views(written)
     base = chain[0]
-    path = next((path for path, state in states.items() if state is base), None)
-    if path is None and (len(chain) > 1 or not _is_private(base, node)):
+    state = next((state for state in states.values() if state.value is base), None)
+    if state is None and (len(chain) > 1 or not _is_private(base, node)):
         return
     rewriter.at(node)
     if operator_name(node) == "copy":
@@ -73,10 +83,11 @@ def _rewrite(rewriter: Rewriter, node: Node, states: dict[str, Node]) -> None:
         whole = rewriter.call(scatter, view.args[0], whole, *view.args[1:])
     node.replace_all_uses_with(value)
     _replace_later(base, whole, node)
-    if path is not None:
-        buffer = base.all_input_nodes[0].all_input_nodes[0]
-        rewriter.call(aten.copy_.default, buffer, whole)
-        states[path] = whole
+    if state is not None:
+        if state.writer is not None:
+            rewriter.module.graph.erase_node(state.writer)
+        state.value = whole
+        state.writer = rewriter.call(aten.copy_.default, state.buffer, whole)
     rewriter.module.graph.erase_node(node)
 
 

@@ -181,6 +181,7 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run `func` and insert a node that calls it."""
+
         def node_of(value: object) -> object:
             return self.nodes.get(id(value), value) if isinstance(value, torch.Tensor) else value
 
