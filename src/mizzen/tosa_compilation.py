@@ -29,7 +29,7 @@ from mizzen.targets.ethos_u.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import NetworkForm, Waiting, generate
 from mizzen.targets.ethos_u.generate_blame import find_refused
-from mizzen.targets.ethos_u.generate_defects import avoid_defects
+from mizzen.targets.ethos_u.generate_defects import SUMS, avoid_defects
 
 ENDING = ".tosa"
 
@@ -63,7 +63,7 @@ def compile_tosa(
     _require_valid(graph)
     wrong = avoid_defects(graph)
     if wrong:
-        raise _tied(wrong[0])
+        raise _wrong(wrong[0])
     form = NetworkForm.TOSA
     compiled = generate(package.write(graph), configuration, form, waiting=waiting)
     if isinstance(compiled, Stopped):
@@ -91,14 +91,20 @@ def _require_valid(graph: Graph) -> None:
             )
 
 
-def _tied(operation: Operation) -> MizzenError:
+def _wrong(operation: Operation) -> MizzenError:
+    """Make the error for an operation that the compiler would get wrong whatever is done."""
+    if operation.kind in SUMS:
+        rule = "operands must be scaled by one number, or by 2^15 or more before they are summed"
+        advice = "scale the operands up further, and the sum down again"
+    else:
+        rule = "operators of the same weights and scales must have the same biases"
+        advice = "add the bias in an operator of its own, or make the weights differ"
     return fail(
         "E306",
-        f"operators of the same weights and scales must have one bias for this compiler, and "
-        f"{operation.kind} has another",
+        f"{rule} for this compiler, and {operation.kind} has others",
         origin=operation.origin,
-        rule="Vela 5.2.0 gives all of them the first one's, found by running the result",
-        help="add the bias in an operator of its own, or make the weights differ",
+        rule="Vela 5.2.0 compiles it wrongly, found by running the result",
+        help=advice,
     )
 
 

@@ -5,8 +5,6 @@ Ref: Vela 5.2.0, found by running what it compiled and comparing with TOSA's ref
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from mizzen.graph import DType, Graph, Operation, Value, integer_range
@@ -21,11 +19,19 @@ MISPLACED = frozenset({"REDUCE_MAX", "TRANSPOSE_CONV2D"})
 start of that tensor, or with that tensor's size."""
 
 SUMS = frozenset({"ADD", "SUB"})
-"""Operations of which the same holds unless the compiler makes them one with the RESCALEs of their
-operands, which it does where nobody else takes those."""
+ELEMENTWISE = SUMS | {"MAXIMUM", "MINIMUM", "MUL"}
+"""Operations that can rescale their operands on the way."""
 
-ELEMENTWISE = frozenset({"ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
-"""Operations that rescale their operands on the way."""
+FINISHED = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "MATMUL", "REDUCE_SUM"})
+"""Operations that rescale their result on the way; other RESCALEs are operations of their own,
+which are misplaced."""
+
+HEADROOM = {DType.INT8: 2.0**19, DType.INT16: 2.0**14}
+"""The greater scale of two operands of a sum that are scaled differently on the way."""
+
+WHOLE = 2.0**14
+"""The greatest whole scale up to which both operands of a sum are scaled on the way, as if their
+scales were equal."""
 
 CARRIERS = frozenset({"IDENTITY", "RESHAPE", "RESCALE"})
 """Operations that the compiler makes part of what gives their operand."""
@@ -50,16 +56,22 @@ def avoid_defects(graph: Graph) -> tuple[Operation, ...]:
     compiler, is parted from everything.
     """
     for operation in graph:
+        if not operation.operands:
+            continue
         if operation.kind in REDUCTIONS and operation.operands[0].shape == operation.result.shape:
             _pass_on(graph, operation)
             continue
         if operation.kind == "REDUCE_MIN" and operation.result.dtype in LIMITED:
             _clamp(graph, operation.result)
+            if len(operation.operands[0].uses) > 1:
+                alone = _clamped(graph, operation.operands[0], operation)
+                graph.set_operand(operation, 0, alone)
         if _is_misplaced(operation) and _is_part(operation.result):
             _part(graph, operation)
         if _loses_place(operation) and _is_moved(operation.operands[0]):
             _clamp(graph, operation.operands[0])
-    return tell_biases_apart(graph)
+    confused = tuple(operation for operation in graph if _is_confused(operation))
+    return (*confused, *tell_biases_apart(graph))
 
 
 def _is_part(value: Value) -> bool:
@@ -72,53 +84,81 @@ def _is_part(value: Value) -> bool:
 
 def _is_misplaced(operation: Operation) -> bool:
     """Whether the compiler makes several operations of it, or one that takes the whole tensor."""
-    if operation.kind == "DEPTHWISE_CONV2D":
-        *_, multiplier = operation.operands[1].shape
-        return multiplier > 1
-    if operation.kind in SUMS:
-        return not all(map(_is_rescaled_on_the_way, operation.operands))
-    return operation.kind in MISPLACED
+    match operation.kind:
+        case "DEPTHWISE_CONV2D":
+            *_, multiplier = operation.operands[1].shape
+            return multiplier > 1
+        case "RESCALE":
+            return not _is_finish(operation)
+        case kind:
+            return kind in MISPLACED
+
+
+def _is_finish(rescale: Operation) -> bool:
+    """Whether a RESCALE is done on the way by what gives its operand."""
+    producer = rescale.operands[0].producer
+    if rescale.operands[0].dtype in LIMITED:
+        return True  # it is one operation, whose place is right
+    if producer is None:
+        return False
+    if producer.kind in SUMS:
+        return all(map(_is_rescaled_alone, producer.operands))
+    if producer.kind in ELEMENTWISE:
+        exact = producer.kind == "MUL" or _scale(rescale) == 1.0
+        return exact and _rescales_operands(producer)
+    return producer.kind in FINISHED
 
 
 def _loses_place(operation: Operation) -> bool:
     """Whether the compiler reads the operand where it is not, if it is made of parts."""
-    if operation.kind == "RESCALE":
-        wide = operation.result.dtype is DType.INT32
-        return (
-            wide and operation.operands[0].dtype in LIMITED and not _is_on_the_way(operation)
-        )
+    if operation.operands[0].dtype not in LIMITED:
+        return False
+    if operation.kind == "RESCALE" and operation.result.dtype is DType.INT32:
+        users = tuple(operation.result.uses)
+        return len(users) != 1 or not _rescales_operands(users[0])
     return _is_misplaced(operation)
 
 
-def _is_on_the_way(operation: Operation) -> bool:
-    """Whether the compiler makes a RESCALE part of what takes it.
-
-    That is an elementwise operation whose operands are all rescaled for it alone, from one type.
-    """
-    users = tuple(operation.result.uses)
-    if len(users) != 1 or users[0].kind not in ELEMENTWISE:
+def _rescales_operands(operation: Operation) -> bool:
+    """Whether the compiler rescales the operands of an operation on the way."""
+    operands = operation.operands[:2]
+    if operation.kind not in ELEMENTWISE or not all(map(_is_rescaled_alone, operands)):
         return False
-    operands = users[0].operands[:2]
-    if not all(map(_is_rescaled_on_the_way, operands)):
+    rescales = [value.producer for value in operands if value.producer is not None]
+    low, high = sorted(map(_scale, rescales))
+    dtypes = {rescale.operands[0].dtype for rescale in rescales}
+    if len(dtypes) != 1:
         return False
-    types = {operand.producer.operands[0].dtype for operand in operands if operand.producer}
-    return len(types) == 1 and not _is_scaled_alike(operands)
+    if operation.kind not in SUMS:
+        return low == high == 1.0
+    (dtype,) = dtypes
+    if high == HEADROOM.get(dtype):
+        return low < high or high <= WHOLE
+    return low == high <= WHOLE and low.is_integer()
 
 
-def _is_rescaled_on_the_way(value: Value) -> bool:
+def _is_rescaled_alone(value: Value) -> bool:
+    """Whether a value is what a RESCALE gives to only one operation."""
     producer = value.producer
     return producer is not None and producer.kind == "RESCALE" and len(value.uses) == 1
 
 
-def _is_scaled_alike(values: Sequence[Value]) -> bool:
-    """Whether values are all scaled by the same large number, which is done ahead of a sum."""
-    scales = {_scale(value.producer) for value in values if value.producer is not None}
-    return len(scales) == 1 and 1.0 not in scales
+def _is_confused(operation: Operation) -> bool:
+    """Whether the compiler adds numbers of two scales as if they had the same."""
+    operands = operation.operands
+    if operation.kind not in SUMS or not all(map(_is_rescaled_alone, operands)):
+        return False
+    rescales = [value.producer for value in operands if value.producer is not None]
+    low, high = sorted(map(_scale, rescales))
+    if low == high or high > WHOLE or high in {HEADROOM.get(r.operands[0].dtype) for r in rescales}:
+        return False
+    return low >= 1 and low.is_integer() and high.is_integer()
 
 
 def _scale(rescale: Operation) -> float:
+    """Give the scale of a RESCALE; 0 where it has several, or they are not known."""
     multiplier, shift = (value.constant for value in rescale.operands[1:3])
-    if multiplier is None or shift is None:
+    if multiplier is None or shift is None or rescale["per_channel"]:
         return 0.0
     return float(np.ldexp(float(multiplier[0]), -int(shift[0])))
 
@@ -157,17 +197,18 @@ def _pass_on(graph: Graph, operation: Operation) -> None:
 
 def _clamp(graph: Graph, value: Value) -> None:
     """Have everything that takes a value take it through a CLAMP that changes nothing."""
-    low, high = integer_range(value.dtype)
-    producer = value.producer
-    clamp = graph.add(
-        "CLAMP",
-        [value],
-        [value.type],
-        {"min_val": low, "max_val": high, "nan_mode": NanMode.PROPAGATE},
-        origin=producer.origin if producer else None,
-        group=producer.group if producer else None,
-    )
+    clamped = _clamped(graph, value, value.producer)
     name, value.name = value.name, ""
-    graph.replace(value, clamp.result)
-    graph.set_operand(clamp, 0, value)
-    clamp.result.name = name
+    graph.replace(value, clamped)
+    assert clamped.producer is not None
+    graph.set_operand(clamped.producer, 0, value)
+    clamped.name = name
+
+
+def _clamped(graph: Graph, value: Value, place: Operation | None) -> Value:
+    """Give a value through a CLAMP that changes nothing, as part of an operation's place."""
+    low, high = integer_range(value.dtype)
+    attributes = {"min_val": low, "max_val": high, "nan_mode": NanMode.PROPAGATE}
+    origin, group = (place.origin, place.group) if place else (None, None)
+    clamp = graph.add("CLAMP", [value], [value.type], attributes, origin=origin, group=group)
+    return clamp.result
