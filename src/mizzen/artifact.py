@@ -35,6 +35,9 @@ Origins = dict[int, Origin]
 ARCHIVE_START = b"PK"
 """How a ZIP archive starts, which is what an `.npz` is."""
 
+PLAN_NAME = b"plan.json"
+"""In every archive of a program that runs partly in PyTorch."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
@@ -144,8 +147,7 @@ class Artifact:
         self.name = name
         self.report = report
         if contents is None:
-            is_archive = data.startswith(ARCHIVE_START)
-            contents = _from_raw(data, name) if is_archive else _from_tflite(data, name, origins)
+            contents = _read(data, name, origins)
         self._contents = contents
         self.inputs = tuple(contents.infos[index] for index in contents.inputs)
         self.outputs = tuple(contents.infos[index] for index in contents.outputs)
@@ -340,6 +342,17 @@ class Contents:
     steps: tuple[Step, ...]
     constants: Values
     carried: tuple[Carried, ...] = ()
+
+
+def _read(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
+    if not data.startswith(ARCHIVE_START):
+        return _from_tflite(data, name, origins)
+    if PLAN_NAME in data:
+        from mizzen.torch.archive import is_program, unpack
+
+        if is_program(data):
+            return unpack(data, name)
+    return _from_raw(data, name)
 
 
 def _from_tflite(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:

@@ -5,6 +5,7 @@ Numbers are made integers, and real again, exactly as PyTorch does it, without P
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,11 +85,23 @@ class TorchStep:
         inputs: tuple[int, ...],
         outputs: tuple[int, ...],
         operators: tuple[str, ...],
+        examples: tuple[Any, ...] | None = None,
     ) -> None:
         self.module = module
         self.inputs = inputs
         self.outputs = outputs
         self.operators = operators
+        self.examples = examples
+
+    def saved(self) -> bytes:
+        """Give the module as an exported program's file."""
+        import torch
+
+        if self.examples is None:
+            raise ValueError("the step was read from a file, which has it")
+        buffer = io.BytesIO()
+        torch.export.save(torch.export.export(self.module, self.examples), buffer)
+        return buffer.getvalue()
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs, one inference after the other."""
@@ -97,9 +110,7 @@ class TorchStep:
         found: list[list[Array]] = [[] for _ in self.outputs]
         with torch.no_grad():
             for index in range(batch):
-                given = [
-                    torch.from_numpy(np.array(values[tensor][index])) for tensor in self.inputs
-                ]
+                given = [torch.as_tensor(values[tensor][index]) for tensor in self.inputs]
                 results = self.module(*given)
                 for place, result in zip(found, results, strict=True):
                     place.append(result.numpy())

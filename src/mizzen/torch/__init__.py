@@ -1,7 +1,57 @@
-"""PyTorch networks for Ethos-U: quantise, compile, run."""
+"""PyTorch networks for Ethos-U: quantise, compile, run.
+
+`compile` does it in one call; the stepwise path is torch.export, `EthosUQuantizer` with torchao's
+`prepare_pt2e` and `convert_pt2e`, torch.export again, and `compile_converted` or `compile_for`.
+"""
 
 from __future__ import annotations
 
-from mizzen.torch.compilation import compile_converted
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["compile_converted"]
+if TYPE_CHECKING:
+    from mizzen.quantize import (
+        EthosUQuantizer,
+        get_symmetric_a16w8_quantization_config,
+        get_symmetric_quantization_config,
+    )
+    from mizzen.torch.compilation import compile_converted, compile_for
+    from mizzen.torch.compilation_from_float import compile
+    from mizzen.torch.lowering import to_tosa
+    from mizzen.torch.partitioner import EthosUPartitioner
+    from mizzen.torch.spec import EthosUCompileSpec
+
+__all__ = [
+    "EthosUCompileSpec",
+    "EthosUPartitioner",
+    "EthosUQuantizer",
+    "compile",
+    "compile_converted",
+    "compile_for",
+    "get_symmetric_a16w8_quantization_config",
+    "get_symmetric_quantization_config",
+    "to_tosa",
+]
+
+_HOMES = {
+    "EthosUCompileSpec": "mizzen.torch.spec",
+    "EthosUPartitioner": "mizzen.torch.partitioner",
+    "EthosUQuantizer": "mizzen.quantize",
+    "compile": "mizzen.torch.compilation_from_float",
+    "compile_converted": "mizzen.torch.compilation",
+    "compile_for": "mizzen.torch.compilation",
+    "get_symmetric_a16w8_quantization_config": "mizzen.quantize",
+    "get_symmetric_quantization_config": "mizzen.quantize",
+    "to_tosa": "mizzen.torch.lowering",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mizzen.torch' has no attribute {name!r}")
+    if _HOMES[name] == "mizzen.quantize":
+        from mizzen.torch.requirement import require_torch
+
+        require_torch()
+    return getattr(import_module(_HOMES[name]), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,13 @@ from mizzen.artifact import Artifact, Carried, Contents, Step, TensorInfo
 from mizzen.frontends.tflite import Quantization as TensorQuantization
 from mizzen.frontends.torch.extract import extract as extract_torch
 from mizzen.frontends.torch.lower import Lowered
-from mizzen.graph import DType, Operation, Value
+from mizzen.graph import Operation, Value
 from mizzen.host import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.partition import Partition, Place, Region
 from mizzen.targets.ethos_u.config import Configuration
+from mizzen.torch.archive import pack
+from mizzen.torch.legality import is_edge
+from mizzen.torch.network import named_network
 from mizzen.torch.region import CompiledRegion, step_of
 from mizzen.torch.reporting import report_of
 
@@ -25,12 +29,36 @@ def assemble(
     configuration: Configuration,
 ) -> Artifact:
     """Give the artifact of a placed program."""
-    contents = _Assembly(lowered, partition, code).contents()
-    name = f"{lowered.program.name}_vela.tflite"
+    assembly = _Assembly(lowered, partition, code)
+    contents = assembly.contents()
     report = report_of(lowered, partition, code, configuration)
     regions = [code[row.groups] for row in partition.regions if row.place is Place.NPU]
-    data = regions[0].compiled.network if len(regions) == 1 else b""
-    return Artifact(data, name, report, (), contents)
+    names = _edge_names(lowered)
+    networks = [named_network(region, names) for region in regions]
+    name = lowered.program.name
+    if len(networks) == 1 and _only_edges(contents) and not contents.carried:
+        return Artifact(networks[0], f"{name}_vela.tflite", report, (), contents)
+    data = pack(name, contents, networks)
+    return Artifact(data, f"{name}_vela.zip", report, (), contents)
+
+
+def _only_edges(contents: Contents) -> bool:
+    """Whether the host only makes integers of the inputs and real numbers of the outputs."""
+    return not any(isinstance(step, TorchStep) for step in contents.steps)
+
+
+def _edge_names(lowered: Lowered) -> dict[Value, str]:
+    """Give integers at the edge the names of the program's inputs and outputs."""
+    names: dict[Value, str] = {}
+    for value in lowered.graph.inputs:
+        for user in value.uses:
+            if is_edge(user):
+                names[user.result] = value.name
+    for index, value in enumerate(lowered.graph.outputs):
+        producer = value.producer
+        if producer is not None and is_edge(producer):
+            names.setdefault(producer.operands[0], f"output_{index}")
+    return names
 
 
 class _Assembly:
@@ -169,7 +197,16 @@ class _Assembly:
             tuple(self.number(value) for value in part.inputs),
             tuple(self.number(value) for value in part.outputs),
             tuple(str(self.lowered.origins[group].kind) for group in groups),
+            tuple(_example(self.lowered.node_of[value]) for value in part.inputs),
         )
+
+
+def _example(node: Any) -> Any:
+    """Give a tensor like a node's, to export the part with."""
+    import torch
+
+    meta = node.meta["val"]
+    return torch.zeros(tuple(meta.shape), dtype=meta.dtype)
 
 
 def _info(value: Value) -> TensorInfo:
@@ -182,6 +219,3 @@ def _info(value: Value) -> TensorInfo:
         if quantization is None
         else TensorQuantization(quantization.scales, quantization.zero_points),
     )
-
-
-FLOATS = (DType.FP32, DType.FP16, DType.BF16)

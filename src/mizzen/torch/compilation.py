@@ -6,20 +6,27 @@ the program is placed again: there is an artifact whatever the program is.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mizzen.artifact import Artifact
+from mizzen.diagnostics import fail
 from mizzen.frontends.torch.lower import Lowered, lower
 from mizzen.frontends.torch.program import read
+from mizzen.package import tosa
 from mizzen.partition import Partition, Place, Reason, Region, extract, partition
 from mizzen.targets.ethos_u.compiled import Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import Waiting
+from mizzen.targets.ethos_u.generate_blame import find_refused
 from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
 from mizzen.torch.assembly import assemble
 from mizzen.torch.legality import Checks, is_edge, legality
-from mizzen.torch.region import CompiledRegion, compile_region
+from mizzen.torch.partitioner import EthosUPartitioner
+from mizzen.torch.region import CompiledRegion, compile_region, lower_region
+from mizzen.torch.spec import EthosUCompileSpec
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -57,18 +64,71 @@ def compile_converted(
         optimise=optimise,
         arena_cache_size=arena_cache_size,
     )
-    return compile_lowered(lower(read(exported, name)), configuration, additional_checks, waiting)
+    return compile_program(
+        exported, configuration, name=name, additional_checks=additional_checks, waiting=waiting
+    )
 
 
-def compile_lowered(
-    lowered: Lowered,
+def compile_for(
+    exported: ExportedProgram,
+    partitioner: EthosUPartitioner,
+    *,
+    name: str = "model",
+    waiting: Waiting | None = None,
+) -> Artifact:
+    """Compile a converted program as a partitioner and its compile specification say."""
+    spec = partitioner.compile_spec
+    lowered = lowered_program(exported, name)
+    placed = place(lowered, spec.configuration, partitioner.additional_checks, waiting)
+    _dump(spec, lowered, placed)
+    return assemble(lowered, placed.partition, placed.code, spec.configuration)
+
+
+def compile_program(
+    exported: ExportedProgram,
     configuration: Configuration,
+    *,
+    name: str = "model",
     additional_checks: Checks = (),
     waiting: Waiting | None = None,
 ) -> Artifact:
-    """Compile a lowered program."""
+    """Compile a converted program for a configuration."""
+    lowered = lowered_program(exported, name)
     placed = place(lowered, configuration, additional_checks, waiting)
     return assemble(lowered, placed.partition, placed.code, configuration)
+
+
+def lowered_program(exported: ExportedProgram, name: str) -> Lowered:
+    """Lower a program. E167 for one that was never quantised."""
+    if not any("quantize_per_tensor" in str(node.target) for node in exported.graph.nodes):
+        raise fail(
+            "E167",
+            f"{name} must be quantised, and nothing in it is",
+            help="compile the model with mizzen.torch.compile(), or quantise it with "
+            "EthosUQuantizer, prepare_pt2e and convert_pt2e first",
+        )
+    return lower(read(exported, name))
+
+
+def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
+    """Write what the compile specification wants to see, files for every region."""
+    folder = spec.get_intermediate_path()
+    if folder is None:
+        return
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    for index, region in enumerate(placed.code.values()):
+        stem = f"{lowered.program.name}_{index}"
+        (path / f"{stem}.tosa").write_bytes(region.tosa)
+        (path / f"{stem}_vela.tflite").write_bytes(region.compiled.network)
+        if spec.debug_mode is not None:
+            rows = [
+                {"operation": number, "kind": row.kind, "origin": str(row.origin)}
+                for number, row in enumerate(region.operations)
+                if row.origin is not None
+            ]
+            text = json.dumps(rows, indent=1) + "\n"
+            (path / f"{stem}_debug.json").write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +193,25 @@ def _first_stop(found: Partition, search: _Search) -> tuple[Region, Stopped] | N
 
 
 def _blamed(region: Region, stopped: Stopped, search: _Search) -> dict[int, Reason]:
-    """Find the groups because of which the compiler stops: halve the region until one is left."""
-    groups = region.groups
-    while len(groups) > 1:
-        half = len(groups) // 2
-        for part in (groups[:half], groups[half:]):
-            answer = search.compile(Region(Place.NPU, part))
-            if answer is not None:
-                groups, stopped = part, answer
-                break
-        else:  # neither half alone: what joins them is at fault, so they part
-            groups = groups[half : half + 1]
-    return {groups[0]: _reason(stopped, search.configuration)}
+    """Find the groups because of which the compiler stops; at least one of the region's."""
+    part = extract(search.lowered.graph, region.groups, search.lowered.program.name)
+    lower_region(part)
+    refused = find_refused(part.graph, tosa.write, search.configuration, stopped)
+    found = {
+        row.operation.group: _said(row.operation.kind, row.said, search.configuration)
+        for row in refused
+        if row.operation.group is not None
+    }
+    return found or {region.groups[-1]: _reason(stopped, search.configuration)}
+
+
+def _said(kind: str, said: str, configuration: Configuration) -> Reason:
+    return Reason(
+        "compiler",
+        f"the compiler does not take its {kind} for {configuration.accelerator.name}: {said}",
+        help="change the operator as the support list says, or leave it on the CPU",
+        source="Vela",
+    )
 
 
 def _reason(stopped: Stopped, configuration: Configuration) -> Reason:
@@ -154,6 +221,3 @@ def _reason(stopped: Stopped, configuration: Configuration) -> Reason:
         help="change the operator as the support list says, or leave it on the CPU",
         source="Vela",
     )
-
-
-Anything = Any

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from mizzen.frontends.torch.context import noted
+from mizzen.frontends.torch.context import is_dequantize, noted
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation
 from mizzen.partition import Reason
 from mizzen.partition.placement import Legal
 from mizzen.targets.ethos_u.commands import Arch
 
-Checks = Sequence[Callable[[Operation], str | None]]
-"""The user's own: each says why an operation must stay on the CPU, or None."""
+Checks = Sequence[Callable[[Any], str | None]]
+"""The user's own: each is called with an FX node, and says why it must stay on the CPU, or None."""
 
 EDGES = ("torch.quantize", "torch.dequantize")
 
@@ -24,17 +25,32 @@ def is_edge(operation: Operation) -> bool:
 
 def legality(lowered: Lowered, arch: Arch, additional: Checks) -> Legal:
     """Give what says why an operation of a program may not be on an NPU."""
-    del lowered, arch
+    del arch
+    asked = _asked(lowered, additional)
 
     def legal(operation: Operation) -> Sequence[Reason]:
         if operation.kind == "CUSTOM":
             refusal = noted(operation)
             return (Reason("no-integer-form", refusal.reason, help=refusal.help or ""),)
-        found = [check(operation) for check in additional]
-        return tuple(
-            Reason("additional-check", message, source="additional_checks")
-            for message in found
-            if message
-        )
+        return asked.get(operation.group, ())
 
     return legal
+
+
+def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reason, ...]]:
+    """Ask the user's checks about every group once."""
+    if not additional:
+        return {}
+    found: dict[int | None, tuple[Reason, ...]] = {}
+    for group, nodes in lowered.nodes.items():
+        messages = [
+            message
+            for node in nodes
+            if not is_dequantize(node)
+            for check in additional
+            if (message := check(node)) is not None
+        ]
+        found[group] = tuple(
+            Reason("additional-check", message, source="additional_checks") for message in messages
+        )
+    return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mizzen.artifact import NpuStep, Values, npu_step
 from mizzen.diagnostics import Origin
 from mizzen.frontends.tflite import Model, is_npu, read
-from mizzen.graph import Graph, Operation
+from mizzen.graph import Operation
 from mizzen.package import tosa
 from mizzen.partition import Extracted
 from mizzen.passes import Pipeline, standard
@@ -89,7 +89,7 @@ class RegionStep(NpuStep):
     def __init__(self, step: NpuStep, inputs: Sequence[int], outputs: Sequence[int],
                  shapes: dict[int, Shape]) -> None:  # fmt: skip
         super().__init__(step.program, tuple(inputs), tuple(outputs), ())
-        self._shapes = shapes
+        self.shapes = shapes
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs from the inputs in `values`."""
@@ -99,7 +99,7 @@ class RegionStep(NpuStep):
         ]
         outcome = self.simulator.run(given, batch)
         for index, array in zip(self.outputs, outcome.outputs, strict=True):
-            values[index] = array.reshape(batch, *self._shapes[index])
+            values[index] = array.reshape(batch, *self.shapes[index])
 
 
 def step_of(region: CompiledRegion, tensors: dict[object, int]) -> RegionStep:
@@ -117,4 +117,3 @@ def step_of(region: CompiledRegion, tensors: dict[object, int]) -> RegionStep:
         [tensors[outputs[index]] for index in step.outputs],
         shapes,
     )
-

@@ -1,0 +1,115 @@
+"""From a PyTorch model to an artifact in one call: export, quantise, compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mizzen.artifact import Artifact
+from mizzen.diagnostics import Diagnostic, Severity, fail
+from mizzen.targets.ethos_u.generate import Waiting
+from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
+from mizzen.torch.compilation import DEFAULT_ACCELERATOR, compile_program
+from mizzen.torch.exporting import export
+from mizzen.torch.requirement import require_torch
+
+if TYPE_CHECKING:
+    import torch
+
+    from mizzen.quantize import QuantizationConfig
+
+Inputs = Sequence[Any]
+
+
+def compile(
+    model: torch.nn.Module,
+    example_inputs: Inputs,
+    accelerator: str = DEFAULT_ACCELERATOR,
+    *,
+    calibration: Iterable[Inputs | Any] | None = None,
+    quantization: QuantizationConfig | None = None,
+    name: str | None = None,
+    config: ConfigFiles = None,
+    system_config: str | None = None,
+    memory_mode: str | None = None,
+    optimise: str = "Performance",
+    arena_cache_size: int | None = None,
+    waiting: Waiting | None = None,
+) -> Artifact:
+    """Quantise a floating-point model to 8 bits and compile it.
+
+    example_inputs  the arguments of one call, with the shapes that the artifact is for
+    calibration     arguments of calls, at least some dozens of real inputs: they set the ranges;
+                    without any, the example is the only one, and W870 says so
+    quantization    another configuration than int8 with scales by channel
+
+    The artifact takes and gives what the model does. Raises E165 without PyTorch, E16x where the
+    model cannot be exported, E87x where it cannot be quantised, E2xx for a configuration that is
+    none.
+    """
+    require_torch()
+    configuration = resolve(
+        accelerator,
+        config=config,
+        system_config=system_config,
+        memory_mode=memory_mode,
+        optimise=optimise,
+        arena_cache_size=arena_cache_size,
+    )
+    _require_inference(model)
+    title = name or type(model).__name__
+    calls = [tuple(example_inputs)] if calibration is None else [_call(row) for row in calibration]
+    converted = _converted(model, tuple(example_inputs), calls, quantization, accelerator, title)
+    artifact = compile_program(export(converted, tuple(example_inputs), title), configuration,
+                               name=title, waiting=waiting)  # fmt: skip
+    if calibration is None and artifact.report is not None:
+        _warn(artifact)
+    return artifact
+
+
+def _converted(
+    model: torch.nn.Module,
+    example: tuple[Any, ...],
+    calls: list[tuple[Any, ...]],
+    quantization: QuantizationConfig | None,
+    accelerator: str,
+    title: str,
+) -> torch.nn.Module:
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
+
+    quantizer = EthosUQuantizer(accelerator)
+    quantizer.set_global(quantization or get_symmetric_quantization_config())
+    exported = export(model, example, title)
+    prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
+    for arguments in calls:
+        prepared(*arguments)
+    return convert_pt2e(prepared)
+
+
+def _call(row: Any) -> tuple[Any, ...]:
+    return tuple(row) if isinstance(row, (tuple, list)) else (row,)
+
+
+def _require_inference(model: torch.nn.Module) -> None:
+    if model.training:
+        raise fail(
+            "E871",
+            "the model must be in inference mode, and it is in training mode",
+            help="call model.eval() first; for training with quantisation, use prepare_qat_pt2e",
+        )
+
+
+def _warn(artifact: Artifact) -> None:
+    from dataclasses import replace
+
+    assert artifact.report is not None
+    warning = Diagnostic(
+        "W870",
+        "ranges come from the example inputs alone, since there was no calibration data",
+        Severity.WARNING,
+        help="give `calibration` some dozens of real inputs",
+    )
+    diagnostics = (*artifact.report.diagnostics, warning)
+    artifact.report = replace(artifact.report, diagnostics=diagnostics)

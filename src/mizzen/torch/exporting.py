@@ -1,0 +1,53 @@
+"""Export a model, and say what stands in the way in the user's terms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.frontends.torch.source import source_line
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+FIRST_LINE_LETTERS = 300
+
+
+def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> ExportedProgram:
+    """Export a model. E163 where its control flow or shapes depend on data, or export fails."""
+    import torch
+
+    try:
+        return torch.export.export(model, example)
+    except MizzenError:
+        raise
+    except Exception as error:
+        text = str(error)
+        raise fail(
+            "E163",
+            f"PyTorch must be able to export the model: {_summary(text) or type(error).__name__}",
+            origin=Origin(model=name, source=_place(error)),
+            rule="torch.export",
+            help="where a branch or a shape depends on the data, compute both ways and choose with "
+            "torch.where, or split the model there",
+        ) from error
+
+
+def _summary(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0][:FIRST_LINE_LETTERS] if lines else ""
+
+
+def _place(error: BaseException) -> str | None:
+    """Give the user's line: in the error's own words, or of the innermost frame of theirs."""
+    found = source_line(str(error))
+    if found is not None:
+        return found
+    trace: list[str] = []
+    current = error.__traceback__
+    while current is not None:
+        code = current.tb_frame.f_code
+        trace.append(f'File "{code.co_filename}", line {current.tb_lineno}, in {code.co_name}')
+        current = current.tb_next
+    return source_line("\n".join(trace))
