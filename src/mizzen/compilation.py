@@ -21,6 +21,9 @@ from mizzen.tosa_compilation import compile_tosa, is_tosa
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 """Vela's default."""
 
+EXPORTED = ".pt2"
+"""How the names of exported PyTorch programs end."""
+
 UNNAMED = "model.tflite"
 UNNAMED_TOSA = "model.tosa"
 """What diagnostics call a network that is given as bytes."""
@@ -38,7 +41,7 @@ def compile(
     ignore_ops: Sequence[str] = (),
     waiting: Waiting | None = None,
 ) -> Artifact:
-    """Compile a quantised `.tflite` or a `.tosa`, a file or its bytes, for an NPU.
+    """Compile a quantised `.tflite`, `.tosa` or `.pt2` for an NPU; the first two also as bytes.
 
     `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
     types to keep on the CPU; `waiting` is called with the seconds gone by once it takes long.
@@ -59,6 +62,10 @@ def compile(
     data, name = _file(model)
     if is_tosa(data, name):
         return compile_tosa(data, name, configuration, waiting)
+    if name.endswith(EXPORTED):
+        from mizzen.torch.files import compile_exported
+
+        return compile_exported(data, name, configuration, waiting)
     return compile_network(_network(data, name), data, configuration, waiting)
 
 

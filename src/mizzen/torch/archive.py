@@ -136,13 +136,12 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
 
 def load_torch(data: bytes) -> Any:
     """Read a part of PyTorch's. E165 without PyTorch."""
-    from mizzen.torch.requirement import require_torch
+    from mizzen.torch.requirement import register_operators, require_torch
 
     require_torch()
     import torch
 
-    import mizzen.quantize  # noqa: F401  # pyright: ignore[reportUnusedImport] registers operators
-
+    register_operators()
     return torch.export.load(io.BytesIO(data)).module(check_guards=False)
 
 

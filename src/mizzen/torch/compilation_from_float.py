@@ -75,9 +75,14 @@ def _converted(
     accelerator: str,
     title: str,
 ) -> torch.nn.Module:
-    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from mizzen.quantize import (
+        EthosUQuantizer,
+        get_symmetric_quantization_config,
+        without_import_messages,
+    )
 
-    from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
+    with without_import_messages():
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
     quantizer = EthosUQuantizer(accelerator)
     quantizer.set_global(quantization or get_symmetric_quantization_config())
