@@ -33,11 +33,11 @@ WHOLE = 2.0**14
 """The greatest whole scale up to which both operands of a sum are scaled on the way, as if their
 scales were equal."""
 
-CARRIERS = frozenset({"IDENTITY", "RESHAPE", "RESCALE"})
+CARRIERS = frozenset({"IDENTITY", "RESCALE"})
 """Operations that the compiler makes part of what gives their operand."""
 
-PLACES = frozenset({"CONCAT", "PAD", "SCATTER", "TILE"})
-"""Operations whose operand becomes a part of a larger tensor."""
+PLACES = frozenset({"CONCAT", "PAD", "RESHAPE", "SCATTER", "TILE"})
+"""Operations whose operand becomes a part of a larger tensor, or one of another shape."""
 
 MOVES = frozenset({"CONCAT", "PAD", "SLICE", "TILE"})
 """Operations that move parts of tensors."""
@@ -75,7 +75,7 @@ def avoid_defects(graph: Graph) -> tuple[Operation, ...]:
 
 
 def _is_part(value: Value) -> bool:
-    """Whether the value becomes a part of a larger tensor as it is."""
+    """Whether the value becomes, as it is, a part of a tensor or one of another shape."""
     return any(
         user.kind in PLACES or (user.kind in CARRIERS and _is_part(user.result))
         for user in value.uses
@@ -101,10 +101,8 @@ def _is_finish(rescale: Operation) -> bool:
         return True  # it is one operation, whose place is right
     if producer is None:
         return False
-    if producer.kind in SUMS:
-        return all(map(_is_rescaled_alone, producer.operands))
     if producer.kind in ELEMENTWISE:
-        exact = producer.kind == "MUL" or _scale(rescale) == 1.0
+        exact = producer.kind in SUMS or producer.kind == "MUL" or _scale(rescale) == 1.0
         return exact and _rescales_operands(producer)
     return producer.kind in FINISHED
 
@@ -116,6 +114,8 @@ def _loses_place(operation: Operation) -> bool:
     if operation.kind == "RESCALE" and operation.result.dtype is DType.INT32:
         users = tuple(operation.result.uses)
         return len(users) != 1 or not _rescales_operands(users[0])
+    if operation.kind == "AVG_POOL2D":
+        return operation.result.dtype is DType.INT16
     return _is_misplaced(operation)
 
 
@@ -168,9 +168,18 @@ def _is_moved(value: Value) -> bool:
     producer = value.producer
     if producer is None:
         return False
-    if producer.kind in ("IDENTITY", "RESHAPE"):
+    if producer.kind in ("IDENTITY", "RESHAPE") or _keeps_order(producer):
         return _is_moved(producer.operands[0])
     return producer.kind in MOVES
+
+
+def _keeps_order(operation: Operation) -> bool:
+    """Whether it is a TRANSPOSE that only moves dimensions of one element."""
+    if operation.kind != "TRANSPOSE":
+        return False
+    shape = operation.operands[0].shape
+    longer = [axis for axis in operation["perms"] if shape[axis] > 1]
+    return longer == sorted(longer)
 
 
 def _part(graph: Graph, operation: Operation) -> None:
