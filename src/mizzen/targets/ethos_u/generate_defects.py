@@ -22,6 +22,8 @@ SUMS = frozenset({"ADD", "SUB"})
 ELEMENTWISE = SUMS | {"MAXIMUM", "MINIMUM", "MUL"}
 """Operations that can rescale their operands on the way."""
 
+WINDOWED = frozenset({"AVG_POOL2D", "CONV2D", "DEPTHWISE_CONV2D", "MAX_POOL2D"})
+
 FINISHED = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "MATMUL", "REDUCE_SUM"})
 """Operations that rescale their result on the way; other RESCALEs are operations of their own,
 which are misplaced."""
@@ -114,6 +116,8 @@ def _loses_place(operation: Operation) -> bool:
     if operation.kind == "RESCALE" and operation.result.dtype is DType.INT32:
         users = tuple(operation.result.uses)
         return len(users) != 1 or not _rescales_operands(users[0])
+    if operation.kind in WINDOWED and operation.operands[0].shape[0] > 1:
+        return True  # of several images each is an operation
     if operation.kind == "AVG_POOL2D":
         return operation.result.dtype is DType.INT16
     return _is_misplaced(operation)
