@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mizzen.graph import Array, Operation
-from mizzen.reference.kernel import Kernel, fitted, plainly, rounded, saturated, wide
+from mizzen.graph import Array, DType, Operation
+from mizzen.reference.kernel import Kernel, fitted, plainly, rounded, saturated
 
 
 def real(compute: Callable[[Array], Array]) -> Kernel:
@@ -35,10 +35,12 @@ def clz(operation: Operation, values: Array) -> Array:
 
 
 def negate(operation: Operation, values: Array, input_zp: Array, output_zp: Array) -> Array:
-    """Negate between zero points; integers saturate."""
-    result = -(wide(operation, values) - wide(operation, input_zp)) + wide(operation, output_zp)
+    """Negate between zero points; integers saturate, but the least i32 has no negative."""
     dtype = operation.result.dtype
-    return -values if dtype.is_float else saturated(result, dtype)
+    if dtype.is_float:
+        return np.negative(values)
+    result = int(input_zp[0]) + int(output_zp[0]) - values.astype(np.int64)
+    return saturated(fitted(operation, result, DType.INT32), dtype)
 
 
 def _rsqrt(values: Array) -> Array:

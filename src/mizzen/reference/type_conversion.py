@@ -20,6 +20,8 @@ def cast(operation: Operation, values: Array) -> Array:
     if target.is_float:
         return rounded(values.astype(np.float64), target)
     if source.is_float:
+        if np.isnan(values).any():
+            raise broken(operation, f"a number must be cast to {target.value}, not NaN")
         low, high = integer_range(target)
         return np.clip(np.rint(values.astype(np.float64)), low, high).astype(target.numpy)
     return values.astype(target.numpy)
@@ -33,10 +35,15 @@ def rescale(
     input_zp: Array,
     output_zp: Array,
 ) -> Array:
-    """Multiply with multiplier / 2**shift between zero points, round, saturate."""
+    """Multiply with multiplier / 2**shift between zero points, round, saturate.
+
+    INEXACT_ROUND, which leaves the implementation a choice, is as SINGLE_ROUND.
+    """
     source, target = operation.operands[0].dtype, operation.result.dtype
+    if not operation["per_channel"]:  # numbers, not arrays, so that a value of rank 0 stays so
+        multiplier, shift = multiplier[0], shift[0]
     plain = _extended(values, source, operation["input_unsigned"])
-    plain = plain - _extended(input_zp, source, operation["input_unsigned"])
+    plain = plain - _extended(input_zp, source, operation["input_unsigned"])[0]
     scale32 = operation["scale32"]
     if scale32:
         _narrow_enough(operation, plain, shift)
@@ -46,11 +53,10 @@ def rescale(
     if operation["rounding_mode"] is RoundingMode.DOUBLE_ROUND:
         twice = np.where(shifts > DOUBLE_FROM_SHIFT, 1 << (DOUBLE_FROM_SHIFT - 1), 0)
         rounding = rounding + np.where(plain >= 0, twice, -twice)
-    result += rounding
-    result >>= shifts
+    result = (result + rounding) >> shifts
     if not scale32:
         _within_i32(operation, result)
-    result += _extended(output_zp, target, operation["output_unsigned"])
+    result = result + _extended(output_zp, target, operation["output_unsigned"])[0]
     if operation["output_unsigned"]:
         bits = 8 * target.numpy.itemsize
         return np.clip(result, 0, (1 << bits) - 1).astype(target.numpy)
