@@ -1,0 +1,43 @@
+"""Random TOSA networks: the simulated NPU gives what TOSA's operations mean, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.graph import DType, Graph
+from mizzen.package.tosa import write
+from mizzen.reference import evaluate
+
+from .tosa_graphs import RandomGraph
+
+RANGES = {DType.INT8: (-128, 128), DType.INT16: (-3000, 3000)}
+
+
+def require_equal(graph: Graph, dtype: DType, accelerator: str) -> None:
+    random = np.random.default_rng(0)
+    inputs = [
+        random.integers(*RANGES[dtype], value.shape).astype(dtype.numpy) for value in graph.inputs
+    ]
+    expected = evaluate(graph, inputs)
+    found: Any = mizzen.compile(write(graph), accelerator).run(*inputs)
+    outputs = found if isinstance(found, tuple) else (found,)
+    for theirs, ours in zip(expected, outputs, strict=True):
+        np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)
+
+
+@pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_networks(seed: int, dtype: DType) -> None:
+    require_equal(RandomGraph(seed, dtype).grow(6), dtype, "ethos-u55-128")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512"])
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_many_random_networks(seed: int, accelerator: str, dtype: DType) -> None:
+    require_equal(RandomGraph(seed, dtype).grow(9), dtype, accelerator)
