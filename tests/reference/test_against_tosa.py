@@ -66,9 +66,21 @@ def has(value: Value, array: Array) -> bool:
 
 @pytest.mark.parametrize(("definition", "row"), ROWS, ids=named)
 def test_row(definition: Definition, row: Row, oracle: TosaOracle) -> None:
-    @settings(max_examples=EXAMPLES)
+    holds(definition, row, oracle, EXAMPLES)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("definition", "row"), ROWS, ids=named)
+def test_row_often(definition: Definition, row: Row, oracle: TosaOracle) -> None:
+    holds(definition, row, oracle, 20 * EXAMPLES)
+
+
+def holds(definition: Definition, row: Row, oracle: TosaOracle, examples: int) -> None:
+    """Check the property on that many examples."""
+
+    @settings(max_examples=examples)
     @given(st.data())
-    def holds(data: st.DataObject) -> None:
+    def same(data: st.DataObject) -> None:
         case = data.draw(cases(definition, row))
         have, need = ours(case), theirs(case, oracle)
         if isinstance(have, str) or isinstance(need, str):
@@ -82,7 +94,7 @@ def test_row(definition: Definition, row: Row, oracle: TosaOracle) -> None:
             else:
                 np.testing.assert_array_equal(one, other)
 
-    holds()
+    same()
 
 
 FRACTION_BITS = {DType.FP16: 10, DType.BF16: 7, DType.FP32: 23}

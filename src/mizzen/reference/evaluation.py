@@ -24,6 +24,8 @@ from mizzen.reference.catalog import KERNELS
 Trace = Callable[[Value, Array], None]
 """Is told each value and its elements as soon as they are known."""
 
+CONSTANTS = ("CONST", "CONST_SHAPE")
+
 
 def evaluate(
     graph: Graph,
@@ -38,11 +40,12 @@ def evaluate(
     inputs     the elements of the graph's inputs, as `DType.numpy` holds them
     variables  what variables have before; written to, and so what they have afterwards
     trace      is told every value, also those in control flow, constants left out
-    custom     computes CUSTOM operations
+    custom     computes CUSTOM operations: gives an array for each result
 
     Arrays that are given back may share memory with inputs and constants. Raises E820 for inputs
-    that are not what the graph takes, E821 for a CUSTOM operation that nobody computes, E822 where
-    TOSA leaves the result open, E823 for a variable that is read and has no value.
+    that are not what the graph takes, and results of `custom` likewise; E821 for a CUSTOM operation
+    that nobody computes; E822 where TOSA leaves the result open; E823 for a variable that is read
+    and has no value.
     """
     _check_inputs(graph, inputs)
     state = {} if variables is None else variables
@@ -91,32 +94,45 @@ class _Evaluation:
     def run(self, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
         """Evaluate one graph; values are let go when nobody needs them any more."""
         values = dict(zip(graph.inputs, inputs, strict=True))
+        self._tell(values)
         operations = graph.sorted()
         waiting = Counter(graph.outputs)
         for operation in operations:
             waiting.update(operation.operands)
-        if self.trace is not None:
-            for value, array in values.items():
-                self.trace(value, array)
         for operation in operations:
             results = self._results(operation, [values[each] for each in operation.operands])
-            values.update(zip(operation.results, results, strict=True))
-            if self.trace is not None and operation.kind not in ("CONST", "CONST_SHAPE"):
-                for value in operation.results:
-                    self.trace(value, values[value])
+            named = dict(zip(operation.results, results, strict=True))
+            if operation.kind not in CONSTANTS:
+                self._tell(named)
+            values.update(named)
             waiting.subtract(operation.operands)
             for value in (*operation.operands, *operation.results):
                 if not waiting[value]:
                     values.pop(value, None)
         return [values[output] for output in graph.outputs]
 
+    def _tell(self, values: dict[Value, Array]) -> None:
+        if self.trace is not None:
+            for value, array in values.items():
+                self.trace(value, array)
+
     def _results(self, operation: Operation, operands: Sequence[Array]) -> Sequence[Array]:
         match operation.kind:
             case "CUSTOM" if self.custom is not None:
-                return self.custom(operation, operands)
+                return _checked(operation, self.custom(operation, operands))
             case "COND_IF" | "WHILE_LOOP":
                 return control_flow.KERNELS[operation.kind](self.run, operation, operands)
             case "VARIABLE" | "VARIABLE_READ" | "VARIABLE_WRITE":
                 return variable.KERNELS[operation.kind](self.variables, operation, operands)
             case _:
                 return apply(operation, operands)
+
+
+def _checked(operation: Operation, results: Sequence[Array]) -> Sequence[Array]:
+    """Refuse results of a custom operation that have other types than the graph says."""
+    name, need = operation["operator_name"], operation.results
+    if len(results) != len(need):
+        raise fail("E820", f"{len(need)} results must be given by {name}, not {len(results)}")
+    for index, (value, array) in enumerate(zip(need, results, strict=True)):
+        _check(f"result {index} of {name}", value.type, array)
+    return results
