@@ -72,6 +72,8 @@ def avoid_defects(graph: Graph) -> tuple[Operation, ...]:
             _part(graph, operation)
         if _loses_place(operation) and _is_moved(operation.operands[0]):
             _clamp(graph, operation.operands[0])
+        if operation.kind == "TABLE" and operation.result.dtype is DType.INT8:
+            _part_table(graph, operation)
     confused = tuple(operation for operation in graph if _is_confused(operation))
     return (*confused, *tell_biases_apart(graph))
 
@@ -167,6 +169,19 @@ def _scale(rescale: Operation) -> float:
     return float(np.ldexp(float(multiplier[0]), -int(shift[0])))
 
 
+def _is_of_several(value: Value) -> bool:
+    """Whether several operations of the compiler give the value, of which it makes a TABLE part.
+
+    It puts the table outside the shared buffer of Ethos-U55-32 and 64 then.
+    """
+    producer = value.producer
+    if producer is None:
+        return False
+    if producer.kind in CARRIERS:
+        return _is_of_several(producer.operands[0])
+    return producer.kind == "TRANSPOSE" or _is_misplaced(producer)
+
+
 def _is_moved(value: Value) -> bool:
     """Whether the value is made of parts, or a part, of other tensors."""
     producer = value.producer
@@ -195,6 +210,12 @@ def _part(graph: Graph, operation: Operation) -> None:
     for user in tuple(value.uses):
         if user.kind == "RESCALE" and _is_part(user.result):
             _part(graph, user)
+
+
+def _part_table(graph: Graph, table: Operation) -> None:
+    value = table.operands[0]
+    if _is_of_several(value):
+        graph.set_operand(table, 0, _clamped(graph, value, table))
 
 
 def _pass_on(graph: Graph, operation: Operation) -> None:
