@@ -6,6 +6,12 @@ BIN   := $(VENV)/bin
 LOCK  := requirements-dev.lock
 STAMP := $(VENV)/installed.stamp
 
+# Arm's TOSA tools, an oracle of the tests, live in an environment of their own.
+ORACLE_VENV  := .venv-oracle
+ORACLE_LOCK  := requirements-oracle.lock
+ORACLE_STAMP := $(ORACLE_VENV)/installed.stamp
+export MIZZEN_TOSA_PYTHON ?= $(abspath $(ORACLE_VENV))/bin/python
+
 # Two test processes on two cores: numeric libraries must not start threads of their own.
 PYTEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 COLUMNS=80
 PYTEST     := $(PYTEST_ENV) $(BIN)/python -m pytest -n 2
@@ -17,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := src tests examples $(wildcard benchmarks) $(wildcard docs/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format test test-all demo docs lock clean
+.PHONY: help setup oracle check format test test-all demo docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -36,6 +42,14 @@ $(STAMP): $(LOCK) pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+oracle: $(ORACLE_STAMP) ## make the environment of Arm's TOSA tools, which tests compare with
+
+$(ORACLE_STAMP): $(ORACLE_LOCK) | $(STAMP)
+	@echo 'installing the packages of $(ORACLE_LOCK)'
+	@$(BIN)/python -m venv $(ORACLE_VENV)
+	@$(ORACLE_VENV)/bin/python -m pip install --quiet --requirement $(ORACLE_LOCK)
+	@touch $@
+
 check: setup ## lint, formatting, types
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -45,10 +59,10 @@ format: setup ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-test: setup check ## checks and tests, without the long sweeps
+test: setup oracle check ## checks and tests, without the long sweeps
 	$(PYTEST) -m 'not sweep'
 
-test-all: setup check ## checks and all tests, every model on every accelerator
+test-all: setup oracle check ## checks and all tests, every model on every accelerator
 	$(PYTEST)
 
 demo: setup ## train, quantise, compile and prove a small network on the simulated NPU
@@ -60,10 +74,10 @@ docs: setup ## build the documentation into site/
 lock: ## pin the newest packages that pyproject.toml allows
 	rm -rf build/lock && python3 -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --upgrade pip
-	build/lock/bin/python -m pip install --quiet --group dev --group docs --group demo --editable .
+	build/lock/bin/python -m pip install --quiet --group dev --group docs --group demo --group torch --editable .
 	(sed -n '/^#/p' $(LOCK); build/lock/bin/python -m pip freeze --exclude-editable) > build/lock.txt
 	mv build/lock.txt $(LOCK) && rm -rf build/lock
 
 clean: ## remove what the other targets made, the environment included
-	rm -rf $(VENV) build dist site output .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ORACLE_VENV) build dist site output .pytest_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

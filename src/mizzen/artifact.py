@@ -115,6 +115,11 @@ class CpuStep:
         self.outputs = part.outputs
         self._origins = [model.origin(operator) for operator in operators]
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The operators' types."""
+        return tuple(operator.kind for operator in self.operators)
+
     @cached_property
     def kernels(self) -> CpuKernels:
         """The kernels of these operators."""

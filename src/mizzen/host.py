@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ class QuantizeStep:
 
     Ref: PyTorch, quantized_decomposed.quantize_per_tensor.
     """
+
+    on_npu: ClassVar = False
+    kinds: ClassVar = ("quantize",)
 
     input: int
     output: int
@@ -52,6 +55,9 @@ class QuantizeStep:
 @dataclass(frozen=True, slots=True)
 class DequantizeStep:
     """Integers to the real numbers that they stand for, float32."""
+
+    on_npu: ClassVar = False
+    kinds: ClassVar = ("dequantize",)
 
     input: int
     output: int
@@ -90,7 +96,7 @@ class TorchStep:
         self.module = module
         self.inputs = inputs
         self.outputs = outputs
-        self.operators = operators
+        self.kinds = operators
         self.examples = examples
 
     def saved(self) -> bytes:

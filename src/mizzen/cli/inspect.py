@@ -12,6 +12,7 @@ from mizzen.cli.placement import artifact_text
 
 if TYPE_CHECKING:
     from mizzen.artifact import Artifact, CpuStep, NpuStep, TensorInfo
+    from mizzen.host import HostStep
     from mizzen.targets.ethos_u.listing import ProgramListing
     from mizzen.targets.ethos_u.program import Placement, Program
 
@@ -50,7 +51,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             data.append(_npu_data(step, listings[i], options.listing))
         else:
             parts.append(_cpu_text(i, step, console))
-            data.append({"region": "CPU", "operators": [row.kind for row in step.operators]})
+            data.append({"region": "CPU", "operators": list(step.kinds)})
         if options.listing and i in listings:
             parts.append(f"Commands of step {i}\n{listings[i]}")
     document = {**_interface_data(artifact), "steps": data}
@@ -183,7 +184,6 @@ def _npu_data(step: NpuStep, listing: ProgramListing, with_commands: bool) -> di
     return data
 
 
-def _cpu_text(index: int, step: CpuStep, console: Console) -> str:
-    kinds = [operator.kind for operator in step.operators]
-    rows = [("operators", ", ".join(kinds))]
+def _cpu_text(index: int, step: CpuStep | HostStep, console: Console) -> str:
+    rows = [("operators", ", ".join(step.kinds))]
     return f"Step {index}: CPU\n{fields(rows, width=console.width)}"

@@ -54,8 +54,9 @@ def configuration_text(configuration: Configuration, *, width: int) -> str:
 def artifact_text(artifact: Artifact, *, width: int) -> str:
     """Say what an artifact is, and which configuration it was compiled for."""
     from mizzen.artifact import CpuStep
+    from mizzen.host import TorchStep
 
-    on_cpu = sum(len(step.operators) for step in artifact.steps if isinstance(step, CpuStep))
+    on_cpu = sum(len(row.kinds) for row in artifact.steps if isinstance(row, (CpuStep, TorchStep)))
     on_npu = count(sum(step.on_npu for step in artifact.steps), "NPU operator")
     operators = f"{on_npu}, {count(on_cpu, 'CPU operator')}" if on_cpu else on_npu
     rows = [("artifact", f"{artifact.name}, {operators}")]

@@ -134,7 +134,8 @@ class _Groups:
         for operation in operations:
             for producer in filter(None, (value.producer for value in operation.operands)):
                 if producer.group not in (None, operation.group) and not _free(producer):
-                    assert producer.group is not None and operation.group is not None
+                    assert producer.group is not None
+                    assert operation.group is not None
                     self.before[operation.group].add(producer.group)
                     self.after[producer.group].add(operation.group)
         self.order = self._sorted()

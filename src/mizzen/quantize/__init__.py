@@ -6,7 +6,7 @@ The names here import torch and torchao when they are first used.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @contextmanager
-def without_import_messages() -> Iterator[None]:
+def without_import_messages() -> Generator[None]:
     """Keep from the user what torchao logs about itself while it is imported."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)

@@ -108,7 +108,7 @@ def _step_data(index: int, step: Step, files: dict[str, bytes]) -> dict[str, Any
             return {"kind": "dequantize", "numbers": numbers}
         case TorchStep():
             files[f"torch{index}.pt2"] = step.saved()
-            rows = {"inputs": step.inputs, "outputs": step.outputs, "operators": step.operators}
+            rows = {"inputs": step.inputs, "outputs": step.outputs, "operators": step.kinds}
             return {"kind": "torch", **rows}
         case _:
             raise AssertionError(step)
@@ -123,9 +123,12 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
             step = npu_step(network, operator, {})
             return RegionStep(step, row["inputs"], row["outputs"], shapes)
         case "quantize":
-            return QuantizeStep(*row["numbers"], np.dtype(row["dtype"]))
+            source, result, scale, zero_point, low, high = row["numbers"]
+            dtype = np.dtype(row["dtype"])
+            return QuantizeStep(source, result, scale, zero_point, low, high, dtype)
         case "dequantize":
-            return DequantizeStep(*row["numbers"])
+            source, result, scale, zero_point = row["numbers"]
+            return DequantizeStep(source, result, scale, zero_point)
         case "torch":
             module = load_torch(files[f"torch{index}.pt2"])
             tensors = tuple(row["inputs"]), tuple(row["outputs"])

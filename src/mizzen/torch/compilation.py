@@ -172,6 +172,7 @@ def place(
     """Place a program's groups so that the code generator takes every region."""
     legal = legality(lowered, configuration.accelerator.arch, additional_checks)
     search = _Search(lowered, configuration, waiting)
+    why: Stopped | None = None
     for _ in range(MOST_TRIES):
         found = partition(lowered.graph, legal, edge=is_edge, refused=search.refused)
         stopped = _first_stop(found, search)
@@ -179,7 +180,8 @@ def place(
             return Placement(found, search.code)
         region, why = stopped
         search.refused.update(_blamed(region, why, search))
-    everything = {group: _reason(why, configuration) for group in found.groups}
+    assert why is not None
+    everything = {group: _reason(why, configuration) for group in lowered.nodes}
     return Placement(partition(lowered.graph, legal, edge=is_edge, refused=everything), {})
 
 

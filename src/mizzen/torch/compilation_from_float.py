@@ -94,7 +94,7 @@ def _converted(
 
 
 def _call(row: Any) -> tuple[Any, ...]:
-    return tuple(row) if isinstance(row, (tuple, list)) else (row,)
+    return tuple(row) if type(row) in (tuple, list) else (row,)
 
 
 def _require_inference(model: torch.nn.Module) -> None:

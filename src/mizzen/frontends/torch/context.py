@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.frontends.torch.program import TorchProgram, tensor_type
 from mizzen.frontends.torch.source import kind_of
+from mizzen.frontends.torch.tensors import results_of
 from mizzen.frontends.torch.values import (
     Array,
     Constant,
@@ -22,7 +21,7 @@ from mizzen.frontends.torch.values import (
     Real,
     Term,
 )
-from mizzen.graph import DType, Graph, Operation, Quantization, TensorType, Value
+from mizzen.graph import DType, Graph, Operation, Quantization, Value
 from mizzen.ops import Builder
 
 Result = Term | tuple[Term, ...]
@@ -140,12 +139,11 @@ class Context:
                 return self.custom(node, self.refusals.get(node) or UNQUANTIZED)
 
     def custom(self, node: Any, refusal: Refusal) -> tuple[Value, ...]:
-        """Add the operation by which PyTorch computes a node, from what PyTorch has of its inputs."""
+        """Add the operation by which PyTorch computes a node, from PyTorch's inputs of it."""
         operands = [self.plain(arg) for arg in node.all_input_nodes if self.is_dynamic(arg)]
         origin = self.origin(node)
-        metas = node.meta["val"]
-        several = isinstance(metas, (tuple, list))
-        types = [tensor_type(meta, origin) for meta in (metas if several else (metas,))]
+        several = isinstance(node.meta["val"], (tuple, list))
+        types = [tensor_type(meta, origin) for meta in results_of(node)]
         group = self.groups.new()
         self.custom_nodes[group] = node
         if types[0].dtype in (DType.INT8, DType.INT16) and not several:
@@ -294,18 +292,3 @@ def overload_of(node: Any) -> str:
     """Give a node's operator with its overload, ``aten.add.Tensor``."""
     name = str(node.target)
     return name if name.startswith("aten._") else name.replace("_copy.", ".")
-
-
-def scales_of(quantization: Quantization) -> Array:
-    """Give the scales as float64."""
-    return np.asarray(quantization.scales, np.float64)
-
-
-def tensors(nodes: Iterable[Any]) -> list[Any]:
-    """Give the nodes among arguments."""
-    return [node for node in nodes if hasattr(node, "meta")]
-
-
-def plain_type(type: TensorType) -> TensorType:
-    """Give a type without quantisation."""
-    return TensorType(type.shape, type.dtype)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.frontends.torch import lowering as _registered  # pyright: ignore[reportUnusedImport] importing it registers what lowers each operator
 from mizzen.frontends.torch.context import (
     LOWERINGS,
     Call,
@@ -28,6 +27,7 @@ from mizzen.frontends.torch.context import (
 from mizzen.frontends.torch.lowering.rescale import requantize, typed
 from mizzen.frontends.torch.program import Role, State, TorchProgram, tensor_type
 from mizzen.frontends.torch.source import kind_of
+from mizzen.frontends.torch.tensors import is_tensor, mapped, tensor_of, without_gradient
 from mizzen.frontends.torch.values import (
     Array,
     Constant,
@@ -123,11 +123,12 @@ def _lower_node(context: Context, node: Any) -> Result:
 
 def _item(context: Context, node: Any) -> Result:
     source, index = node.args
-    found = context.terms[source]
+    found: Any = context.terms[source]
     if isinstance(found, tuple):
         if source in context.group_of:
             context.group_of[node] = context.group_of[source]
-        return found[index]
+        terms: Any = found
+        return terms[index]
     return Plain(context.plain_results(source)[index])
 
 
@@ -156,28 +157,26 @@ def _folded(context: Context, node: Any) -> Term | None:
     sources = node.all_input_nodes
     if any(context.is_dynamic(source) for source in sources) or not _is_plain_tensor(node):
         return None
-    import torch
-
-    def given(source: Any) -> Any:
-        match context.terms[source]:
-            case Constant(real):
-                return torch.from_numpy(np.ascontiguousarray(real))
-            case Integers(array):
-                return torch.from_numpy(np.ascontiguousarray(array))
-            case _:
-                raise AssertionError(source)
-
-    arguments = torch.fx.node.map_arg(node.args, given)
-    named = torch.fx.node.map_arg(node.kwargs, given)
-    with torch.no_grad():
-        result = node.target(*arguments, **named)
+    arguments, named = (
+        mapped(part, lambda source: _folded_input(context, source))
+        for part in (node.args, node.kwargs)
+    )
+    result = without_gradient(node.target, *arguments, **named)
     return _constant(result.numpy(), node)
 
 
-def _is_plain_tensor(node: Any) -> bool:
-    import torch
+def _folded_input(context: Context, node: Any) -> Any:
+    match context.terms[node]:
+        case Constant(real):
+            return tensor_of(real)
+        case Integers(array):
+            return tensor_of(array)
+        case _:
+            raise AssertionError(node)
 
-    return isinstance(node.meta.get("val"), torch.Tensor)
+
+def _is_plain_tensor(node: Any) -> bool:
+    return is_tensor(node.meta.get("val"))
 
 
 def _quantize(context: Context, node: Any) -> Term:
@@ -231,9 +230,7 @@ def _dtype(dtype: Any) -> DType:
 
 
 def _integers(real: Array, node: Any, target: Target) -> Array:
-    import torch
-
-    arguments = (torch.from_numpy(np.ascontiguousarray(real)), *node.args[1:])
+    arguments = (tensor_of(real), *node.args[1:])
     return node.target(*arguments).numpy()
 
 
@@ -268,11 +265,8 @@ def _channels(context: Context, node: Any) -> Term:
         quantization = Quantization(tuple(scale.tolist()), tuple(zero.tolist()), axis)
         return Constant(real.astype(np.float32), found.array, quantization, source)
     if isinstance(found, Constant):
-        import torch
-
-        tensor = torch.from_numpy(np.ascontiguousarray(found.real))
-        arguments = (torch.from_numpy(scale), torch.from_numpy(zero), *node.args[3:])
-        return Integers(node.target(tensor, *arguments).numpy())
+        arguments = (tensor_of(scale), tensor_of(zero), *node.args[3:])
+        return Integers(node.target(tensor_of(found.real), *arguments).numpy())
     raise AssertionError(node)
 
 
@@ -347,15 +341,13 @@ def _value_of(context: Context) -> dict[Any, Value]:
 
 
 def _tensors(context: Context) -> dict[Any, Any]:
-    import torch
-
     found: dict[Any, Any] = {}
     for node, term in context.terms.items():
         match term:
             case Constant(real):
-                found[node] = torch.from_numpy(np.ascontiguousarray(real))
+                found[node] = tensor_of(real)
             case Integers(array):
-                found[node] = torch.from_numpy(np.ascontiguousarray(array))
+                found[node] = tensor_of(array)
             case _:
                 pass
     return found

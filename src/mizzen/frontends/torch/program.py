@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.source import kind_of, origin_of
+from mizzen.frontends.torch.tensors import is_tensor, results_of
 from mizzen.graph import DType, TensorType
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ def _functional(exported: ExportedProgram) -> ExportedProgram:
         and getattr(getattr(node.target, "_schema", None), "is_mutable", False)
         for node in exported.graph.nodes
     )
-    return exported.run_decompositions({}) if mutates else exported
+    program: Any = exported
+    return program.run_decompositions({}) if mutates else exported
 
 
 def _roles(
@@ -170,15 +171,9 @@ def _outputs(exported: ExportedProgram, nodes: tuple[Any, ...]) -> tuple[Any, ..
 
 
 def _require_static(nodes: tuple[Any, ...], name: str) -> None:
-    import torch
-
     for index, node in enumerate(nodes):
-        value = node.meta.get("val")
-        values = value if isinstance(value, (tuple, list)) else (value,)
-        for item in values:
-            if isinstance(item, torch.Tensor) and not all(
-                isinstance(extent, int) for extent in item.shape
-            ):
+        for item in results_of(node):
+            if is_tensor(item) and any(type(extent) is not int for extent in item.shape):
                 raise fail(
                     "E160",
                     f"every shape must be static, and this one is {tuple(item.shape)}",
@@ -196,8 +191,3 @@ def _require_static(nodes: tuple[Any, ...], name: str) -> None:
 
 
 CONTROL_FLOW = ("cond", "while_loop", "map", "scan")
-
-
-def as_float32(array: Array) -> Array:
-    """Give float numbers as float32."""
-    return np.asarray(array, np.float32)

@@ -14,8 +14,9 @@ import numpy as np
 
 from mizzen.frontends.torch.context import Call, RefusedError, lowers
 from mizzen.frontends.torch.lowering.rescale import clamp, requantize, typed
+from mizzen.frontends.torch.tensors import tensor_of, without_gradient
 from mizzen.frontends.torch.values import Array, Pending, Real, Target
-from mizzen.graph import DType, Value
+from mizzen.graph import DType, Quantization, Value
 
 STEP_16 = 128
 """Distance of the 16-bit integers that a 16-bit table has entries for."""
@@ -128,8 +129,6 @@ def _table_16(call: Call, x: Real, argument: Any, target: Target) -> Value:
 
 def _wide(target: Target) -> Target:
     """The 16-bit integers that a table's entries are."""
-    from mizzen.graph import Quantization
-
     scale = target.scale if target.dtype is DType.INT16 else target.scale / 128
     return Target(DType.INT16, Quantization((scale,), (0,)), -32768, 32767)
 
@@ -148,15 +147,12 @@ def _reals(x: Real, integers: Array) -> Array:
 
 def evaluate(node: Any, argument: Any, reals: Array) -> Array:
     """Let PyTorch compute a node's function of each number, float32."""
-    import torch
-
-    tensor = torch.from_numpy(reals)
+    tensor = tensor_of(reals)
     arguments = [tensor if item is argument else item for item in node.args]
     named = {name: tensor if item is argument else item for name, item in node.kwargs.items()}
     target = OUT_OF_PLACE.get(str(node.target))
     function = node.target if target is None else _operator(target)
-    with torch.no_grad():
-        return function(*arguments, **named).numpy()
+    return without_gradient(function, *arguments, **named).numpy()
 
 
 OUT_OF_PLACE = {

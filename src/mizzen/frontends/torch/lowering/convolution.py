@@ -7,12 +7,13 @@ is done twice is taken out by the passes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mizzen.frontends.torch.context import Call, RefusedError, lowers
 from mizzen.frontends.torch.lowering.rescale import requantize
-from mizzen.frontends.torch.values import Array, Constant, Integers, Pending, Real, Target
+from mizzen.frontends.torch.values import Array, Pending, Real, Target
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -113,7 +114,7 @@ class _Emitter:
     ) -> None:
         self.b = b
         self.x = x
-        self.attributes = {
+        self.attributes: dict[str, Any] = {
             "pad": pad,
             "stride": stride,
             "dilation": dilation,
@@ -307,6 +308,3 @@ def _transposed_pads(padding: tuple[int, int], extra: tuple[int, int]) -> tuple[
     """Give TOSA's out_pad: what is added to the output's edges, negative where it is cut."""
     (top, left), (below, right) = padding, extra
     return -top, below - top, -left, right - left
-
-
-ConstantTerm = Constant | Integers

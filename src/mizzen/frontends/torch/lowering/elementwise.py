@@ -73,9 +73,7 @@ def extreme(call: Call) -> Pending:
 
     def emit(target: Target) -> Value:
         b = call.b
-        left, right = (
-            rescale(b, as_target(b, item, target), 1.0, DType.INT32) for item in (x, y)
-        )
+        left, right = (rescale(b, as_target(b, item, target), 1.0, DType.INT32) for item in (x, y))
         left, right = same_rank(b, left, right)
         return clamp(b, rescale(b, b(kind, left, right), 1.0, target.dtype), target)
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import Any
-
-import numpy as np
 
 from mizzen.frontends.torch.context import Call, RefusedError, Result, lowers
 from mizzen.frontends.torch.lowering.convolution import reshape, slice_, transpose
@@ -95,8 +92,8 @@ def swapped(call: Call) -> Term:
     """Two dimensions exchanged."""
     rank = len(call.shape)
     perms = list(range(rank))
-    pair = [call.arguments.get(name) for name in ("dim0", "dim1")]
-    first, second = (0, 1) if pair[0] is None else (int(pair[0]) % rank, int(pair[1]) % rank)
+    first = int(call.arguments.get("dim0", 0)) % rank
+    second = int(call.arguments.get("dim1", 1)) % rank
     perms[first], perms[second] = perms[second], perms[first]
     return _moved(call, _input(call), lambda value: transpose(call.b, value, perms))
 
@@ -311,7 +308,4 @@ def _start(start: Any, extent: int) -> int:
 
 
 def _elements(node: Any) -> bool:
-    return int(np.prod(node.meta["val"].shape)) > 0
-
-
-UNBOUNDED = (-inf, inf)
+    return node.meta["val"].numel() > 0

@@ -90,8 +90,7 @@ def _gru_step(layer: _Layer, step: Real, hidden: Real) -> Real:
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """What all steps of a layer share. Values are [1, 1, batch, channels], sequences [1, steps, ...].
-    """
+    """What all steps of a layer share. Values are [1, 1, batch, channels]."""
 
     call: Call
     b: Builder
@@ -153,7 +152,7 @@ class _Layer:
         return self.rounded(Real(value), grid)
 
     def sequence(self, states: list[Value]) -> Real:
-        """Put the states one behind the other, in the order of the inputs: [steps, batch, width]."""
+        """Put the states one behind the other, in the inputs' order: [steps, batch, width]."""
         ordered = states[::-1] if self.call["reverse"] else states
         batch, width = self.state_shape
         quantization = self.targets["hidden"].quantization

@@ -1,0 +1,1 @@
+"""Read programs that torch.export wrote, and lower them to graphs of TOSA operations."""
