@@ -3,6 +3,7 @@
 Every pass keeps what the graph computes, to the last bit of its integers.
 """
 
-from mizzen.passes.pipeline import Pass, Pipeline
+from mizzen.passes.pipeline import Pass, Pipeline, parse
+from mizzen.passes.standard import PASSES, standard
 
-__all__ = ["Pass", "Pipeline"]
+__all__ = ["PASSES", "Pass", "Pipeline", "parse", "standard"]

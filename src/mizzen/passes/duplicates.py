@@ -1,0 +1,87 @@
+"""Compute what is computed twice only once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mizzen.graph import Array, Graph, Operation
+
+EXCLUDED = frozenset(
+    {"CUSTOM", "VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE", "COND_IF", "WHILE_LOOP"}
+)
+"""Operations of which two that look alike may do two things."""
+
+CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
+
+
+@dataclass(frozen=True, slots=True)
+class MergeDuplicates:
+    """Merge operations of one kind with the same operands and attributes, and equal constants."""
+
+    name: ClassVar[str] = "merge-duplicates"
+
+    def run(self, graph: Graph) -> bool:
+        """Rewrite the graph; True if anything changed."""
+        changed = False
+        constants: dict[Hashable, list[Operation]] = {}
+        others: dict[Hashable, Operation] = {}
+        for operation in graph.sorted():
+            if operation.kind in EXCLUDED:
+                continue
+            if operation.kind in CONSTANTS:
+                first = _equal_constant(constants, operation)
+            else:
+                first = others.setdefault(_key(operation), operation)
+            if first is not operation:
+                _merge(graph, first, operation)
+                changed = True
+        return changed
+
+
+def _key(operation: Operation) -> Hashable:
+    attributes = operation.attributes
+    return (
+        operation.kind,
+        tuple(map(id, operation.operands)),
+        tuple(result.type for result in operation.results),
+        tuple(sorted((name, _frozen(value)) for name, value in attributes.items())),
+    )
+
+
+def _frozen(value: object) -> str:
+    return value.tobytes().hex() if isinstance(value, np.ndarray) else repr(value)
+
+
+def _equal_constant(known: dict[Hashable, list[Operation]], operation: Operation) -> Operation:
+    """Give the constant known that equals this one; where none does, it is known from now on."""
+    values: Array = operation["values"]
+    # Ends and middle tell nearly all constants apart, so that weights are rarely compared whole.
+    flat = values.reshape(-1)
+    sample = flat[:: max(1, flat.size // 16)].tobytes()
+    bucket = known.setdefault((operation.result.type, sample), [])
+    for other in bucket:
+        if _same_bytes(other["values"], values):
+            return other
+    bucket.append(operation)
+    return operation
+
+
+def _same_bytes(a: Array, b: Array) -> bool:
+    """Whether two arrays of one shape and type hold the same, also where they hold NaNs."""
+    return a is b or bool(
+        np.array_equal(
+            np.ascontiguousarray(a).view(np.uint8), np.ascontiguousarray(b).view(np.uint8)
+        )
+    )
+
+
+def _merge(graph: Graph, first: Operation, second: Operation) -> None:
+    for kept, given in zip(first.results, second.results, strict=True):
+        if not kept.name:
+            given.name, kept.name = "", given.name
+        graph.replace(given, kept)
+    graph.erase(second)

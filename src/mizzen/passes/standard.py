@@ -1,0 +1,24 @@
+"""The passes that every region goes through, in their order."""
+
+from __future__ import annotations
+
+from mizzen.passes.duplicates import MergeDuplicates
+from mizzen.passes.layout import Layout
+from mizzen.passes.padding import FusePadding
+from mizzen.passes.pipeline import Pass, Pipeline
+from mizzen.passes.simplify import RemoveIdle
+
+PASSES: dict[str, Pass] = {
+    each.name: each for each in (RemoveIdle(), MergeDuplicates(), Layout(), FusePadding())
+}
+"""Every pass by its name."""
+
+
+def standard() -> Pipeline:
+    """Give the passes that every region goes through.
+
+    Duplicates are merged before orders are chosen, so that a tensor is moved once for all its
+    users; and padding is fused behind, where no TRANSPOSE stands between it and its reader.
+    """
+    names = ("remove-idle", "merge-duplicates", "layout", "fuse-padding", "layout", "remove-idle")
+    return Pipeline(tuple(PASSES[name] for name in names))
