@@ -65,9 +65,8 @@ def avoid_defects(graph: Graph) -> tuple[Operation, ...]:
             continue
         if operation.kind == "REDUCE_MIN" and operation.result.dtype in LIMITED:
             _clamp(graph, operation.result)
-            if len(operation.operands[0].uses) > 1:
-                alone = _clamped(graph, operation.operands[0], operation)
-                graph.set_operand(operation, 0, alone)
+            alone = _clamped(graph, operation.operands[0], operation)
+            graph.set_operand(operation, 0, alone)
         if _is_misplaced(operation) and _is_part(operation.result):
             _part(graph, operation)
         if _loses_place(operation) and _is_moved(operation.operands[0]):
