@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError, Origin
-from mizzen.graph import Array, DType, Graph, Operation, TensorType
+from mizzen.graph import Array, DType, Graph, Operation, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.reference import apply, evaluate
 
@@ -55,6 +56,24 @@ def test_trace_is_told_every_value_but_constants() -> None:
     told: dict[object, list[int]] = {}
     evaluate(graph, [array(5, 6)], trace=lambda each, elements: told.update({each: [*elements]}))
     assert told == {value: [5, 6], inner: [6, 8], outer: [1, 2]}
+
+
+def test_values_are_let_go_when_nobody_needs_them_any_more() -> None:
+    graph = Graph()
+    value = graph.add_input(I32)
+    builder = Builder(graph)
+    for _ in range(5):
+        value = builder("SUB", value, value)
+    graph.set_outputs([value])
+    seen: list[weakref.ref[Array]] = []
+    living: list[int] = []
+
+    def count(each: Value, elements: Array) -> None:
+        seen.append(weakref.ref(elements))
+        living.append(sum(ref() is not None for ref in seen))
+
+    evaluate(graph, [array(1, 2)], trace=count)
+    assert max(living) <= 3  # the caller's input, an operand, a result
 
 
 @pytest.mark.parametrize(("inputs", "message"), [

@@ -263,3 +263,16 @@ def test_an_average_is_of_what_lies_within_the_image() -> None:
     )
     # The corner has one number, the edges two, the middle four; halves go up.
     assert pooled == [[[[5], [10]], [[15], [20]]]]
+
+
+def test_a_window_without_numbers_has_no_greatest() -> None:
+    """Padding is no number either."""
+    result = compute(
+        "MAX_POOL2D",
+        ([[[[NAN], [NAN], [1.0]]]], F32),
+        kernel=(1, 2),
+        stride=(1, 1),
+        pad=(0, 0, 1, 0),
+        nan_mode=NanMode.IGNORE,
+    )
+    np.testing.assert_array_equal(result, [[[[NAN], [NAN], [1.0]]]])
