@@ -66,6 +66,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.checking",
         "mizzen.diagnostics",
+        "mizzen.host",
         "mizzen.isa",
         "mizzen.report",
         "mizzen.torch.files",

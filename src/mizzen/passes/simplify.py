@@ -46,7 +46,8 @@ def _keeps_order(operation: Operation) -> bool:
 
 
 def _reverses_nothing(operation: Operation) -> bool:
-    return operation.result.shape[operation["axis"]] == 1
+    axis: int = operation["axis"]
+    return operation.result.shape[axis] == 1
 
 
 def _clamps_nothing(operation: Operation) -> bool:

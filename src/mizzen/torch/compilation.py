@@ -25,7 +25,7 @@ from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
 from mizzen.torch.assembly import assemble
 from mizzen.torch.legality import Checks, is_edge, legality
 from mizzen.torch.partitioner import EthosUPartitioner
-from mizzen.torch.region import CompiledRegion, compile_region, lower_region
+from mizzen.torch.region import CompiledRegion, Miscompiled, compile_region, lower_region
 from mizzen.torch.spec import EthosUCompileSpec
 
 if TYPE_CHECKING:
@@ -151,13 +151,13 @@ class _Search:
         default_factory=dict[tuple[int, ...], CompiledRegion]
     )
 
-    def compile(self, region: Region) -> Stopped | None:
+    def compile(self, region: Region) -> Stopped | Miscompiled | None:
         """Compile a region unless that was done; gives why it cannot be."""
         if region.groups in self.code:
             return None
         part = extract(self.lowered.graph, region.groups, self.lowered.program.name)
         result = compile_region(part, self.configuration, self.waiting)
-        if isinstance(result, Stopped):
+        if not isinstance(result, CompiledRegion):
             return result
         self.code[region.groups] = result
         return None
@@ -172,7 +172,7 @@ def place(
     """Place a program's groups so that the code generator takes every region."""
     legal = legality(lowered, configuration.accelerator.arch, additional_checks)
     search = _Search(lowered, configuration, waiting)
-    why: Stopped | None = None
+    why: Stopped | Miscompiled | None = None
     for _ in range(MOST_TRIES):
         found = partition(lowered.graph, legal, edge=is_edge, refused=search.refused)
         stopped = _first_stop(found, search)
@@ -185,7 +185,7 @@ def place(
     return Placement(partition(lowered.graph, legal, edge=is_edge, refused=everything), {})
 
 
-def _first_stop(found: Partition, search: _Search) -> tuple[Region, Stopped] | None:
+def _first_stop(found: Partition, search: _Search) -> tuple[Region, Stopped | Miscompiled] | None:
     for region in found.regions:
         if region.place is Place.NPU:
             stopped = search.compile(region)
@@ -194,8 +194,12 @@ def _first_stop(found: Partition, search: _Search) -> tuple[Region, Stopped] | N
     return None
 
 
-def _blamed(region: Region, stopped: Stopped, search: _Search) -> dict[int, Reason]:
-    """Find the groups because of which the compiler stops; at least one of the region's."""
+def _blamed(region: Region, why: Stopped | Miscompiled, search: _Search) -> dict[int, Reason]:
+    """Find the groups because of which a region cannot be compiled; at least one of them."""
+    if isinstance(why, Miscompiled):
+        wrong = {row.group: DEFECT for row in why.operations if row.group is not None}
+        return wrong or dict.fromkeys(region.groups, DEFECT)
+    stopped = why
     part = extract(search.lowered.graph, region.groups, search.lowered.program.name)
     lower_region(part)
     refused = find_refused(part.graph, tosa.write, search.configuration, stopped)
@@ -216,10 +220,20 @@ def _said(kind: str, said: str, configuration: Configuration) -> Reason:
     )
 
 
-def _reason(stopped: Stopped, configuration: Configuration) -> Reason:
+DEFECT = Reason(
+    "compiler-defect",
+    "the compiler would give wrong results for it, because of a defect of its own",
+    help="nothing needs doing if the CPU has time for it",
+    source="Vela 5.2.0",
+)
+
+
+def _reason(why: Stopped | Miscompiled, configuration: Configuration) -> Reason:
+    if isinstance(why, Miscompiled):
+        return DEFECT
     return Reason(
         "compiler",
-        f"the compiler does not take it for {configuration.accelerator.name}: {stopped.said}",
+        f"the compiler does not take it for {configuration.accelerator.name}: {why.said}",
         help="change the operator as the support list says, or leave it on the CPU",
         source="Vela",
     )

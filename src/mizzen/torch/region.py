@@ -65,18 +65,30 @@ class CompiledRegion:
         return found
 
 
-def lower_region(part: Extracted) -> tuple[bytes, tuple[Operation, ...]]:
-    """Bring a region into the form that the compiler takes: its TOSA file, the operations there."""
+@dataclass(frozen=True, eq=False)
+class Miscompiled:
+    """Operations that the compiler would compile wrongly, whatever form they are given."""
+
+    operations: tuple[Operation, ...]
+
+
+def lower_region(part: Extracted) -> tuple[Operation, ...]:
+    """Bring a region into the form that the compiler takes.
+
+    Gives the operations of which the compiler would make something wrong even so.
+    """
     STANDARD.run(part.graph)
-    avoid_defects(part.graph)
-    return tosa.write(part.graph), tuple(part.graph.sorted())
+    return avoid_defects(part.graph)
 
 
 def compile_region(
     part: Extracted, configuration: Configuration, waiting: Waiting | None = None
-) -> CompiledRegion | Stopped:
+) -> CompiledRegion | Stopped | Miscompiled:
     """Compile a region's graph, which is changed to the form that the compiler takes."""
-    data, operations = lower_region(part)
+    wrong = lower_region(part)
+    if wrong:
+        return Miscompiled(wrong)
+    data, operations = tosa.write(part.graph), tuple(part.graph.sorted())
     compiled = generate(data, configuration, NetworkForm.TOSA, waiting=waiting)
     if isinstance(compiled, Stopped):
         return compiled

@@ -122,14 +122,14 @@ def _lower_node(context: Context, node: Any) -> Result:
 
 
 def _item(context: Context, node: Any) -> Result:
-    source, index = node.args
-    found: Any = context.terms[source]
-    if isinstance(found, tuple):
-        if source in context.group_of:
-            context.group_of[node] = context.group_of[source]
-        terms: Any = found
-        return terms[index]
-    return Plain(context.plain_results(source)[index])
+    source: Any = node.args[0]
+    index: Any = node.args[1]
+    found = context.terms[source]
+    if not isinstance(found, tuple):
+        return Plain(context.plain_results(source)[int(index)])
+    if source in context.group_of:
+        context.group_of[node] = context.group_of[source]
+    return found[int(index)]
 
 
 def _operator(context: Context, node: Any) -> Result:
