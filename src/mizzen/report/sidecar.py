@@ -161,6 +161,8 @@ def _origin(row: dict[str, Any]) -> Origin:
         kind=_optional(str, row, "kind"),
         name=_optional(str, row, "name"),
         command=_optional(int, row, "command"),
+        module=_optional(str, row, "module"),
+        source=_optional(str, row, "source"),
     )
 
 
