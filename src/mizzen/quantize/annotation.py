@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule, Node
@@ -99,17 +99,13 @@ class Annotator:
             config = None if role is None else self.selection.configuration(node)
             if role is None or config is None or config.weight is None:
                 continue
-            if not any(gives_float(operand) for operand in node.all_input_nodes):
-                continue
-            if role is Role.TRANSPARENT and node.all_input_nodes[0].op == "get_attr":
-                continue  # the switch between training and inference
             if node.target is operator.getitem:
                 source = self._roles.get(node.all_input_nodes[0])
-                if source is None:
-                    continue
                 if source in COMPOSITE:
                     role, config = Role.COMPUTED, self._state(config, node.args[1])
-            elif role not in (Role.COMPARED, Role.CONSUMED) and not gives_float(node):
+                elif source is None:
+                    continue
+            elif not _has_form(node, role):
                 continue
             self._roles[node] = role
             self._configs[node] = config
@@ -141,7 +137,7 @@ class Annotator:
         """Give the operands of a node that are values with a range, each once."""
         operands: list[Any] = node.all_input_nodes
         match self._roles[node], composite_of(self.module, node):
-            case ((Role.WEIGHTED | Role.NORMALIZED), _):
+            case (Role.WEIGHTED | Role.NORMALIZED, _):
                 operands = operands[:1]
             case Role.STATE, _:
                 operands = []
@@ -164,8 +160,8 @@ class Annotator:
                     self.clusters.join(operands[0], operand)
             elif role is Role.RECURRENT:
                 for item in node.users:
-                    self.clusters.join(operands[1 + item.args[1]], item)  # pyright: ignore[reportOperatorIssue]
-
+                    index = cast(int, item.args[1])
+                    self.clusters.join(operands[1 + index], item)
         for node in self._roles:
             if self._roles[node] is Role.STATE:
                 self._join_written(node)
@@ -259,15 +255,13 @@ class Annotator:
         for operand in self._activations(node):
             if is_float(operand):
                 reads[operand] = self._read(operand, node)
-        match self._roles[node], composite_of(self.module, node):
-            case Role.WEIGHTED, _:
-                self._annotate_weights(node, reads)
-            case _, RecurrentSteps() as steps:
-                self._annotate_steps(node, steps, reads)
-            case _, NormalizedConvolution() as convolution:
-                convolution.quantize_weights(self._configs[node])
-            case _:
-                pass
+        if self._roles[node] is Role.WEIGHTED:
+            self._annotate_weights(node, reads)
+        composite = composite_of(self.module, node)
+        if isinstance(composite, RecurrentSteps):
+            self._annotate_steps(node, composite, reads)
+        elif isinstance(composite, NormalizedConvolution):
+            composite.quantize_weights(self._configs[node])
         output = None
         if is_float(node) and node not in self._hidden:
             root = self.clusters.root(node)
@@ -323,17 +317,22 @@ class Annotator:
         return self._shared((value, config.activation.dtype), place, config.activation)
 
 
+def _has_form(node: Node, role: Role) -> bool:
+    """Whether a node computes with numbers, as its role says."""
+    if not any(gives_float(operand) for operand in node.all_input_nodes):
+        return False
+    if role is Role.TRANSPARENT and node.all_input_nodes[0].op == "get_attr":
+        return False  # the switch between training and inference
+    return role in (Role.COMPARED, Role.CONSUMED) or gives_float(node)
+
+
 def composite_role(composite: Composite | None) -> Role | None:
     """Give the role of a node that calls a composite."""
-    match composite:
-        case RecurrentSteps():
-            return Role.RECURRENT
-        case NormalizedConvolution():
-            return Role.NORMALIZED
-        case StateReader():
-            return Role.STATE
-        case _:
-            return None
+    if isinstance(composite, RecurrentSteps):
+        return Role.RECURRENT
+    if isinstance(composite, NormalizedConvolution):
+        return Role.NORMALIZED
+    return Role.STATE if isinstance(composite, StateReader) else None
 
 
 def known_range(node: Node) -> Range | None:

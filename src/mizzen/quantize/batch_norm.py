@@ -56,7 +56,7 @@ class NormalizedConvolution(Composite):
         if (edge := (node.args[0], node)) in observers:
             self.observe("input", observers[edge])
 
-    def forward(
+    def run(
         self, value: Tensor, weight: Tensor, bias: Tensor | None, *normalization: Tensor
     ) -> tuple[Tensor]:
         """Convolve with rounded weights, then normalize."""
@@ -92,7 +92,8 @@ class NormalizedConvolution(Composite):
     ) -> tuple[Tensor, Tensor]:
         """Give weight and bias of the one convolution that does the same."""
         scale, offset, mean, variance = normalization
-        assert mean is not None and variance is not None
+        assert mean is not None
+        assert variance is not None
         factor = self._factor(scale, variance)
         shift = -mean if bias is None else bias - mean
         shift = shift * factor

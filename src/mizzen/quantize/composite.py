@@ -8,7 +8,7 @@ value that it observes, and would take a composite's operand for its result.
 from __future__ import annotations
 
 import copy
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
@@ -24,12 +24,18 @@ class Composite(ObserverBase):
     origin: Origin | None = None
 
     def __init__(self) -> None:
-        super().__init__(torch.float32)
+        base: Any = super()
+        base.__init__(torch.float32)
         self.observers = torch.nn.ModuleDict()
 
     def observe(self, name: str, observer: torch.nn.Module) -> None:
         """Let `observer` see the values of that name."""
         self.observers[name] = observer
+
+    def forward(self, *operands: Any) -> tuple[torch.Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride] - its operands, not x
+        """Compute in floating point."""
+        named: Any = self  # each composite has a `run` whose operands have names
+        return named.run(*operands)
 
     def wire(self, node: Node, observers: dict[Any, Any]) -> None:
         """Take over the observers of values that are outside too, from torchao's map of them."""
@@ -54,7 +60,7 @@ def composite_of(module: GraphModule, node: Node) -> Composite | None:
 def replace_composite(model: GraphModule, node: Node, result: Node) -> None:
     """Let `result`, one tensor, take the place of a composite's tuple of one."""
     result.meta |= {key: copy.copy(value) for key, value in node.meta.items()}
-    result.meta["val"] = cast(Any, node.meta["val"])[0]
+    result.meta["val"] = node.meta["val"][0]
     for item in list(node.users):
         item.replace_all_uses_with(result)
         model.graph.erase_node(item)

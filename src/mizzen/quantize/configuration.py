@@ -19,6 +19,7 @@ from mizzen.quantize.observers import (
     WeightObserver,
     WeightPerChannelObserver,
     fake_quantize,
+    with_arguments,
 )
 
 INT8_EPSILON = 2.0**-16
@@ -52,7 +53,8 @@ class QuantizationConfig:
     def observer(self) -> torch.nn.Module:
         """Give a new observer (or fake-quantiser) of an activation."""
         spec: Any = self.activation
-        return spec.observer_or_fake_quant_ctr.with_args(
+        return with_arguments(
+            spec.observer_or_fake_quant_ctr,
             dtype=spec.dtype,
             quant_min=spec.quant_min,
             quant_max=spec.quant_max,
@@ -106,7 +108,7 @@ def _weight(per_channel: bool, is_qat: bool, low: int, high: int) -> Quantizatio
         constructor = fake_quantize(per_channel=per_channel, eps=epsilon, averaging_constant=1.0)
     else:
         observer = WeightPerChannelObserver if per_channel else WeightObserver
-        constructor = observer.with_args(eps=epsilon)
+        constructor = with_arguments(observer, eps=epsilon)
     return QuantizationSpec(
         dtype=torch.int8,
         observer_or_fake_quant_ctr=constructor,
@@ -172,8 +174,8 @@ def get_symmetric_quantization_config(
     _check(weight_qmin, weight_qmax, -127, 127, "int8 weights")
     constant = observer = _fake_quantize_activations(eps)
     if not is_qat:
-        observer = ActivationObserver.with_args(eps=eps)
-        constant = WeightObserver.with_args(eps=eps)
+        observer = with_arguments(ActivationObserver, eps=eps)
+        constant = with_arguments(WeightObserver, eps=eps)
     spec = (torch.int8, act_qmin, act_qmax)
     return QuantizationConfig(
         f"a8w8 activations [{act_qmin}, {act_qmax}] weights [{weight_qmin}, {weight_qmax}]",
@@ -213,8 +215,8 @@ def get_symmetric_a16w8_quantization_config(
     constant = observer = _fake_quantize_activations(epsilon)
     if not is_qat:
         # With 65535 steps nothing is gained by cutting the range short.
-        observer = RangeObserver.with_args(eps=epsilon)
-        constant = WeightObserver.with_args(eps=epsilon)
+        observer = with_arguments(RangeObserver, eps=epsilon)
+        constant = with_arguments(WeightObserver, eps=epsilon)
     spec = (torch.int16, -32767, 32767)
     return QuantizationConfig(
         f"a16w8 weights [{weight_qmin}, {weight_qmax}]",
@@ -229,6 +231,6 @@ def get_uint8_io_quantization_config(is_qat: bool = False) -> QuantizationConfig
     """Give the scheme for `set_io` only: unsigned bytes at the network's boundary."""
     observer = _fake_quantize_activations(INT8_EPSILON)
     if not is_qat:
-        observer = ActivationObserver.with_args(eps=INT8_EPSILON)
+        observer = with_arguments(ActivationObserver, eps=INT8_EPSILON)
     spec = _activation(torch.uint8, 0, 255, observer, torch.per_tensor_affine)
     return QuantizationConfig("uint8 inputs and outputs", spec, spec, None, is_qat)

@@ -72,7 +72,8 @@ class ActivationObserver(HistogramObserver):
         """Add the values of `x_orig`, of any shape, and give it back."""
         check_finite(x_orig, self.origin)
         self._parameters_found = None
-        return super().forward(x_orig)
+        base: Any = super()
+        return base.forward(x_orig)
 
     def calculate_qparams(self) -> Parameters:
         """Give scale and zero point; raise E870 where there was no data."""
@@ -91,7 +92,8 @@ class RangeObserver(MinMaxObserver):
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
         """Widen the range to the values of `x_orig`, and give it back."""
         check_finite(x_orig, self.origin)
-        return super().forward(x_orig)
+        base: Any = super()
+        return base.forward(x_orig)
 
     def calculate_qparams(self) -> Parameters:
         """Give scale and zero point; raise E870 where there was no data."""
@@ -111,7 +113,8 @@ class WeightObserver(MinMaxObserver):
         if self._seen != (version := version_of(x_orig)):
             check_finite(x_orig, self.origin)
             self._seen = version
-            super().forward(x_orig)
+            base: Any = super()
+            base.forward(x_orig)
         return x_orig
 
     def calculate_qparams(self) -> Parameters:
@@ -132,7 +135,8 @@ class WeightPerChannelObserver(PerChannelMinMaxObserver):
         if self._seen != (version := version_of(x_orig)):
             check_finite(x_orig, self.origin)
             self._seen = version
-            super().forward(x_orig)
+            base: Any = super()
+            base.forward(x_orig)
         return x_orig
 
     def calculate_qparams(self) -> Parameters:
@@ -151,8 +155,10 @@ class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
         """Follow the range of `X` and give it rounded to the integers of that range."""
         check_finite(X, self.origin)
         if self.is_per_channel and self.ch_axis != 0:
-            return FakeQuantize.forward(self, X)  # PyTorch's fused kernel has axis 0 only
-        return super().forward(X)
+            unfused: Any = FakeQuantize
+            return unfused.forward(self, X)  # PyTorch's fused kernel has axis 0 only
+        base: Any = super()
+        return base.forward(X)
 
     def calculate_qparams(self) -> Parameters:
         """Give scale and zero point; raise E870 where there was no data."""
@@ -162,7 +168,12 @@ class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
         return super().calculate_qparams()
 
 
+def with_arguments(constructor: Any, **arguments: Any) -> Any:
+    """Give an observer's constructor with some of its arguments, as torchao asks for it."""
+    return constructor.with_args(**arguments)
+
+
 def fake_quantize(*, per_channel: bool, **arguments: Any) -> Any:
     """Give the constructor of a fake-quantiser with one range, or one for each channel."""
     observer = MovingAveragePerChannelMinMaxObserver if per_channel else MovingAverageMinMaxObserver
-    return ActivationFakeQuantize.with_args(observer=observer, **arguments)
+    return with_arguments(ActivationFakeQuantize, observer=observer, **arguments)

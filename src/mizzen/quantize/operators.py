@@ -82,8 +82,8 @@ COMPUTED = """
     abs acos acosh add asin asinh atan atanh bmm ceil celu clamp clamp_max clamp_min cos cosh
     cumsum div elu exp expm1 floor gelu glu hardshrink hardswish hardtanh leaky_relu log log10
     log1p log2 log_sigmoid log_softmax logit masked_fill matmul mean mish mm mul neg pow prelu prod
-    reciprocal relu relu6 remainder round rsqrt rsub selu sgn sign silu sinh softplus softshrink softsign
-    sqrt square sub sum tan tanhshrink threshold trunc var std addcmul lerp
+    reciprocal relu relu6 remainder round rsqrt rsub selu sgn sign silu sinh softplus softshrink
+    softsign sqrt square sub sum tan tanhshrink threshold trunc var std addcmul lerp
 """
 
 SHARED = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from torch.fx import Node
 
@@ -14,7 +15,7 @@ FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 def module_stack(node: Node) -> list[tuple[str, str]]:
     """Give the modules around a node, outermost first: path and full name of the type."""
-    stack = node.meta.get("nn_module_stack") or {}
+    stack: dict[str, tuple[Any, Any]] = node.meta.get("nn_module_stack") or {}
     return [(str(path), _type_name(kind)) for path, kind in stack.values()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule, Node
@@ -86,7 +86,7 @@ class EthosUQuantizer(Quantizer):
     ) -> None:
         """Tell every observer where its tensor is, for its messages."""
         for place, observer in edge_or_node_to_obs_or_fq.items():
-            node = place[0] if isinstance(place, tuple) else place
+            node: Node = place if isinstance(place, Node) else place[0]
             if observer is not None and getattr(observer, "origin", None) is None:
                 observer.origin = origin_of(node)
         wire_composites(model, edge_or_node_to_obs_or_fq)
@@ -94,14 +94,15 @@ class EthosUQuantizer(Quantizer):
 
 def wire_composites(model: GraphModule, observers: dict[Any, Any]) -> None:
     """Let composites know the observers of what goes into them and comes out."""
-    for node in model.graph.nodes:
+    for node in cast("list[Node]", list(model.graph.nodes)):
         composite = composite_of(model, node)
         if composite is not None:
             composite.origin = origin_of(node)
             composite.wire(node, observers)
             for observer in composite.observers.values():
                 if getattr(observer, "origin", None) is None:
-                    observer.origin = composite.origin  # pyright: ignore[reportAttributeAccessIssue]
+                    set_origin: Any = observer
+                    set_origin.origin = composite.origin
 
 
 def remove_guards(model: GraphModule) -> None:

@@ -142,8 +142,10 @@ def on_grids(
 def _lstm_quantized(
     projection: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, reverse: bool, *grids: Any
 ) -> tuple[Tensor, Tensor]:
-    operands = (tensor.double() for tensor in (projection, hidden, cell, weight))
-    sequence, last = lstm_steps(*operands, reverse, on_grids(Kind.LSTM, *grids))
+    at = on_grids(Kind.LSTM, *grids)
+    sequence, last = lstm_steps(
+        projection.double(), hidden.double(), cell.double(), weight.double(), reverse, at
+    )
     return sequence.to(projection.dtype), last.to(projection.dtype)
 
 
@@ -151,9 +153,9 @@ def _gru_quantized(
     projection: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None, reverse: bool,
     *grids: Any,
 ) -> Tensor:  # fmt: skip
-    operands = (tensor.double() for tensor in (projection, hidden, weight))
+    at = on_grids(Kind.GRU, *grids)
     offset = None if bias is None else bias.double()
-    sequence = gru_steps(*operands, offset, reverse, on_grids(Kind.GRU, *grids))
+    sequence = gru_steps(projection.double(), hidden.double(), weight.double(), offset, reverse, at)
     return sequence.to(projection.dtype)
 
 
@@ -161,8 +163,10 @@ def _rnn_quantized(
     projection: Tensor, hidden: Tensor, weight: Tensor, nonlinearity: str, reverse: bool,
     *grids: Any,
 ) -> Tensor:  # fmt: skip
-    operands = (tensor.double() for tensor in (projection, hidden, weight))
-    sequence = rnn_steps(*operands, nonlinearity, reverse, on_grids(Kind.RNN, *grids))
+    at = on_grids(Kind.RNN, *grids)
+    sequence = rnn_steps(
+        projection.double(), hidden.double(), weight.double(), nonlinearity, reverse, at
+    )
     return sequence.to(projection.dtype)
 
 
@@ -175,14 +179,15 @@ def _lstm_like(projection: Tensor, hidden: Tensor, cell: Tensor, *rest: Any) -> 
 
 
 GRID_ARGUMENTS = "bool reverse, float[] scales, int[] zero_points, int[] bits"
-LIBRARY = torch.library.Library("mizzen", "FRAGMENT")
+LIBRARY: Any = torch.library.Library("mizzen", "FRAGMENT")
 
 
 def _define(kind: Kind, operands: str, results: str, kernel: Any, fake: Any) -> None:
     name = f"{kind.value}_steps_quantized"
     LIBRARY.define(f"{name}({operands}, {GRID_ARGUMENTS}) -> {results}")
     LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"mizzen::{name}", fake, lib=LIBRARY)
+    library: Any = torch.library
+    library.register_fake(f"mizzen::{name}", fake, lib=LIBRARY)
 
 
 _define(

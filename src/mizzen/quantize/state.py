@@ -14,12 +14,13 @@ from torch.fx import GraphModule, Node
 
 from mizzen.quantize.composite import Composite, replace_composite
 
-LIBRARY = torch.library.Library("mizzen", "FRAGMENT")
+torch_library: Any = torch.library
+LIBRARY: Any = torch.library.Library("mizzen", "FRAGMENT")
 
 # The tag keeps a state from being taken for a constant, when torchao folds constants.
 LIBRARY.define("read_state(Tensor state) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
 LIBRARY.impl("read_state", torch.clone, "CompositeExplicitAutograd")
-torch.library.register_fake("mizzen::read_state", torch.empty_like, lib=LIBRARY)
+torch_library.register_fake("mizzen::read_state", torch.empty_like, lib=LIBRARY)
 
 
 class StateReader(Composite):
@@ -31,7 +32,7 @@ class StateReader(Composite):
         super().__init__()
         self.register_buffer("initial", initial.detach().clone())
 
-    def forward(self, state: Tensor) -> tuple[Tensor]:
+    def run(self, state: Tensor) -> tuple[Tensor]:
         """Give the state as it is now."""
         return (state.clone(),)
 

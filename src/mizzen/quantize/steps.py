@@ -17,8 +17,7 @@ from mizzen.quantize.composite import Composite, replace_composite
 from mizzen.quantize.operators import SIGNED_UNIT, UNIT
 from mizzen.quantize.recurrence import GRIDS, Grid, Kind, gru_steps, lstm_steps, rnn_steps
 
-SHARED_GRIDS = ("gates", "cell", "hidden")
-"""Grids of values that are also outside of the recurrence, and observed there."""
+STEPS = {Kind.LSTM: lstm_steps, Kind.GRU: gru_steps, Kind.RNN: rnn_steps}
 
 
 class RecurrentSteps(Composite):
@@ -44,32 +43,28 @@ class RecurrentSteps(Composite):
         for name, operand in zip(names, node.args, strict=False):
             self.observe(name, observers[(operand, node)])
 
-    def forward(self, *operands: Any) -> tuple[Tensor, ...]:
+    def run(self, *operands: Any) -> tuple[Tensor, ...]:
         """Run the recurrence in floating point; observers see every step."""
         training = any(isinstance(watch, FakeQuantizeBase) for watch in self.observers.values())
         if training:
-            return self._run(operands, self._rounded)
+            return self._steps(operands, self._rounded)
         seen: dict[str, list[Tensor]] = {}
 
         def at(name: str, value: Tensor) -> Tensor:
             seen.setdefault(name, []).append(value)
             return value
 
-        results = self._run(operands, at)
+        results = self._steps(operands, at)
         for name, values in seen.items():
             # The sequence itself is observed outside.
             if name in self.observers and name != "hidden":
                 self.observers[name](torch.cat([value.flatten() for value in values]))
         return results
 
-    def _run(self, operands: tuple[Any, ...], at: Any) -> tuple[Tensor, ...]:
-        match self.kind:
-            case Kind.LSTM:
-                return lstm_steps(*operands, self.reverse, at)
-            case Kind.GRU:
-                return (gru_steps(*operands, self.reverse, at),)
-            case Kind.RNN:
-                return (rnn_steps(*operands, self.reverse, at),)
+    def _steps(self, operands: tuple[Any, ...], at: Any) -> tuple[Tensor, ...]:
+        steps: Any = STEPS[self.kind]
+        results = steps(*operands, self.reverse, at)
+        return results if self.kind is Kind.LSTM else (results,)
 
     def _rounded(self, name: str, value: Tensor) -> Tensor:
         if name in self.observers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch.fx import Node
 
@@ -103,7 +104,8 @@ def add_matrix_product(rewriter: Rewriter, node: Node) -> Node | None:
 def multiply_matrices(rewriter: Rewriter, node: Node) -> Node | None:
     """Products with a constant matrix are linear layers; others are products in batches."""
     one, other = node.args[:2]
-    assert isinstance(one, Node) and isinstance(other, Node)
+    assert isinstance(one, Node)
+    assert isinstance(other, Node)
     weight = rewriter.value(other)
     if weight is not None and weight.dim() == 2 and rewriter.value(one) is None:
         return rewriter.call(aten.linear.default, one, rewriter.constant(weight.t(), "weight"))
@@ -119,7 +121,7 @@ def multiply_matrices(rewriter: Rewriter, node: Node) -> Node | None:
 
 def _in_batches(rewriter: Rewriter, one: Node, other: Node) -> Node:
     left, right = shape_of(one), shape_of(other)
-    batch = tuple(torch.broadcast_shapes(left[:-2], right[:-2]))
+    batch = tuple(np.broadcast_shapes(left[:-2], right[:-2]))
 
     def flat(value: Node) -> Node:
         shape = shape_of(value)
@@ -133,7 +135,7 @@ def _in_batches(rewriter: Rewriter, one: Node, other: Node) -> Node:
 
 def squash(rewriter: Rewriter, node: Node) -> Node | None:
     """``glu`` is one half times the sigmoid of the other."""
-    value, axis = node.args[0], argument(node, 1, "dim", -1)
+    value, axis = node.args[0], int(argument(node, 1, "dim", -1))
     assert isinstance(value, Node)
     half = shape_of(value)[axis] // 2
     one = rewriter.call(aten.slice.Tensor, value, axis, 0, half)
@@ -193,7 +195,13 @@ def compound(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.record(node.target, *node.args) if not node.kwargs else None
 
 
-RULES: dict[str, Rule] = {
+COMPOUND = (
+    *("bilinear", "chain_matmul", "cross", "dot", "einsum", "inner", "kron", "linalg_matmul"),
+    *("outer", "pairwise_distance", "tensordot"),
+)
+"""Operators that PyTorch itself takes apart into ones with an integer form."""
+
+RULES: dict[str, Rule] = dict.fromkeys(COMPOUND, compound) | {
     "add": unscale,
     "sub": unscale,
     "mul": _with_numbers,
@@ -209,8 +217,3 @@ RULES: dict[str, Rule] = {
     "lerp": interpolate_linearly,
     "addcmul": add_product,
 }
-RULES |= dict.fromkeys(
-    "einsum tensordot inner outer dot linalg_matmul cross chain_matmul "
-    "pairwise_distance bilinear kron multiply subtract divide".split(),
-    compound,
-)

@@ -26,7 +26,9 @@ def attention(rewriter: Rewriter, node: Node) -> Node | None:
     The factor is no operation: it changes the scale of the scores, not their integers.
     """
     query, key, value = node.args[:3]
-    assert isinstance(query, Node) and isinstance(key, Node) and isinstance(value, Node)
+    assert isinstance(query, Node)
+    assert isinstance(key, Node)
+    assert isinstance(value, Node)
     if float(argument(node, 4, "dropout_p", 0.0)) > 0 and rewriter.is_qat:
         return None
     if argument(node, 7, "enable_gqa", False):
@@ -46,7 +48,8 @@ def _mask(rewriter: Rewriter, node: Node) -> Any:
     mask = argument(node, 3, "attn_mask")
     if argument(node, 5, "is_causal", False):
         query, key = node.args[0], node.args[1]
-        assert isinstance(query, Node) and isinstance(key, Node)
+        assert isinstance(query, Node)
+        assert isinstance(key, Node)
         return torch.ones(shape_of(query)[-2], shape_of(key)[-2], dtype=torch.bool).tril()
     constant = rewriter.value(mask)
     return mask if constant is None else constant

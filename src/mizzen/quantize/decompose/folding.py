@@ -27,10 +27,11 @@ def fold(rewriter: Rewriter) -> None:
     for node in rewriter.nodes():
         if node.op != "call_function" or not _is_constant(rewriter, node):
             continue
-        arguments: Any = tree_map(
-            lambda x: _operand(rewriter, x) if isinstance(x, Node) else x,
-            (node.args, dict(node.kwargs)),
-        )
+
+        def real(argument: object) -> object:
+            return _operand(rewriter, argument) if isinstance(argument, Node) else argument
+
+        arguments: Any = tree_map(real, (node.args, dict(node.kwargs)))
         with torch.no_grad():
             value: object = cast(Any, node.target)(*arguments[0], **arguments[1])
         if isinstance(value, torch.Tensor) and value.numel() <= ELEMENTS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import Node
@@ -109,20 +109,21 @@ def replace_layers(rewriter: Rewriter, node: Node) -> None:
     kind, nonlinearity = LAYERS[operator_name(node)]
     if str(node.target).split(".")[2] != "input":
         return
-    sequence, states, parameters, has_biases, count, dropout, train, both, batch_first = node.args
-    states = list(states) if isinstance(states, (list, tuple)) else [states]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    arguments: Any = node.args
+    sequence, states, parameters, has_biases, count, dropout, train, both, batch_first = arguments
+    states = [states] if isinstance(states, Node) else list(states)
     directions = 2 if both else 1
-    expected = count * directions * (4 if has_biases else 2)  # pyright: ignore[reportOperatorIssue, reportUnknownVariableType]
-    if len(parameters) != expected or (train and dropout):  # pyright: ignore[reportArgumentType]
+    if len(parameters) != count * directions * (4 if has_biases else 2) or (train and dropout):
         return  # projections of the hidden state, and dropout between layers, have no steps
     rewriter.at(node)
-    layers = Layers(rewriter, kind, nonlinearity, states, list(parameters), bool(has_biases))  # pyright: ignore[reportArgumentType]
+    layers = Layers(rewriter, kind, nonlinearity, states, list(parameters), bool(has_biases))
     if batch_first:
         sequence = rewriter.call(aten.transpose.int, sequence, 0, 1)
-    results = list(layers.run(sequence, count, directions))  # pyright: ignore[reportArgumentType]
+    results = list(layers.run(sequence, count, directions))
     if batch_first:
         results[0] = rewriter.call(aten.transpose.int, results[0], 0, 1)
     for item in list(node.users):
-        item.replace_all_uses_with(results[item.args[1]])  # pyright: ignore[reportArgumentType, reportCallIssue]
+        index = cast(int, item.args[1])
+        item.replace_all_uses_with(results[index])
         rewriter.module.graph.erase_node(item)
     rewriter.module.graph.erase_node(node)

@@ -121,7 +121,8 @@ def _is_view(node: Node) -> bool:
 
 def _broadcast(rewriter: Rewriter, node: Node) -> Node:
     target, source = node.args[:2]
-    assert isinstance(target, Node) and isinstance(source, Node)
+    assert isinstance(target, Node)
+    assert isinstance(source, Node)
     shape = target.meta["val"].shape
     if source.meta["val"].shape == shape:
         return source

@@ -92,7 +92,8 @@ def rms_norm(rewriter: Rewriter, node: Node) -> Node | None:
 def group_norm(rewriter: Rewriter, node: Node) -> Node | None:
     """Normalize groups of channels, [N, groups, rest], then scale and shift each channel."""
     value, groups = node.args[:2]
-    assert isinstance(value, Node) and isinstance(groups, int)
+    assert isinstance(value, Node)
+    assert isinstance(groups, int)
     shape = shape_of(value)
     flat = [shape[0], groups, math.prod(shape[1:]) // groups]
     result = rewriter.call(aten.reshape.default, value, flat)

@@ -168,7 +168,8 @@ class Recorder(TorchDispatchMode):
     """Inserts every primitive operator that runs under it."""
 
     def __init__(self, rewriter: Rewriter, arguments: Iterable[Any]) -> None:
-        super().__init__()
+        base: Any = super()
+        base.__init__()
         self.rewriter = rewriter
         self.nodes: dict[int, Node] = {}
         self._alive: list[Any] = []
@@ -192,7 +193,11 @@ class Recorder(TorchDispatchMode):
 
 def fakes(arguments: Any) -> Any:
     """Give `arguments` with the fake tensors of nodes in their place."""
-    return tree_map(lambda x: x.meta["val"] if isinstance(x, Node) else x, arguments)
+
+    def fake(argument: object) -> object:
+        return argument.meta["val"] if isinstance(argument, Node) else argument
+
+    return tree_map(fake, arguments)
 
 
 def attribute_of(module: torch.nn.Module, path: str) -> object:
