@@ -28,7 +28,7 @@ def compile_case(name: str, target: str, case_file: Path, folder: Path) -> dict[
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
         quantize = import_module("mizzen.quantize")
-        mizzen_torch = import_module("mizzen.torch")
+        compile_converted = import_module("mizzen.torch").compile_converted
 
     case = case_files.load(name, case_file)
     quantizer = quantize.EthosUQuantizer(target)
@@ -45,7 +45,7 @@ def compile_case(name: str, target: str, case_file: Path, folder: Path) -> dict[
     with watch.stage("export again"):
         program = torch.export.export(converted, case.example)
     with watch.stage("lower"):
-        artifact = mizzen_torch.compile_converted(program, accelerator=target)
+        artifact = compile_converted(program, accelerator=target)
     finished = time.monotonic()
     report = artifact.report
     total = macs(exported.graph.nodes)

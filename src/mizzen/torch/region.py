@@ -12,6 +12,7 @@ from mizzen.graph import Operation
 from mizzen.package import tosa
 from mizzen.partition import Extracted
 from mizzen.passes import Pipeline, standard
+from mizzen.passes.projections import SplitProjections
 from mizzen.passes.rescales import SplitRescales
 from mizzen.targets.ethos_u.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.config import Configuration
@@ -20,7 +21,7 @@ from mizzen.targets.ethos_u.generate_defects import avoid_defects
 
 Shape = tuple[int, ...]
 
-STANDARD = Pipeline((*standard().passes, SplitRescales()))
+STANDARD = Pipeline((*standard().passes, SplitProjections(), SplitRescales()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ def convolution(call: Call) -> Pending:
     def emit(target: Target) -> Value:
         b = call.b
         source = _to_channels_last(b, x.value)
-        source, pad = fit(b, source, kernel, stride, dilation, pads, x.zero_point)
+        source, pad = fit(b, source, kernel, stride, dilation, pads)
         bias = _bias(call, x, weight)
         emitter = _Emitter(b, x, stride, dilation, pad)
         value = emitter.grouped(source, integers, bias, scales * x.scale, groups, target)
@@ -204,22 +204,24 @@ def fit(
     stride: tuple[int, int],
     dilation: tuple[int, int],
     pads: tuple[int, int, int, int],
-    zero_point: int,
 ) -> tuple[Value, tuple[int, int, int, int]]:
     """Leave out the rows and columns that no window reaches, which TOSA does not allow.
 
     Padding goes first, then the input's last rows and columns. Gives the input and the padding.
     Ref: TOSA 1.0, 2.3.3: the last window must end where the padded input ends.
     """
-    del zero_point
     result = list(pads)
+    sizes = list(source.shape)
     for axis in (0, 1):
         extent = source.shape[1 + axis]
         reach = dilation[axis] * (kernel[axis] - 1) + 1
         spare = (extent + pads[2 * axis] + pads[2 * axis + 1] - reach) % stride[axis]
         from_padding = min(spare, pads[2 * axis + 1])
         result[2 * axis + 1] -= from_padding
-        source = slice_(b, source, 1 + axis, 0, extent - (spare - from_padding))
+        sizes[1 + axis] = extent - (spare - from_padding)
+    if tuple(sizes) != source.shape:
+        starts = b.shape([0] * len(sizes))
+        source = b("SLICE", source, starts, b.shape(sizes), quantization=source.quantization)
     return source, (result[0], result[1], result[2], result[3])
 
 

@@ -96,7 +96,7 @@ def _tiles(
     row, column = _regular(rows), _regular(columns)
     if row and column:
         kernel, stride = (row[0], column[0]), (row[1], column[1])
-        source, pad = fit(b, source, kernel, stride, (1, 1), (0, 0, 0, 0), 0)
+        source, pad = fit(b, source, kernel, stride, (1, 1), (0, 0, 0, 0))
         return _mean(b, source, kernel, stride, pad, x)
     lines = [_joined(b, [_tile(b, source, line, cut, x) for cut in columns], 2, x) for line in rows]
     return _joined(b, lines, 1, x)
@@ -147,7 +147,7 @@ def _covering(
 ) -> tuple[Value, Pads]:
     """Make the windows cover the input exactly: pad for ceil_mode, leave out for floor."""
     if not call["ceil_mode"]:
-        return fit(b, source, kernel, stride, (1, 1), pads, 0)
+        return fit(b, source, kernel, stride, (1, 1), pads)
     shape = (1, *call.shape[-2:]) if len(call.shape) == 4 else (1, 1, call.shape[-1])
     result = list(pads)
     for axis in (0, 1):
@@ -155,7 +155,7 @@ def _covering(
         needed = (windows - 1) * stride[axis] + kernel[axis]
         have = source.shape[1 + axis] + pads[2 * axis] + pads[2 * axis + 1]
         result[2 * axis + 1] += max(needed - have, 0)
-    return fit(b, source, kernel, stride, (1, 1), (result[0], result[1], result[2], result[3]), 0)
+    return fit(b, source, kernel, stride, (1, 1), (result[0], result[1], result[2], result[3]))
 
 
 def _padded(b: Builder, source: Value, pads: Pads, x: Real) -> Value:
