@@ -184,9 +184,15 @@ def test_unsigned_values_are_the_bits_of_signed_ones() -> None:
     assert result == [255 - 128, 0 - 128, 127 - 128]
 
 
-def test_a_product_of_the_least_numbers_is_shifted_by_all_its_bits() -> None:
-    # 2**62 / 2**63 is a half: ties go up. The product and its rounding together need 64 bits.
-    assert compute("MUL", ([LEAST], I32), ([LEAST], I32), constants=(([63], I8),)) == [1]
+def test_a_product_and_its_rounding_must_fit_64_bits() -> None:
+    """TOSA adds them in 64 bits, signed; 2**62 + 2**62 is too much, and the model gives -1."""
+    shift = (([63], I8),)
+    numbers = ([LEAST], I32)
+    assert compute("MUL", numbers, ([LEAST + 1], I32), constants=shift) == [0]
+    assert refused("MUL", numbers, numbers, constants=shift) == (
+        "MUL: products must leave room in 64 bits to round by 63 bits"
+    )
+    assert compute("MUL", numbers, numbers, constants=(([62], I8),)) == [1]
 
 
 def test_a_table_of_i16_is_interpolated() -> None:

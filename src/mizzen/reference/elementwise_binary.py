@@ -96,11 +96,10 @@ def mul(operation: Operation, a: Array, b: Array, shift: Array) -> Array:
     amount = int(shift[0])
     if not amount:
         return product.astype(dtype.numpy)
-    # Half of the rounding's 1 << shift - 1, since a product of 2**62 leaves no room for the whole.
-    last = amount - 1
-    half = (1 << last) >> 1
-    product = (product + 1) >> 1 if not last else ((product >> 1) + half) >> last
-    return fitted(operation, product, dtype)
+    rounding = 1 << (amount - 1)
+    if product.max() > np.iinfo(np.int64).max - rounding:
+        raise broken(operation, f"products must leave room in 64 bits to round by {amount} bits")
+    return fitted(operation, (product + rounding) >> amount, dtype)
 
 
 def power(operation: Operation, a: Array, b: Array) -> Array:
