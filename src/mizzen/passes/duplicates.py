@@ -29,8 +29,9 @@ class MergeDuplicates:
         changed = False
         constants: dict[Hashable, list[Operation]] = {}
         others: dict[Hashable, Operation] = {}
+        outputs = set(graph.outputs)
         for operation in graph.sorted():
-            if operation.kind in EXCLUDED:
+            if operation.kind in EXCLUDED or not outputs.isdisjoint(operation.results):
                 continue
             if operation.kind in CONSTANTS:
                 first = _equal_constant(constants, operation)

@@ -26,15 +26,23 @@ class RemoveIdle:
         changed = False
         for operation in graph:
             rule = RULES.get(operation.kind)
-            if rule is not None and rule(operation):
+            if rule is not None and rule(operation) and not _must_stay(graph, operation):
                 result, operand = operation.result, operation.operands[0]
-                if not operand.name and operand.producer is not None:
+                if not operand.name:
                     result.name, operand.name = "", result.name
                 graph.replace(result, operand)
                 changed = True
         if changed:
             graph.erase_dead()
         return changed
+
+
+def _must_stay(graph: Graph, operation: Operation) -> bool:
+    """Whether an output would be an input, a constant or another output: each is its own tensor."""
+    if operation.result not in graph.outputs:
+        return False
+    operand = operation.operands[0]
+    return operand.producer is None or operand.constant is not None or operand in graph.outputs
 
 
 def _keeps_shape(operation: Operation) -> bool:
@@ -55,7 +63,7 @@ def _clamps_nothing(operation: Operation) -> bool:
     if not dtype.is_integer:
         return False
     low, high = integer_range(dtype)
-    return operation["min_val"] <= low and operation["max_val"] >= high
+    return bool(operation["min_val"] <= low and operation["max_val"] >= high)
 
 
 def _casts_nothing(operation: Operation) -> bool:

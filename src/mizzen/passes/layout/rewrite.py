@@ -22,9 +22,11 @@ def rewrite(graph: Graph, network: Network) -> None:
     for node in network.nodes:
         writer.write(node)
     outputs = list(graph.outputs)
+    taken = set(graph.inputs)
     for use in network.outputs:
         old = outputs[use.index]
-        new = writer.provide(use.root, use.view, old.shape, None)
+        new = writer.output(use, old, taken)
+        taken.add(new)
         if new is not old and old not in graph.inputs:
             old.name, new.name = "", old.name or new.name
         outputs[use.index] = new
@@ -70,6 +72,13 @@ class _Writer:
             assert step is not None, "memory in the model's order can be moved to any other"
             value = own
         return self._moved(root, order, value, step, shape, user)
+
+    def output(self, use: Use, old: Value, taken: set[Value]) -> Value:
+        """Give an output: as it was where it was one of the inputs, else a tensor of its own."""
+        new = self.provide(use.root, use.view, old.shape, None)
+        if new not in taken or new is old:
+            return new
+        return self._add("IDENTITY", (new,), new.shape, {}, None)
 
     def _moved(
         self,
