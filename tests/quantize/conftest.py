@@ -21,7 +21,7 @@ class Flow:
 
     float_module: torch.nn.Module
     inputs: tuple[torch.Tensor, ...]
-    converted: torch.fx.GraphModule
+    converted: Any
     quantizer: EthosUQuantizer
 
     def operators(self) -> list[str]:

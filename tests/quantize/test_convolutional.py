@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -35,20 +38,22 @@ class Residual(nn.Module):
         return self.classifier(self.head(torch.cat([x, nn.functional.max_pool2d(y, 1)], 1)))
 
 
-def test_no_operator_stays_float(quantize) -> None:
+def test_no_operator_stays_float(quantize: Callable[..., Any]) -> None:
     flow = quantize(Residual(), torch.randn(IMAGE))
     assert flow.float_islands() == []
     assert flow.quantizer.report() == []
     assert not [name for name in flow.operators() if "batch_norm" in name or "dropout" in name]
 
 
-def test_the_result_is_close_to_the_float_networks(quantize) -> None:
+def test_the_result_is_close_to_the_float_networks(quantize: Callable[..., Any]) -> None:
     x = torch.randn(IMAGE)
     # 8 bits give about 6 dB each, and six layers' errors add: well above a scale gone wrong.
     assert quantize(Residual(), x).noise(x) > 25
 
 
-def test_concatenated_values_share_a_scale_with_everything_that_moves_them(quantize) -> None:
+def test_concatenated_values_share_a_scale_with_everything_that_moves_them(
+    quantize: Callable[..., Any],
+) -> None:
     flow = quantize(Residual(), torch.randn(IMAGE))
     nodes = {node.name: node for node in flow.converted.graph.nodes}
     parts = nodes["cat"].args[0]
@@ -56,14 +61,16 @@ def test_concatenated_values_share_a_scale_with_everything_that_moves_them(quant
     assert {part.args[1:3] for part in parts} == {result.args[1:3]}
 
 
-def test_nothing_is_quantized_between_a_convolution_and_its_activation(quantize) -> None:
+def test_nothing_is_quantized_between_a_convolution_and_its_activation(
+    quantize: Callable[..., Any],
+) -> None:
     flow = quantize(Residual(), torch.randn(IMAGE))
     nodes = {node.name: node for node in flow.converted.graph.nodes}
     assert str(nodes["hardtanh"].args[0].target) == "aten.conv2d.default"
     assert str(nodes["relu"].args[0].target) == "aten.add.Tensor"
 
 
-def test_softmax_has_the_range_from_0_to_1(quantize) -> None:
+def test_softmax_has_the_range_from_0_to_1(quantize: Callable[..., Any]) -> None:
     scale, zero_point, _ = quantize(Residual(), torch.randn(IMAGE)).quantizations()[-1]
     assert (scale, zero_point) == (1 / 256, -128)
 
@@ -76,12 +83,14 @@ def test_softmax_has_the_range_from_0_to_1(quantize) -> None:
         (nn.Tanh(), (1 / 128, 0)),
     ],
 )
-def test_functions_with_a_known_range_are_not_observed(module, expected, quantize) -> None:
+def test_functions_with_a_known_range_are_not_observed(
+    module: nn.Module, expected: tuple[float, int], quantize: Callable[..., Any]
+) -> None:
     flow = quantize(module, torch.randn(2, 5))
     assert flow.quantizations()[-1][:2] == expected
 
 
-def test_weights_and_biases_have_a_scale_for_each_channel(quantize) -> None:
+def test_weights_and_biases_have_a_scale_for_each_channel(quantize: Callable[..., Any]) -> None:
     flow = quantize(nn.Conv2d(3, 5, 3), torch.randn(IMAGE))
     convolution = next(n for n in flow.converted.graph.nodes if "conv2d" in str(n.target))
     x, weight, bias = convolution.args[:3]
@@ -93,14 +102,16 @@ def test_weights_and_biases_have_a_scale_for_each_channel(quantize) -> None:
     assert torch.equal(bias_scales, scales * x.args[1])
 
 
-def test_a_transposed_convolutions_channels_are_its_weights_second_axis(quantize) -> None:
+def test_a_transposed_convolutions_channels_are_its_weights_second_axis(
+    quantize: Callable[..., Any],
+) -> None:
     flow = quantize(nn.ConvTranspose2d(3, 5, 2, stride=2), torch.randn(IMAGE))
     convolution = next(n for n in flow.converted.graph.nodes if "conv_transpose" in str(n.target))
     assert convolution.args[1].args[3] == 1
     assert flow.noise(torch.randn(IMAGE)) > 30
 
 
-def test_a_layer_used_twice_has_a_bias_scale_for_each_use(quantize) -> None:
+def test_a_layer_used_twice_has_a_bias_scale_for_each_use(quantize: Callable[..., Any]) -> None:
     class Twice(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -117,17 +128,18 @@ def test_a_layer_used_twice_has_a_bias_scale_for_each_use(quantize) -> None:
     assert flow.noise(x) > 25
 
 
-def test_batch_normalization_alone_becomes_arithmetic(quantize) -> None:
-    network = nn.Sequential(nn.ReLU(), nn.BatchNorm2d(3), nn.Conv2d(3, 4, 1))
-    network[1].running_mean.uniform_(-1, 1)
-    network[1].running_var.uniform_(0.5, 2)
+def test_batch_normalization_alone_becomes_arithmetic(quantize: Callable[..., Any]) -> None:
+    normalization: Any = nn.BatchNorm2d(3)
+    normalization.running_mean.uniform_(-1, 1)
+    normalization.running_var.uniform_(0.5, 2)
+    network = nn.Sequential(nn.ReLU(), normalization, nn.Conv2d(3, 4, 1))
     x = torch.randn(IMAGE)
     flow = quantize(network, x)
     assert flow.operators()[:3] == ["aten.relu.default", "aten.mul.Tensor", "aten.add.Tensor"]
     assert flow.noise(x) > 25
 
 
-def test_16_bit_activations_are_symmetric_and_precise(quantize) -> None:
+def test_16_bit_activations_are_symmetric_and_precise(quantize: Callable[..., Any]) -> None:
     quantizer = EthosUQuantizer("ethos-u85-256")
     quantizer.set_global(get_symmetric_a16w8_quantization_config())
     x = torch.randn(IMAGE)
@@ -136,7 +148,7 @@ def test_16_bit_activations_are_symmetric_and_precise(quantize) -> None:
     assert flow.noise(x) > 40
 
 
-def test_limits_of_weights_are_honoured(quantize) -> None:
+def test_limits_of_weights_are_honoured(quantize: Callable[..., Any]) -> None:
     for config in (
         get_symmetric_a8w4_quantization_config(),
         get_symmetric_a16w8_quantization_config(weight_qmin=-7, weight_qmax=7),
@@ -146,14 +158,14 @@ def test_limits_of_weights_are_honoured(quantize) -> None:
         assert flow.converted._frozen_param0.abs().max() == 7
 
 
-def test_small_ranges_of_16_bits_keep_their_steps(quantize) -> None:
+def test_small_ranges_of_16_bits_keep_their_steps(quantize: Callable[..., Any]) -> None:
     quantizer = EthosUQuantizer("u85").set_global(get_symmetric_a16w8_quantization_config())
     flow = quantize(nn.ReLU(), torch.full((1, 4), 0.01), quantizer=quantizer)
     # The largest input is 0.01 or a normal number above; without a floor, it is step 32767.
     assert flow.quantizations()[0][0] < 2**-12
 
 
-def test_bytes_at_the_boundary(quantize) -> None:
+def test_bytes_at_the_boundary(quantize: Callable[..., Any]) -> None:
     quantizer = EthosUQuantizer("ethos-u55-128")
     quantizer.set_global(get_symmetric_quantization_config())
     quantizer.set_io(get_uint8_io_quantization_config())
@@ -165,7 +177,7 @@ def test_bytes_at_the_boundary(quantize) -> None:
     assert flow.noise(x) > 25
 
 
-def test_names_go_before_types_and_types_before_the_global(quantize) -> None:
+def test_names_go_before_types_and_types_before_the_global(quantize: Callable[..., Any]) -> None:
     quantizer = EthosUQuantizer("ethos-u55-128")
     quantizer.set_module_name("0", get_symmetric_a16w8_quantization_config())
     quantizer.set_module_type(nn.Conv2d, None)
@@ -180,7 +192,7 @@ def test_names_go_before_types_and_types_before_the_global(quantize) -> None:
     assert (stays.operator, stays.origin.module) == ("conv2d", "1")
 
 
-def test_a_program_with_or_without_guards_is_the_same(quantize) -> None:
+def test_a_program_with_or_without_guards_is_the_same(quantize: Callable[..., Any]) -> None:
     from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
 
     program = torch.export.export(Residual().eval(), (torch.randn(IMAGE),))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -10,13 +14,13 @@ from torch.nn import functional as F  # noqa: N812 - everybody's name of it
 from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
 
 # Sums in another order: a few units in the last place of float32, of values near 1.
-TOLERANCE = {"rtol": 2e-5, "atol": 2e-5}
+TOLERANCE: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-5}
 
 
 class Apply(nn.Module):
     """A function as a module."""
 
-    def __init__(self, function) -> None:
+    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
         super().__init__()
         self.function = function
 
@@ -24,8 +28,16 @@ class Apply(nn.Module):
         return self.function(*inputs)
 
 
+def one(function: Callable[[torch.Tensor], torch.Tensor]) -> nn.Module:
+    return Apply(function)
+
+
+def two(function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> nn.Module:
+    return Apply(function)
+
+
 def batch_norm() -> nn.Module:
-    module = nn.BatchNorm2d(6)
+    module: Any = nn.BatchNorm2d(6)
     module.running_mean.uniform_(-1, 1)
     module.running_var.uniform_(0.5, 2)
     return nn.Sequential(nn.ReLU(), module)
@@ -38,11 +50,13 @@ def prelu() -> nn.Module:
 
 
 X = (2, 6, 4, 4)
-CASES = {
+vector_norm: Any = torch.linalg.vector_norm
+normalize: Any = F.normalize
+CASES: dict[str, tuple[nn.Module, list[tuple[int, ...]]]] = {
     "softmax": (nn.Softmax(1), [X]),
     "log_softmax": (nn.LogSoftmax(-1), [X]),
     "layer_norm": (nn.LayerNorm(4), [X]),
-    "layer_norm_two_axes": (nn.LayerNorm((4, 4)), [X]),
+    "layer_norm_two_axes": (nn.LayerNorm([4, 4]), [X]),
     "rms_norm": (nn.RMSNorm(4), [X]),
     "group_norm": (nn.GroupNorm(3, 6), [X]),
     "instance_norm": (nn.InstanceNorm2d(6, affine=True), [X]),
@@ -50,25 +64,25 @@ CASES = {
     "prelu": (prelu(), [X]),
     "prelu_one": (nn.PReLU(), [X]),
     "glu": (nn.GLU(1), [X]),
-    "divide": (Apply(lambda x, y: x / (y.abs() + 1)), [X, X]),
-    "divide_by_number": (Apply(lambda x: x / 3.5), [X]),
-    "alpha": (Apply(lambda x, y: torch.add(x, y, alpha=2.5)), [X, X]),
-    "var": (Apply(lambda x: x.var(-1)), [X]),
-    "var_biased": (Apply(lambda x: x.var((1, 2), correction=0, keepdim=True)), [X]),
-    "std": (Apply(lambda x: x.std(1)), [X]),
-    "norm": (Apply(lambda x: torch.linalg.vector_norm(x, dim=1)), [X]),
-    "norm_1": (Apply(lambda x: torch.linalg.vector_norm(x, 1, dim=-1, keepdim=True)), [X]),
-    "normalize": (Apply(lambda x: F.normalize(x, dim=1)), [X]),
+    "divide": (two(lambda x, y: x / (y.abs() + 1)), [X, X]),
+    "divide_by_number": (one(lambda x: x / 3.5), [X]),
+    "alpha": (two(lambda x, y: torch.add(x, y, alpha=2.5)), [X, X]),
+    "var": (one(lambda x: x.var(-1)), [X]),
+    "var_biased": (one(lambda x: x.var((1, 2), correction=0, keepdim=True)), [X]),
+    "std": (one(lambda x: x.std(1)), [X]),
+    "norm": (one(lambda x: vector_norm(x, dim=1)), [X]),
+    "norm_1": (one(lambda x: vector_norm(x, 1, dim=-1, keepdim=True)), [X]),
+    "normalize": (one(lambda x: normalize(x, dim=1)), [X]),
     "matmul_4": (Apply(torch.matmul), [X, X]),
     "matmul_broadcast": (Apply(torch.matmul), [X, (4, 5)]),
-    "einsum": (Apply(lambda x, y: torch.einsum("bcij,bcjk->bcik", x, y)), [X, X]),
-    "cosine": (Apply(lambda x, y: F.cosine_similarity(x, y, 1)), [X, X]),
-    "addcmul": (Apply(lambda x, y: torch.addcmul(x, x, y, value=0.5)), [X, X]),
-    "lerp": (Apply(lambda x, y: torch.lerp(x, y, 0.3)), [X, X]),
+    "einsum": (two(lambda x, y: torch.einsum("bcij,bcjk->bcik", x, y)), [X, X]),
+    "cosine": (two(lambda x, y: F.cosine_similarity(x, y, 1)), [X, X]),
+    "addcmul": (two(lambda x, y: torch.addcmul(x, x, y, value=0.5)), [X, X]),
+    "lerp": (two(lambda x, y: torch.lerp(x, y, 0.3)), [X, X]),
     "attention": (Apply(F.scaled_dot_product_attention), [X, X, X]),
-    "in_place": (Apply(lambda x: (x + 1).relu_().mul_(2).add_(x)), [X]),
+    "in_place": (one(lambda x: (x + 1).relu_().mul_(2).add_(x)), [X]),
     "encoder": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), [(2, 5, 8)]),
-    "multihead": (Apply(lambda x: x.softmax(-1) @ x.transpose(-1, -2)), [X]),
+    "multihead": (one(lambda x: x.softmax(-1) @ x.transpose(-1, -2)), [X]),
 }
 
 
@@ -86,7 +100,7 @@ def test_results_are_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_everything_is_quantized_afterwards(name: str, quantize) -> None:
+def test_everything_is_quantized_afterwards(name: str, quantize: Callable[..., Any]) -> None:
     module, shapes = CASES[name]
     flow = quantize(module, *(torch.randn(shape) for shape in shapes))
     assert flow.float_islands() == []
@@ -101,7 +115,7 @@ def test_shapes_and_places_of_new_nodes_are_known(name: str) -> None:
     seen: dict[str, torch.Size] = {}
 
     class Shapes(torch.fx.Interpreter):
-        def run_node(self, n):
+        def run_node(self, n: torch.fx.Node) -> Any:
             result = super().run_node(n)
             if isinstance(result, torch.Tensor):
                 seen[n.name] = result.shape
@@ -114,14 +128,14 @@ def test_shapes_and_places_of_new_nodes_are_known(name: str) -> None:
             assert node.meta["nn_module_stack"]
 
 
-def test_a_scaled_value_keeps_its_integers(quantize) -> None:
-    flow = quantize(Apply(lambda x: torch.relu(x) * 0.125), torch.randn(4, 4))
+def test_a_scaled_value_keeps_its_integers(quantize: Callable[..., Any]) -> None:
+    flow = quantize(one(lambda x: torch.relu(x) * 0.125), torch.randn(4, 4))
     _, (scale, zero_point, _), scaled = flow.quantizations()
     assert scaled[:2] == (scale * 0.125, zero_point)
 
 
-def test_a_causal_mask_hides_what_comes_later(quantize) -> None:
-    attention = Apply(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True))
+def test_a_causal_mask_hides_what_comes_later(quantize: Callable[..., Any]) -> None:
+    attention = Apply(partial(F.scaled_dot_product_attention, is_causal=True))
     inputs = [torch.randn(1, 2, 6, 8) for _ in range(3)]
     flow = quantize(attention, *inputs)
     first = flow.converted(*inputs)[:, :, 0]
@@ -130,13 +144,13 @@ def test_a_causal_mask_hides_what_comes_later(quantize) -> None:
     assert (first - inputs[2][:, :, 0]).abs().max() < 4 * max(steps[-2:])
 
 
-def test_masks_of_minus_infinity_become_finite(quantize) -> None:
+def test_masks_of_minus_infinity_become_finite(quantize: Callable[..., Any]) -> None:
     mask = torch.full((5, 5), -torch.inf).triu(1)
 
     class Masked(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.register_buffer("mask", mask)
+            self.mask = nn.Buffer(mask)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.softmax(x + self.mask, -1)

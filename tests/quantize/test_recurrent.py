@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +18,10 @@ from mizzen.quantize import (
     get_symmetric_quantization_config,
 )
 
-# PyTorch's recurrent layers hold flat copies of their weights, which export sees for the first time.
+# PyTorch's recurrent layers hold flat copies of their weights, which export sees first.
 pytestmark = pytest.mark.filterwarnings("ignore:The tensor attributes .* were assigned")
 
-LAYERS = {
+LAYERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "lstm": (nn.LSTM, {}),
     "lstm_two_layers_both_ways": (nn.LSTM, {"num_layers": 2, "bidirectional": True}),
     "lstm_batch_first": (nn.LSTM, {"batch_first": True}),
@@ -31,6 +33,7 @@ LAYERS = {
     "rnn_relu_both_ways": (nn.RNN, {"nonlinearity": "relu", "bidirectional": True}),
 }
 INPUT = (9, 2, 5)
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Whole(nn.Module):
@@ -62,7 +65,7 @@ def test_steps_compute_what_the_layer_does(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_and_direction_is_one_operator(name: str, quantize) -> None:
+def test_a_layer_and_direction_is_one_operator(name: str, quantize: Callable[..., Any]) -> None:
     kind, options = LAYERS[name]
     flow = quantize(build(name), torch.randn(INPUT))
     steps = [operator for operator in flow.operators() if operator.startswith("mizzen")]
@@ -74,12 +77,12 @@ def test_a_layer_and_direction_is_one_operator(name: str, quantize) -> None:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_results_are_close_to_the_float_layers(name: str, quantize) -> None:
+def test_results_are_close_to_the_float_layers(name: str, quantize: Callable[..., Any]) -> None:
     x = torch.randn(INPUT)
     assert quantize(build(name), x).noise(x) > 20
 
 
-def test_first_states_may_be_inputs(quantize) -> None:
+def test_first_states_may_be_inputs(quantize: Callable[..., Any]) -> None:
     inputs = torch.randn(INPUT), torch.rand(1, 2, 8), torch.rand(1, 2, 8)
     flow = quantize(build("lstm"), *inputs)
     assert flow.noise(*inputs) > 20
@@ -87,7 +90,7 @@ def test_first_states_may_be_inputs(quantize) -> None:
     assert kinds == {torch.int8, torch.int16}
 
 
-def test_16_bits_are_16_bits_at_every_step(quantize) -> None:
+def test_16_bits_are_16_bits_at_every_step(quantize: Callable[..., Any]) -> None:
     quantizer = EthosUQuantizer("u85").set_global(get_symmetric_a16w8_quantization_config())
     x = torch.randn(INPUT)
     flow = quantize(build("lstm"), x, quantizer=quantizer)
@@ -96,7 +99,7 @@ def test_16_bits_are_16_bits_at_every_step(quantize) -> None:
     assert flow.noise(x) > 40
 
 
-def test_a_hundred_steps_take_seconds(quantize) -> None:
+def test_a_hundred_steps_take_seconds(quantize: Callable[..., Any]) -> None:
     x = torch.randn(100, 1, 40)
     start = time.perf_counter()
     flow = quantize(Whole(nn.LSTM(40, 64)), x)
@@ -106,7 +109,7 @@ def test_a_hundred_steps_take_seconds(quantize) -> None:
     assert len(flow.converted.graph.nodes) < 60
 
 
-def test_the_projections_scale_is_that_of_the_gates(quantize) -> None:
+def test_the_projections_scale_is_that_of_the_gates(quantize: Callable[..., Any]) -> None:
     flow = quantize(build("gru"), torch.randn(INPUT))
     (steps,) = (n for n in flow.converted.graph.nodes if "steps" in str(n.target))
     projection, hidden = steps.args[:2]
@@ -142,7 +145,7 @@ def test_projected_hidden_states_are_reported() -> None:
     assert [node.operator for node in quantizer.report()] == ["lstm"]
 
 
-def rounded(value: np.ndarray, scale: float, zero_point: int, bits: int) -> np.ndarray:
+def rounded(value: Array, scale: float, zero_point: int, bits: int) -> Array:
     low, high = (-128, 127) if bits == 8 else (-32767, 32767)
     return np.clip(np.rint(value / scale) + zero_point, low, high).astype(np.int64)
 
@@ -151,22 +154,23 @@ def test_the_lstm_operator_is_the_documented_sequence_of_roundings() -> None:
     """The recurrence in integers, written out: integer sums and products, then one rounding."""
     generator = np.random.default_rng(0)
     steps, batch, hidden = 6, 3, 4
-    s = dict(gates=0.03, sigmoid=2**-8, tanh=2**-7, cell=2**-13, narrow=2**-5, hidden=0.008)
-    z = dict(gates=5, sigmoid=-128, tanh=0, cell=0, narrow=0, hidden=-3)
-    w = dict(gates=8, sigmoid=8, tanh=8, cell=16, narrow=8, hidden=8)
+    grids: tuple[str, ...] = ("gates", "sigmoid", "tanh", "cell", "narrow", "hidden")
+    s: dict[str, float] = dict(zip(grids, (0.03, 2**-8, 2**-7, 2**-13, 2**-5, 0.008), strict=True))
+    z: dict[str, int] = dict(zip(grids, (5, -128, 0, 0, 0, -3), strict=True))
+    w: dict[str, int] = dict(zip(grids, (8, 8, 8, 16, 8, 8), strict=True))
     projection = generator.integers(-128, 128, (steps, batch, 4 * hidden))
     weight = generator.integers(-127, 128, (4 * hidden, hidden))
     h = generator.integers(-128, 128, (batch, hidden))
     c = generator.integers(-20000, 20000, (batch, hidden))
     weight_scale, first_h, first_c = 0.01, h, c
 
-    def to(name: str, value: np.ndarray) -> np.ndarray:
+    def to(name: str, value: Array) -> Array:
         return rounded(value, s[name], z[name], w[name])
 
-    def real(name: str, value: np.ndarray) -> np.ndarray:
+    def real(name: str, value: Array) -> Array:
         return (value - z[name]) * s[name]
 
-    expected = []
+    expected: list[Array] = []
     for step in projection:
         sums = (h - z["hidden"]) @ weight.T
         recurrent = to("gates", sums * s["hidden"] * weight_scale)
@@ -182,7 +186,7 @@ def test_the_lstm_operator_is_the_documented_sequence_of_roundings() -> None:
         h = to("hidden", real("sigmoid", o) * real("tanh", new))
         expected.append(h)
 
-    def tensor(value: np.ndarray) -> torch.Tensor:
+    def tensor(value: Array) -> torch.Tensor:
         return torch.tensor(value, dtype=torch.float32)
 
     sequence, cell = torch.ops.mizzen.lstm_steps_quantized(

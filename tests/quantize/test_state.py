@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -13,8 +16,8 @@ class Stateful(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(4, 4)
-        self.register_buffer("total", torch.full((1, 4), 0.25))
-        self.register_buffer("cache", torch.zeros(1, 3, 4))
+        self.total = nn.Buffer(torch.full((1, 4), 0.25))
+        self.cache = nn.Buffer(torch.zeros(1, 3, 4))
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         self.total.add_(self.layer(x))
@@ -23,13 +26,13 @@ class Stateful(nn.Module):
         return self.total * 1, self.cache * 2
 
 
-def test_the_state_that_ships_is_the_one_before_calibration(quantize) -> None:
+def test_the_state_that_ships_is_the_one_before_calibration(quantize: Callable[..., Any]) -> None:
     flow = quantize(Stateful(), torch.randn(1, 4))
     assert torch.equal(flow.converted.total, torch.full((1, 4), 0.25))
     assert torch.equal(flow.converted.cache, torch.zeros(1, 3, 4))
 
 
-def test_the_state_is_written_at_every_call(quantize) -> None:
+def test_the_state_is_written_at_every_call(quantize: Callable[..., Any]) -> None:
     flow = quantize(Stateful(), torch.randn(1, 4))
     total, cache = torch.full((1, 4), 0.25), torch.zeros(1, 3, 4)
     layer = flow.float_module.layer
@@ -44,7 +47,7 @@ def test_the_state_is_written_at_every_call(quantize) -> None:
         assert (found[1] - 2 * cache).abs().max() < 4 * call * steps
 
 
-def test_what_is_read_and_what_is_written_share_a_scale(quantize) -> None:
+def test_what_is_read_and_what_is_written_share_a_scale(quantize: Callable[..., Any]) -> None:
     flow = quantize(Stateful(), torch.randn(1, 4))
     for node in flow.converted.graph.nodes:
         if str(node.target) != "aten.copy_.default":
@@ -57,7 +60,7 @@ def test_what_is_read_and_what_is_written_share_a_scale(quantize) -> None:
 
 # torch.export's own, when it copies a program
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec:FutureWarning")
-def test_writes_are_in_the_exported_program(quantize) -> None:
+def test_writes_are_in_the_exported_program(quantize: Callable[..., Any]) -> None:
     x = torch.randn(1, 4)
     flow = quantize(Stateful(), x)
     program = torch.export.export(flow.converted, (x,)).run_decompositions({})

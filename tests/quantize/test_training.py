@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -56,7 +59,7 @@ def classifier(*body: nn.Module, channels: int = 8) -> nn.Module:
     return nn.Sequential(*body, *tail)
 
 
-NETWORKS = {
+NETWORKS: dict[str, Callable[[], Any]] = {
     "plain": lambda: classifier(*convolution(3, 8), nn.ReLU()),
     "bias": lambda: classifier(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()),
     "mobilenet_v2": lambda: classifier(*convolution(3, 8), nn.ReLU6(), Inverted(8)),
@@ -70,7 +73,7 @@ NETWORKS = {
 
 
 @torch.enable_grad()
-def train(module: nn.Module, *, per_channel: bool = True) -> tuple[torch.fx.GraphModule, list]:
+def train(module: nn.Module, *, per_channel: bool = True) -> tuple[Any, list[float]]:
     """Train a prepared network for some steps on one batch; give it, and the losses."""
     config = get_symmetric_quantization_config(is_per_channel=per_channel, is_qat=True)
     quantizer = EthosUQuantizer("ethos-u55-128").set_global(config)
@@ -142,7 +145,7 @@ def test_recurrent_layers_train() -> None:
     with torch.enable_grad():
         prepared = prepare_qat_pt2e(program, quantizer)
         optimizer = torch.optim.SGD(prepared.parameters(), lr=0.1, momentum=0.9)
-        losses = []
+        losses: list[float] = []
         for _ in range(20):
             loss = (prepared(x) - 1).square().mean()
             optimizer.zero_grad()
