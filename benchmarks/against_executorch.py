@@ -77,7 +77,7 @@ class Row:
 
 def run_side(python: str, script: str, network: str, target: str, folder: Path) -> Outcome:
     """Compile a network in a fresh process; `folder` has its weights and inputs in ``case.pt``."""
-    results = folder / Path(script).stem
+    results = folder / f"{Path(script).stem}_{target}"
     results.mkdir(exist_ok=True)
     result_file = results / "result.json"
     result_file.unlink(missing_ok=True)
