@@ -95,8 +95,9 @@ def convert(
     quantizer = EthosUQuantizer(accelerator).set_global(get_symmetric_quantization_config())
     exported = torch.export.export(module.eval(), calls[0])
     prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
-    for arguments in calls:
-        prepared(*arguments)
+    with torch.no_grad():
+        for arguments in calls:
+            prepared(*arguments)
     return torch.export.export(convert_pt2e(prepared), calls[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
@@ -137,8 +138,13 @@ def _functional(exported: ExportedProgram) -> ExportedProgram:
         and getattr(getattr(node.target, "_schema", None), "is_mutable", False)
         for node in exported.graph.nodes
     )
+    if not mutates:
+        return exported
     program: Any = exported
-    return program.run_decompositions({}) if mutates else exported
+    with warnings.catch_warnings():
+        # PyTorch warns of a class of its own, of which no user has an object.
+        warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec")
+        return program.run_decompositions({})
 
 
 def _roles(
