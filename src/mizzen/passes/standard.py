@@ -6,10 +6,20 @@ from mizzen.passes.duplicates import MergeDuplicates
 from mizzen.passes.layout import Layout
 from mizzen.passes.padding import FusePadding
 from mizzen.passes.pipeline import Pass, Pipeline
+from mizzen.passes.projections import SplitProjections
+from mizzen.passes.rescales import SplitRescales
 from mizzen.passes.simplify import RemoveIdle
 
 PASSES: dict[str, Pass] = {
-    each.name: each for each in (RemoveIdle(), MergeDuplicates(), Layout(), FusePadding())
+    each.name: each
+    for each in (
+        RemoveIdle(),
+        MergeDuplicates(),
+        Layout(),
+        FusePadding(),
+        SplitProjections(),
+        SplitRescales(),
+    )
 }
 """Every pass by its name."""
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mizzen.passes.layout import order as o
 
+Transposed = tuple[tuple[int, ...], tuple[int, ...]]
+
 Shapes = st.lists(st.integers(1, 4), min_size=1, max_size=5).map(tuple)
 
 
 @st.composite
-def transposes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def transposes(draw: st.DrawFn) -> Transposed:
     shape = draw(Shapes)
     return shape, tuple(draw(st.permutations(range(len(shape)))))
 
 
-def walk(order: o.Order) -> np.ndarray:
+def walk(order: o.Order) -> npt.NDArray[np.int64]:
     """Give the elements that memory holds, in its order."""
     result = np.zeros((1,), np.int64)
     for steps, stride in order:
@@ -32,21 +35,21 @@ def test_the_order_of_nhwc_memory_of_an_nchw_tensor() -> None:
 
 
 @given(transposes())
-def test_a_transpose_holds_elements_in_the_order_said(case) -> None:
+def test_a_transpose_holds_elements_in_the_order_said(case: Transposed) -> None:
     shape, perms = case
     indices = np.arange(prod(shape)).reshape(shape).transpose(perms).reshape(-1)
     assert walk(o.permuted(shape, perms)).tolist() == indices.tolist()
 
 
 @given(transposes())
-def test_orders_are_equal_exactly_if_memory_is(case) -> None:
+def test_orders_are_equal_exactly_if_memory_is(case: Transposed) -> None:
     shape, perms = case
     order = o.permuted(shape, perms)
     assert (order == o.row_major(prod(shape))) == (walk(order).tolist() == list(range(prod(shape))))
 
 
 @given(transposes(), st.data())
-def test_composition_is_one_walk_after_the_other(case, data: st.DataObject) -> None:
+def test_composition_is_one_walk_after_the_other(case: Transposed, data: st.DataObject) -> None:
     shape, perms = case
     view = o.permuted(shape, perms)
     seen = tuple(shape[axis] for axis in perms)
@@ -58,7 +61,7 @@ def test_composition_is_one_walk_after_the_other(case, data: st.DataObject) -> N
 
 
 @given(transposes())
-def test_an_order_after_its_inverse_is_row_major(case) -> None:
+def test_an_order_after_its_inverse_is_row_major(case: Transposed) -> None:
     shape, perms = case
     order = o.permuted(shape, perms)
     assert o.composed(o.inverse(order), order) == o.row_major(prod(shape))
@@ -66,7 +69,9 @@ def test_an_order_after_its_inverse_is_row_major(case) -> None:
 
 
 @given(transposes(), st.data())
-def test_a_movement_takes_memory_from_one_order_to_another(case, data: st.DataObject) -> None:
+def test_a_movement_takes_memory_from_one_order_to_another(
+    case: Transposed, data: st.DataObject
+) -> None:
     shape, perms = case
     second = tuple(data.draw(st.permutations(range(len(shape)))))
     before, after = o.permuted(shape, perms), o.permuted(shape, second)

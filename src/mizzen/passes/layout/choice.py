@@ -76,12 +76,9 @@ def _from_operands(node: Node) -> Iterator[Order]:
 
 def _from_users(node: Node) -> Iterator[Order]:
     """Give the orders with which one of the users needs no movement."""
-    freedom = node.freedom
-    if freedom is None or not freedom.follows:
-        return
     for root in node.gives:
         for use in root.uses:
-            order = freedom.space_order(use.wanted_now(), root.value.shape)
+            order = node.space_order(use.wanted_now())
             if order is not None and _possible(node, order):
                 yield order
 
@@ -157,10 +154,8 @@ def _block_of_user(use: Use) -> dict[Node, Order]:
 def _block_of_producer(use: Use) -> dict[Node, Order]:
     """Say what must change so that the root is made as the user takes it."""
     node = use.root.producer
-    if node is None or node.freedom is None or not node.freedom.follows:
-        return {}
-    order = node.freedom.space_order(use.wanted_now(), use.root.value.shape)
-    if order is None or not _possible(node, order):
+    order = None if node is None else node.space_order(use.wanted_now())
+    if node is None or order is None or not _possible(node, order):
         return {}
     return _spread({node: order})
 
@@ -181,11 +176,11 @@ def _agreeing(node: Node, order: Order) -> Iterator[tuple[Node, Order]]:
     """Give neighbours that need no movement now, with the order in which they need none then."""
     for use in node.takes:
         producer = use.root.producer
-        if producer is None or producer.freedom is None or not producer.freedom.follows:
+        if producer is None or use.freedom is None:
             continue
         wanted = use.wanted(order)
-        if use.freedom is not None and wanted is not None and use.wanted_now() == use.root.order():
-            found = producer.freedom.space_order(wanted, use.root.value.shape)
+        if wanted is not None and use.wanted_now() == use.root.order():
+            found = producer.space_order(wanted)
             if found is not None:
                 yield producer, found
     for root in node.gives:

@@ -40,6 +40,12 @@ class Node:
             return row_major_of(value.shape)
         return self.freedom.operand_order(order, aligned(self.operation))
 
+    def space_order(self, result_order: Order) -> Order | None:
+        """Give the order of the space with which the result has an order, if there is one."""
+        if self.freedom is None or not self.freedom.follows:
+            return None
+        return self.freedom.space_order(result_order, aligned(self.operation))
+
 
 @dataclass(eq=False, slots=True)
 class Root:

@@ -22,7 +22,7 @@ def rewrite(graph: Graph, network: Network) -> None:
     for node in network.nodes:
         writer.write(node)
     outputs = list(graph.outputs)
-    taken = set(graph.inputs)
+    taken = {*graph.inputs, *outputs}
     for use in network.outputs:
         old = outputs[use.index]
         new = writer.output(use, old, taken)
@@ -74,7 +74,7 @@ class _Writer:
         return self._moved(root, order, value, step, shape, user)
 
     def output(self, use: Use, old: Value, taken: set[Value]) -> Value:
-        """Give an output: as it was where it was one of the inputs, else a tensor of its own."""
+        """Give an output: as it was, or a tensor that is neither an input nor another output."""
         new = self.provide(use.root, use.view, old.shape, None)
         if new not in taken or new is old:
             return new

@@ -1,0 +1,62 @@
+"""Every pass keeps what a graph computes, and leaves a graph that holds TOSA's rules."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from mizzen.diagnostics import MizzenError, Severity
+from mizzen.graph import Graph
+from mizzen.ops import verify
+from mizzen.passes import PASSES, parse, standard
+
+from .networks import networks, results
+
+PIPELINES = [*PASSES, "layout,fuse-padding,layout", str(standard())]
+
+
+def errors(graph: Graph) -> list[str]:
+    found = verify(graph)
+    return [each.render() for each in found if each.severity is Severity.ERROR]
+
+
+@pytest.mark.parametrize("names", PIPELINES)
+@settings(max_examples=80, deadline=None)
+@given(graph=networks())
+def test_a_pass_keeps_every_bit(names: str, graph: Graph) -> None:
+    before = results(graph)
+    types = [value.type for value in graph.outputs]
+    inputs = list(graph.inputs)
+    parse(names, PASSES).run(graph)
+    assert not errors(graph)
+    assert results(graph) == before
+    assert [value.type for value in graph.outputs] == types
+    assert list(graph.inputs) == inputs
+    assert len(set(graph.outputs)) == len(types)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph=networks())
+def test_the_standard_passes_settle(graph: Graph) -> None:
+    standard().run(graph)
+    transposes, operations = count(graph, "TRANSPOSE"), len(graph)
+    standard().run(graph)
+    assert len(graph) <= operations
+    assert count(graph, "TRANSPOSE") <= transposes
+
+
+def count(graph: Graph, kind: str) -> int:
+    return sum(operation.kind == kind for operation in graph)
+
+
+def test_a_pipeline_parses_as_it_prints() -> None:
+    assert str(parse(str(standard()), PASSES)) == str(standard())
+
+
+def test_a_pass_that_is_none_is_refused() -> None:
+    with pytest.raises(MizzenError) as caught:
+        parse("layout,vectorize", PASSES)
+    assert str(caught.value) == (
+        'error[E310]: a pipeline must consist of known passes, and "vectorize" is none\n'
+        f"  help the passes are {', '.join(sorted(PASSES))}"
+    )
