@@ -10,6 +10,7 @@ import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -75,3 +76,11 @@ def pytest_report_header() -> list[str]:
     lines = [f"oracles: {', '.join(present) or 'none'}"]
     lines += [f"oracles missing: {', '.join(absent)}"] if absent else []
     return [*lines, f"models: {len(files)} in {MODELS}"]
+
+
+@pytest.fixture(scope="session")
+def tosa_oracle() -> Any:
+    """Arm's reference model of TOSA: called with a graph and its inputs, it gives the outputs."""
+    from .reference.tosa_oracle import find
+
+    return find()

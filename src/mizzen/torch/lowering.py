@@ -17,21 +17,13 @@ from mizzen.torch.region import STANDARD
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-PROFILES = ("INT", "FP")
 
+def to_tosa(exported: ExportedProgram, name: str = "model") -> bytes:
+    """Give a converted program as a TOSA 1.0 file of the integer profile.
 
-def to_tosa(exported: ExportedProgram, profile: str = "INT", name: str = "model") -> bytes:
-    """Give a program as a TOSA 1.0 file.
-
-    INT takes a converted program, and its inputs and outputs are integers; FP takes one in
-    floating point. E168 where an operator has no form in the profile.
+    Its inputs and outputs are the integers between the program's first and last roundings. E168
+    where an operator has no integer form.
     """
-    if profile == "FP":
-        from mizzen.frontends.torch.floating import lower_float
-
-        graph = lower_float(read(exported, name))
-        STANDARD.run(graph)
-        return tosa.write(graph)
     lowered = lower(read(exported, name))
     placed = partition(lowered.graph, legality(lowered, Arch.U85, ()), edge=is_edge)
     for group, row in placed.groups.items():
@@ -41,7 +33,7 @@ def to_tosa(exported: ExportedProgram, profile: str = "INT", name: str = "model"
                 f"every operator must have a TOSA form, and {lowered.origins[group].kind} has "
                 f"none: {row.reasons[0].message}",
                 origin=lowered.origins[group],
-                help=row.reasons[0].help or "lower the floating-point program with --profile FP",
+                help=row.reasons[0].help or "quantise the operators around it",
             )
     inner = [group for group, row in placed.groups.items() if not row.reasons]
     part = extract(lowered.graph, inner, name)
