@@ -187,13 +187,17 @@ def _reasons(operations: Iterable[Operation], legal: Legal) -> list[Reason]:
 
 
 def _regions(groups: _Groups, on_cpu: set[int]) -> list[Region]:
-    """Make regions of stages, counted from the inputs or from the outputs: whichever are fewer."""
+    """Make regions of stages, counted from the inputs or from the outputs: whichever move less.
+
+    Either way the NPU has as many regions as the path that enters it most often needs. Whatever
+    else could run in one of several regions runs early or late.
+    """
     stages = _stages(groups.order, groups.before, on_cpu)
     reverse = _stages(groups.order[::-1], groups.after, on_cpu)
     last = max(reverse.values(), default=0)
     late = {group: last - stage for group, stage in reverse.items()}
     choices = [_by_stage(groups, found, on_cpu) for found in (stages, late)]
-    return min(choices, key=lambda regions: sum(row.place is Place.NPU for row in regions))
+    return min(choices, key=lambda regions: sum(_moved(row, groups) for row in regions))
 
 
 def _stages(
@@ -227,9 +231,14 @@ def _is_poor(region: Region, groups: _Groups, computing: set[int]) -> bool:
     }
     if not neighbours & computing:
         return False
-    moved = sum(map(_bytes, groups.boundary(region.groups)))
+    moved = _moved(region, groups)
     work = sum(work_of(row) for group in region.groups for row in groups.members[group])
     return work < WORK_PER_BYTE * moved
+
+
+def _moved(region: Region, groups: _Groups) -> int:
+    """Count the bytes that a region takes from and gives to others."""
+    return sum(map(_bytes, groups.boundary(region.groups)))
 
 
 def _bytes(value: Value) -> int:
