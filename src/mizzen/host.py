@@ -116,12 +116,19 @@ class TorchStep:
         found: list[list[Array]] = [[] for _ in self.outputs]
         with torch.no_grad():
             for index in range(batch):
-                given = [torch.as_tensor(values[tensor][index]) for tensor in self.inputs]
+                given = [
+                    torch.as_tensor(_writable(values[tensor][index])) for tensor in self.inputs
+                ]
                 results = self.module(*given)
                 for place, result in zip(found, results, strict=True):
                     place.append(result.numpy())
         for tensor, arrays in zip(self.outputs, found, strict=True):
             values[tensor] = np.stack(arrays)
+
+
+def _writable(array: Array) -> Array:
+    """Copy what PyTorch could not write to, such as an initial state; it warns of such arrays."""
+    return np.require(array, requirements="W")
 
 
 HostStep = QuantizeStep | DequantizeStep | TorchStep

@@ -48,13 +48,23 @@ class Built:
         found = self.artifact.run(*(value.numpy() for value in arguments))
         return found if isinstance(found, tuple) else (found,)
 
+    def _converted(self, arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Call the converted program, whose state is the initial one before and after."""
+        state = self.exported.state_dict
+        before = {name: value.detach().clone() for name, value in state.items()}
+        with torch.no_grad():
+            rows = leaves(self.exported.module(check_guards=False)(*arguments))
+            found = [row.clone() for row in rows]
+            for name, value in before.items():
+                state[name].copy_(value)
+        return found
+
     def steps_off(self) -> float:
         """Give the most that an output is off the converted program's, in steps of its scale.
 
         Outputs that are not real numbers, or that PyTorch computes without quantizing, count as
         off by infinity unless they are the same.
         """
-        module = self.exported.module(check_guards=False)
         scales = {
             step.output: step.scale
             for step in self.artifact.steps
@@ -62,7 +72,7 @@ class Built:
         }
         worst = 0.0
         for arguments in self.calls:
-            expected = [row.detach().numpy() for row in leaves(module(*arguments))]
+            expected = [row.numpy() for row in self._converted(arguments)]
             found = self.run(arguments)
             assert len(found) == len(expected)
             outputs = self.artifact._contents.outputs  # pyright: ignore[reportPrivateUsage] no other place has the scale of each output

@@ -200,11 +200,18 @@ def test_infinity_in_calibration_is_refused() -> None:
 def test_a_module_as_export_gives_it_can_be_quantized() -> None:
     """With the guards that PyTorch puts in."""
     quantizer = EthosUQuantizer(U55).set_global(get_symmetric_quantization_config())
-    prepared = prepare_pt2e(
-        torch.export.export(_Small().eval(), (_image(),)).module(), quantizer
-    )
+    prepared = prepare_pt2e(torch.export.export(_Small().eval(), (_image(),)).module(), quantizer)
     image = _image()
     prepared(image)
     artifact = compile_converted(torch.export.export(convert_pt2e(prepared), (image,)), U55)
     assert artifact.report is not None
     assert not artifact.report.on_cpu
+
+
+def test_running_the_program_does_not_change_the_artifact(built: Build) -> None:
+    """An artifact keeps its initial state when the program it was made of changes its own."""
+    network = built(_Adds(), torch.full((1, 4), 0.8))
+    (row,) = network.calls[0]
+    before = network.run((row,))
+    network.exported.module(check_guards=False)(row)
+    assert np.array_equal(network.run((row,)), before)

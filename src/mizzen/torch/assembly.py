@@ -102,7 +102,7 @@ class _Assembly:
             steps=tuple(steps),
             constants=constants,
             carried=tuple(
-                Carried(taken + index, outputs[given + index], program.array(state.read))
+                Carried(taken + index, outputs[given + index], program.array(state.read).copy())
                 for index, state in enumerate(program.states)
             ),
         )

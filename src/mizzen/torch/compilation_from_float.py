@@ -75,6 +75,8 @@ def _converted(
     accelerator: str,
     title: str,
 ) -> torch.nn.Module:
+    import torch
+
     from mizzen.quantize import (
         EthosUQuantizer,
         get_symmetric_quantization_config,
@@ -88,8 +90,9 @@ def _converted(
     quantizer.set_global(quantization or get_symmetric_quantization_config())
     exported = export(model, example, title)
     prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
-    for arguments in calls:
-        prepared(*arguments)
+    with torch.no_grad():
+        for arguments in calls:
+            prepared(*arguments)
     return convert_pt2e(prepared)
 
 

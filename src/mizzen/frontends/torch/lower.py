@@ -117,8 +117,14 @@ def _lower_node(context: Context, node: Any) -> Result:
             return _dequantize(context, node)
         case name if name in (QUANTIZE_CHANNELS, DEQUANTIZE_CHANNELS):
             return _channels(context, node)
+        case name if name == READ_STATE and isinstance(context.terms[node.args[0]], Plain):
+            return context.terms[node.args[0]]
         case _:
             return _operator(context, node)
+
+
+READ_STATE = "mizzen.read_state.default"
+"""The quantizer's copy of a buffer that is written later: in SSA form, the buffer itself."""
 
 
 def _item(context: Context, node: Any) -> Result:

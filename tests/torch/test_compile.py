@@ -1,0 +1,142 @@
+"""The ways to compile a PyTorch network: in one call, in steps, through torch.compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import mizzen
+from mizzen.partition import Place
+from mizzen.torch import (
+    EthosUCompileSpec,
+    EthosUPartitioner,
+    compile,
+    compile_for,
+)
+from mizzen.torch.backend import mizzen as backend
+
+Build = Callable[..., Any]
+
+U55 = "ethos-u55-128"
+
+
+class _Small(nn.Module):
+    """One region."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1)
+        self.linear = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(torch.relu(self.conv(x)).mean((2, 3)))
+
+
+class _Split(_Small):
+    """Two regions with PyTorch's sort between."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.conv(x)).mean((2, 3))
+        return self.linear(torch.sort(y, -1)[0])
+
+
+def _image() -> torch.Tensor:
+    return torch.randn(1, 3, 12, 12)
+
+
+@pytest.mark.parametrize(("kind", "suffix"), [(_Small, ".tflite"), (_Split, ".zip")])
+def test_an_artifact_is_the_same_when_it_is_loaded(
+    kind: type[nn.Module], suffix: str, tmp_path: Path
+) -> None:
+    """One NPU operator is a TFLite file that anything reads; more are an archive."""
+    image = _image()
+    artifact = compile(kind().eval(), (image,), U55, calibration=[_image() for _ in range(4)])
+    assert Path(artifact.name).suffix == suffix
+    path = tmp_path / artifact.name
+    artifact.save(path)
+    loaded = mizzen.load(path)
+    if suffix == ".zip":
+        assert np.array_equal(loaded.run(image.numpy()), artifact.run(image.numpy()))
+    assert loaded.accelerator == U55
+    assert path.read_bytes() == artifact.data
+
+
+def test_steps_give_what_the_one_call_gives(converted: Build) -> None:
+    """A specification and a partitioner in place of arguments."""
+    torch.manual_seed(0)
+    calls = [(_image(),) for _ in range(4)]
+    exported = converted(_Small(), calls)
+    spec = EthosUCompileSpec(U55, memory_mode="Shared_Sram", extra_flags=["--optimise Size"])
+    partitioner = EthosUPartitioner(spec)
+    assert [row.place for row in partitioner.partition(exported).regions].count(Place.NPU) == 1
+    artifact = compile_for(exported, partitioner)
+    assert artifact.report is not None
+    assert not artifact.report.on_cpu
+    assert artifact.report.configuration["memory_mode"] == "Shared_Sram"
+
+
+def test_checks_of_the_user_keep_operators_on_the_cpu_with_their_words(converted: Build) -> None:
+    """A check is a function, or an object as ExecuTorch has them."""
+
+    def no_mean(node: Any) -> str | None:
+        return "means are computed on the CPU here" if "mean" in str(node.target) else None
+
+    class NoLinear:
+        def is_node_supported(self, submodules: Any, node: Any) -> bool:
+            return "linear" not in str(node.target)
+
+    exported = converted(_Small(), [(_image(),) for _ in range(4)])
+    partitioner = EthosUPartitioner(EthosUCompileSpec(U55), [no_mean, NoLinear()])
+    artifact = compile_for(exported, partitioner)
+    assert artifact.report is not None
+    found = {row.kind: row.reasons[0].message for row in artifact.report.on_cpu}
+    assert found["aten.mean"] == "means are computed on the CPU here"
+    assert found["aten.linear"] == "NoLinear does not support it"
+    assert "aten.conv2d" not in found
+
+
+def test_torch_compile_calibrates_and_then_runs_on_the_simulator() -> None:
+    """The first calls are PyTorch's own; the next ones are int8.
+
+    The artifact may be off by the noise of 8 bits: two steps for each of the three layers, of the
+    output's range of at most 4 in 255 steps.
+    """
+    model, image = _Small().eval(), _image()
+    fast = torch.compile(model, backend=backend, options={"calibration_calls": 2})
+    with torch.no_grad():
+        expected = model(image)
+        first, second, third = fast(image), fast(image), fast(image)
+    assert torch.equal(first, expected)
+    assert torch.equal(second, expected)
+    assert not torch.equal(third, expected)
+    assert (third - expected).abs().max() <= 6 * 4 / 255
+
+
+REFUSED = {
+    "transposed convolution, stride 3": (
+        lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.ConvTranspose2d(4, 4, 3, stride=3)),
+        "aten.conv_transpose2d",
+    ),
+    "convolution, stride 4 and padding": (
+        lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.Conv2d(4, 4, 5, stride=4, padding=2)),
+        "aten.conv2d",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_compiler_refuses_goes_to_the_cpu_alone(name: str, built: Build) -> None:
+    """The result is right, with at most a step for ties; what stays on the CPU says why."""
+    make, kind = REFUSED[name]
+    network = built(make(), _image(), accelerator=U55)
+    assert network.steps_off() <= 1
+    if network.on_cpu:
+        assert set(network.on_cpu) == {kind}
+        assert "ethos-u55-128" in network.on_cpu[kind]
+        assert network.npu_regions >= 1
