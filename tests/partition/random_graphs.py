@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mizzen.graph import DType, Graph, Operation, TensorType, Value
 from mizzen.ops import Builder
-from mizzen.partition import Reason
+from mizzen.partition import Partition, Reason, partition
 
 MAP = TensorType((4,), DType.INT32)
 KINDS = ("BITWISE_XOR", "MAXIMUM", "MINIMUM", "BITWISE_NOT", "CONSTANT")
@@ -20,11 +20,19 @@ RULE = Reason("odd", "its number is drawn")
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A graph, its groups in an order in which they can run, and those that no NPU takes."""
+    """A graph, its groups in an order in which they can run, and those that no NPU takes.
+
+    computing  those that compute on the CPU: next to them a region must be worth its transfers
+    """
 
     graph: Graph
     groups: tuple[int, ...]
     illegal: frozenset[int]
+    computing: frozenset[int]
+
+    def placed(self) -> Partition:
+        """Place the groups."""
+        return partition(self.graph, self.legal, edge=lambda row: row.group not in self.computing)
 
     def legal(self, operation: Operation) -> Sequence[Reason]:
         """Give the reason of an illegal group's operations."""
@@ -45,7 +53,9 @@ def drawn(draw: st.DrawFn) -> Drawn:
     unused = [value for value in values if value.producer is not None and not value.uses]
     graph.set_outputs([*unused, *draw(st.lists(st.sampled_from(values), max_size=2))])
     illegal = frozenset(draw(st.sets(st.sampled_from(groups))))
-    return Drawn(graph, groups, illegal)
+    # Almost no region is worth transfers here: mostly, let there be no need.
+    computing = draw(st.sampled_from([frozenset[int](), frozenset[int](), frozenset(groups[:2])]))
+    return Drawn(graph, groups, illegal, computing)
 
 
 def _operation(draw: st.DrawFn, b: Builder, values: list[Value]) -> Value:

@@ -34,7 +34,7 @@ def by_parts(graph: Graph, regions: Iterable[Region], inputs: dict[Value, Array]
 
 @given(drawn())
 def test_every_group_is_in_one_region_on_its_side(net: Drawn) -> None:
-    found = partition(net.graph, net.legal)
+    found = net.placed()
     assert sorted(group for row in found.regions for group in row.groups) == sorted(net.groups)
     assert set(found.groups) == set(net.groups)
     for region in found.regions:
@@ -52,14 +52,14 @@ def test_regions_one_after_another_compute_what_the_graph_does(net: Drawn) -> No
         for place, value in enumerate(net.graph.inputs)
     }
     whole = evaluate(net.graph, list(inputs.values()))
-    parts = by_parts(net.graph, partition(net.graph, net.legal).regions, inputs)
+    parts = by_parts(net.graph, net.placed().regions, inputs)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 @given(drawn())
 def test_no_fewer_regions_are_possible(net: Drawn) -> None:
-    found = partition(net.graph, net.legal)
+    found = net.placed()
     on_cpu = {group for group, row in found.groups.items() if row.place is CPU}
     longest = _longest_alternation(net, on_cpu)
     assert sum(region.place is NPU for region in found.regions) == longest
