@@ -35,15 +35,22 @@ class Pipeline:
     passes: tuple[Pass, ...]
 
     def run(self, graph: Graph, watch: Watch | None = None) -> bool:
-        """Run every pass once; True if anything changed."""
+        """Run every pass in turn; True if anything changed.
+
+        A pass that ran before is left out where no other has changed the graph since.
+        """
         changed = False
         for inner in _graphs_within(graph):
             changed |= self.run(inner, watch)
+        left: dict[str, int] = {}
         for each in self.passes:
+            if left.get(each.name) == graph.version:
+                continue
             if each.run(graph):
                 changed = True
                 if watch is not None:
                     watch(each, graph)
+            left[each.name] = graph.version
         return changed
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mizzen.passes.constants import FoldConstants
 from mizzen.passes.duplicates import MergeDuplicates
 from mizzen.passes.layout import Layout
 from mizzen.passes.padding import FusePadding
@@ -14,6 +15,7 @@ PASSES: dict[str, Pass] = {
     each.name: each
     for each in (
         RemoveIdle(),
+        FoldConstants(),
         MergeDuplicates(),
         Layout(),
         FusePadding(),
@@ -30,5 +32,8 @@ def standard() -> Pipeline:
     Duplicates are merged before orders are chosen, so that a tensor is moved once for all its
     users; and padding is fused behind, where no TRANSPOSE stands between it and its reader.
     """
-    names = ("remove-idle", "merge-duplicates", "layout", "fuse-padding", "layout", "remove-idle")
+    names = (
+        "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding", "layout",
+        "remove-idle",
+    )  # fmt: skip
     return Pipeline(tuple(PASSES[name] for name in names))

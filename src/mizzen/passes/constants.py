@@ -1,0 +1,67 @@
+"""Compute what depends on nothing but constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mizzen.diagnostics import MizzenError
+from mizzen.graph import Array, Graph, Operation
+from mizzen.reference import apply
+
+LARGEST = 1 << 20
+"""Elements that a folded constant may have beyond those of its operands; TILE makes many of few."""
+
+EXCLUDED = frozenset(
+    {"CONST", "CONST_SHAPE", "CUSTOM", "VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE", "COND_IF"}
+    | {"WHILE_LOOP"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldConstants:
+    """Replace operations all of whose operands are constants by what they give."""
+
+    name: ClassVar[str] = "fold-constants"
+
+    def run(self, graph: Graph) -> bool:
+        """Rewrite the graph; True if anything changed."""
+        if not any(map(_is_constant, graph)):
+            return False
+        changed = False
+        outputs = set(graph.outputs)
+        for operation in graph.sorted():
+            # An output stays what an operation gives: its own tensor.
+            if _is_constant(operation) and outputs.isdisjoint(operation.results):
+                changed |= _fold(graph, operation)
+        if changed:
+            graph.erase_dead()
+        return changed
+
+
+def _is_constant(operation: Operation) -> bool:
+    if operation.kind in EXCLUDED or not operation.operands:
+        return False
+    return all(operand.constant is not None for operand in operation.operands)
+
+
+def _fold(graph: Graph, operation: Operation) -> bool:
+    operands: list[Array] = [array for v in operation.operands if (array := v.constant) is not None]
+    given = sum(value.type.elements for value in operation.results)
+    if given > LARGEST + sum(array.size for array in operands):
+        return False
+    try:
+        results = apply(operation, operands)
+    except MizzenError:
+        return False  # What TOSA leaves open stays to be told with the operation's place.
+    for value, array in zip(operation.results, results, strict=True):
+        constant = graph.constant(
+            array,
+            value.dtype,
+            quantization=value.quantization,
+            origin=operation.origin,
+            group=operation.group,
+        )
+        constant.name, value.name = value.name, ""
+        graph.replace(value, constant)
+    return True
