@@ -120,11 +120,11 @@ def test_torch_compile_calibrates_and_then_runs_on_the_simulator() -> None:
 
 REFUSED = {
     "transposed convolution, stride 3": (
-        lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.ConvTranspose2d(4, 4, 3, stride=3)),
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.ConvTranspose2d(16, 4, 3, stride=3)),
         "aten.conv_transpose2d",
     ),
     "convolution, stride 4 and padding": (
-        lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.Conv2d(4, 4, 5, stride=4, padding=2)),
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.Conv2d(16, 4, 5, stride=4, padding=2)),
         "aten.conv2d",
     ),
 }
@@ -134,9 +134,9 @@ REFUSED = {
 def test_what_the_compiler_refuses_goes_to_the_cpu_alone(name: str, built: Build) -> None:
     """The result is right, with at most a step for ties; what stays on the CPU says why."""
     make, kind = REFUSED[name]
-    network = built(make(), _image(), accelerator=U55)
+    network = built(make(), torch.randn(1, 3, 32, 32), accelerator=U55)
     assert network.steps_off() <= 1
-    if network.on_cpu:
-        assert set(network.on_cpu) == {kind}
-        assert "ethos-u55-128" in network.on_cpu[kind]
-        assert network.npu_regions >= 1
+    assert set(network.on_cpu) == {kind}
+    assert "the compiler does not take its" in network.on_cpu[kind]
+    assert "ethos-u55-128" in network.on_cpu[kind]
+    assert network.npu_regions == 1

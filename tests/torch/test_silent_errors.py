@@ -215,3 +215,190 @@ def test_running_the_program_does_not_change_the_artifact(built: Build) -> None:
     before = network.run((row,))
     network.exported.module(check_guards=False)(row)
     assert np.array_equal(network.run((row,)), before)
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-100", "ethos_u55_128"])
+def test_a_target_that_there_is_not_is_refused_at_once(target: str) -> None:
+    """With those that there are."""
+    with pytest.raises(MizzenError) as caught:
+        EthosUCompileSpec(target)
+    assert caught.value.diagnostic.code == "E210"
+    assert "must be ethos-u55-32, ethos-u55-64, ethos-u55-128" in caught.value.diagnostic.message
+    assert caught.value.diagnostic.help == "did you mean ethos-u55-128?"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ({"memory_mode": "Nope"}, "E212", "the memory mode must be Sram_Only or Shared_Sram"),
+        ({"system_config": "Nope"}, "E211", "the system configuration must be Ethos_U55_Deep"),
+        ({"extra_flags": ["--bad"]}, "E224", "extra_flags must be some of --optimise"),
+        ({"extra_flags": ["--optimise"]}, "E224", "each with a value, not '--optimise'"),
+        ({"extra_flags": ["--arena-cache-size=big"]}, "E224", "a number of bytes, not 'big'"),
+        ({"extra_flags": ["--optimise=Fast"]}, "E220", "Performance or Size, not 'Fast'"),
+        ({"config_ini": "no such/file here.ini"}, "E213", "file no such/file here.ini must be"),
+    ],
+)
+def test_a_wrong_option_is_refused_at_once(arguments: dict[str, Any], code: str, said: str) -> None:
+    """Before anything is quantized or compiled, and without ending the process."""
+    with pytest.raises(MizzenError) as caught:
+        EthosUCompileSpec(U55, **arguments)
+    assert caught.value.diagnostic.code == code
+    assert said in caught.value.diagnostic.message
+
+
+class _SortBetween(nn.Module):
+    """Two NPU regions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 5, padding=2)
+        self.second = nn.Conv2d(16, 16, 5, padding=2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.cumsum(torch.relu(self.first(x)), 3).flip(1) * 0.5)
+
+
+def test_folders_leave_nothing_in_the_artifact(converted: Build, tmp_path: Path) -> None:
+    """Two builds in folders with spaces give the same bytes, and no folder's name."""
+    exported = converted(_Small(), [(_image(),)] * 2)
+    found = []
+    for name in ("one folder", "another folder"):
+        spec = EthosUCompileSpec(U55).dump_intermediate_artifacts_to(tmp_path / name)
+        spec.dump_debug_info(EthosUCompileSpec.DebugMode.JSON)
+        found.append(compile_for(exported, EthosUPartitioner(spec)).data)
+        assert (tmp_path / name / "model_0.tosa").stat().st_size > 0
+        assert (tmp_path / name / "model_0_debug.json").stat().st_size > 0
+    assert found[0] == found[1]
+    assert b"folder" not in found[0]
+
+
+def test_a_region_writes_over_no_other_region(converted: Build, tmp_path: Path) -> None:
+    """Each has files of its own, and the archive has what they have."""
+    inputs = [(torch.randn(1, 3, 32, 32),)] * 2
+
+    def keep_pointwise(node: Any) -> str | None:
+        return "tested on the CPU" if "cumsum" in str(node.target) else None
+
+    exported = converted(_SortBetween(), inputs)
+    spec = EthosUCompileSpec(U55).dump_intermediate_artifacts_to(tmp_path)
+    artifact = compile_for(exported, EthosUPartitioner(spec, [keep_pointwise]))
+    files = sorted(tmp_path.glob("*_vela.tflite"))
+    assert len(files) == sum(step.on_npu for step in artifact.steps) == 2
+    assert files[0].read_bytes() != files[1].read_bytes()
+    (tmp_path / "all.zip").write_bytes(artifact.data)
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        assert sum(row.endswith(".tflite") for row in archive.namelist()) == 2
+
+
+POOLS: dict[str, nn.Module] = {
+    "pool (1, 300)": nn.AvgPool2d((1, 300)),
+    "pool (300, 1)": nn.AvgPool2d((300, 1)),
+    "pool 4": nn.AvgPool2d(4),
+    "convolution (1, 65)": nn.Conv2d(2, 3, (1, 65)),
+    "convolution (65, 1)": nn.Conv2d(2, 3, (65, 1)),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_kernels_are_as_large_as_the_accelerator_takes(name: str, built: Build) -> None:
+    """On either axis; off by at most one step, a tie."""
+    network = built(POOLS[name], torch.randn(1, 2, 301, 301), accelerator=U55)
+    assert network.steps_off() <= 1
+    assert network.on_cpu == {}
+
+
+class _Argmax(nn.Module):
+    """Gives int64."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.argmax(1)
+
+
+@pytest.mark.parametrize("accelerator", [U55, U85])
+def test_indices_of_the_largest_are_int64(accelerator: str, built: Build) -> None:
+    """No cast in the model is asked for."""
+    network = built(nn.Sequential(nn.Conv2d(3, 8, 3), _Argmax()), _image(), accelerator=accelerator)
+    assert network.artifact.outputs[0].dtype == np.int64
+    if accelerator == U55:
+        assert network.steps_off() == 0
+
+
+def test_instance_norm_is_on_the_npu(built: Build) -> None:
+    """As group norm is. One step for ties in each of its operators, as quantized they are."""
+    network = built(
+        nn.Sequential(nn.Conv2d(3, 8, 3), nn.InstanceNorm2d(8)), _image(), accelerator=U55
+    )
+    assert network.on_cpu == {}
+    assert network.npu_regions == 1
+    assert network.steps_off() <= 1
+
+
+class _Cond(nn.Module):
+    """Branches on its data."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda y: y + 1.0, lambda y: y - 1.0, (x,))  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] untyped
+
+
+def test_control_flow_is_refused_with_its_place() -> None:
+    """By E161 or by the quantizer, never by a crash in a pass."""
+    with pytest.raises(MizzenError) as caught:
+        compile(_Cond().eval(), (_image(),), U55)
+    assert caught.value.diagnostic.code.startswith("E")
+    assert "cond" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["topk", "fft"])
+def test_what_has_no_integer_form_is_on_the_cpu_with_a_reason(name: str, built: Build) -> None:
+    """The rest stays on the NPU."""
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(3, 16, 5)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.conv(x)
+            return y.topk(3, 1)[0] if name == "topk" else torch.fft.rfft(y).abs()
+
+    network = built(Model(), torch.randn(1, 3, 32, 32), accelerator=U55)
+    assert network.on_cpu
+    assert "aten.conv2d" not in network.on_cpu
+    assert all(network.on_cpu.values())
+
+
+def test_dynamic_batches_are_refused() -> None:
+    """Not put on the CPU without a word."""
+    dynamic = {"input": {0: torch.export.Dim("n", min=2, max=8)}}
+    exported = torch.export.export(_Small().eval(), (_image(batch=2),), dynamic_shapes=dynamic)
+    quantizer = EthosUQuantizer(U55).set_global(get_symmetric_quantization_config())
+    prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
+    prepared(_image(batch=2))
+    again = torch.export.export(
+        convert_pt2e(prepared), (_image(batch=2),), dynamic_shapes=[{0: torch.export.Dim.AUTO}]
+    )
+    with pytest.raises(MizzenError) as caught:
+        compile_converted(again, U55)
+    assert caught.value.diagnostic.code == "E160"
+    assert "every shape must be static" in caught.value.diagnostic.message
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    """Neither by the compiler nor by PyTorch."""
+    compile(_Small().eval(), (_image(),), U55, calibration=[(_image(),)])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_training_folds_batch_norms_before_a_global_pool() -> None:
+    """The head must not keep the fold from the body."""
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    )
+    quantizer = EthosUQuantizer(U55)
+    quantizer.set_global(get_symmetric_quantization_config(is_qat=True))
+    exported = torch.export.export(model, (_image(batch=2),))
+    prepared = prepare_qat_pt2e(exported.module(check_guards=False), quantizer)
+    prepared(_image(batch=2))
+    left = [str(node.target) for node in convert_pt2e(prepared).graph.nodes]
+    assert not [name for name in left if "batch_norm" in name]

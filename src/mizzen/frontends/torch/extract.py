@@ -26,6 +26,9 @@ def extract(lowered: Lowered, groups: Iterable[int], outputs: Iterable[Value]) -
     return _Extraction(lowered, members).build(tuple(outputs))
 
 
+GETITEM = "<built-in function getitem>"
+
+
 class _Extraction:
     """Copies nodes into a new module."""
 
@@ -44,11 +47,17 @@ class _Extraction:
 
         wanted = [self.lowered.node_of[value] for value in outputs]
         for node in self.lowered.program.nodes:
-            if node in self.members:
+            if self._is_member(node):
                 self._copy(node)
         self.graph.output(tuple(self.copies[node] for node in wanted))
         module = torch.fx.GraphModule(self.root, self.graph)
         return TorchPart(module, tuple(self.inputs), outputs)
+
+    def _is_member(self, node: Any) -> bool:
+        """Whether a node, or the one whose several results it takes apart, is of the groups."""
+        if str(node.target) == GETITEM and node.args[0] in self.members:
+            return True
+        return node in self.members
 
     def _copy(self, node: Any) -> Any:
         if node not in self.copies:
@@ -63,7 +72,7 @@ class _Extraction:
             return
         if node in self.lowered.constants:
             self.copies[node] = self._constant(node)
-        elif node in self.members or is_dequantize(node):
+        elif self._is_member(node) or is_dequantize(node):
             self._copy(node)
         else:
             self.copies[node] = self._input(node)
