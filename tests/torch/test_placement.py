@@ -9,9 +9,6 @@ import pytest
 import torch
 from torch import nn
 
-from mizzen.diagnostics import MizzenError
-from mizzen.torch import compile
-
 Build = Callable[..., Any]
 
 U55 = "ethos-u55-128"

@@ -75,8 +75,13 @@ def check_types(module: GraphModule) -> None:
                 "E874",
                 f"a network must compute in float32 before it is quantized, and {kind} came",
                 origin=origin_of(node),
-                help="call model.float() on the module, and export it again with float32 inputs",
+                help=COMPLEX if value.is_complex() else FLOAT,
             )
+
+
+FLOAT = "call model.float() on the module, and export it again with float32 inputs"
+
+COMPLEX = "no NPU has complex numbers: keep the transform out of the model, or write it as products"
 
 
 def check_annotation(module: GraphModule) -> None:
