@@ -83,7 +83,13 @@ class Built:
 
 def leaves(outputs: Any) -> list[Any]:
     """Give the tensors of a model's output, in PyTorch's order."""
-    return torch.utils._pytree.tree_leaves(outputs)  # pyright: ignore[reportPrivateUsage] PyTorch has no public name for it
+    match outputs:
+        case tuple() | list():
+            return [leaf for row in outputs for leaf in leaves(row)]  # pyright: ignore[reportUnknownVariableType] whatever the model gives
+        case dict():
+            return leaves(list(outputs.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] as above
+        case _:
+            return [outputs]
 
 
 def _off(expected: Array, found: Array, scale: float | None) -> float:

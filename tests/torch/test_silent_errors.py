@@ -339,11 +339,19 @@ def test_instance_norm_is_on_the_npu(built: Build) -> None:
     assert network.steps_off() <= 4
 
 
+def _more(x: torch.Tensor) -> torch.Tensor:
+    return x + 1.0
+
+
+def _less(x: torch.Tensor) -> torch.Tensor:
+    return x - 1.0
+
+
 class _Cond(nn.Module):
     """Branches on its data."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cond(x.sum() > 0, lambda y: y + 1.0, lambda y: y - 1.0, (x,))  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] untyped
+        return torch.cond(x.sum() > 0, _more, _less, (x,))  # pyright: ignore[reportUnknownMemberType] untyped
 
 
 def test_control_flow_is_refused_with_its_place() -> None:
@@ -465,7 +473,7 @@ def test_training_folds_every_batch_norm_of_the_zoo(
 
 
 def test_what_is_left_unquantized_has_the_reason_that_it_is() -> None:
-    """A quantizer for convolutions alone: what lies between two of them is on the NPU all the same."""
+    """A quantizer for convolutions alone: what is between two is on the NPU too."""
     model = nn.Sequential(nn.Conv2d(3, 16, 5), nn.Sigmoid(), nn.Conv2d(16, 16, 5), nn.Tanh()).eval()
     image = torch.randn(1, 3, 32, 32)
     quantizer = EthosUQuantizer(U55)
