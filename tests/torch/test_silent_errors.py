@@ -452,7 +452,21 @@ def test_ds_cnn_is_one_region_on_u55(repository: Path, monkeypatch: pytest.Monke
     assert [step.on_npu for step in artifact.steps].count(True) == 1
 
 
-WITH_BATCH_NORM = ["ds_cnn", "mobilenet_v2", "mobilenet_v3_small", "resnet18", "unet", "yolo"]
+WITH_BATCH_NORM = [
+    "ds_cnn",
+    "mobilenet_v2",
+    "mobilenet_v3_small",
+    "resnet18",
+    pytest.param(
+        "unet",
+        marks=pytest.mark.xfail(
+            raises=RuntimeError,
+            strict=True,
+            reason="training gives a transposed convolution's bias a scale for each input channel",
+        ),
+    ),
+    "yolo",
+]
 
 
 @pytest.mark.sweep
