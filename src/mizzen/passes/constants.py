@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mizzen.diagnostics import MizzenError
-from mizzen.graph import Array, Graph, Operation
+from mizzen.graph import Array, DType, Graph, Operation
 from mizzen.reference import apply
 
 LARGEST = 1 << 20
@@ -40,9 +40,18 @@ class FoldConstants:
 
 
 def _is_constant(operation: Operation) -> bool:
-    if operation.kind in EXCLUDED or not operation.operands:
+    if operation.kind in EXCLUDED or not operation.operands or _widens(operation):
         return False
     return all(operand.constant is not None for operand in operation.operands)
+
+
+def _widens(operation: Operation) -> bool:
+    """Whether it makes 32 bits of few.
+
+    An NPU rescales both operands of an elementwise operation on the way, or none: a constant that
+    is wide already would cost the other operand's RESCALE an operation of its own.
+    """
+    return operation.kind == "RESCALE" and operation.result.dtype is DType.INT32
 
 
 def _fold(graph: Graph, operation: Operation) -> bool:

@@ -10,6 +10,7 @@ from mizzen.passes.pipeline import Pass, Pipeline
 from mizzen.passes.projections import SplitProjections
 from mizzen.passes.rescales import SplitRescales
 from mizzen.passes.simplify import RemoveIdle
+from mizzen.passes.widening import WidenColumns
 
 PASSES: dict[str, Pass] = {
     each.name: each
@@ -20,6 +21,7 @@ PASSES: dict[str, Pass] = {
         Layout(),
         FusePadding(),
         SplitProjections(),
+        WidenColumns(),
         SplitRescales(),
     )
 }
@@ -30,10 +32,11 @@ def standard() -> Pipeline:
     """Give the passes that every region goes through.
 
     Duplicates are merged before orders are chosen, so that a tensor is moved once for all its
-    users; and padding is fused behind, where no TRANSPOSE stands between it and its reader.
+    users; and padding is fused behind, where no TRANSPOSE stands between it and its reader. Orders
+    are chosen again for the RESHAPEs that came since.
     """
     names = (
-        "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding", "layout",
-        "remove-idle",
+        "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding",
+        "split-projections", "widen-columns", "layout", "remove-idle", "split-rescales",
     )  # fmt: skip
     return Pipeline(tuple(PASSES[name] for name in names))

@@ -58,7 +58,8 @@ class Freedom:
     lead     this many first dimensions stay first, whole and in the model's order
     last     whether the last dimension stays last and whole
     follows  whether results are laid out as well; else they have the model's order
-    uniform  whether every tensor has the space's shape or one element: memory's shape is free
+    uniform  whether every tensor has the space's shape or one element: memory's shape is free, but
+             for its last dimension if that stays
     """
 
     space: Shape
@@ -71,7 +72,7 @@ class Freedom:
 
     def allows(self, order: Order) -> bool:
         """Whether the operation can work in an order of the space."""
-        if self.uniform or order == row_major_of(self.space):
+        if order == row_major_of(self.space) or (self.uniform and not self.last):
             return True
         loops = refined(order, self.space)
         if loops is None or len(loops) > max(MAXIMUM_RANK, len(self.space)):
@@ -90,6 +91,10 @@ class Freedom:
             if not loops or loops[-1].dim != len(self.space) - 1:
                 return False
         return all(loop.steps == self.space[loop.dim] for loop in loops if loop.dim in bound)
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether memory may have a shape, if the order is right and the freedom is uniform."""
+        return not self.last or shape[-1:] == self.space[-1:]
 
     def operand_order(self, order: Order, shape: Shape) -> Order | None:
         """Give the order of an operand, or result, of a shape when the space has an order."""
@@ -129,7 +134,7 @@ def _elementwise(operation: Operation) -> Freedom | None:
         return None
     last = operation.attributes.get("per_channel", False)
     shapes = (operation.operands[index].shape for index in tensors)
-    uniform = all(shape == space or prod(shape) == 1 for shape in shapes) and not last
+    uniform = all(shape == space or prod(shape) == 1 for shape in shapes)
     return Freedom(space, tensors, last=last, uniform=uniform)
 
 

@@ -46,6 +46,12 @@ class Node:
             return None
         return self.freedom.space_order(result_order, aligned(self.operation))
 
+    @property
+    def is_pliant(self) -> bool:
+        """Whether it computes with constants only, in any order and shape that is wanted."""
+        free = self.freedom
+        return free is not None and free.uniform and not free.last and not self.takes
+
 
 @dataclass(eq=False, slots=True)
 class Root:
@@ -175,7 +181,9 @@ class _Reading:
         self.result.nodes.append(node)
 
     def _add_root(self, value: Value, producer: Node | None) -> Root:
-        root = Root(value, producer, value.type.elements * BYTES.get(value.dtype, 1))
+        size = value.type.elements * BYTES.get(value.dtype, 1)
+        pliant = producer is not None and producer.is_pliant
+        root = Root(value, producer, 0 if pliant else size)
         self.result.roots[value] = root
         self.views[value] = (root, row_major_of(value.shape))
         return root

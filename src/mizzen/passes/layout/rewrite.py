@@ -61,6 +61,8 @@ class _Writer:
         for held, value in entries:
             if held == order and value.shape == shape:
                 return value
+        if root.producer is not None and root.producer.is_pliant:
+            return self._computed(root, root.producer, order, shape)
         for held, value in entries:
             if held == order:
                 return self._reshaped(root, order, value, shape, user)
@@ -72,6 +74,26 @@ class _Writer:
             assert step is not None, "memory in the model's order can be moved to any other"
             value = own
         return self._moved(root, order, value, step, shape, user)
+
+    def _computed(self, root: Root, node: Node, order: Order, shape: Shape) -> Value:
+        """Give what is computed with constants only, computed in an order and shape."""
+        operation = node.operation
+        operands = list(operation.operands)
+        assert node.freedom is not None
+        for index in node.freedom.tensors:
+            whole = operands[index].type.elements > 1
+            memory = shape if whole else (1,) * len(shape)
+            operands[index] = self._constant(operands[index], order if whole else (), memory)
+        added = self.graph.add(
+            operation.kind,
+            operands,
+            [Memory(node.freedom.space, shape).type_of(root.value, operation)],
+            operation.attributes,
+            origin=operation.origin,
+            group=operation.group,
+        )
+        self.hold(root, order, added.result)
+        return added.result
 
     def output(self, use: Use, old: Value, taken: set[Value]) -> Value:
         """Give an output: as it was, or a tensor that is neither an input nor another output."""
@@ -149,7 +171,7 @@ class _Writer:
             shape = self._shape_at_hand(node)
             if shape is not None:
                 return None if own and shape == free.space else Memory(free.space, shape)
-            if not own:
+            if not own and not free.last:
                 return Memory(free.space, tuple(steps for steps, _ in node.order))
         if own:
             return None
@@ -166,7 +188,7 @@ class _Writer:
             if use.freedom is not None and prod(use.value.shape) == elements:
                 wanted = use.wanted_now()
                 for held, value in self.held[use.root]:
-                    if held == wanted:
+                    if held == wanted and node.freedom.fits(value.shape):
                         return value.shape
         return None
 
