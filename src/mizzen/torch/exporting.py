@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from mizzen.diagnostics import MizzenError, Origin, fail
@@ -13,13 +14,18 @@ if TYPE_CHECKING:
 
 FIRST_LINE_LETTERS = 300
 
+HARMLESS = "The tensor attributes .* were assigned"
+"""PyTorch's recurrent layers hold flat copies of their weights, of which export complains."""
+
 
 def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> ExportedProgram:
     """Export a model. E163 where its control flow or shapes depend on data, or export fails."""
     import torch
 
     try:
-        return torch.export.export(model, example)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=HARMLESS)
+            return torch.export.export(model, example)
     except MizzenError:
         raise
     except Exception as error:
