@@ -10,6 +10,9 @@ from mizzen.graph import DType, Graph, Operation, Value
 LEAST_WIDTH = 2
 """Pixels that an NPU computes at once beside each other; a column of single ones is half idle."""
 
+LEAST_PIXELS = 8
+"""Fewer fit into one block whatever their shape."""
+
 
 @dataclass(frozen=True, slots=True)
 class WidenColumns:
@@ -36,7 +39,7 @@ def _is_column(operation: Operation) -> bool:
         return False
     batch, rows, columns, _ = operation.operands[0].shape
     plain = tuple(operation["stride"]) == (1, 1) and not any(operation["pad"])
-    return plain and columns == 1 and batch * rows > 1
+    return plain and columns == 1 and batch * rows >= LEAST_PIXELS
 
 
 def _widen(graph: Graph, operation: Operation) -> None:
