@@ -60,3 +60,14 @@ def test_a_pass_that_is_none_is_refused() -> None:
         'error[E310]: a pipeline must consist of known passes, and "vectorize" is none\n'
         f"  help the passes are {', '.join(sorted(PASSES))}"
     )
+
+
+@settings(max_examples=80, deadline=None)
+@given(graph=networks())
+def test_outputs_keep_their_names(graph: Graph) -> None:
+    names = [f"out{index}" for index in range(len(graph.outputs))]
+    for value, name in zip(graph.outputs, names, strict=True):
+        value.name = value.name if value in graph.inputs else name
+    before = [value.name for value in graph.outputs]
+    standard().run(graph)
+    assert [value.name for value in graph.outputs] == before

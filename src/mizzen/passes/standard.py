@@ -8,6 +8,7 @@ from mizzen.passes.layout import Layout
 from mizzen.passes.padding import FusePadding
 from mizzen.passes.pipeline import Pass, Pipeline
 from mizzen.passes.projections import SplitProjections
+from mizzen.passes.reductions import TurnMaxima
 from mizzen.passes.rescales import SplitRescales
 from mizzen.passes.simplify import RemoveIdle
 from mizzen.passes.widening import WidenColumns
@@ -22,6 +23,7 @@ PASSES: dict[str, Pass] = {
         FusePadding(),
         SplitProjections(),
         WidenColumns(),
+        TurnMaxima(),
         SplitRescales(),
     )
 }
@@ -33,10 +35,12 @@ def standard() -> Pipeline:
 
     Duplicates are merged before orders are chosen, so that a tensor is moved once for all its
     users; and padding is fused behind, where no TRANSPOSE stands between it and its reader. Orders
-    are chosen again for the RESHAPEs that came since.
+    are chosen again for the RESHAPEs that came since. What turns tensors for an NPU's sake comes
+    last: it would be turned back.
     """
     names = (
         "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding",
-        "split-projections", "widen-columns", "layout", "remove-idle", "split-rescales",
+        "split-projections", "widen-columns", "layout", "remove-idle", "turn-maxima",
+        "split-rescales",
     )  # fmt: skip
     return Pipeline(tuple(PASSES[name] for name in names))

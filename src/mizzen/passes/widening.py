@@ -58,7 +58,9 @@ def _widen(graph: Graph, operation: Operation) -> None:
         origin=operation.origin,
         group=operation.group,
     )
-    graph.replace(result, _reshaped(graph, operation, wide.result, result.shape))
+    given = _reshaped(graph, operation, wide.result, result.shape)
+    given.name, result.name = result.name, ""
+    graph.replace(result, given)
 
 
 def _reshaped(graph: Graph, user: Operation, value: Value, shape: tuple[int, ...]) -> Value:
