@@ -1,0 +1,190 @@
+"""Rules of what moves over an image: convolution, pooling, resizing."""
+
+from __future__ import annotations
+
+from mizzen.graph import Operation
+from mizzen.ops import ResizeMode
+from mizzen.targets.ethos_u.legal.rule import ALL, U55_U65
+from mizzen.targets.ethos_u.legal.tosa.rule import (
+    CONVOLUTIONS,
+    FOUND,
+    POOLS,
+    WRONG,
+    Rule,
+    kinds,
+    numbers,
+)
+
+STRIDE_MAXIMUM = 3
+PADDED_AVERAGE_KERNEL_MAXIMUM = 8
+DEPTH_MAXIMUM = 1 << 16
+UPSCALES = (1, 2, 4, 8)
+BIAS_BITS = 40
+
+
+def _by(extents: tuple[int, ...]) -> str:
+    return "x".join(map(str, extents))
+
+
+def _padded_stride(operation: Operation) -> str | None:
+    stride, dilation = operation["stride"], operation.attributes.get("dilation", (1, 1))
+    if max(stride) <= STRIDE_MAXIMUM or not (any(operation["pad"]) or dilation != (1, 1)):
+        return None
+    why = "padding" if any(operation["pad"]) else f"dilation {_by(dilation)}"
+    return f"stride {_by(stride)} with {why}"
+
+
+def _stride(operation: Operation) -> str | None:
+    stride = operation["stride"]
+    return None if max(stride) <= STRIDE_MAXIMUM else f"stride {_by(stride)}"
+
+
+def _average_kernel(operation: Operation) -> str | None:
+    kernel = operation["kernel"]
+    if not any(operation["pad"]) or max(kernel) <= PADDED_AVERAGE_KERNEL_MAXIMUM:
+        return None
+    return f"a kernel of {_by(kernel)} with padding"
+
+
+def _slices(operation: Operation) -> str | None:
+    depth = operation.operands[1].shape[1]
+    return None if depth == 1 else f"a kernel of {depth} slices"
+
+
+def _transposed_stride(operation: Operation) -> str | None:
+    stride, data, weight = operation["stride"], *(row.shape for row in operation.operands[:2])
+    flat = data[1] == weight[1] == 1 and stride == (1, 2)
+    narrow = data[2] == weight[2] == 1 and stride == (2, 1)
+    return None if stride in ((1, 1), (2, 2)) or flat or narrow else f"stride {_by(stride)}"
+
+
+def _output_padding(operation: Operation) -> str | None:
+    top, _, left, _ = operation["out_pad"]
+    found = [f"{size} at the {side}" for side, size in (("top", top), ("left", left)) if size > 0]
+    return f"padding of {' and '.join(found)}" if found else None
+
+
+def _depth(operation: Operation) -> str | None:
+    depth = operation.operands[0].shape[-1]
+    return None if depth <= DEPTH_MAXIMUM else f"{depth} channels"
+
+
+def _bias(operation: Operation) -> str | None:
+    limit = 1 << (BIAS_BITS - 1)
+    bias = operation.operands[2].constant
+    if bias is None or not bias.size:
+        return None
+    least, greatest = int(bias.min()), int(bias.max())
+    if -limit <= least and greatest < limit:
+        return None
+    return f"a bias of {greatest if greatest >= limit else least}"
+
+
+def _resize(operation: Operation) -> str | None:
+    data, scale, offset, border = operation.operands
+    steps = numbers(scale)
+    if steps == (1, 1, 1, 1) and data.shape == operation.result.shape:
+        return None
+    if operation["mode"] is ResizeMode.BILINEAR:
+        return "bilinear interpolation"
+    if data.shape[1:3] == (1, 1):
+        return None
+    axes = zip(steps[::2], steps[1::2], numbers(offset), numbers(border), strict=True)
+    factors = tuple(_factor(*axis) for axis in axes)
+    if factors[0] == factors[1] and factors[0] in UPSCALES:
+        return None
+    if None not in factors:
+        return f"a factor of {'x'.join(map(str, factors))}"
+    return f"scale {steps}, offset {numbers(offset)}, border {numbers(border)}"
+
+
+def _factor(numerator: int, denominator: int, offset: int, border: int) -> int | None:
+    """Give the whole factor of an axis whose corners or centres meet; else None."""
+    factor, rest = divmod(numerator, denominator)
+    corners = denominator == 1 and (offset, border) == (0, 0)
+    centres = denominator == 2 and (offset, border) == (1 - factor, factor - 1)
+    return factor if not rest and (corners or centres) else None
+
+
+_STRIDE_HELP = "use a smaller stride and pooling, or neither padding nor dilation"
+
+KERNEL_RULES: tuple[Rule, ...] = (
+    Rule(
+        "stride",
+        kinds("CONV2D") | POOLS,
+        U55_U65,
+        f"strides up to {STRIDE_MAXIMUM}, or neither dilation nor padding",
+        _padded_stride,
+        _STRIDE_HELP,
+    ),
+    Rule(
+        "depthwise-stride",
+        kinds("DEPTHWISE_CONV2D"),
+        U55_U65,
+        f"strides up to {STRIDE_MAXIMUM}",
+        _stride,
+        "use a smaller stride and pooling",
+        FOUND,
+    ),
+    Rule(
+        "average-kernel",
+        kinds("AVG_POOL2D"),
+        U55_U65,
+        f"a kernel up to {PADDED_AVERAGE_KERNEL_MAXIMUM}x{PADDED_AVERAGE_KERNEL_MAXIMUM}, or no "
+        "padding",
+        _average_kernel,
+        "pool in several steps, or without padding",
+    ),
+    Rule(
+        "slices",
+        kinds("CONV3D"),
+        U55_U65,
+        "a kernel of one slice",
+        _slices,
+        "write it as a sum of CONV2D, one for each slice",
+    ),
+    Rule(
+        "transposed-stride",
+        kinds("TRANSPOSE_CONV2D"),
+        U55_U65,
+        "strides 1x1 or 2x2, or 2 along the only axis that input and kernel have",
+        _transposed_stride,
+        "upscale by 2 in several steps, or with RESIZE and CONV2D",
+    ),
+    Rule(
+        "transposed-padding",
+        kinds("TRANSPOSE_CONV2D"),
+        U55_U65,
+        "no output padding at top or left",
+        _output_padding,
+        "pad its result, or at bottom and right only",
+        WRONG,
+    ),
+    Rule(
+        "depth",
+        CONVOLUTIONS | POOLS,
+        ALL,
+        f"up to {DEPTH_MAXIMUM} channels",
+        _depth,
+        "split the channels",
+    ),
+    Rule(
+        "bias",
+        CONVOLUTIONS,
+        U55_U65,
+        f"a bias of {BIAS_BITS} bits",
+        _bias,
+        "quantise with greater scales; the bias takes those of input and weights",
+        WRONG,
+    ),
+    Rule(
+        "resize",
+        kinds("RESIZE"),
+        U55_U65,
+        "the nearest pixel, by 2, 4 or 8 in both directions, corners or centres in place",
+        _resize,
+        "upscale by 2, 4 or 8 to the nearest pixel, or choose Ethos-U85",
+        FOUND,
+    ),
+)
+"""Rules of convolution, pooling and resizing."""

@@ -1,0 +1,77 @@
+"""The vocabulary of the rules of TOSA's operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mizzen.graph import DType, Operation, Value
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.legal.rule import Breach
+
+SOURCE = "Vela 5.2.0, supported operators of TOSA"
+FOUND = "Vela 5.2.0 stops at it, found by compiling"
+WRONG = "Vela 5.2.0 compiles it wrongly, found by running the result"
+
+CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
+CONVOLUTIONS = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"})
+POOLS = frozenset({"AVG_POOL2D", "MAX_POOL2D"})
+
+Measure = Callable[[Operation], str | None]
+"""Gives the actual value where a rule is broken, None where it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row.
+
+    kinds    the operations that it is about
+    limit    what must hold, as the end of "... must have"
+    measure  finds the actual value that breaks it, as the end of "... has"
+    help     what to change in the network
+    """
+
+    id: str
+    kinds: frozenset[str]
+    archs: tuple[Arch, ...]
+    limit: str
+    measure: Measure
+    help: str
+    source: str = SOURCE
+
+    def breach(self, operation: Operation, arch: Arch) -> Breach | None:
+        """Give how an operation breaks the rule on a family, if it does."""
+        if arch not in self.archs or operation.kind not in self.kinds:
+            return None
+        actual = self.measure(operation)
+        if actual is None:
+            return None
+        message = f"{operation.kind} must have {self.limit} on {arch.value}, and has {actual}"
+        return Breach(self.id, message, self.limit, actual, self.help, self.source)
+
+
+def kinds(names: str) -> frozenset[str]:
+    """Give the operations of a list in a text."""
+    return frozenset(names.split())
+
+
+def is_fixed(value: Value) -> bool:
+    """Whether a value is a constant, or computed from constants only."""
+    producer = value.producer
+    if producer is None or producer.kind == "CUSTOM":
+        return False
+    return producer.kind in CONSTANTS or (
+        bool(producer.operands) and all(map(is_fixed, producer.operands))
+    )
+
+
+def types_of(operation: Operation) -> list[DType]:
+    """Give the element types of operands and results, each once, shapes left out."""
+    values = (*operation.operands, *operation.results)
+    return [each for each in dict.fromkeys(row.dtype for row in values) if each is not DType.SHAPE]
+
+
+def numbers(value: Value) -> tuple[int, ...]:
+    """Give the elements of a constant; none if it is not one."""
+    constant = value.constant
+    return () if constant is None else tuple(map(int, constant.reshape(-1)))
