@@ -9,7 +9,7 @@ import numpy as np
 
 from mizzen.graph import Array, Attributes, DType, Graph, Operation, Value
 from mizzen.passes.layout.freedom import Freedom, row_major_of
-from mizzen.passes.layout.memory import Memory, in_memory
+from mizzen.passes.layout.memory import Memory
 from mizzen.passes.layout.network import Network, Node, Root, Use
 from mizzen.passes.layout.order import Movement, Order, Shape, canonical, movement, refined
 
@@ -173,8 +173,12 @@ class _Writer:
                 return None if own and shape == free.space else Memory(free.space, shape)
             if not own and not free.last:
                 return Memory(free.space, tuple(steps for steps, _ in node.order))
-        memory = in_memory(node.operation, free, node.order)
-        return None if own and len(memory.dimensions) == sum(n > 1 for n in free.space) else memory
+        if own:
+            return None
+        loops = refined(node.order, free.space)
+        assert loops is not None, "an order was chosen that the operation cannot have"
+        ones = (1,) * (len(free.space) - len(loops))
+        return Memory(free.space, ones + tuple(loop.steps for loop in loops), loops)
 
     def _shape_at_hand(self, node: Node) -> Shape | None:
         """Give the shape of an operand that already is in memory in the wanted order."""
