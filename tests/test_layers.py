@@ -55,6 +55,19 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.report",
         "mizzen.targets",
     ),
+    "mizzen.conformance": (
+        "mizzen.artifact",
+        "mizzen.cpu",
+        "mizzen.diagnostics",
+        "mizzen.fallback",
+        "mizzen.frontends",
+        "mizzen.package",
+        "mizzen.reporting",
+        f"{ETHOS_U}.commands",
+        f"{ETHOS_U}.compiled",
+        f"{ETHOS_U}.config",
+        f"{ETHOS_U}.generate",
+    ),
     f"{ETHOS_U}.sim": (
         "mizzen.diagnostics",
         "mizzen.isa",
@@ -65,6 +78,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.cli": (
         "mizzen.artifact",
         "mizzen.checking",
+        "mizzen.conformance",
         "mizzen.diagnostics",
         "mizzen.host",
         "mizzen.isa",

@@ -16,14 +16,15 @@ import pytest
 
 import mizzen
 from mizzen.artifact import NpuStep
+from mizzen.conformance.inputs import random_inputs
+from mizzen.conformance.networks import SCALE, ZERO, Case, Q, binary, reduce, unary
+from mizzen.conformance.oracles import litert
+from mizzen.cpu.tflm import CpuKernels
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import Simulator
 from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise
 from mizzen.targets.ethos_u.sim.plan import Step
 from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
-
-from .networks import SCALE, ZERO, Case, Q, binary, reduce, unary
-from .oracles import litert, random_inputs, tflm
 
 Array = npt.NDArray[Any]
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-512")
@@ -79,7 +80,7 @@ def test_a_rescaled_sum_is_rounded_to_nearest(accelerator: str) -> None:
     sums = (x.astype(int) - zero).sum(axis=-1)
     nearest = (2 * sums + 3) // 6  # a third of an integer is never halfway
     assert np.array_equal(ours.reshape(sums.shape), np.clip(nearest + 3, -128, 127))
-    (kernel,) = tflm(case.build(), [x], 1)
+    (kernel,) = CpuKernels(case.build()).run([x])
     away = np.sign(sums) * -(-np.abs(sums) // 3)
     assert np.array_equal(kernel.reshape(sums.shape), np.clip(away + 3, -128, 127))
 
@@ -96,7 +97,7 @@ def test_a_sum_over_two_axes_is_not_one(accelerator: str) -> None:
         if isinstance(step.operation, Convolution)
     ]
     assert 9 not in summed
-    (kernel,) = tflm(case.build(), [x], 1)
+    (kernel,) = CpuKernels(case.build()).run([x])
     assert (ours.reshape(kernel.shape) != kernel).mean() > 0.5
 
 
@@ -116,7 +117,7 @@ def test_int16_products_are_scaled_in_single_precision(accelerator: str) -> None
     double = float(in_a) * float(in_b) / float(out)
     assert multiplier == round(single * 2.0**shift)
     assert multiplier != round(double * 2.0**shift)
-    (kernel,) = tflm(case.build(), [a, b], 1)
+    (kernel,) = CpuKernels(case.build()).run([a, b])
     difference = np.abs(ours.astype(int).reshape(kernel.shape) - kernel)
     assert difference.max() == 1
     assert difference.mean() < 1e-3
@@ -124,7 +125,7 @@ def test_int16_products_are_scaled_in_single_precision(accelerator: str) -> None
 
 def one_mul(scale: float) -> Case:
     """Int16 MUL with scales whose product does not fit single precision."""
-    from .networks import one
+    from mizzen.conformance.networks import one
 
     return one("mul_int16_scales", "MUL", [(1, 5, 6, 7), (1, 1, 1, 7)], [(1, 5, 6, 7)], "int16",
                ("MulOptions", {}), in_q=[Q(scale), Q(scale * 0.375)],
@@ -136,7 +137,7 @@ def test_the_suite_avoids_exactly_these_scales() -> None:
     case = binary("MUL", (1, 5, 6, 7), (1, 1, 1, 7), "int16")
     a, b = random_inputs([((1, 5, 6, 7), np.int16), ((1, 1, 1, 7), np.int16)], 50)
     ours, _ = run(case, "ethos-u55-128", a, b)
-    (kernel,) = tflm(case.build(), [a, b], 1)
+    (kernel,) = CpuKernels(case.build()).run([a, b])
     assert np.array_equal(ours.reshape(kernel.shape), kernel)
 
 
@@ -176,7 +177,7 @@ def test_int16_softmax_has_a_table_of_double_precision(accelerator: str) -> None
     case = unary("SOFTMAX", "int16", ("SoftmaxOptions", {"beta": 1.0}), Q(2.0**-11),
                  Q(1 / 32768), (1, 20))  # fmt: skip
     (x,) = random_inputs([((1, 20), np.int16)], 500)
-    (kernel,) = tflm(case.build(), [x], 1)
+    (kernel,) = CpuKernels(case.build()).run([x])
     (step,) = mizzen.compile(case.build(), accelerator).steps
     assert isinstance(step, NpuStep)
     constants = step.program.constants[0].tobytes()

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-
-from .oracles import random_inputs, tflm
+from mizzen.conformance.inputs import random_inputs
+from mizzen.cpu.tflm import CpuKernels
 
 NETWORKS = (
     "ad01_int8",
@@ -42,7 +42,7 @@ def check(path: Path, accelerator: str, optimise: str, count: int) -> None:
     inputs = random_inputs([(tensor.shape, tensor.dtype) for tensor in artifact.inputs], count)
     results = artifact.run(*inputs)
     outputs = results if isinstance(results, tuple) else (results,)
-    for ours, theirs in zip(outputs, tflm(data, inputs, len(outputs)), strict=True):
+    for ours, theirs in zip(outputs, CpuKernels(data).run(inputs), strict=True):
         np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)
 
 
@@ -83,7 +83,7 @@ def test_real_speech(models: Path, word: str, label: int, accelerator: str) -> N
     speech = mizzen.compile(models / "micro_speech_quantized.tflite", accelerator)
     scores = _single(speech.run(features.reshape(1, -1)))
     data = (models / "micro_speech_quantized.tflite").read_bytes()
-    (oracle,) = tflm(data, [features.reshape(1, 1, -1)], 1)
+    (oracle,) = CpuKernels(data).run([features.reshape(1, 1, -1)])
     np.testing.assert_array_equal(scores.reshape(oracle.shape), oracle)
     assert int(scores.argmax()) == label
 

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 import mizzen
 from mizzen.artifact import NpuStep
+from mizzen.conformance.cases import cases
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import Simulator
-
-from .cases import cases
 
 CODES = ("E5", "E6")
 NETWORKS = (

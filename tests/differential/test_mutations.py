@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.conformance.cases import cases
+from mizzen.conformance.inputs import random_inputs
+from mizzen.conformance.networks import Case
+from mizzen.conformance.oracles import expected
 from mizzen.targets.ethos_u.sim import elementwise, finish, pooling, registers
 from mizzen.targets.ethos_u.sim.operations import Activation, FeatureMap, Kernel
 from mizzen.targets.ethos_u.sim.rounding import Rounding
-
-from .cases import cases
-from .networks import Case
-from .oracles import expected, random_inputs
 
 CASES = {case.name: case for case in cases()}
 Mutation = Callable[[pytest.MonkeyPatch], None]
@@ -82,7 +82,7 @@ def differences(case: Case) -> int:
     inputs = random_inputs([(tensor.shape, tensor.dtype) for tensor in artifact.inputs], 64)
     result = artifact.run(*inputs)
     assert isinstance(result, np.ndarray)
-    (oracle,) = expected(case.name, data, inputs, 1)
+    (oracle,) = expected(case, data, inputs)
     return int((result.reshape(oracle.shape) != oracle).sum())
 
 

@@ -71,7 +71,7 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--ignore-ops",
         metavar="OP[,OP...]",
-        type=operator_types,
+        type=names_list,
         default=(),
         help="types of operators to keep on the CPU, for instance SOFTMAX",
     )
@@ -157,6 +157,6 @@ def size_in_bytes(text: str) -> int:
         raise argparse.ArgumentTypeError(reason) from None
 
 
-def operator_types(text: str) -> tuple[str, ...]:
-    """Read operator types separated by commas, as Vela takes them."""
+def names_list(text: str) -> tuple[str, ...]:
+    """Read names separated by commas, as Vela takes operator types."""
     return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -11,7 +11,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TextIO
@@ -106,16 +106,24 @@ class Console:
         os.dup2(nowhere, self.out.fileno())
 
     @contextmanager
-    def progress(self, what: str) -> Generator[None]:
-        """Show `what` and the seconds it takes while the block runs, from two seconds on."""
+    def progress(self, what: str) -> Generator[Callable[[str], None]]:
+        """Show `what` and the seconds it takes while the block runs, from two seconds on.
+
+        What it gives changes `what`, for work in steps.
+        """
+        shown = [what]
+
+        def change(text: str) -> None:
+            shown[0] = text
+
         if not self.err.isatty():
-            yield
+            yield change
             return
         done = threading.Event()
-        shower = threading.Thread(target=_show_progress, args=(what, done, self.err), daemon=True)
+        shower = threading.Thread(target=_show_progress, args=(shown, done, self.err), daemon=True)
         shower.start()
         try:
-            yield
+            yield change
         finally:
             done.set()
             shower.join()
@@ -131,13 +139,13 @@ class Console:
         print(f"{_styled(head, style, self.err)}:{rest}", file=self.err, flush=True)
 
 
-def _show_progress(what: str, done: threading.Event, stream: TextIO) -> None:
+def _show_progress(shown: Sequence[str], done: threading.Event, stream: TextIO) -> None:
     start = time.monotonic()
     if done.wait(PROGRESS_AFTER_SECONDS):
         return
     while not done.wait(PROGRESS_EVERY_SECONDS):
         seconds = time.monotonic() - start
-        stream.write(f"{CLEAR_LINE}{what} ... {seconds:.0f} s")
+        stream.write(f"{CLEAR_LINE}{shown[0]} ... {seconds:.0f} s")
         stream.flush()
     stream.write(CLEAR_LINE)
     stream.flush()

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from mizzen import __version__
-from mizzen.cli import check, compile, inspect, lower, run, targets
+from mizzen.cli import check, compile, conformance, inspect, lower, run, targets
 from mizzen.diagnostics import fail
 
-VERBS = (compile, run, check, lower, inspect, targets)
+VERBS = (compile, run, check, lower, inspect, conformance, targets)
 DESCRIPTION = """\
 Compile networks for Arm Ethos-U NPUs, and run the compiled command stream
 bit-exactly on this machine."""

@@ -158,7 +158,8 @@ def _limit_time(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _limit_resources() -> None:
+def limit_resources() -> None:
+    """Bound what this process may allocate and write."""
     import resource  # not on every system, and this module is imported on all of them
 
     limits = (
@@ -173,7 +174,7 @@ def _limit_resources() -> None:
 
 def main() -> None:
     """Answer requests until there are no more."""
-    _limit_resources()
+    limit_resources()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(STDERR, 1)
     server = _Server()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .networks import (
+from mizzen.conformance.networks import (
     RELU,
     RELU6,
     SCALE,
@@ -17,27 +18,23 @@ from .networks import (
     Case,
     Q,
     Shape,
-    Window,
     binary,
-    conv,
-    dense,
-    depthwise,
     i32,
-    lstm,
     one,
     pad_v2,
-    pool,
     prelu,
     reduce,
-    transpose_conv,
     unary,
 )
+from mizzen.conformance.weighted import Window, conv, dense, depthwise, lstm, pool, transpose_conv
+from mizzen.diagnostics import fail
 
 Options = tuple[str, dict[str, Any]] | None
 Constant = npt.NDArray[np.int32]
 
 
 def convolutions() -> Iterator[Case]:
+    """Give convolutions, dense layers and transposed convolutions."""
     yield conv((1, 7, 9, 5), 11, Window())
     yield conv((1, 8, 8, 3), 8, Window((5, 3), (2, 2)))
     yield conv((1, 9, 9, 16), 16, Window((1, 1)))
@@ -82,6 +79,7 @@ def convolutions() -> Iterator[Case]:
 
 
 def poolings() -> Iterator[Case]:
+    """Give pools and reductions."""
     for dtype in ("int8", "int16"):
         for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
             yield pool(kind, (1, 9, 8, 13), Window((3, 3), (2, 2)), dtype)
@@ -114,6 +112,7 @@ def poolings() -> Iterator[Case]:
 
 
 def binaries() -> Iterator[Case]:
+    """Give elementwise operators of two inputs."""
     full, row, channel, single = (1, 5, 6, 7), (1, 1, 6, 7), (1, 1, 1, 7), (1, 1, 1, 1)
     for dtype in ("int8", "int16"):
         for kind in ("ADD", "SUB", "MUL"):
@@ -135,6 +134,7 @@ def binaries() -> Iterator[Case]:
 
 
 def unaries() -> Iterator[Case]:
+    """Give functions of one input."""
     for kind in ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "ABS"):
         yield unary(kind)
     yield unary("RELU", out_q=Q(0.07, -20), label="_rescaled")
@@ -200,6 +200,7 @@ MOVES: tuple[tuple[str, str, list[Shape], list[Shape], Options, list[Constant]],
 
 
 def movements() -> Iterator[Case]:
+    """Give operators that only move data."""
     for dtype in ("int8", "int16"):
         for name, kind, inputs, outputs, options, constants in MOVES:
             label = f"{name}_{dtype}"
@@ -221,6 +222,7 @@ def movements() -> Iterator[Case]:
 
 
 def resizes() -> Iterator[Case]:
+    """Give resizes by 2 and by 4."""
     for kind, table in (("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"),
                         ("RESIZE_BILINEAR", "ResizeBilinearOptions")):  # fmt: skip
         for factor in (2, 4):
@@ -236,6 +238,7 @@ def resizes() -> Iterator[Case]:
 
 
 def recurrent() -> Iterator[Case]:
+    """Give operators with state, and products of two inputs."""
     yield lstm("int8")
     yield lstm("int16")
     yield lstm("int8", time_major=True)
@@ -253,3 +256,29 @@ def cases() -> list[Case]:
         *movements(),
         *recurrent(),
     ]
+
+
+def selected(operators: Sequence[str], types: Sequence[str]) -> list[Case]:
+    """Give the cases of these operators and types; none named means every one.
+
+    E720 for an operator or type that the suite does not have.
+    """
+    every = cases()
+    _require("operator", operators, {case.operator for case in every})
+    _require("type", types, {case.dtype for case in every})
+    return [
+        case
+        for case in every
+        if (not operators or case.operator in operators) and (not types or case.dtype in types)
+    ]
+
+
+def _require(what: str, names: Sequence[str], known: set[str]) -> None:
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            raise fail(
+                "E720",
+                f"the {what} must be one that the suite has networks for, not {name!r}",
+                help=f"did you mean {close[0]}?" if close else f"it has {', '.join(sorted(known))}",
+            )

@@ -1,0 +1,144 @@
+"""Run networks of one operator through a compiler; compare with the kernels."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mizzen.cli.configuration import DEFAULT_ACCELERATOR, names_list, whole_number
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.layout import count, paragraph, table
+from mizzen.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from mizzen.conformance.table import Finding
+    from mizzen.conformance.verdict import Row
+
+SUMMARY = "operator by operator: is what a compiler makes exact?"
+INPUTS = 8
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument(
+        "--compiler",
+        choices=("vela", "vela-legacy"),
+        default="vela",
+        help="whose code is executed: Vela's compiled core, or its deprecated core in Python, "
+        "which Vela runs with --debug-force-legacy-core (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--accelerator-config",
+        metavar="NAME[,NAME...]",
+        type=names_list,
+        default=(DEFAULT_ACCELERATOR,),
+        help=f"the NPUs; `mizzen targets` lists them (default: {DEFAULT_ACCELERATOR})",
+    )
+    parser.add_argument(
+        "--operator",
+        metavar="OP[,OP...]",
+        type=names_list,
+        default=(),
+        help="only these types of operators, for instance CONV_2D (default: every one)",
+    )
+    parser.add_argument(
+        "--type",
+        metavar="TYPE[,TYPE...]",
+        type=names_list,
+        default=(),
+        help="only data of these types, for instance int16 (default: every one)",
+    )
+    parser.add_argument(
+        "--inputs",
+        metavar="N",
+        type=whole_number,
+        default=INPUTS,
+        help="random inputs for each network (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--optimise",
+        metavar="{Performance,Size}",
+        default="Performance",
+        help="fewer cycles, or less memory (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "markdown"),
+        default="text",
+        help="how the table is written (default: %(default)s)",
+    )
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Run the networks that were asked for, and give the table."""
+    from mizzen.conformance.cases import selected
+    from mizzen.conformance.compilers import Compiler
+    from mizzen.conformance.suite import run
+    from mizzen.targets.ethos_u.system_config import resolve
+
+    chosen = selected(options.operator, options.type)
+    names: Sequence[str] = options.accelerator_config
+    configurations = [resolve(name, optimise=options.optimise) for name in names]
+    compiler = Compiler(options.compiler)
+    console.note(f"{count(len(chosen), 'network')} through {compiler.label} on {', '.join(names)}")
+    rows: list[Row] = []
+    number = len(chosen) * len(names)
+    with console.progress("running the networks") as show:
+        for row in run(chosen, compiler, configurations, options.inputs):
+            rows.append(row)
+            show(f"{len(rows)} of {number} networks, {row.case} on {row.accelerator}")
+    document = {
+        "compiler": compiler.value,
+        "accelerators": list(names),
+        "optimise": options.optimise,
+        "inputs": options.inputs,
+        "rows": [row.as_dict() for row in rows],
+    }
+    if options.format == "markdown":
+        from mizzen.conformance.markdown import markdown
+
+        text = markdown(rows, names)
+    else:
+        text = _text(rows, names, console)
+    return Answer(document, text, failures=_failures(rows))
+
+
+def _text(rows: Sequence[Row], names: Sequence[str], console: Console) -> str:
+    from mizzen.conformance.table import FOOTNOTE, findings, heading, lines
+
+    headings = ("operator", "type", *names)
+    cells = [(line.operator, line.dtype, *line.cells) for line in lines(rows, names)]
+    parts = [f"Networks\n{table(cells, width=console.width, headings=headings)}"]
+    found = findings(rows)
+    for verdict in dict.fromkeys(finding.verdict for finding in found):
+        alike = [finding for finding in found if finding.verdict is verdict]
+        parts.append("\n".join([heading(verdict), *_details(alike, len(names), console)]))
+    if any(row.exception is not None for row in rows):
+        parts.append(FOOTNOTE)
+    return "\n\n".join(parts)
+
+
+def _details(found: Sequence[Finding], accelerators: int, console: Console) -> Iterator[str]:
+    """Write a paragraph for each finding: the networks, and below what there is to say."""
+    for finding in found:
+        everywhere = len(finding.accelerators) == accelerators
+        where = "" if everywhere else f" on {', '.join(finding.accelerators)}"
+        names = f"{', '.join(finding.cases)}{where}"
+        yield paragraph(names, width=console.width, indent="  ")
+        for said in (finding.what, finding.exception and f"* {finding.exception}"):
+            if said:
+                yield paragraph(said, width=console.width, indent="    ")
+
+
+def _failures(rows: Sequence[Row]) -> list[Diagnostic]:
+    wrong = [row for row in rows if not row.holds]
+    if not wrong:
+        return []
+    return [
+        Diagnostic(
+            "E723",
+            "every network must be exact, on the CPU or a documented exception, and "
+            f"{len(wrong)} of {len(rows)} are not",
+        )
+    ]

@@ -1,0 +1,102 @@
+"""Run networks of one operator through a compiler, execute the result, and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.artifact import Artifact
+from mizzen.conformance.compilers import Built, Compiler, NotBuilt, build
+from mizzen.conformance.inputs import random_inputs
+from mizzen.conformance.networks import Case
+from mizzen.conformance.oracles import expected
+from mizzen.conformance.verdict import Difference, Row, Verdict
+from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.config import Configuration
+
+Array = npt.NDArray[Any]
+
+DEFAULT_INPUTS = 8
+
+WITHOUT_REASON = "the compiler leaves it there without a reason"
+
+NOT_EXECUTABLE = "E605"
+"""The simulator's code for an accelerator that this build does not execute."""
+NOT_INSTALLED = frozenset({"E701", "E721"})
+"""Codes of kernels that are not there, which is nobody's verdict."""
+
+
+def judge(case: Case, compiler: Compiler, configuration: Configuration, inputs: int) -> Row:
+    """Compile a case, execute it on `inputs` random inputs, and compare with its oracle.
+
+    E300, E701 or E721 where compiler or kernels are not installed; all else is in the row.
+    """
+    accelerator = configuration.accelerator
+    row = partial(Row, case.name, case.operator, case.dtype, accelerator.name)
+    if not compiler.compiles_for(accelerator.arch):
+        said = f"the compiler does not know {accelerator.arch.value}"
+        return row(Verdict.NOT_RUN, said)
+    network = case.build()
+    built = build(network, f"{case.name}.tflite", compiler, configuration)
+    match built:
+        case NotBuilt():
+            return row(built.verdict, built.said)
+        case Built():
+            return _executed(case, network, built, inputs, row)
+
+
+def _executed(case: Case, network: bytes, built: Built, count: int, row: partial[Row]) -> Row:
+    try:
+        artifact = Artifact(built.network, case.name)
+        if artifact.steps and not any(step.on_npu for step in artifact.steps):
+            return row(Verdict.CPU, "; ".join(built.reasons) or WITHOUT_REASON)
+        inputs = random_inputs([(info.shape, info.dtype) for info in artifact.inputs], count)
+        found = artifact.run(*inputs)
+    except MizzenError as error:
+        return row(_failed(error), error.diagnostic.message)
+    try:
+        theirs = expected(case, network, inputs)
+    except MizzenError as error:
+        if error.diagnostic.code in NOT_INSTALLED:
+            raise
+        return row(Verdict.NOT_COMPARED, error.diagnostic.message)
+    difference = compare(found if isinstance(found, tuple) else (found,), theirs)
+    return row(Verdict.OFF if difference.differing else Verdict.EXACT, difference=difference)
+
+
+def _failed(error: MizzenError) -> Verdict:
+    """Say what it means that an artifact does not run to its end."""
+    match error.diagnostic.code:
+        case code if code in NOT_INSTALLED:
+            raise error
+        case code if code == NOT_EXECUTABLE:
+            return Verdict.NOT_RUN
+        case code if code.startswith("E7"):
+            return Verdict.NOT_COMPARED
+        case _:
+            return Verdict.FAULTS
+
+
+def compare(ours: Sequence[Array], theirs: Sequence[Array]) -> Difference:
+    """Measure how far integers or booleans are from others of as many elements."""
+    steps = np.concatenate([
+        np.abs(mine.astype(np.int64).ravel() - other.astype(np.int64).ravel())
+        for mine, other in zip(ours, theirs, strict=True)
+    ])  # fmt: skip
+    return Difference(int(steps.max(initial=0)), int(np.count_nonzero(steps)), steps.size)
+
+
+def run(
+    cases: Sequence[Case],
+    compiler: Compiler,
+    configurations: Sequence[Configuration],
+    inputs: int = DEFAULT_INPUTS,
+) -> Iterator[Row]:
+    """Judge every case on every configuration, case by case."""
+    for case in cases:
+        for configuration in configurations:
+            yield judge(case, compiler, configuration, inputs)

@@ -1,0 +1,104 @@
+"""Put verdicts together: a table of operator x type x accelerator, and what is behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mizzen.conformance.verdict import Row, Verdict
+
+MARK = "*"
+"""Stands at verdicts that a documented exception explains."""
+
+FOOTNOTE = f"{MARK} a documented exception"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One operator and type: what became of its networks, a cell for each accelerator."""
+
+    operator: str
+    dtype: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Networks that are not exact, all in the same way and on the same accelerators."""
+
+    verdict: Verdict
+    cases: tuple[str, ...]
+    accelerators: tuple[str, ...]
+    what: str
+    exception: str | None
+
+
+def lines(rows: Sequence[Row], accelerators: Sequence[str]) -> list[Line]:
+    """Give the table, operators in alphabetical order."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.operator, row.dtype), []).append(row)
+    return [
+        Line(operator, dtype, tuple(_cell(group, name) for name in accelerators))
+        for (operator, dtype), group in sorted(found.items())
+    ]
+
+
+def _cell(rows: Iterable[Row], accelerator: str) -> str:
+    groups: dict[Verdict, list[Row]] = {verdict: [] for verdict in Verdict}
+    for row in rows:
+        if row.accelerator == accelerator:
+            groups[row.verdict].append(row)
+    return ", ".join(_part(verdict, group) for verdict, group in groups.items() if group)
+
+
+def _part(verdict: Verdict, rows: Sequence[Row]) -> str:
+    mark = MARK if all(row.exception is not None for row in rows) else ""
+    return f"{len(rows)} {verdict.value}{_how_far(rows)}{mark}"
+
+
+def _how_far(rows: Sequence[Row]) -> str:
+    differences = [row.difference for row in rows if row.verdict is Verdict.OFF and row.difference]
+    if not differences:
+        return ""
+    steps = max(difference.steps for difference in differences)
+    share = max(difference.share for difference in differences)
+    return f" by up to {steps} in {percent(share)}"
+
+
+def percent(share: float) -> str:
+    """Write a part of 1 with two digits; only nothing is `0 %`."""
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
+
+
+def findings(rows: Sequence[Row]) -> list[Finding]:
+    """Give all networks that are not exact: verdict by verdict, those alike together."""
+    by_case: dict[tuple[Verdict, str, str, str | None], list[str]] = {}
+    for row in rows:
+        if row.verdict is not Verdict.EXACT:
+            key = (row.verdict, row.case, _what(row), row.exception)
+            by_case.setdefault(key, []).append(row.accelerator)
+    groups: dict[tuple[Verdict, str, str | None, tuple[str, ...]], list[str]] = {}
+    for (verdict, case, what, exception), accelerators in by_case.items():
+        alike = (verdict, what, exception, tuple(accelerators))
+        groups.setdefault(alike, []).append(case)
+    order = list(Verdict)
+    found = [
+        Finding(verdict, tuple(cases), accelerators, what, exception)
+        for (verdict, what, exception, accelerators), cases in groups.items()
+    ]
+    return sorted(found, key=lambda finding: order.index(finding.verdict))
+
+
+def heading(verdict: Verdict) -> str:
+    """Write a verdict as a heading."""
+    return f"{verdict.value[:1].upper()}{verdict.value[1:]}"
+
+
+def _what(row: Row) -> str:
+    if row.verdict is Verdict.OFF and row.difference is not None:
+        difference = row.difference
+        return (
+            f"by up to {difference.steps} in {difference.differing} of {difference.outputs} outputs"
+        )
+    return row.detail

@@ -1,0 +1,97 @@
+"""What becomes of networks: every verdict, from compilers and kernels as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mizzen.conformance.cases import cases, selected
+from mizzen.conformance.compilers import Compiler
+from mizzen.conformance.networks import Case, Q, binary, i32, one, unary
+from mizzen.conformance.oracles import litert
+from mizzen.conformance.suite import compare, judge
+from mizzen.conformance.verdict import Difference, Row, Verdict
+from mizzen.conformance.weighted import Window, conv
+from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.system_config import resolve
+
+REGOR, LEGACY = Compiler.REGOR, Compiler.LEGACY
+FULL = (1, 5, 6, 7)
+
+
+def verdict(case: Case, compiler: Compiler = REGOR, accelerator: str = "ethos-u55-128") -> Row:
+    return judge(case, compiler, resolve(accelerator), 4)
+
+
+@pytest.mark.parametrize("compiler", Compiler)
+def test_a_sum_is_exact_with_both_cores(compiler: Compiler) -> None:
+    row = verdict(binary("ADD", FULL, FULL), compiler)
+    assert (row.verdict, row.operator, row.dtype) == (Verdict.EXACT, "ADD", "int8")
+    assert row.difference == Difference(0, 0, 4 * 5 * 6 * 7)
+    assert row.holds
+
+
+def test_a_table_is_off_by_one() -> None:
+    case = unary("GELU", options=("GeluOptions", {"approximate": False}), out_q=Q(0.04, -70),
+                 shape=(1, 16, 16, 1))  # fmt: skip
+    row = verdict(case)
+    assert row.verdict is Verdict.OFF
+    assert row.difference is not None
+    assert row.difference.steps == 1
+    assert 0 < row.difference.share < 0.02
+
+
+@pytest.mark.parametrize(
+    ("compiler", "reason"),
+    [(REGOR, "REVERSE_V2"), (LEGACY, "IFM Tensor batch size must be 1")],
+)
+def test_the_reason_for_the_cpu_is_told(compiler: Compiler, reason: str) -> None:
+    case = {
+        REGOR: one("reverse", "REVERSE_V2", [(1, 5, 4)], [(1, 5, 4)], constants=[i32(1)]),
+        LEGACY: conv((2, 5, 5, 8), 8, Window()),
+    }[compiler]
+    row = verdict(case, compiler)
+    assert row.verdict is Verdict.CPU
+    assert reason in row.detail
+    assert row.holds
+
+
+def test_no_core_for_the_accelerator() -> None:
+    row = verdict(binary("ADD", FULL, FULL), LEGACY, "ethos-u85-256")
+    assert (row.verdict, row.detail) == (Verdict.NOT_RUN, "the compiler does not know Ethos-U85")
+    assert not row.holds
+
+
+def test_differences_are_counted_over_all_outputs() -> None:
+    ours = [np.array([[-128, 3]], np.int8), np.array([True, False])]
+    theirs = [np.array([[127, 3]], np.int8), np.array([True, True])]
+    assert compare(ours, theirs) == Difference(255, 2, 4)
+    assert compare(ours, ours) == Difference(0, 0, 4)
+
+
+def test_litert_says_what_it_does_not_take() -> None:
+    case = one("broken", "ADD", [(1, 5)], [(1, 5)])
+    with pytest.raises(MizzenError, match=r"E722.*LiteRT's kernels must take the network, but say"):
+        litert(case.build(), [np.zeros((1, 1, 5), np.int8)])
+
+
+def test_names_of_cases_are_their_own() -> None:
+    names = [case.name for case in cases()]
+    assert len(set(names)) == len(names)
+
+
+def test_what_cases_say_is_what_they_build() -> None:
+    from mizzen.frontends.tflite import read
+
+    for case in cases():
+        (operator,) = read(case.build(), case.name).main.operators
+        assert operator.kind == case.operator
+
+
+def test_selection() -> None:
+    chosen = selected(["ADD", "MUL"], ["int16"])
+    assert {(case.operator, case.dtype) for case in chosen} == {("ADD", "int16"), ("MUL", "int16")}
+    with pytest.raises(MizzenError, match=r"E720.*operator.*not 'ADDD'\n.*did you mean ADD\?"):
+        selected(["ADDD"], [])
+    with pytest.raises(MizzenError, match=r"E720.*type must be one.*not 'float64'"):
+        selected([], ["float64"])
