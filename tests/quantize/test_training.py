@@ -66,6 +66,12 @@ NETWORKS: dict[str, Callable[[], Any]] = {
     "resnet": lambda: classifier(*convolution(3, 8), nn.ReLU(), Residual(8)),
     "before": lambda: classifier(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.BatchNorm2d(8)),
     "transposed": lambda: classifier(nn.ConvTranspose2d(3, 8, 2, stride=2), nn.BatchNorm2d(8)),
+    "transposed alone": lambda: classifier(
+        nn.ConvTranspose2d(3, 6, 2, stride=2), nn.ReLU(), *convolution(6, 8)
+    ),
+    "transposed in groups": lambda: classifier(
+        nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 4, 2, stride=2, groups=4), *convolution(4, 8)
+    ),
     "linear": lambda: nn.Sequential(
         nn.Flatten(), nn.Linear(192, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4)
     ),

@@ -17,7 +17,11 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from mizzen.artifact import Array, Artifact
 from mizzen.host import DequantizeStep
-from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
+from mizzen.quantize import (
+    EthosUQuantizer,
+    QuantizationConfig,
+    get_symmetric_quantization_config,
+)
 from mizzen.torch import compile_converted
 
 CALIBRATIONS = 4
@@ -105,10 +109,12 @@ def convert(
     module: torch.nn.Module,
     calls: Sequence[tuple[torch.Tensor, ...]],
     accelerator: str = "ethos-u55-128",
+    config: QuantizationConfig | None = None,
 ) -> torch.export.ExportedProgram:
-    """Quantize a module to int8 in the published steps, and export it again."""
+    """Quantize a module, to int8 or as `config` says, in the published steps; export it again."""
     torch.manual_seed(0)
-    quantizer = EthosUQuantizer(accelerator).set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer(accelerator)
+    quantizer.set_global(config or get_symmetric_quantization_config())
     exported = torch.export.export(module.eval(), calls[0])
     prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
     with torch.no_grad():
@@ -140,6 +146,6 @@ def built() -> Callable[..., Built]:
 
 @pytest.fixture
 def converted() -> Callable[..., torch.export.ExportedProgram]:
-    """Quantize a module: `converted(module, calls, accelerator)`."""
+    """Quantize a module: `converted(module, calls, accelerator, config)`."""
     torch.manual_seed(0)
     return convert

@@ -1,7 +1,49 @@
-"""What other toolchains get wrong without a word: here it is right, or refused with a reason."""
+"""What other toolchains get wrong without a word: here it is right, or refused with a reason.
+
+1  In-place updates of a buffer are dropped:
+   `test_a_state_updated_in_place_goes_on_from_call_to_call`
+2  Calibration leaks into the initial state: the same test, whose first call starts from zero;
+   `test_a_run_without_a_session_always_starts_from_the_initial_state`
+3  Training leaves batch norms: `test_training_folds_batch_norms_before_a_global_pool`,
+   `test_training_zoo.py`
+4  Nothing was calibrated: `test_a_model_that_never_was_calibrated_is_refused`
+5  Ranges of weights are ignored: `test_ranges_of_weights_are_kept_to`
+6  Small 16-bit activations share a scale:
+   `test_small_activations_of_16_bits_get_a_scale_of_their_own`
+7  Nothing was quantised: `test_a_model_that_never_was_quantized_is_refused`,
+   `test_a_quantizer_that_selects_nothing_is_refused`
+8  Guards of `torch.export`: `test_a_module_as_export_gives_it_can_be_quantized`
+9  Wrong targets and flags end the process: `test_a_target_that_there_is_not_is_refused_at_once`,
+   `test_a_wrong_option_is_refused_at_once`; spaces in a path:
+   `test_folders_leave_nothing_in_the_artifact`
+10 Wrong modes are found late: `test_a_wrong_option_is_refused_at_once`
+11 Dynamic quantisation: `test_dynamic_quantization_is_refused_at_once`
+12 float64, infinity: `test_a_model_of_float64_is_refused`,
+   `test_infinity_in_calibration_is_refused`
+13 An input that is too large is copied before it is looked at:
+   `test_an_input_of_another_size_is_refused_before_any_of_it_is_read`
+14 Reasons are logged, not told: `test_what_has_no_integer_form_is_on_the_cpu_with_a_reason`,
+   `test_nothing_is_printed`
+15 Conversions count as operators on the CPU:
+   `test_a_model_all_on_the_npu_is_reported_as_that`
+16 Files of regions collide: `test_a_region_writes_over_no_other_region`
+17 Paths in the artifact: `test_folders_leave_nothing_in_the_artifact`
+18 A large average pool splits DS-CNN: `test_ds_cnn_is_one_region_on_u55`
+19 Limits of kernels on the wrong axis: `test_kernels_are_as_large_as_the_accelerator_takes`
+21 Products of 16 bits go to the CPU in silence:
+   `test_products_of_16_bits_are_on_the_cpu_of_u55_with_a_reason`
+22 `argmax` must be cast: `test_indices_of_the_largest_are_int64`
+23 Instance norm, control flow, dynamic batches, sorting, transforms:
+   `test_instance_norm_is_on_the_npu`, `test_control_flow_is_refused_with_its_place`,
+   `test_dynamic_batches_are_refused`, `test_what_has_no_integer_form_is_on_the_cpu_with_a_reason`,
+   `test_complex_numbers_are_refused_at_their_line`
+24 Partial quantisation makes islands:
+   `test_what_is_left_unquantized_has_the_reason_that_it_is`
+"""
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Callable
 from importlib import import_module
@@ -69,6 +111,16 @@ class _Copies(_Adds):
 
 def _image(*, batch: int = 1) -> torch.Tensor:
     return torch.randn(batch, 3, 12, 12)
+
+
+def test_every_test_that_is_named_exists() -> None:
+    """So that the list above stays true."""
+    assert __doc__ is not None
+    named = re.findall("`(test_[a-z0-9_]+(?:[.]py)?)`", __doc__)
+    files = {path.name for path in Path(__file__).parent.glob("test_*.py")}
+    assert set(named) <= globals().keys() | files
+    numbers = [int(row) for row in re.findall("^([0-9]+) ", __doc__, re.MULTILINE)]
+    assert numbers == [row for row in range(1, 25) if row != 20]
 
 
 @pytest.mark.parametrize("kind", [_Adds, _Copies])
@@ -218,6 +270,40 @@ def test_running_the_program_does_not_change_the_artifact(built: Build) -> None:
     assert np.array_equal(network.run((row,)), before)
 
 
+@pytest.mark.parametrize(
+    ("shape", "dtype", "said"),
+    [
+        ((1, 3, 24, 24), np.float32, "must be of shape [N, 3, 12, 12]"),
+        ((1, 3, 12, 6), np.float32, "must be of shape [N, 3, 12, 12]"),
+        ((1, 3, 12, 12), np.float64, "must be of type float32, not float64"),
+    ],
+)
+def test_an_input_of_another_size_is_refused_before_any_of_it_is_read(
+    shape: tuple[int, ...], dtype: type, said: str
+) -> None:
+    """Whatever is in it; and what was computed before is computed again after."""
+    artifact = compile(_Small().eval(), (_image(),), U55, calibration=[(_image(),)])
+    right = _image().numpy()
+    before = artifact.run(right)
+    with pytest.raises(MizzenError) as caught:
+        artifact.run(np.full(shape, np.nan, dtype))
+    assert caught.value.diagnostic.code == "E712"
+    assert said in caught.value.diagnostic.message
+    assert np.array_equal(artifact.run(right), before)
+
+
+def test_a_model_all_on_the_npu_is_reported_as_that() -> None:
+    """What only makes integers of real numbers, or the other way round, is no operator."""
+    artifact = compile(_Small().eval(), (_image(),), U55, calibration=[(_image(),)])
+    assert artifact.report is not None
+    assert artifact.report.on_cpu == ()
+    assert [row.kind for row in artifact.report.on_npu] == ["aten.conv2d"]
+    kinds = [type(step).__name__ for step in artifact.steps]
+    assert kinds == ["QuantizeStep", "RegionStep", "DequantizeStep"]
+    # 8 kernels of 3x3x3 for each of 12x12 places
+    assert artifact.report.macs_on_npu == artifact.report.macs == 8 * 27 * 144
+
+
 @pytest.mark.parametrize("target", ["ethos-u55-100", "ethos_u55_128"])
 def test_a_target_that_there_is_not_is_refused_at_once(target: str) -> None:
     """With those that there are."""
@@ -307,6 +393,37 @@ def test_kernels_are_as_large_as_the_accelerator_takes(name: str, built: Build) 
     network = built(POOLS[name], torch.randn(1, 2, 301, 301), accelerator=U55)
     assert network.steps_off() <= 1
     assert network.on_cpu == {}
+
+
+class _Product(nn.Module):
+    """Multiplies two things that are computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Linear(16, 16)
+        self.other = nn.Linear(16, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.bmm(self.one(x), self.other(x).transpose(1, 2))
+
+
+def test_products_of_16_bits_are_on_the_cpu_of_u55_with_a_reason(converted: Build) -> None:
+    """And on the NPU of U85."""
+    config, calls = get_symmetric_a16w8_quantization_config(), [(torch.randn(1, 8, 16),)] * 2
+    on_cpu: dict[str, Any] = {}
+    for target in (U55, U85):
+        report = compile_converted(converted(_Product(), calls, target, config), target).report
+        assert report is not None
+        on_cpu[target] = report.on_cpu
+    assert on_cpu[U85] == ()
+    (product,) = on_cpu[U55]
+    assert product.kind == "aten.bmm"
+    assert [(row.message, row.help) for row in product.reasons] == [
+        (
+            "MATMUL must have operands of 8 bits on Ethos-U55, and has i16",
+            "quantise it to 8 bits, or choose Ethos-U85",
+        )
+    ]
 
 
 class _Argmax(nn.Module):
@@ -450,44 +567,6 @@ def test_ds_cnn_is_one_region_on_u55(repository: Path, monkeypatch: pytest.Monke
     assert artifact.report is not None
     assert not artifact.report.on_cpu
     assert [step.on_npu for step in artifact.steps].count(True) == 1
-
-
-WITH_BATCH_NORM = [
-    "ds_cnn",
-    "mobilenet_v2",
-    "mobilenet_v3_small",
-    "resnet18",
-    pytest.param(
-        "unet",
-        marks=pytest.mark.xfail(
-            raises=RuntimeError,
-            strict=True,
-            reason="training gives a transposed convolution's bias a scale for each input channel",
-        ),
-    ),
-    "yolo",
-]
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("name", WITH_BATCH_NORM)
-@pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec:FutureWarning")
-def test_training_folds_every_batch_norm_of_the_zoo(
-    name: str, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No float batch norm is left for the CPU."""
-    entry = _zoo(name, repository, monkeypatch)
-    quantizer = EthosUQuantizer(U55)
-    quantizer.set_global(get_symmetric_quantization_config(is_qat=True))
-    model = entry.build().train()
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.momentum = 0.1  # an average over all calls cannot be exported for training
-    exported = torch.export.export(model, entry.example_inputs())
-    prepared = prepare_qat_pt2e(exported.module(check_guards=False), quantizer)
-    prepared(*entry.example_inputs())
-    left = [str(node.target) for node in convert_pt2e(prepared).graph.nodes]
-    assert not [row for row in left if "batch_norm" in row]
 
 
 def test_what_is_left_unquantized_has_the_reason_that_it_is() -> None:

@@ -168,6 +168,13 @@ class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
         return super().calculate_qparams()
 
 
+class FakeQuantizePerChannel(ActivationFakeQuantize):
+    """The same with a range for each channel.
+
+    torchao hands on the axis of the channels only to classes with "PerChannel" in their name.
+    """
+
+
 def with_arguments(constructor: Any, **arguments: Any) -> Any:
     """Give an observer's constructor with some of its arguments, as torchao asks for it."""
     return constructor.with_args(**arguments)
@@ -175,5 +182,7 @@ def with_arguments(constructor: Any, **arguments: Any) -> Any:
 
 def fake_quantize(*, per_channel: bool, **arguments: Any) -> Any:
     """Give the constructor of a fake-quantiser with one range, or one for each channel."""
-    observer = MovingAveragePerChannelMinMaxObserver if per_channel else MovingAverageMinMaxObserver
-    return with_arguments(ActivationFakeQuantize, observer=observer, **arguments)
+    if per_channel:
+        observer = MovingAveragePerChannelMinMaxObserver
+        return with_arguments(FakeQuantizePerChannel, observer=observer, **arguments)
+    return with_arguments(ActivationFakeQuantize, observer=MovingAverageMinMaxObserver, **arguments)

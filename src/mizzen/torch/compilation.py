@@ -20,7 +20,8 @@ from mizzen.partition import Partition, Place, Reason, Region, extract, partitio
 from mizzen.targets.ethos_u.compiled import Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import Waiting
-from mizzen.targets.ethos_u.generate_blame import find_refused
+from mizzen.targets.ethos_u.generate_blame import Refused, find_refused
+from mizzen.targets.ethos_u.legal.tosa import reasons
 from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
 from mizzen.torch.assembly import assemble
 from mizzen.torch.legality import Checks, is_edge, legality
@@ -204,17 +205,21 @@ def _blamed(region: Region, why: Stopped | Miscompiled, search: _Search) -> dict
     lower_region(part)
     refused = find_refused(part.graph, tosa.write, search.configuration, stopped)
     found = {
-        row.operation.group: _said(row.operation.kind, row.said, search.configuration)
+        row.operation.group: _said(row, search.configuration)
         for row in refused
         if row.operation.group is not None
     }
     return found or {region.groups[-1]: _reason(stopped, search.configuration)}
 
 
-def _said(kind: str, said: str, configuration: Configuration) -> Reason:
+def _said(refused: Refused, configuration: Configuration) -> Reason:
+    """Give the rule that an operation breaks, or the compiler's words where it breaks none."""
+    arch, name = configuration.accelerator.arch, configuration.accelerator.name
+    for row in reasons(refused.operation, arch):
+        return Reason(row.rule, row.message, row.limit, row.actual, row.help, row.source)
     return Reason(
         "compiler",
-        f"the compiler does not take its {kind} for {configuration.accelerator.name}: {said}",
+        f"the compiler does not take its {refused.operation.kind} for {name}: {refused.said}",
         help="change the operator as the support list says, or leave it on the CPU",
         source="Vela",
     )
