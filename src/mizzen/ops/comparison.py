@@ -24,6 +24,7 @@ DEFINITIONS = chapter(
             results=OUT,
             rows=TYPES,
             shapes=broadcast,
+            commutative=kind == "EQUAL",
         )
         for kind in ("EQUAL", "GREATER", "GREATER_EQUAL")
     ),

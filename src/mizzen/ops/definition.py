@@ -107,10 +107,11 @@ Infer = Callable[[Sequence[Value], Attributes], tuple[TensorType, ...]]
 class Definition:
     """One of TOSA's operations.
 
-    results   names and type variables of the results
-    shapes    how the results' shapes follow, where element types are in `rows`
-    infer     how the results' types follow, for operations without `rows`
-    supports  profiles and extensions that have it, for operations without `rows`
+    results      names and type variables of the results
+    shapes       how the results' shapes follow, where element types are in `rows`
+    infer        how the results' types follow, for operations without `rows`
+    supports     profiles and extensions that have it, for operations without `rows`
+    commutative  whether the first two operands may change places: the result stays the same
     """
 
     kind: str
@@ -122,6 +123,7 @@ class Definition:
     shapes: Shapes | None = None
     infer: Infer | None = None
     supports: tuple[Support, ...] = ()
+    commutative: bool = False
     defaults: Attributes = field(init=False, default_factory=dict[str, Any])
     required: frozenset[str] = field(init=False, default=frozenset())
     names: frozenset[str] = field(init=False, default=frozenset())

@@ -31,6 +31,12 @@ SHIFTS = table("in_out_t", "PRO-INT/PRO-FP i8\n PRO-INT/PRO-FP i16\n PRO-INT/PRO
 LOGICAL = table("in_out_t", "PRO-INT/PRO-FP bool")
 INTDIV = table("in_out_t", "PRO-INT/PRO-FP i32")
 
+COMMUTATIVE = frozenset(
+    {"ADD", "BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR"}
+    | {"MAXIMUM", "MINIMUM", "MUL"}
+)
+"""Operations that give the same with their first two operands exchanged."""
+
 TABLE_SIZES = {DType.INT8: 256, DType.INT16: 513}
 
 
@@ -54,6 +60,7 @@ def _binary(
         attributes=attributes,
         rows=rows,
         shapes=broadcast,
+        commutative=kind in COMMUTATIVE,
     )
 
 
@@ -90,6 +97,7 @@ DEFINITIONS = chapter(
             """,
         ),
         shapes=broadcast,
+        commutative="MUL" in COMMUTATIVE,
     ),
     _binary("POW", FLOAT),
     _binary("SUB", ARITHMETIC),

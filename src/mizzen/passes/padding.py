@@ -10,74 +10,65 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mizzen.graph import DType, Graph, Operation, Value, integer_range
+from mizzen.patterns import Const, Is, Match, Pattern, Reject, Rule, Rules, Var, chain, op
 
-PADDING = frozenset({"CONV2D", "DEPTHWISE_CONV2D", "MAX_POOL2D"})
-
-
-@dataclass(frozen=True, slots=True)
-class FusePadding:
-    """Take a PAD into the `pad` of what reads it, where both pad with the same number."""
-
-    name: ClassVar[str] = "fuse-padding"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        changed = False
-        for operation in graph:
-            if operation.kind in PADDING:
-                changed |= _fuse(graph, operation)
-        if changed:
-            graph.erase_dead()
-        return changed
+SOURCE = Var("source")
+AMOUNTS = Const("amounts")
+NUMBER = Const("number")
+ZERO = Const("zero")
+PAD = op("PAD", SOURCE, AMOUNTS, NUMBER)
+CONVOLUTION = op(("CONV2D", "DEPTHWISE_CONV2D"), chain(op("RESHAPE", PAD)), input_zp=ZERO)
+POOLING = op(
+    "MAX_POOL2D",
+    chain(op("RESHAPE", PAD)),
+    result=Is("of integers", lambda value: value.dtype.is_integer),
+)
 
 
-def _fuse(graph: Graph, operation: Operation) -> bool:
-    pad = _pad_before(operation.operands[0])
-    if pad is None or _number(pad) != _own_number(operation):
-        return False
-    amounts = _amounts(pad, operation.operands[0].shape)
+def _pads_alike(match: Match) -> Reject | None:
+    """Both pad with one number: a convolution with its zero point, a pooling with the least."""
+    least = integer_range(match.root.result.dtype)[0]
+    own = _only(match[ZERO]) if ZERO in match else least
+    if _only(match[NUMBER]) != own:
+        return Reject(f"padding must be with {own}, and is with {_only(match[NUMBER])}", match[PAD])
+    return None
+
+
+def _pads_rows_and_columns(match: Match) -> Reject | None:
+    """Nothing but rows and columns is padded, by less than the kernel covers."""
+    amounts = _amounts(match)
     if amounts is None:
-        return False
-    own = operation["pad"]
-    whole = tuple(a + b for a, b in zip(own, amounts, strict=True))
-    height, width = _kernel(operation)
+        return Reject("padding must be of rows and columns", match[PAD])
+    whole = _whole(match.root, amounts)
+    height, width = _kernel(match.root)
     if max(whole[:2]) >= height or max(whole[2:]) >= width:
-        return False
-    batch, rows, columns, channels = operation.operands[0].shape
+        return Reject(f"padding must be less than a kernel of {height}x{width}, and is {whole}")
+    return None
+
+
+def _fuse(graph: Graph, match: Match) -> None:
+    reader, amounts = match.root, _amounts(match)
+    assert amounts is not None
+    batch, rows, columns, channels = reader.operands[0].shape
     shape = (batch, rows - sum(amounts[:2]), columns - sum(amounts[2:]), channels)
-    graph.set_operand(operation, 0, _reshaped(graph, pad, shape))
-    operation.attributes = {**operation.attributes, "pad": whole}
-    return True
+    graph.set_operand(reader, 0, _reshaped(graph, match[PAD], shape))
+    reader.attributes = {**reader.attributes, "pad": _whole(reader, amounts)}
 
 
-def _pad_before(value: Value) -> Operation | None:
-    """Give the PAD that a value comes from, if only RESHAPEs are in between."""
-    producer = value.producer
-    while producer is not None and producer.kind == "RESHAPE":
-        producer = producer.operands[0].producer
-    if producer is None or producer.kind != "PAD":
-        return None
-    return producer if producer.operands[1].constant is not None else None
+def _only(value: Value) -> int | float:
+    array = value.constant
+    assert array is not None
+    return array.reshape(-1)[0].item()
 
 
-def _number(pad: Operation) -> int | float | None:
-    constant = pad.operands[2].constant
-    return None if constant is None else constant.reshape(-1)[0].item()
+def _whole(reader: Operation, amounts: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(own + more for own, more in zip(reader["pad"], amounts, strict=True))
 
 
-def _own_number(operation: Operation) -> int | float | None:
-    """Give what the operation pads with: its input's zero point, or the least number."""
-    if operation.kind == "MAX_POOL2D":
-        dtype = operation.operands[0].dtype
-        return integer_range(dtype)[0] if dtype.is_integer else None
-    zero = operation.operands[3].constant
-    return None if zero is None else zero.reshape(-1)[0].item()
-
-
-def _amounts(pad: Operation, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
+def _amounts(match: Match) -> tuple[int, int, int, int] | None:
     """Give the padding of rows and columns, if a PAD seen in a shape [N, H, W, C] is that only."""
-    padded = pad.result.shape
-    numbers = pad.operands[1].constant
+    shape, padded = match.root.operands[0].shape, match[PAD].result.shape
+    numbers = match[AMOUNTS].constant
     assert numbers is not None
     before = numbers.reshape(-1, 2).tolist()
     seen = [(size, tuple(before[dim])) for dim, size in enumerate(padded) if size > 1]
@@ -115,3 +106,23 @@ def _reshaped(graph: Graph, pad: Operation, shape: tuple[int, ...]) -> Value:
         origin=pad.origin,
         group=pad.group,
     ).result
+
+
+GUARDS = (_pads_alike, _pads_rows_and_columns)
+RULES = Rules(
+    [
+        Rule(Pattern("a convolution of padded values", CONVOLUTION, GUARDS), _fuse),
+        Rule(Pattern("a pooling of padded values", POOLING, GUARDS), _fuse),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FusePadding:
+    """Take a PAD into the `pad` of what reads it, where both pad with the same number."""
+
+    name: ClassVar[str] = "fuse-padding"
+
+    def run(self, graph: Graph) -> bool:
+        """Rewrite the graph; True if anything changed."""
+        return RULES.rewrite(graph)

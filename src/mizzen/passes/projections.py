@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, of, op
 
 ROWS = 4
 """Steps of a piece. Fewer need less memory, and read the weights more often."""
@@ -17,42 +18,34 @@ LONG = 2 * ROWS
 ROW_AXIS = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SplitProjections:
-    """Cut CONV2D with a kernel of 1x1 along its rows where only single rows of it are taken.
-
-    A recurrent layer takes one row in each step. Whole, the projection lies in memory until the
-    last step, and is the largest tensor there.
-    """
-
-    name: ClassVar[str] = "split-projections"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        found = [row for row in graph if _is_projection(row)]
-        for rescale in found:
-            _split(graph, rescale)
-        graph.erase_dead()
-        return bool(found)
+CONVOLUTION = op(
+    "CONV2D",
+    weight=Var("weights", Is("a kernel of 1x1", lambda value: value.shape[1:3] == (1, 1))),
+    having={"stride": (1, 1), "pad": (0, 0, 0, 0)},
+    once=True,
+)
+RESCALE = op("RESCALE", CONVOLUTION, result=of(DType.INT8, DType.INT16))
 
 
-def _is_projection(rescale: Operation) -> bool:
-    if rescale.kind != "RESCALE" or rescale.result.dtype not in (DType.INT8, DType.INT16):
-        return False
-    convolution = rescale.operands[0].producer
-    shape = rescale.result.shape
-    return (
-        convolution is not None
-        and convolution.kind == "CONV2D"
-        and len(rescale.operands[0].uses) == 1
-        and convolution.operands[1].shape[1:3] == (1, 1)
-        and tuple(convolution["stride"]) == (1, 1)
-        and not any(convolution["pad"])
-        and len(shape) == 4
-        and shape[ROW_AXIS] > LONG
-        and bool(rescale.result.uses)
-        and all(_takes_a_row(user, shape) for user in rescale.result.uses)
-    )
+def _is_long(match: Match) -> Reject | None:
+    """The sequence has more rows than a few pieces are worth."""
+    shape = match[RESCALE].result.shape
+    if len(shape) != 4 or shape[ROW_AXIS] <= LONG:
+        return Reject(
+            f"rows must be more than {LONG}, of a shape like 1x{LONG + 1}x1x8, not {shape}"
+        )
+    return None
+
+
+def _gives_rows(match: Match) -> Reject | None:
+    """Every user takes a single row."""
+    result = match[RESCALE].result
+    if not result.uses:
+        return Reject("somebody must take a row, and nobody does")
+    for user in result.uses:
+        if not _takes_a_row(user, result.shape):
+            return Reject("every user must take one row, and this one does not", user)
+    return None
 
 
 def _takes_a_row(user: Operation, shape: Sequence[int]) -> bool:
@@ -62,7 +55,8 @@ def _takes_a_row(user: Operation, shape: Sequence[int]) -> bool:
     return user.result.shape == wanted
 
 
-def _split(graph: Graph, rescale: Operation) -> None:
+def _split(graph: Graph, match: Match) -> None:
+    rescale = match[RESCALE]
     pieces: dict[int, Value] = {}
     for user in tuple(rescale.result.uses):
         starts = user.operands[1].constant
@@ -107,3 +101,22 @@ def _like(
         origin=model.origin,
         group=model.group,
     ).result
+
+
+PATTERN = Pattern("a projection taken by rows", RESCALE, (_is_long, _gives_rows))
+RULES = Rules([Rule(PATTERN, _split)])
+
+
+@dataclass(frozen=True, slots=True)
+class SplitProjections:
+    """Cut CONV2D with a kernel of 1x1 along its rows where only single rows of it are taken.
+
+    A recurrent layer takes one row in each step. Whole, the projection lies in memory until the
+    last step, and is the largest tensor there.
+    """
+
+    name: ClassVar[str] = "split-projections"
+
+    def run(self, graph: Graph) -> bool:
+        """Rewrite the graph; True if anything changed."""
+        return RULES.rewrite(graph)

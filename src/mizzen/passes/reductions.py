@@ -7,44 +7,36 @@ from math import prod
 from typing import ClassVar
 
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, op
 
 LEAST_ROWS = 8
 """Rows from which on turning them costs less than it saves."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnMaxima:
-    """Turn a tensor before the greatest of its last dimension is found.
-
-    An NPU finds the greatest with a pooling, of many channels at once. Along the last dimension
-    there is a single channel; that costs more than it does to turn rows into channels first.
-    """
-
-    name: ClassVar[str] = "turn-maxima"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        found = [operation for operation in graph if _is_along_rows(operation)]
-        for operation in found:
-            _turn(graph, operation)
-        graph.erase_dead()
-        return bool(found)
-
-
-def _is_along_rows(operation: Operation) -> bool:
-    if operation.kind != "REDUCE_MAX" or not operation.operands[0].dtype.is_integer:
-        return False
-    shape = operation.operands[0].shape
-    last = len(shape) - 1
-    return last > 0 and operation["axis"] == last and shape[last] > 1 and _rows(shape) >= LEAST_ROWS
+SOURCE = Var("source", Is("of integers", lambda value: value.dtype.is_integer))
+MAXIMUM = op("REDUCE_MAX", SOURCE)
 
 
 def _rows(shape: tuple[int, ...]) -> int:
     return next((size for size in reversed(shape[:-1]) if size > 1), 1)
 
 
-def _turn(graph: Graph, operation: Operation) -> None:
-    value, result = operation.operands[0], operation.result
+def _along_rows(match: Match) -> Reject | None:
+    """The axis is the last one, and rows are enough to be worth turning."""
+    shape, axis = match[SOURCE].shape, match[MAXIMUM]["axis"]
+    last = len(shape) - 1
+    if axis != last or last == 0:
+        return Reject(f"axis must be the last of several, and is {axis} of {len(shape)}")
+    if shape[last] == 1:
+        return Reject("rows must have more than one element")
+    if _rows(shape) < LEAST_ROWS:
+        return Reject(f"rows must be at least {LEAST_ROWS}, and are {_rows(shape)}")
+    return None
+
+
+def _turn(graph: Graph, match: Match) -> None:
+    operation, value = match[MAXIMUM], match[SOURCE]
+    result = operation.result
     rows, width = _rows(value.shape), value.shape[-1]
     batch = prod(value.shape[:-1]) // rows
     flat = _reshaped(graph, operation, value, (batch, rows, width))
@@ -78,3 +70,22 @@ def _reshaped(graph: Graph, user: Operation, value: Value, shape: tuple[int, ...
         origin=user.origin,
         group=user.group,
     ).result
+
+
+PATTERN = Pattern("maxima along rows", MAXIMUM, (_along_rows,))
+RULES = Rules([Rule(PATTERN, _turn)])
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMaxima:
+    """Turn a tensor before the greatest of its last dimension is found.
+
+    An NPU finds the greatest with a pooling, of many channels at once. Along the last dimension
+    there is a single channel; that costs more than it does to turn rows into channels first.
+    """
+
+    name: ClassVar[str] = "turn-maxima"
+
+    def run(self, graph: Graph) -> bool:
+        """Rewrite the graph; True if anything changed."""
+        return RULES.rewrite(graph)

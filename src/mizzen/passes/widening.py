@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, op
 
 LEAST_WIDTH = 2
 """Pixels that an NPU computes at once beside each other; a column of single ones is half idle."""
@@ -14,36 +15,22 @@ LEAST_PIXELS = 8
 """Fewer fit into one block whatever their shape."""
 
 
-@dataclass(frozen=True, slots=True)
-class WidenColumns:
-    """Let CONV2D of single pixels, one column of them, work on rows instead.
-
-    A linear layer on a sequence is a convolution with a kernel of 1x1. To it the shape of its image
-    is all the same, but an NPU that computes blocks of two by two pixels leaves half of itself idle
-    in an image that is one pixel wide.
-    """
-
-    name: ClassVar[str] = "widen-columns"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        found = [operation for operation in graph if _is_column(operation)]
-        for operation in found:
-            _widen(graph, operation)
-        graph.erase_dead()
-        return bool(found)
+SOURCE = Var("source", Is("one pixel wide", lambda value: value.shape[2] == 1))
+KERNEL = Var("weights", Is("a kernel of 1x1", lambda value: value.shape[1:3] == (1, 1)))
+CONVOLUTION = op("CONV2D", SOURCE, KERNEL, having={"stride": (1, 1), "pad": (0, 0, 0, 0)})
 
 
-def _is_column(operation: Operation) -> bool:
-    if operation.kind != "CONV2D" or operation.operands[1].shape[1:3] != (1, 1):
-        return False
-    batch, rows, columns, _ = operation.operands[0].shape
-    plain = tuple(operation["stride"]) == (1, 1) and not any(operation["pad"])
-    return plain and columns == 1 and batch * rows >= LEAST_PIXELS
+def _has_pixels(match: Match) -> Reject | None:
+    """The image has more pixels than fit into one block whatever their shape."""
+    batch, rows, *_ = match[SOURCE].shape
+    if batch * rows < LEAST_PIXELS:
+        return Reject(f"pixels must be at least {LEAST_PIXELS}, and are {batch * rows}")
+    return None
 
 
-def _widen(graph: Graph, operation: Operation) -> None:
-    source, result = operation.operands[0], operation.result
+def _widen(graph: Graph, match: Match) -> None:
+    operation, source = match[CONVOLUTION], match[SOURCE]
+    result = operation.result
     pixels = source.shape[0] * source.shape[1]
     # Rows stay as many as can be: a compiler cuts an image that does not fit between rows.
     width = LEAST_WIDTH if pixels % LEAST_WIDTH == 0 else pixels
@@ -72,3 +59,23 @@ def _reshaped(graph: Graph, user: Operation, value: Value, shape: tuple[int, ...
         origin=user.origin,
         group=user.group,
     ).result
+
+
+PATTERN = Pattern("a linear layer in a column", CONVOLUTION, (_has_pixels,))
+RULES = Rules([Rule(PATTERN, _widen)])
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumns:
+    """Let CONV2D of single pixels, one column of them, work on rows instead.
+
+    A linear layer on a sequence is a convolution with a kernel of 1x1. To it the shape of its image
+    is all the same, but an NPU that computes blocks of two by two pixels leaves half of itself idle
+    in an image that is one pixel wide.
+    """
+
+    name: ClassVar[str] = "widen-columns"
+
+    def run(self, graph: Graph) -> bool:
+        """Rewrite the graph; True if anything changed."""
+        return RULES.rewrite(graph)
