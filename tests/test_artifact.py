@@ -41,8 +41,11 @@ def islands() -> bytes:
     return net.finish([tensors[0]], [tensors[3]])
 
 
-def memory_cell() -> bytes:
-    """A stateful network on the NPU: an LSTM of 4 cells, one step a call."""
+def memory_cell(zero_point: int = 0) -> bytes:
+    """A stateful network on the NPU: an LSTM of 4 cells, one step a call.
+
+    `zero_point` is that of the hidden state, which is also the output.
+    """
     net = NetworkBuilder("lstm")
     rng = np.random.default_rng(7)
     x = net.tensor("x", (1, 1, 3), np.int8, 0.02, 4)
@@ -56,12 +59,12 @@ def memory_cell() -> bytes:
         net.constant(f"b{gate}", rng.integers(-900, 900, 4).astype(np.int32), 0.0002)
         for gate in range(4)
     ]
-    hidden = net.tensor("hidden", (1, 4), np.int8, 1 / 128, 0, variable=True)
+    hidden = net.tensor("hidden", (1, 4), np.int8, 1 / 128, zero_point, variable=True)
     cell = net.tensor("cell", (1, 4), np.int16, 2.0**-11, 0, variable=True)
-    y = net.tensor("y", (1, 1, 4), np.int8, 1 / 128, 0)
+    y = net.tensor("y", (1, 1, 4), np.int8, 1 / 128, zero_point)
     inputs = [x, *from_input, *from_hidden, -1, -1, -1, *biases, -1, -1, hidden, cell]
     gates = [net.tensor(f"g{gate}", (0,), np.int16, 2.0**-12) for gate in range(4)]
-    gates.append(net.tensor("g4", (0,), np.int8, 1 / 128, 0))
+    gates.append(net.tensor("g4", (0,), np.int8, 1 / 128, zero_point))
     options = {"fused_activation_function": 4, "cell_clip": 8.0, "time_major": False}
     net.operator(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
@@ -71,6 +74,16 @@ def memory_cell() -> bytes:
         intermediates=gates,
     )
     return net.finish([x], [y])
+
+
+def raw_archive(model: bytes, folder: Path) -> Path:
+    """Compile a network with Vela's command line into an archive."""
+    source = folder / "net.tflite"
+    source.write_bytes(model)
+    vela = [sys.executable, "-m", "ethosu.vela", str(source), "--output-format", "raw"]
+    options = ["--accelerator-config", "ethos-u55-128", "--output-dir", str(folder)]
+    subprocess.run([*vela, *options], check=True, capture_output=True)
+    return folder / "net_vela.npz"
 
 
 def interpreter(data: bytes) -> Any:
@@ -275,14 +288,21 @@ class TestFiles:
             mizzen.load(tmp_path / "none.tflite")
 
     def test_velas_raw_archive(self, two: Artifact, tmp_path: Path) -> None:
-        source = tmp_path / "two.tflite"
-        source.write_bytes(network())
-        vela = [sys.executable, "-m", "ethosu.vela", str(source), "--output-format", "raw"]
-        options = ["--accelerator-config", "ethos-u55-128", "--output-dir", str(tmp_path)]
-        subprocess.run([*vela, *options], check=True, capture_output=True)
-        loaded = mizzen.load(tmp_path / "two_vela.npz")
+        loaded = mizzen.load(raw_archive(network(), tmp_path))
         a, b = random((4, 4, 6), 1), random((4, 4, 6), 2)
         shapes = [info.shape for info in loaded.inputs]
         results = loaded.run(a.reshape(4, *shapes[0]), b.reshape(4, *shapes[1]))
         for ours, theirs in zip(results, two.run(a, b), strict=True):
             assert np.array_equal(ours.ravel(), theirs.ravel())
+
+    def test_state_of_velas_raw_archive(self, tmp_path: Path) -> None:
+        """State starts at its zero point, as in the `.tflite` of the same network."""
+        cell = memory_cell(zero_point=-23)
+        loaded = mizzen.load(raw_archive(cell, tmp_path))
+        (taken,), (given,) = loaded.inputs, loaded.outputs
+        assert given.quantization is not None
+        assert given.quantization.zero_point == (-23,)
+        inputs = random((6, 1, 3))
+        result = one(loaded.run(inputs.reshape(6, *taken.shape)))
+        expected = one(mizzen.compile(cell, "ethos-u55-128").run(inputs))
+        assert np.array_equal(result.ravel(), expected.ravel())

@@ -392,13 +392,13 @@ def _from_raw(data: bytes, name: str) -> Contents:
     taken = range(len(program.inputs))
     given = range(len(program.inputs), len(program.inputs) + len(program.outputs))
     real = [index for index in taken if not program.inputs[index].variable]
-    quantized = dict(zip((*real, *given), (*model.inputs, *model.outputs), strict=False))
+    quantized = dict(zip((*taken, *given), (*model.inputs, *model.outputs), strict=True))
     infos = {
         index: TensorInfo(place.name, place.shape, place.dtype, _raw_quantization(quantized, index))
         for index, place in zip((*taken, *given), (*program.inputs, *program.outputs), strict=True)
     }
     variables = tuple(
-        Variable(index, place.shape, place.dtype, 0)
+        _variable(index, place.shape, place.dtype, infos[index].quantization)
         for index, place in enumerate(program.inputs)
         if place.variable
     )
@@ -432,14 +432,23 @@ def npu_step(model: Model, operator: Operator, origins: Origins) -> NpuStep:
         _program(model, parts, origins),
         tuple(place.tensor.index for place in parts.inputs),
         tuple(place.tensor.index for place in parts.outputs),
-        tuple(_variable(place.tensor) for place in parts.inputs if place.tensor.variable),
+        tuple(
+            _variable(tensor.index, tensor.shape, tensor.dtype, tensor.quantization)
+            for tensor in (place.tensor for place in parts.inputs)
+            if tensor.variable
+        ),
     )
 
 
-def _variable(tensor: Tensor) -> Variable:
+def _variable(
+    index: int,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any] | None,
+    quantization: Quantization | None,
+) -> Variable:
     """State starts at real zero, which is the zero point."""
-    zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
-    return Variable(tensor.index, tensor.shape, tensor.dtype or np.dtype(np.uint8), zero)
+    zero = quantization.zero_point[0] if quantization else 0
+    return Variable(index, shape, dtype or np.dtype(np.uint8), zero)
 
 
 def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
