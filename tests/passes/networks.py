@@ -112,6 +112,26 @@ def convolution(net: Network) -> Value:
     return b("TRANSPOSE", net.rescale(inner, shift=38, channels=outputs), perms=NCHW)
 
 
+def patches(net: Network) -> Value:
+    """A CONV2D with a long stride, with or without padding."""
+    value, b = net.take(4), net.build
+    inner = b("TRANSPOSE", value, perms=NHWC)
+    kernel, strides = net.draw(st.sampled_from(((2, 3), (4, 4), (5, 1)))), [0, 0]
+    pad: list[int] = []
+    for index, size in enumerate(inner.shape[1:3]):
+        strides[index] = net.draw(st.sampled_from((4, 5, 1)))
+        least = max(kernel[index] - size, 0)
+        slack = -(size + least - kernel[index]) % strides[index]
+        pad += [least, slack]
+    outputs = 2
+    inner = b(
+        "CONV2D", inner, net.constant(outputs, *kernel, inner.shape[3]), b.constant([3, 5], I32),
+        b.constant([-7], I8), net.zero(),
+        pad=tuple(pad), stride=tuple(strides), dilation=(1, 1), acc_type=I32,
+    )  # fmt: skip
+    return b("TRANSPOSE", net.rescale(inner, shift=38, channels=outputs), perms=NCHW)
+
+
 def pooling(net: Network) -> Value:
     b = net.build
     value = b("PAD", net.take(4), b.shape((0, 0, 0, 0, 1, 0, 0, 1)), b.constant([-128], I8))
@@ -193,8 +213,8 @@ def along_an_axis(net: Network) -> Value:
 
 
 LAYERS: tuple[Layer, ...] = (
-    transpose, transpose, reshape, reshape, convolution, convolution, pooling, linear, binary,
-    binary, unary, along_an_axis, along_an_axis,
+    transpose, transpose, reshape, reshape, convolution, convolution, patches, pooling, linear,
+    binary, binary, unary, along_an_axis, along_an_axis,
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from mizzen.passes.projections import SplitProjections
 from mizzen.passes.reductions import TurnMaxima
 from mizzen.passes.rescales import SplitRescales
 from mizzen.passes.simplify import RemoveIdle
+from mizzen.passes.strides import FoldStrides
 from mizzen.passes.widening import WidenColumns
 
 PASSES: dict[str, Pass] = {
@@ -23,6 +24,7 @@ PASSES: dict[str, Pass] = {
         FusePadding(),
         SplitProjections(),
         WidenColumns(),
+        FoldStrides(),
         TurnMaxima(),
         SplitRescales(),
     )
@@ -40,7 +42,7 @@ def standard() -> Pipeline:
     """
     names = (
         "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding",
-        "split-projections", "widen-columns", "layout", "remove-idle", "turn-maxima",
-        "split-rescales",
+        "split-projections", "widen-columns", "layout", "remove-idle", "fold-strides",
+        "turn-maxima", "split-rescales",
     )  # fmt: skip
     return Pipeline(tuple(PASSES[name] for name in names))
