@@ -125,13 +125,21 @@ REFUSED = {
         "TRANSPOSE_CONV2D must have strides 1x1 or 2x2, or 2 along the only axis that input and "
         "kernel have on Ethos-U55, and has stride 3x3",
     ),
-    "convolution, stride 4 and padding": (
-        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.Conv2d(16, 4, 5, stride=4, padding=2)),
+    "convolution, stride 4 and dilation": (
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.Conv2d(16, 4, 3, stride=4, dilation=2)),
         "aten.conv2d",
-        "CONV2D must have strides up to 3, or neither dilation nor padding on Ethos-U55, and has "
-        "stride 4x4 with padding",
+        "CONV2D must have strides up to 3, or no dilation on Ethos-U55, and has stride 4x4 with "
+        "dilation 2x2",
     ),
 }
+
+
+def test_long_strides_are_on_the_npu(built: Build) -> None:
+    """Strides above 3 become blocks: patches side by side, and patches that overlap."""
+    layers = nn.Sequential(nn.Conv2d(3, 16, 4, stride=4), nn.Conv2d(16, 4, 5, stride=4, padding=2))
+    network = built(layers, torch.randn(1, 3, 38, 38), accelerator=U55)
+    assert network.steps_off() <= 1
+    assert not network.on_cpu
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -26,12 +26,16 @@ def _by(extents: tuple[int, ...]) -> str:
     return "x".join(map(str, extents))
 
 
-def _padded_stride(operation: Operation) -> str | None:
-    stride, dilation = operation["stride"], operation.attributes.get("dilation", (1, 1))
-    if max(stride) <= STRIDE_MAXIMUM or not (any(operation["pad"]) or dilation != (1, 1)):
-        return None
-    why = "padding" if any(operation["pad"]) else f"dilation {_by(dilation)}"
-    return f"stride {_by(stride)} with {why}"
+def padded_stride(operation: Operation) -> str | None:
+    """Say what a stride with padding is, where it is longer than the NPU has."""
+    found = _stride(operation)
+    return None if found is None or not any(operation["pad"]) else f"{found} with padding"
+
+
+def _dilated_stride(operation: Operation) -> str | None:
+    dilation = operation["dilation"]
+    found = _stride(operation)
+    return None if found is None or dilation == (1, 1) else f"{found} with dilation {_by(dilation)}"
 
 
 def _stride(operation: Operation) -> str | None:
@@ -106,16 +110,22 @@ def _factor(numerator: int, denominator: int, offset: int, border: int) -> int |
     return factor if not rest and (corners or centres) else None
 
 
-_STRIDE_HELP = "use a smaller stride and pooling, or neither padding nor dilation"
-
 KERNEL_RULES: tuple[Rule, ...] = (
     Rule(
         "stride",
-        kinds("CONV2D") | POOLS,
+        POOLS,
         U55_U65,
-        f"strides up to {STRIDE_MAXIMUM}, or neither dilation nor padding",
-        _padded_stride,
-        _STRIDE_HELP,
+        f"strides up to {STRIDE_MAXIMUM}, or no padding",
+        padded_stride,
+        "use a smaller stride, or pool without padding",
+    ),
+    Rule(
+        "dilated-stride",
+        kinds("CONV2D"),
+        U55_U65,
+        f"strides up to {STRIDE_MAXIMUM}, or no dilation",
+        _dilated_stride,
+        "use a smaller stride and pooling, or no dilation",
     ),
     Rule(
         "depthwise-stride",

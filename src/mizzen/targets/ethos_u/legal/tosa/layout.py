@@ -1,5 +1,5 @@
-"""Rules of where axes lie in memory. They hold of what the compiler is given: Mizzen's passes
-choose the order of axes, so what a network is lowered to may break them and yet be compiled."""
+"""Rules of what the compiler is given. Mizzen's passes choose the order of axes and fold strides
+into channels, so what a network is lowered to may break them and yet be compiled."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from math import prod
 
 from mizzen.graph import Operation
 from mizzen.targets.ethos_u.legal.rule import U55_U65, extents
+from mizzen.targets.ethos_u.legal.tosa.kernels import STRIDE_MAXIMUM, padded_stride
 from mizzen.targets.ethos_u.legal.tosa.rule import Rule, kinds
 
 PRODUCT_MAXIMUM = 1 << 16
@@ -38,6 +39,14 @@ def _around(operation: Operation) -> str | None:
 
 
 LAYOUT_RULES: tuple[Rule, ...] = (
+    Rule(
+        "padded-stride",
+        kinds("CONV2D"),
+        U55_U65,
+        f"strides up to {STRIDE_MAXIMUM}, or no padding",
+        padded_stride,
+        "use a smaller stride and pooling, or no padding",
+    ),
     Rule(
         "arg-max-axis",
         kinds("ARGMAX"),
@@ -71,4 +80,4 @@ LAYOUT_RULES: tuple[Rule, ...] = (
         "sum along the last axis, or in parts",
     ),
 )
-"""Rules of the order of axes."""
+"""Rules that passes see to."""
