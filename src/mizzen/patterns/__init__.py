@@ -1,5 +1,6 @@
 """Patterns over graphs: a language for them, matching, rewriting, grouping, explaining."""
 
+from mizzen.patterns.composites import Composite, Cover
 from mizzen.patterns.language import (
     Const,
     Either,
@@ -22,7 +23,9 @@ from mizzen.patterns.match import Match, Matcher, Miss, explain, find
 from mizzen.patterns.rewrite import Rule, Rules
 
 __all__ = [
+    "Composite",
     "Const",
+    "Cover",
     "Either",
     "Guard",
     "Is",

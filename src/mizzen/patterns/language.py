@@ -272,7 +272,9 @@ def _anchors(node: Node) -> Iterator[Op | Through]:
                 yield from _anchors(choice)
         case Through():
             yield node
-            yield from _anchors(node.inner)
+            # Last in a pattern, an operation that may be left out is there if nothing else is.
+            if not isinstance(node.inner, (Var, Const)):
+                yield from _anchors(node.inner)
         case Var() | Const():
             raise ValueError(f"the last of a pattern must be an operation, not {node.name}")
 
