@@ -115,7 +115,7 @@ ANY = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(steps=STEPS, last=st.integers(1, 3))
 def test_composites_can_be_done_one_after_the_other(
     steps: list[tuple[str, int, int]], last: int

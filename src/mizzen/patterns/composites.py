@@ -41,7 +41,6 @@ class Cover:
         self.patterns = tuple(patterns)
         self.composites: list[Composite] = []
         self._of: dict[Operation, Composite] = {}
-        self._gives_early = False
         self._order = {operation: place for place, operation in enumerate(graph.sorted())}
         guards = (self._is_free, self._returns_nothing)
         self._guarded = [replace(each, guards=(*each.guards, *guards)) for each in patterns]
@@ -71,7 +70,6 @@ class Cover:
                 made = Composite(pattern.name, match, operations, match.inputs, match.outputs)
                 self.composites.append(made)
                 self._of.update(dict.fromkeys(operations, made))
-                self._gives_early = self._gives_early or _gives_early(match)
 
     def _is_free(self, match: Match) -> Reject | None:
         """None of the operations is in another composite."""
@@ -83,7 +81,7 @@ class Cover:
 
     def _returns_nothing(self, match: Match) -> Reject | None:
         """Nothing that is made outside of a result inside is needed inside."""
-        if not self._gives_early and not _gives_early(match):
+        if not _gives_early(match):
             return None
         inside = set(match.operations)
         outside = [user for value in match.outputs for user in value.uses if user not in inside]
@@ -108,6 +106,6 @@ class Cover:
 def _gives_early(match: Match) -> bool:
     """Whether something outside takes what the last operation does not give.
 
-    Where all that is taken needs all that is inside, what is made of it cannot be needed inside.
+    Where all that is taken needs all that is inside, doing it as one adds no way through it.
     """
     return any(value.producer is not match.root for value in match.outputs)
