@@ -26,9 +26,13 @@ def _extent(operation: Operation) -> str | None:
 
 
 def _rows(operation: Operation) -> str | None:
-    _, rows, inner = operation.operands[0].shape
-    columns = operation.operands[1].shape[2]
-    sizes = {"rows": rows, "terms": inner, "columns": columns}
+    rows = operation.operands[0].shape[1]
+    return f"{rows} rows" if rows > EXTENT_MAXIMUM else None
+
+
+def _terms_and_columns(operation: Operation) -> str | None:
+    _, terms, columns = operation.operands[1].shape
+    sizes = {"terms": terms, "columns": columns}
     found = [f"{size} {name}" for name, size in sizes.items() if size > EXTENT_MAXIMUM]
     return " and ".join(found) or None
 
@@ -64,9 +68,18 @@ ARITHMETIC_RULES: tuple[Rule, ...] = (
         "matmul-extents",
         kinds("MATMUL"),
         U55_U65,
-        f"up to {EXTENT_MAXIMUM} rows, terms and columns",
+        f"up to {EXTENT_MAXIMUM} terms and columns",
+        _terms_and_columns,
+        "split the product",
+    ),
+    Rule(
+        "matmul-rows",
+        kinds("MATMUL"),
+        U55_U65,
+        f"up to {EXTENT_MAXIMUM} rows",
         _rows,
         "split the product",
+        WRONG,
     ),
     Rule(
         "broadcast-first",

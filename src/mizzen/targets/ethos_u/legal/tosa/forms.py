@@ -5,7 +5,7 @@ from __future__ import annotations
 from mizzen.graph import DType, Operation
 from mizzen.ops import DEFINITIONS
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.rule import ALL, U55_U65
+from mizzen.targets.ethos_u.legal.rule import ALL, U55_U65, U85
 from mizzen.targets.ethos_u.legal.tosa.rule import (
     CONSTANTS,
     CONVOLUTIONS,
@@ -170,6 +170,14 @@ FORM_RULES: tuple[Rule, ...] = (
         _dynamic_weights,
         "make them constants; a product of two inputs is MATMUL",
         FOUND,
+    ),
+    Rule(
+        "constant-deep-weights",
+        kinds("CONV3D"),
+        U85,
+        "constant weights and a constant bias",
+        _dynamic_weights,
+        "make them constants",
     ),
     Rule(
         "constant-transposed-weights",

@@ -15,6 +15,9 @@ from mizzen.targets.ethos_u.legal.tosa.rule import (
     numbers,
 )
 
+PLANE = 2
+"""Rows and columns, the last of the axes that a kernel moves along."""
+
 STRIDE_MAXIMUM = 3
 PADDED_AVERAGE_KERNEL_MAXIMUM = 8
 DEPTH_MAXIMUM = 1 << 16
@@ -29,17 +32,18 @@ def _by(extents: tuple[int, ...]) -> str:
 def padded_stride(operation: Operation) -> str | None:
     """Say what a stride with padding is, where it is longer than the NPU has."""
     found = _stride(operation)
-    return None if found is None or not any(operation["pad"]) else f"{found} with padding"
+    padded = any(operation["pad"][-2 * PLANE :])
+    return f"{found} with padding" if found is not None and padded else None
 
 
 def _dilated_stride(operation: Operation) -> str | None:
-    dilation = operation["dilation"]
+    dilation: tuple[int, ...] = operation["dilation"][-PLANE:]
     found = _stride(operation)
-    return None if found is None or dilation == (1, 1) else f"{found} with dilation {_by(dilation)}"
+    return f"{found} with dilation {_by(dilation)}" if found and max(dilation) > 1 else None
 
 
 def _stride(operation: Operation) -> str | None:
-    stride = operation["stride"]
+    stride: tuple[int, ...] = operation["stride"][-PLANE:]
     return None if max(stride) <= STRIDE_MAXIMUM else f"stride {_by(stride)}"
 
 
@@ -93,13 +97,28 @@ def _resize(operation: Operation) -> str | None:
         return "bilinear interpolation"
     if data.shape[1:3] == (1, 1):
         return None
-    axes = zip(steps[::2], steps[1::2], numbers(offset), numbers(border), strict=True)
-    factors = tuple(_factor(*axis) for axis in axes)
-    if factors[0] == factors[1] and factors[0] in UPSCALES:
+    factors = _factors(operation)
+    if factors == (1, 1) or all(factor in UPSCALES[1:] for factor in factors):
         return None
     if None not in factors:
         return f"a factor of {'x'.join(map(str, factors))}"
     return f"scale {steps}, offset {numbers(offset)}, border {numbers(border)}"
+
+
+def _factors(operation: Operation) -> tuple[int | None, ...]:
+    """Give the whole factors of both axes, as far as there are such."""
+    scale, offset, border = map(numbers, operation.operands[1:])
+    axes = zip(scale[::2], scale[1::2], offset, border, strict=True)
+    return tuple(_factor(*axis) for axis in axes)
+
+
+def _unequal_factors(operation: Operation) -> str | None:
+    if operation["mode"] is ResizeMode.BILINEAR or operation.operands[0].shape[1:3] == (1, 1):
+        return None
+    factors = _factors(operation)
+    if factors[0] == factors[1] or any(factor not in UPSCALES for factor in factors):
+        return None
+    return f"a factor of {'x'.join(map(str, factors))}"
 
 
 def _factor(numerator: int, denominator: int, offset: int, border: int) -> int | None:
@@ -113,7 +132,7 @@ def _factor(numerator: int, denominator: int, offset: int, border: int) -> int |
 KERNEL_RULES: tuple[Rule, ...] = (
     Rule(
         "stride",
-        POOLS,
+        kinds("CONV3D") | POOLS,
         U55_U65,
         f"strides up to {STRIDE_MAXIMUM}, or no padding",
         padded_stride,
@@ -121,7 +140,7 @@ KERNEL_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "dilated-stride",
-        kinds("CONV2D"),
+        kinds("CONV2D CONV3D"),
         U55_U65,
         f"strides up to {STRIDE_MAXIMUM}, or no dilation",
         _dilated_stride,
@@ -191,10 +210,19 @@ KERNEL_RULES: tuple[Rule, ...] = (
         "resize",
         kinds("RESIZE"),
         U55_U65,
-        "the nearest pixel, by 2, 4 or 8 in both directions, corners or centres in place",
+        "the nearest pixel, by 2, 4 or 8, corners or centres in place",
         _resize,
         "upscale by 2, 4 or 8 to the nearest pixel, or choose Ethos-U85",
         FOUND,
+    ),
+    Rule(
+        "resize-factors",
+        kinds("RESIZE"),
+        U55_U65,
+        "the same factor in both directions",
+        _unequal_factors,
+        "upscale by the same factor in both directions, in several steps if need be",
+        WRONG,
     ),
 )
 """Rules of convolution, pooling and resizing."""

@@ -17,6 +17,9 @@ CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 CONVOLUTIONS = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"})
 POOLS = frozenset({"AVG_POOL2D", "MAX_POOL2D"})
 
+FOLDED_STEPS = 8
+"""Operations, one after another, through which constants are looked for: graphs are deep."""
+
 Measure = Callable[[Operation], str | None]
 """Gives the actual value where a rule is broken, None where it is kept."""
 
@@ -55,14 +58,16 @@ def kinds(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-def is_fixed(value: Value) -> bool:
-    """Whether a value is a constant, or computed from constants only."""
+def is_fixed(value: Value, steps: int = FOLDED_STEPS) -> bool:
+    """Whether a value is a constant, or computed from constants only, in not too many steps."""
     producer = value.producer
     if producer is None or producer.kind == "CUSTOM":
         return False
-    return producer.kind in CONSTANTS or (
-        bool(producer.operands) and all(map(is_fixed, producer.operands))
-    )
+    if producer.kind in CONSTANTS:
+        return True
+    if not steps or not producer.operands:
+        return False
+    return all(is_fixed(operand, steps - 1) for operand in producer.operands)
 
 
 def types_of(operation: Operation) -> list[DType]:
