@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.torch.context import Call, Result, lowers
+from mizzen.frontends.torch.lowering.activation import FRACTION_BITS, STEP_16
 from mizzen.frontends.torch.lowering.convolution import reshape, slice_
 from mizzen.frontends.torch.lowering.elementwise import combine, multiply
 from mizzen.frontends.torch.lowering.rescale import requantize, typed
@@ -208,13 +209,20 @@ class _Layer:
 
     def table(self, x: Real, function: Callable[[Array], Array], grid: str) -> Real:
         """Look a function up, whose entries are computed in float64 as the operator does."""
-        self.call.need(x.value.dtype is DType.INT8, "its gates have 16 bits, which no table takes")
         target = self.targets[grid]
-        reals = function((np.arange(-128, 128) - x.zero_point) * x.scale)
-        integers = np.rint(reals / target.scale) + target.zero_point
-        entries = np.clip(integers, target.quant_min, target.quant_max).astype(np.int64)
-        value = self.b("TABLE", x.value, self.b.constant(entries, DType.INT8))
-        return Real(typed(value, target))
+        make = self._table_8 if x.value.dtype is DType.INT8 else self._table_16
+        return Real(make(x, function, target))
+
+    def _table_8(self, x: Real, function: Callable[[Array], Array], target: Target) -> Value:
+        entries = _entries(function, x, np.arange(-128, 128), target)
+        return typed(self.b("TABLE", x.value, self.b.constant(entries, DType.INT8)), target)
+
+    def _table_16(self, x: Real, function: Callable[[Array], Array], target: Target) -> Value:
+        """Look 513 points up, between which TOSA interpolates, with some bits of fraction."""
+        points = np.arange(-32768, 32768 + 1, STEP_16)
+        entries = _entries(function, x, points, target)
+        value = self.b("TABLE", x.value, self.b.constant(entries, DType.INT16))
+        return requantize(self.b, value, target.scale / (1 << FRACTION_BITS), target)
 
 
 _SUMS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
@@ -225,6 +233,12 @@ def _target(scale: float, zero_point: int, bits: int) -> Target:
     low = -high if bits == 16 else -high - 1
     quantization = Quantization((float(scale),), (int(zero_point),))
     return Target(DTYPES[bits], quantization, low, high)
+
+
+def _entries(function: Callable[[Array], Array], x: Real, points: Array, target: Target) -> Array:
+    reals = function((points - x.zero_point) * x.scale)
+    integers = np.rint(reals / target.scale) + target.zero_point
+    return np.clip(integers, target.quant_min, target.quant_max).astype(np.int64)
 
 
 def _bias(call: Call, scales: Array, outputs: int) -> Array:
