@@ -7,8 +7,13 @@ diagnostics that are no errors; only the command line prints.
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path, PurePath
 
 
 class Severity(Enum):
@@ -105,3 +110,35 @@ def fail(
 ) -> MizzenError:
     """Make the error for `raise`: ``raise fail("E101", "...")``."""
     return MizzenError(Diagnostic(code, message, Severity.ERROR, origin, rule, help))
+
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+FRAMEWORK = ("torch", "torchao", "mizzen")
+"""Packages whose files are not the user's."""
+
+
+def source_line(trace: str) -> str | None:
+    """Give the innermost line of the user's own files in a Python trace, as ``file.py:12``.
+
+    Only the file's name: where a file lies on somebody's machine is nobody's business.
+    """
+    frames = [
+        f"{PurePath(path).name}:{line}"
+        for path, line in _FRAME.findall(trace)
+        if not path.startswith(("<eval_with_key>", *_framework_folders()))
+    ]
+    return frames[-1] if frames else None
+
+
+@cache
+def _framework_folders() -> tuple[str, ...]:
+    """Give where the packages of `FRAMEWORK` lie, links followed and not, each with a separator."""
+    specs = [find_spec(name) for name in FRAMEWORK]
+    folders = [
+        Path(folder)
+        for spec in specs
+        if spec is not None
+        for folder in spec.submodule_search_locations or ()
+    ]
+    return tuple(f"{path}{os.sep}" for folder in folders for path in (folder, folder.resolve()))

@@ -26,7 +26,7 @@ def prepare(module: nn.Module, *inputs: torch.Tensor) -> torch.fx.GraphModule:
 
 def text_of(error: pytest.ExceptionInfo[MizzenError]) -> str:
     """Give an error's text without the line of the user's program."""
-    return re.sub(r"/\S+\.py:\d+", "FILE", str(error.value))
+    return re.sub(r"\w+\.py:\d+", "FILE", str(error.value))
 
 
 class Named(nn.Module):
@@ -98,7 +98,7 @@ def test_other_types_of_numbers_are_refused(kind: torch.dtype) -> None:
     assert str(error.value) == (
         "error[E874]: a network must compute in float32 before it is quantized, "
         f"and {str(kind).removeprefix('torch.')} came\n"
-        '  at   "weight"\n'
+        '  at   linear -> "linear"\n'
         "  help call model.float() on the module, and export it again with float32 inputs"
     )
 
@@ -128,7 +128,7 @@ def test_what_has_no_integer_form_is_reported_with_its_place() -> None:
     (stays,) = quantizer.report()
     assert (stays.operator, stays.reason) == ("sort", "sort has no integer form")
     assert stays.origin.source is not None
-    assert stays.origin.source.partition(":")[0].endswith("test_diagnostics.py")
+    assert stays.origin.source.partition(":")[0] == "test_diagnostics.py"
     assert stays.diagnostic().as_dict()["message"] == (
         "sort stays in floating point: sort has no integer form"
     )

@@ -1,6 +1,6 @@
 """Quantization of PyTorch programs for Ethos-U, by torchao's PT2E flow.
 
-The names here import torch and torchao when they are first used.
+The names here import torch and torchao when they are first used; E165 where these are missing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from mizzen.quantize.requirement import require_torch
 
 if TYPE_CHECKING:
     from mizzen.quantize.configuration import (
@@ -47,6 +49,7 @@ if not TYPE_CHECKING:  # a type checker must still see a misspelt name
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module 'mizzen.quantize' has no attribute {name!r}")
+        require_torch()
         home = "quantizer" if name == "EthosUQuantizer" else "configuration"
         with without_import_messages():
             module = import_module(f"mizzen.quantize.{home}")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from torch.fx import Node
 
-from mizzen.diagnostics import Origin
+from mizzen.diagnostics import Origin, source_line
 from mizzen.quantize.operators import operator_name
-
-FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def module_stack(node: Node) -> list[tuple[str, str]]:
@@ -26,12 +23,14 @@ def _type_name(kind: object) -> str:
 
 
 def origin_of(node: Node) -> Origin:
-    """Give module, line and operator of a node, as far as the program has them."""
+    """Give module, line and operator of a node, as far as the program has them.
+
+    The line is the innermost of the user's own; of the file only the name is given.
+    """
     stack = module_stack(node)
-    frames = FRAME.findall(node.meta.get("stack_trace") or "")
     return Origin(
         kind=operator_name(node) or None,
         name=node.name,
         module=(stack[-1][0] or None) if stack else None,
-        source=f"{frames[-1][0]}:{frames[-1][1]}" if frames else None,
+        source=source_line(node.meta.get("stack_trace") or ""),
     )

@@ -86,10 +86,15 @@ class EthosUQuantizer(Quantizer):
     ) -> None:
         """Tell every observer where its tensor is, for its messages."""
         for place, observer in edge_or_node_to_obs_or_fq.items():
-            node: Node = place if isinstance(place, Node) else place[0]
+            node: Node = place if isinstance(place, Node) else _said_of(*place)
             if observer is not None and getattr(observer, "origin", None) is None:
                 observer.origin = origin_of(node)
         wire_composites(model, edge_or_node_to_obs_or_fq)
+
+
+def _said_of(producer: Node, consumer: Node) -> Node:
+    """Give the node of an edge that has a line in the user's program: a constant has none."""
+    return consumer if producer.op == "get_attr" else producer
 
 
 def wire_composites(model: GraphModule, observers: dict[Any, Any]) -> None:

@@ -67,16 +67,24 @@ def _reason(node: Node, name: str, selection: Selection) -> str:
 
 def check_types(module: GraphModule) -> None:
     """Raise E874 unless a program computes with 32-bit floating-point numbers."""
-    for node in cast("list[Node]", list(module.graph.nodes)):
-        value = node.meta.get("val")
-        if isinstance(value, torch.Tensor) and value.dtype in (*WIDE, *NARROW):
-            kind = str(value.dtype).removeprefix("torch.")
-            raise fail(
-                "E874",
-                f"a network must compute in float32 before it is quantized, and {kind} came",
-                origin=origin_of(node),
-                help=COMPLEX if value.is_complex() else FLOAT,
-            )
+    nodes = cast("list[Node]", list(module.graph.nodes))
+    wrong = [node for node in nodes if _type_of(node) in (*WIDE, *NARROW)]
+    if wrong:
+        # Inputs and weights have no line in the user's program; what computes with them has.
+        node = next((row for row in wrong if row.op == "call_function"), wrong[0])
+        kind = _type_of(node)
+        raise fail(
+            "E874",
+            "a network must compute in float32 before it is quantized, "
+            f"and {str(kind).removeprefix('torch.')} came",
+            origin=origin_of(node),
+            help=COMPLEX if kind is not None and kind.is_complex else FLOAT,
+        )
+
+
+def _type_of(node: Node) -> torch.dtype | None:
+    value = node.meta.get("val")
+    return value.dtype if isinstance(value, torch.Tensor) else None
 
 
 FLOAT = "call model.float() on the module, and export it again with float32 inputs"

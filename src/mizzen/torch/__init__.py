@@ -50,8 +50,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module 'mizzen.torch' has no attribute {name!r}")
-    if _HOMES[name] == "mizzen.quantize":
-        from mizzen.torch.requirement import require_torch
-
-        require_torch()
     return getattr(import_module(_HOMES[name]), name)

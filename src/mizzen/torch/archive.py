@@ -139,7 +139,8 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
 
 def load_torch(data: bytes) -> Any:
     """Read a part of PyTorch's. E165 without PyTorch."""
-    from mizzen.torch.requirement import register_operators, require_torch
+    from mizzen.quantize.requirement import require_torch
+    from mizzen.torch.requirement import register_operators
 
     require_torch()
     import torch

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.artifact import Artifact
 from mizzen.diagnostics import Diagnostic, Severity, fail
+from mizzen.quantize.requirement import require_torch
 from mizzen.targets.ethos_u.generate import Waiting
 from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
 from mizzen.torch.compilation import DEFAULT_ACCELERATOR, compile_program
 from mizzen.torch.exporting import export
-from mizzen.torch.requirement import require_torch
 
 if TYPE_CHECKING:
     import torch
@@ -103,7 +103,7 @@ def _call(row: Any) -> tuple[Any, ...]:
 def _require_inference(model: torch.nn.Module) -> None:
     if model.training:
         raise fail(
-            "E871",
+            "E877",
             "the model must be in inference mode, and it is in training mode",
             help="call model.eval() first; for training with quantisation, use prepare_qat_pt2e",
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from mizzen.diagnostics import MizzenError, Origin, fail
-from mizzen.frontends.torch.source import source_line
+from mizzen.diagnostics import MizzenError, Origin, fail, source_line
 
 if TYPE_CHECKING:
     import torch

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from mizzen.artifact import Artifact
 from mizzen.diagnostics import fail
+from mizzen.quantize.requirement import require_torch
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import Waiting
-from mizzen.torch.requirement import register_operators, require_torch
+from mizzen.torch.requirement import register_operators
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

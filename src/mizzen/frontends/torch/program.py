@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
@@ -184,8 +185,7 @@ def _require_static(nodes: tuple[Any, ...], name: str) -> None:
                     "E160",
                     f"every shape must be static, and this one is {tuple(item.shape)}",
                     origin=origin_of(node, name, index),
-                    help="export without `dynamic_shapes`; for several shapes, compile one "
-                    "artifact for each",
+                    help=FROM_DATA if _depends_on_data(item.shape) else DYNAMIC,
                 )
         if node.op == "call_function" and kind_of(node) in CONTROL_FLOW:
             raise fail(
@@ -194,6 +194,22 @@ def _require_static(nodes: tuple[Any, ...], name: str) -> None:
                 origin=origin_of(node, name, index),
                 help="compute both branches and choose with torch.where, or split the model there",
             )
+
+
+DYNAMIC = "export without `dynamic_shapes`; for several shapes, compile one artifact for each"
+
+FROM_DATA = (
+    "its size depends on the data: keep all elements and choose with torch.where, or split the "
+    "model there"
+)
+
+
+def _depends_on_data(shape: Iterable[Any]) -> bool:
+    """Whether an extent is a symbol that export made for a number in a tensor."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    found: Any = free_unbacked_symbols
+    return any(type(extent) is not int and bool(found(extent)) for extent in shape)
 
 
 CONTROL_FLOW = ("cond", "while_loop", "map", "scan")

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import PurePath
 from typing import Any
 
-from mizzen.diagnostics import Origin
-
-_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
-
-FRAMEWORK = ("/torch/", "/torchao/", "/mizzen/quantize/", "<eval_with_key>")
-"""Parts of paths of files that are not the user's."""
+from mizzen.diagnostics import Origin, source_line
 
 
 def origin_of(node: Any, model: str | None, index: int) -> Origin:
@@ -31,19 +24,6 @@ def kind_of(node: Any) -> str:
     target = node.target
     name = str((getattr(target, "_schema", None) and target._schema.name) or target)
     return name.replace("::", ".")
-
-
-def source_line(trace: str) -> str | None:
-    """Give the innermost line of the user's own files in a stack trace, as ``file.py:12``.
-
-    Only the file's name: where a file lies on somebody's machine is nobody's business.
-    """
-    frames = [
-        f"{PurePath(path).name}:{line}"
-        for path, line, _ in _FRAME.findall(trace)
-        if not any(part in path.replace("\\", "/") for part in FRAMEWORK)
-    ]
-    return frames[-1] if frames else None
 
 
 def _module(node: Any) -> str | None:
