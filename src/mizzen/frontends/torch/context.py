@@ -28,7 +28,7 @@ Result = Term | tuple[Term, ...]
 
 
 class RefusedError(Exception):
-    """A node has no integer form; `reason` says why, `help` what would change that."""
+    """A node has no TOSA form here; `reason` says why, `help` what would change that."""
 
     def __init__(self, reason: str, help: str | None = None) -> None:
         super().__init__(reason)
@@ -192,14 +192,12 @@ def quantization_of(node: Any) -> Quantization | None:
     return Quantization((float(node.args[1]),), (int(node.args[2]),))
 
 
-class Call:
-    """A node that is being lowered, with its arguments by name."""
+class Arguments:
+    """A node with its arguments by name."""
 
-    def __init__(self, context: Context, node: Any) -> None:
-        self.context = context
+    def __init__(self, node: Any) -> None:
         self.node = node
         self.arguments = _named(node)
-        self.b = context.builder(node)
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]
@@ -212,6 +210,20 @@ class Call:
     def shape_of(self, name: str) -> tuple[int, ...]:
         """The shape of an argument."""
         return tuple(self.arguments[name].meta["val"].shape)
+
+    def need(self, holds: bool, reason: str, help: str | None = None) -> None:
+        """Refuse the node unless a condition holds."""
+        if not holds:
+            raise RefusedError(reason, help)
+
+
+class Call(Arguments):
+    """A node that is being lowered to integers."""
+
+    def __init__(self, context: Context, node: Any) -> None:
+        super().__init__(node)
+        self.context = context
+        self.b = context.builder(node)
 
     def term(self, name: str) -> Term:
         """What an argument stands for; a computation that has no integers yet becomes part."""
@@ -251,11 +263,6 @@ class Call:
                 raise RefusedError(
                     f"its {name} is not quantised", "quantise the model's part in front of it"
                 )
-
-    def need(self, holds: bool, reason: str, help: str | None = None) -> None:
-        """Refuse the node unless a condition holds."""
-        if not holds:
-            raise RefusedError(reason, help)
 
 
 def is_dequantize(node: Any) -> bool:

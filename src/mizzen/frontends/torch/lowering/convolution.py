@@ -12,6 +12,13 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.torch.context import Call, RefusedError, lowers
+from mizzen.frontends.torch.geometry import (
+    channels_last_kernel,
+    fit,
+    pads_of,
+    pair,
+    transposed_pads,
+)
 from mizzen.frontends.torch.lowering.rescale import requantize
 from mizzen.frontends.torch.values import Array, Pending, Real, Target
 from mizzen.graph import DType, Value
@@ -29,10 +36,10 @@ def convolution(call: Call) -> Pending:
     """Convolve [N,C,H,W] or [N,C,W], groups too."""
     x, weight = call.real("input"), _weight(call)
     spatial = weight[0].ndim - 2
-    kernel = _pair(weight[0].shape[2:], 1)
-    stride, dilation = _pair(call["stride"], 1), _pair(call["dilation"], 1)
-    pads = _pads(call["padding"], spatial, kernel, dilation)
-    integers, scales = _matrix(weight[0], spatial), weight[1]
+    kernel = pair(weight[0].shape[2:], 1)
+    stride, dilation = pair(call["stride"], 1), pair(call["dilation"], 1)
+    pads = pads_of(call["padding"], spatial, kernel, dilation)
+    integers, scales = channels_last_kernel(weight[0], spatial), weight[1]
     groups = int(call["groups"])
     call.need(len(call.shape) == spatial + 2, "its input has no batch dimension")
 
@@ -74,16 +81,16 @@ def transposed(call: Call) -> Pending:
     x = call.real("input")
     integers, scales = _weight(call, axis=1)
     spatial = integers.ndim - 2
-    stride, padding = _pair(call["stride"], 1), _pair(call["padding"], 0)
-    extra = _pair(call["output_padding"], 0)
+    stride, padding = pair(call["stride"], 1), pair(call["padding"], 0)
+    extra = pair(call["output_padding"], 0)
     call.need(int(call["groups"]) == 1, "it is a transposed convolution with groups")
-    call.need(_pair(call["dilation"], 1) == (1, 1), "it is a dilated transposed convolution")
-    kernel = _matrix(integers.swapaxes(0, 1), spatial)
+    call.need(pair(call["dilation"], 1) == (1, 1), "it is a dilated transposed convolution")
+    kernel = channels_last_kernel(integers.swapaxes(0, 1), spatial)
 
     def emit(target: Target) -> Value:
         b = call.b
         source = _to_channels_last(b, x.value)
-        out_pad = _transposed_pads(padding, extra)
+        out_pad = transposed_pads(padding, extra)
         value = b(
             "TRANSPOSE_CONV2D",
             source,
@@ -197,34 +204,6 @@ def slice_(b: Builder, value: Value, axis: int, start: int, size: int) -> Value:
     return b("SLICE", value, b.shape(starts), b.shape(sizes), quantization=quantization)
 
 
-def fit(
-    b: Builder,
-    source: Value,
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
-    pads: tuple[int, int, int, int],
-) -> tuple[Value, tuple[int, int, int, int]]:
-    """Leave out the rows and columns that no window reaches, which TOSA does not allow.
-
-    Padding goes first, then the input's last rows and columns. Gives the input and the padding.
-    Ref: TOSA 1.0, 2.3.3: the last window must end where the padded input ends.
-    """
-    result = list(pads)
-    sizes = list(source.shape)
-    for axis in (0, 1):
-        extent = source.shape[1 + axis]
-        reach = dilation[axis] * (kernel[axis] - 1) + 1
-        spare = (extent + pads[2 * axis] + pads[2 * axis + 1] - reach) % stride[axis]
-        from_padding = min(spare, pads[2 * axis + 1])
-        result[2 * axis + 1] -= from_padding
-        sizes[1 + axis] = extent - (spare - from_padding)
-    if tuple(sizes) != source.shape:
-        starts = b.shape([0] * len(sizes))
-        source = b("SLICE", source, starts, b.shape(sizes), quantization=source.quantization)
-    return source, (result[0], result[1], result[2], result[3])
-
-
 def _to_channels_last(b: Builder, value: Value) -> Value:
     if value.type.rank == 3:  # [N,C,W] is one row
         count, channels, width = value.shape
@@ -269,44 +248,3 @@ def _bias(call: Call, x: Real, weight: tuple[Array, Array], outputs: int | None 
 
 def _sums(x: Real) -> DType:
     return ACCUMULATORS[x.value.dtype]
-
-
-def _matrix(integers: Array, spatial: int) -> Array:
-    """Give a weight [O,C,KH,KW] or [O,C,KW] as [O,KH,KW,C]."""
-    if spatial == 1:
-        integers = integers[:, :, None, :]
-    return integers.transpose(0, 2, 3, 1)
-
-
-def _pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
-    """Give what is meant for height and width; one dimension is the width."""
-    items = [value] if isinstance(value, int) else list(value)
-    if len(items) == 1:
-        return lead, int(items[0])
-    return int(items[0]), int(items[1])
-
-
-def _pads(
-    padding: Sequence[int] | int | str,
-    spatial: int,
-    kernel: tuple[int, int],
-    dilation: tuple[int, int],
-) -> tuple[int, int, int, int]:
-    """Give top, bottom, left, right."""
-    if padding == "valid":
-        return 0, 0, 0, 0
-    if padding == "same":
-        total = [step * (extent - 1) for step, extent in zip(dilation, kernel, strict=True)]
-        before = [extent // 2 for extent in total]
-        return before[0], total[0] - before[0], before[1], total[1] - before[1]
-    assert not isinstance(padding, str)
-    items = [padding] if isinstance(padding, int) else list(padding)
-    if len(items) == 1:
-        items = [0 if spatial == 1 else items[0], items[0]]
-    return items[0], items[0], items[1], items[1]
-
-
-def _transposed_pads(padding: tuple[int, int], extra: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Give TOSA's out_pad: what is added to the output's edges, negative where it is cut."""
-    (top, left), (below, right) = padding, extra
-    return -top, below - top, -left, right - left

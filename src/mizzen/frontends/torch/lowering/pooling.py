@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from mizzen.frontends.torch.context import Call, lowers
+from mizzen.frontends.torch.geometry import (
+    Pads,
+    covering,
+    cuts_of,
+    fit,
+    regular_step,
+    window_of,
+    window_pair,
+)
 from mizzen.frontends.torch.lowering.convolution import (
     TO_CHANNELS_FIRST,
     TO_CHANNELS_LAST,
-    fit,
     reshape,
     slice_,
     transpose,
@@ -20,20 +24,18 @@ from mizzen.frontends.torch.values import Pending, Real, Target
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
-Pads = tuple[int, int, int, int]
-
 
 @lowers("aten.max_pool2d.default", "aten.max_pool1d.default")
 def maximum(call: Call) -> Pending:
     """Greatest of each window of [N,C,H,W]."""
     x = call.real("self")
-    kernel, stride, pads, dilation = _window(call)
+    kernel, stride, pads, dilation = window_of(call)
     call.need(dilation == (1, 1), "its window is dilated", "pool without dilation")
 
     def emit(target: Target) -> Value:
         b = call.b
         source = _channels_last(b, x.value)
-        source, pad = _covering(call, b, source, kernel, stride, pads)
+        source, pad = covering(call, b, source, kernel, stride, pads)
         value = b(
             "MAX_POOL2D",
             source,
@@ -51,7 +53,7 @@ def maximum(call: Call) -> Pending:
 def average(call: Call) -> Pending:
     """Mean of each window of [N,C,H,W]; padding counts only where the model says so."""
     x = call.real("self")
-    kernel, stride, pads, _ = _window(call)
+    kernel, stride, pads, _ = window_of(call)
     counted = bool(call["count_include_pad"]) and any(pads)
     call.need(call.arguments.get("divisor_override") is None, "it has a divisor of its own")
 
@@ -61,7 +63,7 @@ def average(call: Call) -> Pending:
         inner = pads
         if counted:
             source, inner = _padded(b, source, pads, x), (0, 0, 0, 0)
-        source, pad = _covering(call, b, source, kernel, stride, inner)
+        source, pad = covering(call, b, source, kernel, stride, inner)
         value = _mean(b, source, kernel, stride, pad, x)
         return _back(b, requantize(b, value, x.scale, target, x.zero_point), call, target)
 
@@ -76,9 +78,9 @@ def adaptive_average(call: Call) -> Pending:
     def emit(target: Target) -> Value:
         b = call.b
         source = _channels_last(b, x.value)
-        sizes = _pair(call["output_size"])
-        rows = _cuts(source.shape[1], sizes[0])
-        columns = _cuts(source.shape[2], sizes[1])
+        sizes = window_pair(call["output_size"])
+        rows = cuts_of(source.shape[1], sizes[0])
+        columns = cuts_of(source.shape[2], sizes[1])
         value = _tiles(b, source, rows, columns, x)
         return _back(b, requantize(b, value, x.scale, target, x.zero_point), call, target)
 
@@ -93,7 +95,7 @@ def _tiles(
     x: Real,
 ) -> Value:
     """Average each tile; one operation where all tiles are of one size and in step."""
-    row, column = _regular(rows), _regular(columns)
+    row, column = regular_step(rows), regular_step(columns)
     if row and column:
         kernel, stride = (row[0], column[0]), (row[1], column[1])
         source, pad = fit(b, source, kernel, stride, (1, 1), (0, 0, 0, 0))
@@ -137,64 +139,10 @@ def _mean(
     )
 
 
-def _covering(
-    call: Call,
-    b: Builder,
-    source: Value,
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    pads: Pads,
-) -> tuple[Value, Pads]:
-    """Make the windows cover the input exactly: pad for ceil_mode, leave out for floor."""
-    if not call["ceil_mode"]:
-        return fit(b, source, kernel, stride, (1, 1), pads)
-    shape = (1, *call.shape[-2:]) if len(call.shape) == 4 else (1, 1, call.shape[-1])
-    result = list(pads)
-    for axis in (0, 1):
-        windows = shape[1 + axis]
-        needed = (windows - 1) * stride[axis] + kernel[axis]
-        have = source.shape[1 + axis] + pads[2 * axis] + pads[2 * axis + 1]
-        result[2 * axis + 1] += max(needed - have, 0)
-    return fit(b, source, kernel, stride, (1, 1), (result[0], result[1], result[2], result[3]))
-
-
 def _padded(b: Builder, source: Value, pads: Pads, x: Real) -> Value:
     padding = [0, 0, pads[0], pads[1], pads[2], pads[3], 0, 0]
     zero = b.constant([x.zero_point], source.dtype)
     return b("PAD", source, b.shape(padding), zero, quantization=x.quantization)
-
-
-def _window(call: Call) -> tuple[tuple[int, int], tuple[int, int], Pads, tuple[int, int]]:
-    """Give kernel, stride, padding (top, bottom, left, right) and dilation."""
-    lead = len(call.shape) == 3
-    kernel = _pair(call["kernel_size"], lead)
-    stride = _pair(call["stride"], lead) if call["stride"] else kernel
-    padding = _pair(call["padding"], lead, 0)
-    dilation = _pair(call.arguments.get("dilation", 1), lead)
-    pads = (padding[0], padding[0], padding[1], padding[1])
-    call.need(len(call.shape) == len(call.shape_of("self")) >= 3, "its input has no batch")
-    return kernel, stride, pads, dilation
-
-
-def _pair(value: Sequence[int] | int, row: bool = False, lead: int = 1) -> tuple[int, int]:
-    items = [value] if isinstance(value, int) else list(value)
-    if len(items) == 1:
-        return (lead if row else int(items[0])), int(items[0])
-    return int(items[0]), int(items[1])
-
-
-def _cuts(extent: int, count: int) -> list[tuple[int, int]]:
-    """Give the start and end of each part, as PyTorch cuts them."""
-    return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]
-
-
-def _regular(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Give size and step if all parts have the same."""
-    sizes = {end - start for start, end in cuts}
-    steps = set(np.diff([start for start, _ in cuts]).tolist())
-    if len(sizes) > 1 or len(steps) > 1:
-        return None
-    return sizes.pop(), int(steps.pop()) if steps else 1
 
 
 def _channels_last(b: Builder, value: Value) -> Value:

@@ -1,0 +1,142 @@
+"""Windows over images: what PyTorch's arguments say, in the form that TOSA takes it.
+
+Lists have height before width; one dimension is the width of one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mizzen.frontends.torch.context import Arguments
+from mizzen.frontends.torch.values import Array
+from mizzen.graph import Value
+from mizzen.ops import Builder
+
+Pads = tuple[int, int, int, int]
+"""Top, bottom, left, right."""
+
+
+def fit(
+    b: Builder,
+    source: Value,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    pads: tuple[int, int, int, int],
+) -> tuple[Value, tuple[int, int, int, int]]:
+    """Leave out the rows and columns that no window reaches, which TOSA does not allow.
+
+    Padding goes first, then the input's last rows and columns. Gives the input and the padding.
+    Ref: TOSA 1.0, 2.3.3: the last window must end where the padded input ends.
+    """
+    result = list(pads)
+    sizes = list(source.shape)
+    for axis in (0, 1):
+        extent = source.shape[1 + axis]
+        reach = dilation[axis] * (kernel[axis] - 1) + 1
+        spare = (extent + pads[2 * axis] + pads[2 * axis + 1] - reach) % stride[axis]
+        from_padding = min(spare, pads[2 * axis + 1])
+        result[2 * axis + 1] -= from_padding
+        sizes[1 + axis] = extent - (spare - from_padding)
+    if tuple(sizes) != source.shape:
+        starts = b.shape([0] * len(sizes))
+        source = b("SLICE", source, starts, b.shape(sizes), quantization=source.quantization)
+    return source, (result[0], result[1], result[2], result[3])
+
+
+def pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
+    """Give what is meant for height and width; one dimension is the width."""
+    items = [value] if isinstance(value, int) else list(value)
+    if len(items) == 1:
+        return lead, int(items[0])
+    return int(items[0]), int(items[1])
+
+
+def pads_of(
+    padding: Sequence[int] | int | str,
+    spatial: int,
+    kernel: tuple[int, int],
+    dilation: tuple[int, int],
+) -> tuple[int, int, int, int]:
+    """Give top, bottom, left, right."""
+    if padding == "valid":
+        return 0, 0, 0, 0
+    if padding == "same":
+        total = [step * (extent - 1) for step, extent in zip(dilation, kernel, strict=True)]
+        before = [extent // 2 for extent in total]
+        return before[0], total[0] - before[0], before[1], total[1] - before[1]
+    assert not isinstance(padding, str)
+    items = [padding] if isinstance(padding, int) else list(padding)
+    if len(items) == 1:
+        items = [0 if spatial == 1 else items[0], items[0]]
+    return items[0], items[0], items[1], items[1]
+
+
+def transposed_pads(padding: tuple[int, int], extra: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Give TOSA's out_pad: what is added to the output's edges, negative where it is cut."""
+    (top, left), (below, right) = padding, extra
+    return -top, below - top, -left, right - left
+
+
+def channels_last_kernel(integers: Array, spatial: int) -> Array:
+    """Give a weight [O,C,KH,KW] or [O,C,KW] as [O,KH,KW,C]."""
+    if spatial == 1:
+        integers = integers[:, :, None, :]
+    return integers.transpose(0, 2, 3, 1)
+
+
+def covering(
+    call: Arguments,
+    b: Builder,
+    source: Value,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    pads: Pads,
+) -> tuple[Value, Pads]:
+    """Make the windows cover the input exactly: pad for ceil_mode, leave out for floor."""
+    if not call["ceil_mode"]:
+        return fit(b, source, kernel, stride, (1, 1), pads)
+    shape = (1, *call.shape[-2:]) if len(call.shape) == 4 else (1, 1, call.shape[-1])
+    result = list(pads)
+    for axis in (0, 1):
+        windows = shape[1 + axis]
+        needed = (windows - 1) * stride[axis] + kernel[axis]
+        have = source.shape[1 + axis] + pads[2 * axis] + pads[2 * axis + 1]
+        result[2 * axis + 1] += max(needed - have, 0)
+    return fit(b, source, kernel, stride, (1, 1), (result[0], result[1], result[2], result[3]))
+
+
+def window_of(call: Arguments) -> tuple[tuple[int, int], tuple[int, int], Pads, tuple[int, int]]:
+    """Give kernel, stride, padding (top, bottom, left, right) and dilation."""
+    lead = len(call.shape) == 3
+    kernel = window_pair(call["kernel_size"], lead)
+    stride = window_pair(call["stride"], lead) if call["stride"] else kernel
+    padding = window_pair(call["padding"], lead, 0)
+    dilation = window_pair(call.arguments.get("dilation", 1), lead)
+    pads = (padding[0], padding[0], padding[1], padding[1])
+    call.need(len(call.shape) == len(call.shape_of("self")) >= 3, "its input has no batch")
+    return kernel, stride, pads, dilation
+
+
+def window_pair(value: Sequence[int] | int, row: bool = False, lead: int = 1) -> tuple[int, int]:
+    """Give what is meant for height and width; one number is both, or that of one row."""
+    items = [value] if isinstance(value, int) else list(value)
+    if len(items) == 1:
+        return (lead if row else int(items[0])), int(items[0])
+    return int(items[0]), int(items[1])
+
+
+def cuts_of(extent: int, count: int) -> list[tuple[int, int]]:
+    """Give the start and end of each part, as PyTorch cuts them."""
+    return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]
+
+
+def regular_step(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """Give size and step if all parts have the same."""
+    sizes = {end - start for start, end in cuts}
+    steps = set(np.diff([start for start, _ in cuts]).tolist())
+    if len(sizes) > 1 or len(steps) > 1:
+        return None
+    return sizes.pop(), int(steps.pop()) if steps else 1
