@@ -16,9 +16,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a .pt2 that torch.export.save wrote")
     parser.add_argument(
         "--profile",
-        choices=("INT",),
+        choices=("INT", "FP"),
         default="INT",
-        help="TOSA's profile; the program is quantised",
+        help="TOSA's profile: INT for a quantised program, FP for another (default: INT)",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the TOSA file (default: MODEL's name with .tosa)"
@@ -34,7 +34,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     source = Path(options.model)
     data = read_file(source)
     with console.progress(f"lowering {options.model}"):
-        network = to_tosa(load_exported(data, source.name), source.stem)
+        network = to_tosa(load_exported(data, source.name), source.stem, options.profile)
     path = Path(options.output) if options.output else Path(f"{source.stem}.tosa")
     path.write_bytes(network)
     return Answer(

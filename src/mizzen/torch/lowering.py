@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import Origin, fail
+from mizzen.frontends.torch.floating import lower_float, read_float
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import extract, partition
+from mizzen.passes import standard
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.torch.legality import is_edge, legality
 from mizzen.torch.region import STANDARD
@@ -18,12 +21,34 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 
-def to_tosa(exported: ExportedProgram, name: str = "model") -> bytes:
-    """Give a converted program as a TOSA 1.0 file of the integer profile.
+class Profile(Enum):
+    """A profile of TOSA; the value is its name. Ref: TOSA 1.0, 1.6 Profiles."""
 
-    Its inputs and outputs are the integers between the program's first and last roundings. E168
-    where an operator has no integer form.
+    INT = "INT"
+    FP = "FP"
+
+
+def to_tosa(
+    exported: ExportedProgram, name: str = "model", profile: Profile | str = Profile.INT
+) -> bytes:
+    """Give a program as a TOSA 1.0 file.
+
+    Profile INT takes a quantised program; its inputs and outputs are the integers between the
+    program's first and last roundings. FP takes an unquantised one, whose inputs and outputs are
+    the file's, then those of the buffers that it changes; integers of 64 bits become such of 32.
+
+    E168, E850 or E851 where an operator has no form in the profile, E852 for a quantised program
+    and profile FP, E853 for an unquantised one and INT.
     """
+    if Profile(profile) is Profile.FP:
+        graph = lower_float(read_float(exported, name))
+        standard().run(graph)
+        return tosa.write(graph)
+    return _integers(exported, name)
+
+
+def _integers(exported: ExportedProgram, name: str) -> bytes:
+    _require_quantised(exported, name)
     lowered = lower(read(exported, name))
     placed = partition(lowered.graph, legality(lowered, Arch.U85, ()), edge=is_edge)
     for group, row in placed.groups.items():
@@ -43,3 +68,15 @@ def to_tosa(exported: ExportedProgram, name: str = "model") -> bytes:
 
 def _operations(graph: Graph, group: int) -> list[Operation]:
     return [row for row in graph if row.group == group]
+
+
+def _require_quantised(exported: ExportedProgram, name: str) -> None:
+    nodes = [node for node in exported.graph.nodes if node.op == "call_function"]
+    if any("quantize" in str(node.target) for node in nodes):
+        return
+    raise fail(
+        "E853",
+        "a program for the integer profile must be quantised, and this one is not",
+        origin=Origin(model=name),
+        help="use profile FP, or quantise the model first: prepare_pt2e, calibrate, convert_pt2e",
+    )

@@ -79,7 +79,11 @@ def read(exported: ExportedProgram, name: str = "model") -> TorchProgram:
 
     E160 for a dynamic shape, E161 for control flow, E162 for types that no NPU and no TOSA has.
     """
-    exported = _functional(exported)
+    return taken_apart(functional(exported), name)
+
+
+def taken_apart(exported: ExportedProgram, name: str) -> TorchProgram:
+    """Take a program apart whose updates in place are explicit, or harmless. E16x as `read`."""
     graph = exported.graph
     nodes = tuple(graph.nodes)
     states = _states(exported, nodes)
@@ -132,7 +136,7 @@ DTYPES = {
 }
 
 
-def _functional(exported: ExportedProgram) -> ExportedProgram:
+def functional(exported: ExportedProgram) -> ExportedProgram:
     """Make updates in place explicit, if there are any."""
     mutates = any(
         node.op == "call_function"

@@ -46,3 +46,19 @@ def results_of(node: Any) -> tuple[Any, ...]:
     """Give what export knows of a node's results: one, or those of a tuple."""
     value: Any = node.meta.get("val")
     return tuple(value) if type(value) in (tuple, list) else (value,)
+
+
+def zeros_like(made_up: Any) -> Any:
+    """Give zeros of the shape and type of a tensor that export made up."""
+    import torch
+
+    torch_: Any = torch
+    return torch_.zeros(tuple(made_up.shape), dtype=made_up.dtype)
+
+
+def operator_of(name: str) -> Any:
+    """Give ATen's operator of a name with overload, ``aten.relu.default``."""
+    import torch
+
+    _, operator, overload = name.split(".")
+    return getattr(getattr(torch.ops.aten, operator), overload)
