@@ -21,10 +21,10 @@ from mizzen.targets.ethos_u.compiled import Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import Waiting
 from mizzen.targets.ethos_u.generate_blame import Refused, find_refused
-from mizzen.targets.ethos_u.legal.tosa import reasons
+from mizzen.targets.ethos_u.legal.tosa import reasons_as_compiled
 from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
 from mizzen.torch.assembly import assemble
-from mizzen.torch.legality import Checks, is_edge, legality
+from mizzen.torch.legality import Checks, is_edge, legality, reason_of
 from mizzen.torch.partitioner import EthosUPartitioner
 from mizzen.torch.region import CompiledRegion, Miscompiled, compile_region, lower_region
 from mizzen.torch.spec import EthosUCompileSpec
@@ -215,8 +215,8 @@ def _blamed(region: Region, why: Stopped | Miscompiled, search: _Search) -> dict
 def _said(refused: Refused, configuration: Configuration) -> Reason:
     """Give the rule that an operation breaks, or the compiler's words where it breaks none."""
     arch, name = configuration.accelerator.arch, configuration.accelerator.name
-    for row in reasons(refused.operation, arch):
-        return Reason(row.rule, row.message, row.limit, row.actual, row.help, row.source)
+    for breach in reasons_as_compiled(refused.operation, arch):
+        return reason_of(breach)
     return Reason(
         "compiler",
         f"the compiler does not take its {refused.operation.kind} for {name}: {refused.said}",

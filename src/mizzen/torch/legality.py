@@ -11,6 +11,8 @@ from mizzen.graph import Operation
 from mizzen.partition import Reason
 from mizzen.partition.placement import Legal
 from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.legal.rule import Breach
+from mizzen.targets.ethos_u.legal.tosa import reasons
 
 Checks = Sequence[Callable[[Any], str | None]]
 """The user's own: each is called with an FX node, and says why it must stay on the CPU, or None."""
@@ -24,17 +26,36 @@ def is_edge(operation: Operation) -> bool:
 
 
 def legality(lowered: Lowered, arch: Arch, additional: Checks) -> Legal:
-    """Give what says why an operation of a program may not be on an NPU."""
-    del arch
+    """Give what says why an operation of a program may not be on an NPU of a family.
+
+    What depends on the order of axes, or on what passes make of an operation, is left to the code
+    generator, which may refuse an operation that breaks none of these rules.
+    """
     asked = _asked(lowered, additional)
 
     def legal(operation: Operation) -> Sequence[Reason]:
-        if operation.kind == "CUSTOM":
-            refusal = noted(operation)
-            return (Reason("no-integer-form", refusal.reason, help=refusal.help or ""),)
-        return asked.get(operation.group, ())
+        return (
+            form_of(operation)
+            or asked.get(operation.group, ())
+            or [reason_of(breach) for breach in reasons(operation, arch)]
+        )
 
     return legal
+
+
+def form_of(operation: Operation) -> Sequence[Reason]:
+    """Give why an operation has no form in integers, whatever the NPU; nothing if it has one."""
+    if operation.kind != "CUSTOM":
+        return ()
+    refusal = noted(operation)
+    return (Reason("no-integer-form", refusal.reason, help=refusal.help or ""),)
+
+
+def reason_of(breach: Breach) -> Reason:
+    """Give a broken rule as the reason of a place."""
+    return Reason(
+        breach.rule, breach.message, breach.limit, breach.actual, breach.help, breach.source
+    )
 
 
 def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reason, ...]]:

@@ -13,8 +13,7 @@ from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import extract, partition
 from mizzen.passes import standard
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.torch.legality import is_edge, legality
+from mizzen.torch.legality import form_of, is_edge
 from mizzen.torch.region import STANDARD
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def to_tosa(
 def _integers(exported: ExportedProgram, name: str) -> bytes:
     _require_quantised(exported, name)
     lowered = lower(read(exported, name))
-    placed = partition(lowered.graph, legality(lowered, Arch.U85, ()), edge=is_edge)
+    placed = partition(lowered.graph, form_of, edge=is_edge)
     for group, row in placed.groups.items():
         if row.reasons and not all(map(is_edge, _operations(lowered.graph, group))):
             raise fail(

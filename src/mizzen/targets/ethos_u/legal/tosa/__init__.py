@@ -11,6 +11,7 @@ and by running what was compiled.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from mizzen.graph import Operation
 from mizzen.targets.ethos_u.commands import Arch
@@ -40,7 +41,7 @@ def reasons(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
         return ()
     if arch not in archs_with(operation.kind):
         return (_no_form(operation, arch),)
-    return tuple(_broken(operation, arch, RULES))
+    return tuple(_broken(operation, arch, _rules_for(operation.kind, arch)))
 
 
 def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
@@ -60,6 +61,11 @@ def _is_computed_before(operation: Operation) -> bool:
     if operation.kind in CONSTANTS:
         return True
     return bool(operation.operands) and all(map(is_fixed, operation.operands))
+
+
+@cache
+def _rules_for(kind: str, arch: Arch) -> tuple[Rule, ...]:
+    return tuple(rule for rule in RULES if kind in rule.kinds and arch in rule.archs)
 
 
 def _broken(operation: Operation, arch: Arch, rules: Sequence[Rule]) -> Iterator[Breach]:

@@ -1,0 +1,132 @@
+"""Operators that an NPU family's rules refuse are on the CPU with the rule, before compiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from mizzen.frontends import tosa as frontend
+from mizzen.partition import Place
+from mizzen.quantize import get_symmetric_a16w8_quantization_config
+from mizzen.torch import EthosUCompileSpec, EthosUPartitioner, compile_converted
+from mizzen.torch.lowering import to_tosa
+
+Build = Callable[..., Any]
+
+U55, U85 = "ethos-u55-128", "ethos-u85-256"
+
+
+class _Then(nn.Module):
+    """A convolution, then what a function makes of its result."""
+
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 16, 5)
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(self.conv(x))
+
+
+class _Product(nn.Module):
+    """A product of two tensors that the network computes."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.bmm(x, x.transpose(1, 2))
+
+
+def _average(kernel: int, stride: int, padding: int) -> nn.Module:
+    """Average the pixels that there are; what is beside the image is none."""
+    return nn.AvgPool2d(kernel, stride, padding, count_include_pad=False)
+
+
+REFUSED: dict[str, tuple[Callable[[], nn.Module], str, str, str]] = {
+    "average pooling, stride 5 and padding": (
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), _average(3, 5, 1)),
+        "aten.avg_pool2d",
+        "stride",
+        "AVG_POOL2D must have strides up to 3, or no padding on Ethos-U55, and has stride 5x5 with "
+        "padding",
+    ),
+    "average pooling, kernel 9 and padding": (
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), _average(9, 2, 4)),
+        "aten.avg_pool2d",
+        "average-kernel",
+        "AVG_POOL2D must have a kernel up to 8x8, or no padding on Ethos-U55, and has a kernel of "
+        "9x9 with padding",
+    ),
+    "depthwise convolution, stride 4": (
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.Conv2d(16, 16, 4, stride=4, groups=16)),
+        "aten.conv2d",
+        "depthwise-stride",
+        "DEPTHWISE_CONV2D must have strides up to 3 on Ethos-U55, and has stride 4x4",
+    ),
+    "maximum pooling, stride 5 and padding": (
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.MaxPool2d(3, 5, padding=1)),
+        "aten.max_pool2d",
+        "stride",
+        "MAX_POOL2D must have strides up to 3, or no padding on Ethos-U55, and has stride 5x5 with "
+        "padding",
+    ),
+    "bilinear upscaling": (
+        lambda: _Then(lambda y: nn.functional.interpolate(y, scale_factor=2, mode="bilinear")),
+        "aten.upsample_bilinear2d",
+        "resize",
+        "RESIZE must have the nearest pixel, by 2, 4 or 8, corners or centres in place on "
+        "Ethos-U55, and has bilinear interpolation",
+    ),
+}
+
+
+def _image() -> torch.Tensor:
+    return torch.randn(1, 3, 32, 32)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_rule_refuses_is_on_the_cpu_with_that_rule(name: str, built: Build) -> None:
+    """The rest stays on the NPU, and the result is right, with at most a step for ties."""
+    make, kind, rule, message = REFUSED[name]
+    network = built(make(), _image(), accelerator=U55)
+    (row,) = [row for row in network.artifact.report.on_cpu if row.kind == kind]
+    assert (row.reasons[0].rule, row.reasons[0].message) == (rule, message)
+    assert row.reasons[0].help
+    assert "Vela 5.2.0" in row.reasons[0].source
+    assert network.steps_off() <= 1
+    assert "aten.conv2d" in [row.kind for row in network.artifact.report.on_npu]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_partitioning_alone_gives_the_rule(name: str, converted: Build) -> None:
+    """Nothing is compiled for it; the newest family takes all of these."""
+    make, _, rule, _ = REFUSED[name]
+    exported = converted(make(), [(_image(),)])
+    found = EthosUPartitioner(EthosUCompileSpec(U55)).partition(exported)
+    rules = [reason.rule for row in found.groups.values() for reason in row.reasons]
+    assert rule in rules
+    newer = EthosUPartitioner(EthosUCompileSpec(U85)).partition(exported)
+    assert [row.place for row in newer.regions].count(Place.NPU) == 1
+    assert rule not in [reason.rule for row in newer.groups.values() for reason in row.reasons]
+
+
+def test_a_product_of_16_bits_is_refused_by_its_type(converted: Build) -> None:
+    """On the family whose products are of 8 bits; what the CPU gives is PyTorch's."""
+    config = get_symmetric_a16w8_quantization_config()
+    exported = converted(_Product(), [(torch.randn(2, 8, 8),)], config=config)
+    artifact = compile_converted(exported, U55)
+    assert artifact.report is not None
+    rules = {row.kind: row.reasons[0].rule for row in artifact.report.on_cpu}
+    assert rules["aten.bmm"] == "matmul-type"
+    x = torch.randn(2, 8, 8)
+    expected = exported.module(check_guards=False)(x)
+    assert torch.equal(torch.as_tensor(artifact.run(x.numpy())), expected)
+
+
+def test_lowering_to_tosa_knows_no_npu(converted: Build) -> None:
+    """What U55 refuses has a form in TOSA all the same."""
+    exported = converted(REFUSED["bilinear upscaling"][0](), [(_image(),)])
+    graph = frontend.read(to_tosa(exported), "network.tosa")
+    assert "RESIZE" in [operation.kind for operation in graph]
