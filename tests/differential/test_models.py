@@ -31,7 +31,25 @@ ACCELERATORS = (
     "ethos-u55-256",
     "ethos-u65-256",
     "ethos-u65-512",
+    "ethos-u85-128",
+    "ethos-u85-256",
+    "ethos-u85-512",
+    "ethos-u85-1024",
+    "ethos-u85-2048",
 )
+SAMPLE = (
+    ("ethos-u55-32", "Performance"),
+    ("ethos-u55-32", "Size"),
+    ("ethos-u55-128", "Performance"),
+    ("ethos-u55-128", "Size"),
+    ("ethos-u65-512", "Performance"),
+    ("ethos-u65-512", "Size"),
+    ("ethos-u85-128", "Size"),
+    ("ethos-u85-256", "Performance"),
+    ("ethos-u85-512", "Performance"),
+    ("ethos-u85-2048", "Performance"),
+)
+"""What every run of the tests tries: both settings, and each way to divide weights."""
 FRAME, STRIDE, FRAMES = 480, 320, 49
 """Samples at 16 kHz: windows of 30 ms every 20 ms fill the 49 rows of the speech network."""
 
@@ -46,8 +64,7 @@ def check(path: Path, accelerator: str, optimise: str, count: int) -> None:
         np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)
 
 
-@pytest.mark.parametrize("optimise", ["Performance", "Size"])
-@pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])
+@pytest.mark.parametrize(("accelerator", "optimise"), SAMPLE)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_network(models: Path, name: str, accelerator: str, optimise: str) -> None:
     check(models / f"{name}.tflite", accelerator, optimise, 5)
@@ -73,7 +90,7 @@ def windows(sound: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
     return np.stack([np.resize(sound[start : start + FRAME], FRAME) for start in starts])
 
 
-@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-256"])
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
 @pytest.mark.parametrize(("word", "label"), [("yes", 2), ("no", 3)])
 def test_real_speech(models: Path, word: str, label: int, accelerator: str) -> None:
     frames = windows(samples(models / f"{word}_1000ms.wav"))

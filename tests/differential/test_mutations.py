@@ -15,8 +15,9 @@ from mizzen.conformance.cases import cases
 from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
-from mizzen.targets.ethos_u.sim import elementwise, finish, pooling, registers
-from mizzen.targets.ethos_u.sim.operations import Activation, FeatureMap, Kernel
+from mizzen.targets.ethos_u.sim import pooling, registers_u55
+from mizzen.targets.ethos_u.sim.operations import Clip, Kernel
+from mizzen.targets.ethos_u.sim.registers_u55 import RegistersU55
 from mizzen.targets.ethos_u.sim.rounding import Rounding
 
 CASES = {case.name: case for case in cases()}
@@ -24,17 +25,17 @@ Mutation = Callable[[pytest.MonkeyPatch], None]
 
 
 def rounding(mode: str, instead: Rounding) -> Mutation:
-    return lambda patch: patch.setitem(registers.ROUNDING, mode, instead)
+    return lambda patch: patch.setitem(registers_u55.ROUNDING, mode, instead)
 
 
 def operand_order(patch: pytest.MonkeyPatch) -> None:
-    original = registers.Registers._second_operand
+    original = RegistersU55._second_operand
 
-    def swapped(self: registers.Registers, mode: object, ofm: FeatureMap) -> object:
-        operand, reversed_ = original(self, mode, ofm)  # pyright: ignore[reportArgumentType] the patched signature is the original's
+    def swapped(self: RegistersU55, mode: object, shape: object) -> object:
+        operand, reversed_ = original(self, mode, shape)  # pyright: ignore[reportArgumentType] the patched signature is the original's
         return operand, not reversed_
 
-    patch.setattr(registers.Registers, "_second_operand", swapped)
+    patch.setattr(RegistersU55, "_second_operand", swapped)
 
 
 def padded_average(patch: pytest.MonkeyPatch) -> None:
@@ -45,17 +46,17 @@ def padded_average(patch: pytest.MonkeyPatch) -> None:
 
 
 def clip_of_32_bits(patch: pytest.MonkeyPatch) -> None:
-    original = finish.clip_of
+    original = registers_u55.clip_of
 
-    def always(fm: FeatureMap, act: Activation) -> finish.Clip | None:
-        found = original(fm, act)
-        return found or finish.Clip(fm.zero_point, act.minimum, act.maximum, np.dtype(np.int16))
+    def always(dtype: object, forced: object, zero_point: int, low: int, high: int) -> Clip:
+        found = original(dtype, forced, zero_point, low, high)  # pyright: ignore[reportArgumentType] the patched signature is the original's
+        return found or Clip(zero_point, low, high, np.dtype(np.int16))
 
-    patch.setattr(finish, "clip_of", always)
+    patch.setattr(registers_u55, "clip_of", always)
 
 
 def operand_left_shift(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(elementwise.LEFT_SHIFT, 1, 15)
+    patch.setitem(registers_u55.LEFT_SHIFT, 1, 15)
 
 
 CONV = "conv_1x7x9x5_o11_k3x3_s1x1_d1x1_same_int8"

@@ -142,13 +142,6 @@ def test_no_hardware_configuration() -> None:
     )
 
 
-def test_hardware_that_is_not_executed() -> None:
-    u85 = HardwareId(config_word=0x2000_0118, id_word=0x2000_7000)
-    assert fault(replace(pooling_program(), hardware=u85)).startswith(
-        "error[E605]: the simulator executes Ethos-U55 and Ethos-U65, not ethos-u85-256"
-    )
-
-
 def test_hardware_that_does_not_exist() -> None:
     odd = HardwareId(config_word=0x0000_000F, id_word=U55_128.id_word)
     assert "CONFIG must be the word of an accelerator, not 0x0000000f" in fault(
@@ -160,7 +153,7 @@ def test_a_table_that_nothing_loaded() -> None:
     message = fault(pooling_program(**activation(-128, 127, function=16)))
     assert (
         "error[E633]: OP_POOL: the lookup table must come from constants, by DMA or directly; "
-        "bytes 22528..22784 of the shared buffer do not" in message
+        "bytes 22528..22784 of the NPU's own memory do not" in message
     )
 
 

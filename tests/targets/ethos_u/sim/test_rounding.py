@@ -30,6 +30,10 @@ def half_up(x: int, shift: int) -> int:
 def expected(v: int, multiplier: int, shift: int, rounding: Rounding) -> int:
     product = v * multiplier
     match rounding:
+        case Rounding.SYMMETRIC:
+            return divide_by_power_of_two(product, shift)
+        case Rounding.FLOOR:
+            return product >> shift
         case Rounding.DOUBLE if shift > 31:
             return divide_by_power_of_two(doubling_high_mul(v, multiplier), shift - 31)
         case Rounding.DOUBLE | Rounding.NATURAL:
@@ -87,7 +91,22 @@ def test_ties_tell_the_modes_apart() -> None:
         Rounding.DOUBLE: [-2, -1, 1, 2],
         Rounding.NATURAL: [-1, 0, 1, 2],
         Rounding.TRUNCATE: [-1, 0, 0, 1],
+        Rounding.SYMMETRIC: [-2, -1, 1, 2],
+        Rounding.FLOOR: [-2, -1, 0, 1],
     }
+
+
+@given(values, multipliers, st.integers(0, 62), st.integers(0, 31))
+def test_the_first_of_two_roundings_may_come_early(
+    values: list[int], multiplier: int, shift: int, early: int
+) -> None:
+    """As if the value were shifted left by as many bits, then scaled with so much more shift."""
+    scale = scaling(multiplier, shift, Rounding.DOUBLE, 0, 31 - early)
+    inside = [v for v in values if abs(v) <= scale.bound]
+    result = scale.apply(np.array(inside, np.int64))
+    assert result.tolist() == [
+        expected(v << early, multiplier, shift + early, Rounding.DOUBLE) for v in inside
+    ]
 
 
 def test_a_bias_beyond_64_bits_is_refused() -> None:

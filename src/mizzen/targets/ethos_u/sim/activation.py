@@ -1,7 +1,7 @@
-"""Activation functions of the U55 and U65: lookup tables, tanh and sigmoid.
+"""Activation functions: lookup tables, tanh and sigmoid.
 
-Tables live at the end of the shared buffer. TANH and SIGMOID interpolate the table of TFLite's
-int16 LOGISTIC: sigmoid(i / 24) in Q0.16 for i in 0..255.
+Tables are bytes of the machine's own memory. TANH and SIGMOID of U55 and U65 interpolate the table
+of TFLite's int16 LOGISTIC: sigmoid(i / 24) in Q0.16 for i in 0..255; those of U85 take a table.
 """
 
 from __future__ import annotations
@@ -12,36 +12,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.targets.ethos_u.sim.operations import Function, Output
 from mizzen.targets.ethos_u.sim.sigmoid_table import SIGMOID
 
 Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
 Lookup = Callable[[Array], Array]
 
-SLOT_BYTES = 256
-TABLE_AREA_BYTES = 2048
-"""Eight slots at the very end of one core's shared buffer."""
 
-TABLE_BYTES = {1: 256, 2: 2048, 4: 1024}
-"""Size of a table by the bytes of an output element."""
+def functions(output: Output, table: Bytes | None) -> tuple[Lookup | None, Lookup | None]:
+    """Give what is applied before clipping, and what after it.
 
-
-def table_offset(shram_bytes: int, index: int) -> int:
-    """Byte address of table `index` in the shared buffer of one core."""
-    return shram_bytes - TABLE_AREA_BYTES + SLOT_BYTES * index
-
-
-def lookup(table: npt.NDArray[np.uint8], ofm: np.dtype[Any], ranged: np.dtype[Any]) -> Lookup:
-    """Make the function that `table` stands for.
-
-    It maps clipped integers of type `ranged` to elements of `ofm`. Entries are bytes for 8-bit
-    outputs, words for 32-bit ones; for 16-bit ones base and slope of 512 segments.
+    Curves take int64 in units of 1/0x3000 and give Q0.15. Tables of entries and of segments take
+    what the clipping's type holds.
     """
-    if ofm.itemsize == 2:
-        return _segments(table)
-    entries = table.view(ofm)
-    low = int(np.iinfo(ranged).min)
+    act = output.activation
+    match act.function:
+        case Function.NONE:
+            return None, None
+        case Function.TANH:
+            return tanh, None
+        case Function.SIGMOID:
+            return sigmoid, None
+        case Function.ENTRIES:
+            assert table is not None
+            assert act.clip is not None
+            return None, entries(table, output.fm.dtype, act.clip.dtype)
+        case function:
+            assert table is not None
+            base, slope = segments(table)
+            if function in (Function.TABLE_TANH, Function.TABLE_SIGMOID):
+                return _table_curve(function, base, slope), None
+            return None, _interpolation(function, base, slope)
+
+
+def entries(table: Bytes, ofm: np.dtype[Any], index: np.dtype[Any]) -> Lookup:
+    """A table of 256 elements of type `ofm`, from the smallest `index` to the largest."""
     # Index by the value's byte: no subtraction at run time.
-    by_byte = np.roll(entries, low)
+    by_byte = np.roll(table.view(ofm), int(np.iinfo(index).min))
 
     def look_up(values: Array) -> Array:
         return by_byte[values.astype(np.uint8)]
@@ -49,16 +57,42 @@ def lookup(table: npt.NDArray[np.uint8], ofm: np.dtype[Any], ranged: np.dtype[An
     return look_up
 
 
-def _segments(table: npt.NDArray[np.uint8]) -> Lookup:
-    words = table.view(np.int16).reshape(-1, 2).astype(np.int32)
-    base, slope = words[:, 0].copy(), words[:, 1].copy()
+def segments(table: Bytes) -> tuple[Array, Array]:
+    """Base and slope of 512 segments, each a pair of int16; int32 [512]."""
+    pairs = table.view(np.int16).reshape(-1, 2).astype(np.int32)
+    return pairs[:, 0].copy(), pairs[:, 1].copy()
+
+
+def _interpolation(function: Function, base: Array, slope: Array) -> Lookup:
+    """Segments of 128 int16 values each, from the smallest on."""
 
     def interpolate(values: Array) -> Array:
         v = values.astype(np.int32)
         segment = (v + 32768) >> 7
         return base[segment] + ((slope[segment] * (v & 127) + 64) >> 7)
 
-    return interpolate
+    def interpolate_32(values: Array) -> Array:
+        v = values.astype(np.int32)
+        segment = (v + 32768) >> 7
+        return (base[segment] << 7) + slope[segment] * (v & 127)
+
+    return interpolate if function is Function.SEGMENTS else interpolate_32
+
+
+def _table_curve(function: Function, base: Array, slope: Array) -> Lookup:
+    """Segments of 256 (tanh) or 512 (sigmoid) values each, with zero between the halves."""
+    bits = 8 if function is Function.TABLE_TANH else 9
+    limit, half = 256 << bits, 1 << (bits - 1)
+    offset = 0 if function is Function.TABLE_TANH else 0x8000
+
+    def curve(values: Array) -> Array:
+        v = np.clip(values, -limit, limit - 1).astype(np.int32)
+        segment = (v >> bits) + 256
+        line = ((base[segment] + offset) << bits) + (v & ((1 << bits) - 1)) * slope[segment]
+        rounded = line + half - (v < 0) if offset == 0 else line + (half << 1) - (v < 0)
+        return rounded >> (bits if offset == 0 else bits + 1)
+
+    return curve
 
 
 def sigmoid(values: Array) -> Array:

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import fail
+from mizzen.targets.ethos_u.sim.accumulators import Sums, initial_bound
 from mizzen.targets.ethos_u.sim.finish import INNER_LOOP, Finish
-from mizzen.targets.ethos_u.sim.memory import MapView, Memory, Run, Workspace
+from mizzen.targets.ethos_u.sim.memory import MapView, Memory, OutputView, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import Convolution, Upscale, Where
 from mizzen.targets.ethos_u.sim.rounding import Scaling, scaling
 from mizzen.targets.ethos_u.sim.scales import ChannelScales
@@ -77,20 +78,22 @@ def prepare(
 ) -> ConvolutionKernel:
     """Bound the accumulators by the weights, and fix how they are summed and scaled."""
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3))
-    magnitude = int(sums.max()) * op.ifm.magnitude
+    magnitude = int(sums.max()) * op.ifm.magnitude + initial_bound(op.accumulators)
     with_bias = magnitude + int(np.abs(scales.bias).max())
     excess = None
-    if with_bias >= 1 << (op.accumulator_bits - 1):
-        excess = AccumulatorCheck(op.accumulator_bits, scales.bias, op.where)
+    if with_bias >= 1 << (op.accumulators.bits - 1):
+        excess = AccumulatorCheck(op.accumulators.bits, scales.bias, op.where)
     if op.output.scale is None:
         multiplier, shift = scales.multiplier, scales.shift
     else:
         multiplier, shift = (np.full_like(scales.bias, value) for value in op.output.scale)
-    prepared = scaling(multiplier, shift, op.output.rounding, scales.bias)
+    rounding, doubling_bit = op.output.rounding, op.output.doubling_bit
+    prepared = scaling(multiplier, shift, rounding, scales.bias, doubling_bit)
     return ConvolutionKernel(op, weights, prepared, magnitude, excess, table)
 
 
-def _exact_float(bound: int) -> type[np.float32 | np.float64]:
+def exact_float(bound: int) -> type[np.float32 | np.float64]:
+    """Give the type whose sums of integers up to `bound` are exact."""
     return np.float32 if bound < FLOAT32_EXACT else np.float64
 
 
@@ -102,9 +105,9 @@ class _Bound:
         self.op = op
         self.batch = memory.batch
         self.workspace = workspace
-        self.dtype = _exact_float(kernel.bound)
+        self.dtype = exact_float(kernel.bound)
         view = MapView(op.ifm, memory, workspace, "ifm")
-        self.output = MapView(op.output.fm, memory, workspace, "ofm")
+        self.output = OutputView(op.output, memory, workspace)
         self.height, self.width, self.depth = self.output.shape
         self.input = PaddedInput(
             view,
@@ -116,15 +119,31 @@ class _Bound:
             workspace,
         )
         self.excess = kernel.excess
+        self.sums = None
+        if not op.accumulators.is_plain:
+            self.sums = Sums(op.accumulators, op.output.shape, memory, workspace)
         self.finish = Finish(
-            op.output.fm,
-            op.output.activation,
+            op.output,
             kernel.scaling,
             kernel.bound,
             kernel.table,
             workspace,
             op.where,
         )
+
+    def write(self, sums: Array, start: int, stop: int, rows: slice) -> None:
+        """Finish the sums of some rows of images `start:stop`, or keep them."""
+        total = self.sums(sums, start, stop, rows) if self.sums else sums
+        if total is None:
+            return
+        if self.excess:
+            self.excess(total)
+        self.finish(total, self.output.target(start, stop)[:, rows])
+
+    def commit(self, start: int, stop: int) -> None:
+        """Move what was finished to memory."""
+        if self.op.accumulators.written:
+            self.output.commit(start, stop)
 
 
 class _MatrixRun(_Bound):
@@ -144,14 +163,11 @@ class _MatrixRun(_Bound):
         for start in range(0, self.batch, self.images):
             stop = min(start + self.images, self.batch)
             padded = self.input.load(start, stop)
-            target = self.output.target(start, stop)
             for top in range(0, self.height, self.rows):
                 bottom = min(top + self.rows, self.height)
                 sums = self._sums(padded, top, bottom)
-                if self.excess:
-                    self.excess(sums)
-                self.finish(sums, target[:, top:bottom])
-            self.output.commit(start, stop)
+                self.write(sums, start, stop, slice(top, bottom))
+            self.commit(start, stop)
 
     def _sums(self, padded: Array, top: int, bottom: int) -> Array:
         shape = (len(padded), bottom - top, self.width)
@@ -202,10 +218,8 @@ class _DepthwiseRun(_Bound):
         for start in range(0, self.batch, self.images):
             stop = min(start + self.images, self.batch)
             sums = self._sums(self._by_phase(self.input.load(start, stop)))
-            if self.excess:
-                self.excess(sums)
-            self.finish(sums, self.output.target(start, stop))
-            self.output.commit(start, stop)
+            self.write(sums, start, stop, slice(None))
+            self.commit(start, stop)
 
     def _by_phase(self, padded: Array) -> Array:
         """Rearrange `[n, H, W, C]` as `[n, H, phases, W / phases, C]`."""

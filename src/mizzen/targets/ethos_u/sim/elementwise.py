@@ -1,7 +1,8 @@
-"""ELEMENTWISE: operations on two maps, a map and a scalar, or one map."""
+"""ELEMENTWISE: operations on two operands, maps or scalars, or on one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,23 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.sim.finish import Finish
-from mizzen.targets.ethos_u.sim.memory import MapView, Memory, Run, Workspace
-from mizzen.targets.ethos_u.sim.operations import Binary, Elementwise, FeatureMap, OperandScaling
-from mizzen.targets.ethos_u.sim.rounding import Rounding, Scaling, scaling
+from mizzen.targets.ethos_u.sim.finish import Finish, output_scaling
+from mizzen.targets.ethos_u.sim.memory import MapView, Memory, OutputView, Run, Workspace
+from mizzen.targets.ethos_u.sim.operations import Binary, Elementwise, FeatureMap, Where
+from mizzen.targets.ethos_u.sim.rounding import Rounding, Scale, prepared
 from mizzen.targets.ethos_u.sim.window import images_per_block
 
 Array = npt.NDArray[Any]
-
-LEFT_SHIFT = {1: 20}
-"""Bits that ADD and SUB gain before operands are rescaled, by bytes of an element."""
-WIDE_LEFT_SHIFT = 15
-MAGNITUDE_32 = 1 << 31
+Function = Callable[[Array, Array, Array], Array]
+"""Combines two operands into the third array, or gives another."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementwiseKernel:
-    """An elementwise operation; `table` for TABLE activation."""
+    """An elementwise operation; `table` for a function that has one."""
 
     operation: Elementwise
     table: npt.NDArray[np.uint8] | None
@@ -35,23 +33,77 @@ class ElementwiseKernel:
         return _ElementwiseRun(self, memory, workspace).run
 
 
+class _Operand:
+    """One operand: loaded, without its zero point, rescaled; int64."""
+
+    def __init__(
+        self, operand: FeatureMap | int, scale: Scale | None, memory: Memory,
+        workspace: Workspace, use: str, where: Where,
+    ) -> None:  # fmt: skip
+        self._operand = operand
+        self._use = use
+        self._workspace = workspace
+        self._where = where
+        self._scaling = prepared(scale) if scale and not scale.is_identity else None
+        self._view = None
+        if isinstance(operand, FeatureMap):
+            self._view = MapView(operand, memory, workspace, use)
+        self._checked = self._scaling is not None and magnitude(operand) > self._scaling.bound
+
+    def load(self, start: int, stop: int) -> Array:
+        """Give the operand for images `start:stop`; it may be written to."""
+        values = self._values(start, stop)
+        if self._scaling is None:
+            return values
+        if self._checked:
+            self._check(values, self._scaling.bound)
+        return self._scaling.apply(values)
+
+    def _values(self, start: int, stop: int) -> Array:
+        if self._view is None:
+            return np.full((1, 1, 1, 1), self._operand, np.int64)
+        assert isinstance(self._operand, FeatureMap)
+        images = self._view.load(start, stop)
+        values = self._workspace.take(f"{self._use} values", images.shape, np.int64)
+        np.copyto(values, images)
+        if self._operand.zero_point:
+            np.subtract(values, self._operand.zero_point, out=values)
+        return values
+
+    def _check(self, values: Array, bound: int) -> None:
+        if max(-int(values.min()), int(values.max())) > bound:
+            raise fail(
+                "E641",
+                f"{self._where.name}: an operand must stay within {bound} to be scaled, and "
+                f"reaches {int(values.min())}..{int(values.max())}",
+                origin=self._where.origin,
+            )
+
+
 class _ElementwiseRun:
     def __init__(self, kernel: ElementwiseKernel, memory: Memory, workspace: Workspace) -> None:
         op = self.op = kernel.operation
         self.batch = memory.batch
         self.workspace = workspace
-        self.a = MapView(op.a, memory, workspace, "ifm")
+        slopes = op.mode is Binary.LRELU
+        a, b = (None, None) if slopes else (op.scale_a, op.scale_b)
+        self.a = _Operand(op.a, a, memory, workspace, "ifm", op.where)
         self.b = None
-        if isinstance(op.b, FeatureMap):
-            self.b = MapView(op.b, memory, workspace, "ifm2")
-        self.output = MapView(op.output.fm, memory, workspace, "ofm")
-        self.scaling = result_scaling(op)
-        self.operand_scaling = operand_scaling(op)
-        fm, act = op.output.fm, op.output.activation
-        post = None if op.mode is Binary.LRELU else self.scaling
-        bound = result_bound(op)
-        self.finish = Finish(fm, act, post, bound, kernel.table, workspace, op.where)
-        self.images = images_per_block(fm.height * fm.width * fm.depth)
+        if op.b is not None:
+            self.b = _Operand(op.b, b, memory, workspace, "ifm2", op.where)
+        self.above = prepared(op.scale_a) if slopes and op.scale_a else None
+        self.below = prepared(op.scale_b) if slopes and op.scale_b else None
+        self.output = OutputView(op.output, memory, workspace)
+        self.finish = Finish(
+            op.output,
+            output_scaling(op.output),
+            result_bound(op),
+            kernel.table,
+            workspace,
+            op.where,
+        )
+        height, width, depth = op.output.shape
+        self.images = images_per_block(height * width * depth)
 
     def run(self) -> None:
         """Execute for the whole batch, block by block."""
@@ -62,87 +114,34 @@ class _ElementwiseRun:
             self.output.commit(start, stop)
 
     def _result(self, start: int, stop: int) -> Array:
-        op = self.op
-        a = self._operand("operand a", op.a, self.a.load(start, stop))
-        if self.b is not None:
-            assert isinstance(op.b, FeatureMap)
-            b = self._operand("operand b", op.b, self.b.load(start, stop))
-        else:
-            b = np.full((1, 1, 1, 1), op.b or 0, np.int64)
-        if op.reversed:
+        a = self.a.load(start, stop)
+        out = self.workspace.take("result", (stop - start, *self.output.shape), np.int64)
+        if self.b is None:
+            return np.broadcast_to(self._unary(a), out.shape)
+        b = self.b.load(start, stop)
+        if self.op.reversed:
             a, b = b, a
-        if op.mode.is_unary:
-            return self._unary(a)
-        shape = (stop - start, *self.output.shape)
-        return self._binary(a, b, self.workspace.take("result", shape, np.int64))
-
-    def _operand(self, use: str, fm: FeatureMap, values: Array) -> Array:
-        operand = self.workspace.take(use, values.shape, np.int64)
-        np.copyto(operand, values)
-        if fm.zero_point and fm.dtype.itemsize < 4:
-            np.subtract(operand, fm.zero_point, out=operand)
-        return operand
-
-    def _binary(self, a: Array, b: Array, out: Array) -> Array:
-        match self.op.mode:
-            case Binary.MUL:
-                return np.multiply(a, b, out=out)
-            case Binary.ADD:
-                a, b = self._rescaled(a, b)
-                return np.add(a, b, out=out)
-            case Binary.SUB:
-                a, b = self._rescaled(a, b)
-                return np.subtract(a, b, out=out)
-            case Binary.MIN:
-                return np.minimum(a, b, out=out)
-            case Binary.MAX:
-                return np.maximum(a, b, out=out)
-            case Binary.SHL:
-                # Whether hardware wraps or saturates beyond 32 bits is not known: the finish
-                # refuses such results.
-                self._check_shift(b)
-                return np.left_shift(a, b, out=out)
-            case Binary.SHR:
-                self._check_shift(b)
-                return shifted_right(a, b, self.op.output.rounding)
-            case mode:
-                raise AssertionError(mode)
+        if self.op.mode in SHIFTS:
+            self._check_shift(b)
+        if self.op.mode is Binary.SHR:
+            return np.broadcast_to(shifted_right(a, b, self.op.output.rounding), out.shape)
+        return BINARY[self.op.mode](a, b, out)
 
     def _unary(self, a: Array) -> Array:
         match self.op.mode:
             case Binary.ABS:
                 return np.abs(a, out=a)
+            case Binary.NOT:
+                return np.invert(a, out=a)
             case Binary.CLZ:
                 # frexp's exponent is the bit length; 32-bit integers are exact in float64.
                 return 32 - np.frexp((a & 0xFFFFFFFF).astype(np.float64))[1]
             case Binary.LRELU:
-                assert self.scaling is not None
-                return np.where(a >= 0, a, self.scaling.apply(a.copy()))
+                positive = self.above.apply(a.copy()) if self.above else a
+                negative = self.below.apply(a.copy()) if self.below else a
+                return np.where(a >= 0, positive, negative)
             case mode:
                 raise AssertionError(mode)
-
-    def _rescaled(self, a: Array, b: Array) -> tuple[Array, Array]:
-        op, prepared = self.op, self.operand_scaling
-        if op.operand_scaling is OperandScaling.BOTH_16:
-            a_scale, b_scale = op.scale_a[0], op.scale_b
-            return (a if a_scale == 1 else a * a_scale), (b if b_scale == 1 else b * b_scale)
-        assert prepared is not None
-        left = left_shift(op)
-        scaled = a if op.operand_scaling is OperandScaling.A_32 else b
-        if magnitude(op.a) << left > prepared.bound or magnitude(op.b) << left > prepared.bound:
-            self._check_operand(scaled, prepared.bound >> left)
-        if op.operand_scaling is OperandScaling.A_32:
-            return prepared.apply(np.left_shift(a, left)), np.left_shift(b, left - 1)
-        return np.left_shift(a, left - 1), prepared.apply(np.left_shift(b, left))
-
-    def _check_operand(self, values: Array, bound: int) -> None:
-        if max(-int(values.min()), int(values.max())) > bound:
-            raise fail(
-                "E641",
-                f"{self.op.where.name}: an operand must stay within {bound} to be scaled, and "
-                f"reaches {int(values.min())}..{int(values.max())}",
-                origin=self.op.where.origin,
-            )
 
     def _check_shift(self, amounts: Array) -> None:
         if amounts.min() < 0 or amounts.max() > 31:
@@ -154,53 +153,91 @@ class _ElementwiseRun:
             )
 
 
-def left_shift(op: Elementwise) -> int:
-    """Bits that operands of ADD and SUB are shifted left before they are rescaled."""
-    return LEFT_SHIFT.get(op.a.dtype.itemsize, WIDE_LEFT_SHIFT)
+def compare(ufunc: Callable[..., Array]) -> Function:
+    """All ones where a comparison holds, else zero."""
+
+    def compared(a: Array, b: Array, out: Array) -> Array:
+        np.copyto(out, ufunc(a, b))
+        return np.negative(out, out=out)
+
+    return compared
+
+
+def divide(a: Array, b: Array, out: Array) -> Array:
+    """Quotient toward zero."""
+    quotient = np.floor_divide(np.abs(a), np.maximum(np.abs(b), 1), out=out)
+    return np.multiply(quotient, np.sign(a) * np.sign(b), out=out)
+
+
+def logical_right(a: Array, b: Array, out: Array) -> Array:
+    """Right shift of 32 bits that fills with zeros."""
+    return np.right_shift(a & 0xFFFFFFFF, b, out=out)
+
+
+SHIFTS = (Binary.SHL, Binary.SHR, Binary.LSR)
+BINARY: dict[Binary, Function] = {
+    Binary.MUL: lambda a, b, out: np.multiply(a, b, out=out),
+    Binary.ADD: lambda a, b, out: np.add(a, b, out=out),
+    Binary.SUB: lambda a, b, out: np.subtract(a, b, out=out),
+    Binary.MIN: lambda a, b, out: np.minimum(a, b, out=out),
+    Binary.MAX: lambda a, b, out: np.maximum(a, b, out=out),
+    # Whether hardware wraps or saturates beyond 32 bits is not known: the finish refuses such
+    # results.
+    Binary.SHL: lambda a, b, out: np.left_shift(a, b, out=out),
+    Binary.LSR: logical_right,
+    Binary.DIV: divide,
+    Binary.CMP_EQ: compare(np.equal),
+    Binary.CMP_NE: compare(np.not_equal),
+    Binary.CMP_GE: compare(np.greater_equal),
+    Binary.CMP_GT: compare(np.greater),
+    Binary.AND: lambda a, b, out: np.bitwise_and(a, b, out=out),
+    Binary.OR: lambda a, b, out: np.bitwise_or(a, b, out=out),
+    Binary.XOR: lambda a, b, out: np.bitwise_xor(a, b, out=out),
+    Binary.AND_NOT: lambda a, b, out: np.bitwise_and(a, ~b, out=out),
+}
 
 
 def shifted_right(a: Array, amounts: Array, rounding: Rounding) -> Array:
     """Arithmetic right shift by `amounts`, rounded."""
-    if rounding is Rounding.TRUNCATE:
-        below = (a >> 63) & ((np.int64(1) << amounts) - 1)
-        return (a + below) >> amounts
-    return (a + ((np.int64(1) << amounts) >> 1)) >> amounts
-
-
-def result_scaling(op: Elementwise) -> Scaling | None:
-    """Prepare the scaling of the result; a 32-bit MUL shifts without multiplying."""
-    if op.output.scale is None:
-        return None
-    multiplier, shift = op.output.scale
-    if op.mode is Binary.MUL and op.a.dtype.itemsize == 4:
-        multiplier = 1
-    return scaling(multiplier, shift, op.output.rounding)
-
-
-def operand_scaling(op: Elementwise) -> Scaling | None:
-    """Prepare the scaling of the operand that ADD or SUB rescales with full precision."""
-    if op.operand_scaling is OperandScaling.BOTH_16:
-        return None
-    multiplier, shift = op.scale_a
-    return scaling(multiplier, shift + left_shift(op), op.input_rounding)
+    below = (np.int64(1) << amounts) - 1
+    half = (np.int64(1) << amounts) >> 1
+    match rounding:
+        case Rounding.TRUNCATE:
+            return (a + ((a >> 63) & below)) >> amounts
+        case Rounding.FLOOR:
+            return a >> amounts
+        case Rounding.SYMMETRIC:
+            return (a + half - ((a < 0) & (amounts > 0))) >> amounts
+        case _:
+            return (a + half) >> amounts
 
 
 def result_bound(op: Elementwise) -> int:
     """Largest absolute value that the result can have before it is scaled."""
-    a = magnitude(op.a)
-    b = magnitude(op.b)
+    if op.mode is Binary.LRELU:
+        return max(scaled_magnitude(op.a, op.scale_a), scaled_magnitude(op.a, op.scale_b))
+    a, b = scaled_magnitude(op.a, op.scale_a), scaled_magnitude(op.b, op.scale_b)
     match op.mode:
         case Binary.MUL:
             return a * b
-        case Binary.ADD | Binary.SUB if op.operand_scaling is OperandScaling.BOTH_16:
-            return a * op.scale_a[0] + b * op.scale_b
         case Binary.ADD | Binary.SUB:
-            multiplier, shift = op.scale_a
-            left = left_shift(op)
-            largest = max(a, b)
-            return (largest * multiplier >> shift) + 1 + (largest << (left - 1))
+            return a + b
+        case Binary.SHL:
+            return a << 31
+        case Binary.LSR:
+            return 1 << 32
+        case Binary.AND | Binary.OR | Binary.XOR | Binary.AND_NOT | Binary.NOT:
+            return 1 << max(a, b, 1).bit_length()
         case _:
             return max(a, b, 32)
+
+
+def scaled_magnitude(operand: FeatureMap | int | None, scale: Scale | None) -> int:
+    """Largest absolute value of an operand after it is rescaled."""
+    largest = magnitude(operand)
+    if scale is None:
+        return largest
+    return (largest * scale.multiplier >> scale.shift) + 2
 
 
 def magnitude(operand: FeatureMap | int | None) -> int:
@@ -211,4 +248,4 @@ def magnitude(operand: FeatureMap | int | None) -> int:
         case int():
             return abs(operand)
         case FeatureMap():
-            return MAGNITUDE_32 if operand.dtype.itemsize >= 4 else operand.magnitude
+            return operand.magnitude

@@ -6,7 +6,6 @@ one block of accumulators in a few passes over memory that stays in the cache.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ import numpy.typing as npt
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.targets.ethos_u.sim import activation
 from mizzen.targets.ethos_u.sim.memory import Workspace
-from mizzen.targets.ethos_u.sim.operations import Activation, FeatureMap, Function, Where
-from mizzen.targets.ethos_u.sim.rounding import INT32_LIMIT, Scaling
+from mizzen.targets.ethos_u.sim.operations import Clip, Output, Where
+from mizzen.targets.ethos_u.sim.rounding import INT32_LIMIT, Scaling, scaling
 
 Array = npt.NDArray[Any]
 
@@ -24,66 +23,48 @@ INNER_LOOP = 64
 """Below this many channels, per-channel constants are repeated along a row to keep loops long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
-    """Zero point and bounds of a result that is clipped."""
-
-    zero_point: int
-    low: int
-    high: int
-    dtype: np.dtype[Any]
-
-
-def clip_of(fm: FeatureMap, act: Activation) -> Clip | None:
-    """Give the clipping of an operation; None for 32-bit results, which are stored as they are.
-
-    Bounds are those of the registers, within the type that is stored or forced.
-    """
-    dtype = act.forced or (fm.dtype if fm.dtype.itemsize <= 2 else None)
-    if dtype is None:
+def output_scaling(output: Output) -> Scaling | None:
+    """Prepare the scale that all channels share; None if there is none, or it changes nothing."""
+    if output.scale is None or output.scale == (1, 0):
         return None
-    info = np.iinfo(dtype)
-    low, high = act.minimum, act.maximum
-    if info.min == 0:  # the registers' 16 bits are unsigned then
-        low, high = low & 0xFFFF, high & 0xFFFF
-    return Clip(fm.zero_point, max(low, int(info.min)), min(high, int(info.max)), dtype)
+    multiplier, shift = output.scale
+    return scaling(multiplier, shift, output.rounding, 0, output.doubling_bit)
 
 
 class Finish:
     """Turns accumulators into elements of the output feature map.
 
-    fm, act      the output and its activation
+    output       where results go, and clipping and function
     scaling      multiplier and shift, or None where the operation does not scale
     bound        largest absolute value the accumulators can have
-    table        lookup table for `Function.TABLE`
+    table        lookup table, if the function has one
     """
 
     def __init__(
         self,
-        fm: FeatureMap,
-        act: Activation,
+        output: Output,
         scaling: Scaling | None,
         bound: int,
         table: npt.NDArray[np.uint8] | None,
         workspace: Workspace,
         where: Where,
     ) -> None:
-        self._fm = fm
-        self._function = act.function
-        self._clip = clip_of(fm, act)
+        self._dtype = output.fm.dtype
+        _, self._width, self._depth = output.shape
+        self._clip = output.activation.clip
         self._workspace = workspace
         self._where = where
         self._scaling = scaling
-        self._lookup = None
-        if table is not None:
-            if self._clip is None:
-                raise fail(
-                    "E614",
-                    f"{where.name}: a table with 32-bit entries needs a clip range that is forced",
-                    origin=where.origin,
-                )
-            self._lookup = activation.lookup(table, fm.dtype, self._clip.dtype)
+        self._curve, self._lookup = activation.functions(output, table)
         self._prepare_scaling(bound)
+        self._is_clipped = self._clip is not None and not self._fits(bound, self._clip)
+
+    def _fits(self, bound: int, clip: Clip) -> bool:
+        """Whether clipping changes nothing; it takes two passes over memory."""
+        if self._curve or clip.zero_point:
+            return False
+        reached = bound if self._scaling is None else INT32_LIMIT - 1 if self._narrow else None
+        return reached is not None and clip.low <= -reached and reached <= clip.high
 
     def _prepare_scaling(self, bound: int) -> None:
         scaling = self._scaling
@@ -92,11 +73,12 @@ class Finish:
         self._narrow = False
         if scaling is None or scaling.truncate:
             return
-        if self._fm.depth < INNER_LOOP and len(scaling.multiplier) > 1:
-            self._repeat = self._fm.width
+        if self._depth < INNER_LOOP and len(scaling.multiplier) > 1:
+            self._repeat = self._width
         largest = bound * int(np.abs(scaling.multiplier).max()) + int(np.abs(scaling.addend).max())
         shifted = largest >> int(scaling.first_shift.min())
-        headroom = int(scaling.second_half.max()) + abs(self._fm.zero_point) + 2
+        zero_point = self._clip.zero_point if self._clip else 0
+        headroom = int(scaling.second_half.max()) + abs(zero_point) + 2
         self._narrow = shifted + headroom < INT32_LIMIT
         wide = np.int32 if self._narrow else np.int64
         self._multiplier = self._constant(scaling.multiplier, np.int64)
@@ -115,14 +97,13 @@ class Finish:
     def __call__(self, accumulators: Array, target: Array) -> None:
         """Finish `accumulators` `[n, h, W, C]` (exact integers, dense) into `target`, its like."""
         values = self._scaled(accumulators)
-        if self._function in (Function.TANH, Function.SIGMOID):
-            function = activation.tanh if self._function is Function.TANH else activation.sigmoid
-            values = function(values)
-        if self._clip is not None:
-            self._clipped(values, self._clip)
-        elif self._lookup is None:
+        if self._curve:
+            values = self._curve(values)
+        if self._clip is None:
             self._check_width(values)
-        if self._lookup is not None:
+        elif self._is_clipped:
+            self._clipped(values, self._clip)
+        if self._lookup:
             values = self._lookup(values)
         np.copyto(target, values.reshape(target.shape), casting="unsafe")
 
@@ -160,13 +141,13 @@ class Finish:
 
     def _clipped(self, values: Array, clip: Clip) -> None:
         # tanh and sigmoid give their result in the output's own units.
-        if clip.zero_point and self._function in (Function.NONE, Function.TABLE):
+        if clip.zero_point and not self._curve:
             np.add(values, clip.zero_point, out=values)
         np.maximum(values, clip.low, out=values)
         np.minimum(values, clip.high, out=values)
 
     def _check_width(self, values: Array) -> None:
-        info = np.iinfo(self._fm.dtype)
+        info = np.iinfo(self._dtype)
         if values.size and (values.min() < info.min or values.max() > info.max):
             raise self._overflow(f"a result must fit {info.bits} bits", values)
 

@@ -13,26 +13,36 @@ BY_CONFIG = {row.config_word: row for row in ACCELERATORS.values()}
 """Accelerators by the CONFIG word of the driver payload."""
 
 
+LUT_RAM_BYTES = 2048
+"""The table RAM of U85, whatever its size."""
+WEIGHT_STREAMS = {128: 1, 256: 1, 512: 2, 1024: 4, 2048: 4}
+"""Streams that the weights of an operation are divided into on U85, by its MACs per cycle."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """One core's microblock and shared buffer; sizes in channels and bytes."""
+    """What of an accelerator decides results; sizes in channels and bytes.
+
+    internal_bytes   one core's shared buffer, or the table RAM
+    weight_streams   streams that one operation's weights are divided into
+    """
 
     arch: Arch
     macs: int
     cores: int
-    shared_buffer_bytes: int
+    internal_bytes: int
+    weight_streams: int
 
     @property
     def ofm_ublock_depth(self) -> int:
-        """Output channels of a microblock: 4 on the smallest U55, else 8."""
+        """Output channels of a microblock of U55 and U65: 4 on the smallest U55, else 8."""
         return 4 if self.macs == 32 else 8
 
 
 def hardware_of(identity: HardwareId | None) -> Hardware:
     """Find the accelerator that a driver payload names by its CONFIG word.
 
-    Raises E604 without a CONFIG word, E605 for one that no accelerator has, or that of an
-    accelerator which the simulator does not execute.
+    Raises E604 without a CONFIG word, E605 for one that no accelerator has.
     """
     if identity is None:
         raise fail(
@@ -48,9 +58,6 @@ def hardware_of(identity: HardwareId | None) -> Hardware:
             help="the artifact is damaged; compile it again",
         )
     if row.shram_kib is None:
-        raise fail(
-            "E605",
-            f"the simulator executes Ethos-U55 and Ethos-U65, not {row.name}",
-            help="compile the network for one of the accelerators that `mizzen targets` marks",
-        )
-    return Hardware(row.arch, row.macs, row.cores, row.shram_kib * 1024 // row.cores)
+        return Hardware(row.arch, row.macs, row.cores, LUT_RAM_BYTES, WEIGHT_STREAMS[row.macs])
+    internal = row.shram_kib * 1024 // row.cores
+    return Hardware(row.arch, row.macs, row.cores, internal, row.cores)

@@ -16,8 +16,10 @@ from mizzen.targets.ethos_u.sim.operations import (
     Dma,
     Elementwise,
     FeatureMap,
+    MatrixProduct,
     Operation,
     Pooling,
+    Resize,
 )
 from mizzen.targets.ethos_u.sim.rounding import Rounding
 
@@ -33,11 +35,12 @@ class InferredPath:
 
 def _maps(operation: Operation) -> list[FeatureMap]:
     match operation:
-        case Convolution() | Pooling():
+        case Convolution() | Pooling() | Resize():
             return [operation.ifm, operation.output.fm]
+        case MatrixProduct():
+            return [operation.ifm, operation.weights, operation.output.fm]
         case Elementwise():
-            second = [operation.b] if isinstance(operation.b, FeatureMap) else []
-            return [operation.a, *second, operation.output.fm]
+            return [*operation.maps, operation.output.fm]
         case Dma():
             return []
 

@@ -67,7 +67,7 @@ class Simulator:
     def _part(self) -> int:
         per_image = sum(
             size
-            for region, size in self.program.region_bytes.items()
+            for region, size in (self.program.region_bytes | self.plan.chain_bytes).items()
             if region not in self.program.constants
         )
         return max(1, MEMORY_BUDGET_BYTES // max(1, per_image))
@@ -85,7 +85,8 @@ class Simulator:
 
     def _bind(self, batch: int) -> tuple[Memory, list[Run]]:
         if self._bound is None or self._bound[0].batch != batch:
-            memory = Memory(batch, self.program.region_bytes, self.program.constants)
+            sizes = {**self.program.region_bytes, **self.plan.chain_bytes}
+            memory = Memory(batch, sizes, self.program.constants)
             workspace = Workspace()
             runs = [step.kernel.bind(memory, workspace) for step in self.plan.steps]
             self._bound = memory, runs

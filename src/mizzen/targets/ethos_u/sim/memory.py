@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.sim.operations import BRICK, FeatureMap, Format, Where
+from mizzen.targets.ethos_u.sim.operations import (
+    BRICK,
+    HWC,
+    FeatureMap,
+    Format,
+    Output,
+    Tiling,
+    Where,
+)
 
 Array = npt.NDArray[Any]
 
@@ -68,6 +76,21 @@ class Piece:
 
 def pieces(fm: FeatureMap) -> tuple[Piece, ...]:
     """Cut a feature map into tiles, and its bricks into whole ones and the last."""
+    return _stacked(fm) if fm.tiling is Tiling.STACK else _quartered(fm)
+
+
+def _stacked(fm: FeatureMap) -> tuple[Piece, ...]:
+    found: list[Piece] = []
+    ends = [min(end, fm.height) for end in (fm.height_0, fm.height_1, fm.height)]
+    start = 0
+    for end, base in zip(ends, fm.bases, strict=False):
+        if start < end:
+            found += _tile(fm, slice(start, end), slice(0, fm.width), base)
+            start = end
+    return tuple(found)
+
+
+def _quartered(fm: FeatureMap) -> tuple[Piece, ...]:
     found: list[Piece] = []
     split = min(fm.width_0, fm.width)
     columns = [(0, split, fm.height_0, 0), (split, fm.width, fm.height_1, 1)]
@@ -106,6 +129,7 @@ class Memory:
     ) -> None:
         self.batch = batch
         self.constants = constants
+        self._accumulators: npt.NDArray[np.int64] | None = None
         self.regions: dict[int, npt.NDArray[np.uint8]] = {}
         for region, size in sizes.items():
             if region not in constants:
@@ -140,6 +164,18 @@ class Memory:
         if region in self.constants:
             return self.constants[region][offset : offset + length]
         return self.regions[region][:, offset : offset + length]
+
+    def accumulators(self, shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:
+        """Sums that stay in the NPU between two operations, `[batch, *shape]`."""
+        if self._accumulators is None or self._accumulators.shape[1:] != shape:
+            self._accumulators = np.zeros((self.batch, *shape), np.int64)
+        return self._accumulators
+
+    def rows(self, region: int, offset: int, length: int, count: int, stride: int) -> Array:
+        """Runs of bytes as `[batch, count, length]`, a view of memory."""
+        buffer, image = self._buffer(region)
+        shape, strides = (self.batch, count, length), (image, stride, 1)
+        return np.ndarray(shape, np.uint8, buffer.data, offset, strides)
 
     def _buffer(self, region: int) -> tuple[npt.NDArray[np.uint8], int]:
         if region in self.constants:
@@ -184,6 +220,34 @@ class MapView:
 
     def _compact(self, start: int, stop: int) -> Array:
         return self._workspace.take(self._use, (stop - start, *self.shape), self.dtype)
+
+
+class OutputView:
+    """Where an operation's result goes: filled as `[n, H, W, C]`, written as the output says."""
+
+    def __init__(self, output: Output, memory: Memory, workspace: Workspace) -> None:
+        self.shape = output.shape
+        self._view = MapView(output.fm, memory, workspace, "ofm")
+        self._workspace = workspace
+        self._dtype = output.fm.dtype
+        self._axes = (0, *(axis + 1 for axis in output.axes))
+        self._flip = [slice(None)] * 4
+        if output.reversed is not None:
+            self._flip[output.reversed + 1] = slice(None, None, -1)
+        self._direct = output.axes == HWC and output.reversed is None
+
+    def target(self, start: int, stop: int) -> Array:
+        """Give the array to fill with images `start:stop` before `commit`."""
+        if self._direct:
+            return self._view.target(start, stop)
+        return self._workspace.take("permuted", (stop - start, *self.shape), self._dtype)
+
+    def commit(self, start: int, stop: int) -> None:
+        """Move what was filled into `target` to memory."""
+        if not self._direct:
+            result = self.target(start, stop)[tuple(self._flip)]
+            np.copyto(self._view.target(start, stop), result.transpose(self._axes))
+        self._view.commit(start, stop)
 
 
 def _as_cells(dense: Array, piece: Piece) -> Array:

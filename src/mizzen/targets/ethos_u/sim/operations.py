@@ -1,6 +1,7 @@
 """Operations as the simulator executes them: everything an `OP_` command takes from registers.
 
 Plain data, resolved once from the register file; sizes in elements, strides and bases in bytes.
+What differs between families is resolved too: an operation means the same whoever started it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.sim.rounding import Rounding
+from mizzen.targets.ethos_u.sim.rounding import DOUBLING_BITS, Rounding, Scale
+from mizzen.targets.ethos_u.sim.scales import RecordFormat
+from mizzen.targets.ethos_u.sim.weights import WeightLayout
 
 BRICK = 16
 """Channels in one brick of the NHCWB16 format."""
@@ -25,6 +28,13 @@ class Format(Enum):
     NHCWB16 = "NHCWB16"
 
 
+class Tiling(Enum):
+    """How the bases of a feature map divide it."""
+
+    QUAD = "two rows of two tiles"
+    STACK = "three tiles, one below the other"
+
+
 class Upscale(Enum):
     """What the NPU does to its input before the kernel sees it."""
 
@@ -35,9 +45,13 @@ class Upscale(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FeatureMap:
-    """A feature map `[height, width, depth]` in memory, cut into up to 2 x 2 tiles.
+    """A feature map `[height, width, depth]` in memory, cut into tiles.
 
-    Rows below `height_0` (or `height_1` right of `width_0`) continue at another base.
+    QUAD: rows below `height_0` (or `height_1` right of `width_0`) continue at another base. STACK:
+    the second tile starts at row `height_0`, the third at row `height_1`.
+
+    `region` is negative for what is no memory of the program: see `plan`. `zero_point` is what
+    the operation applies, 0 where the machine ignores it.
     """
 
     region: int
@@ -54,6 +68,12 @@ class FeatureMap:
     height: int
     width: int
     depth: int
+    tiling: Tiling = Tiling.QUAD
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and depth."""
+        return self.height, self.width, self.depth
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -106,40 +126,6 @@ class Kernel:
         ) and not self.is_padded  # fmt: skip
 
 
-class Function(Enum):
-    """What follows clipping."""
-
-    NONE = "none"
-    TANH = "tanh"
-    SIGMOID = "sigmoid"
-    TABLE = "table"
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """Clip bounds, then a function; `table` is the index of the lookup table for TABLE.
-
-    `forced` is the type that the clip range forces on values before the function, if any.
-    """
-
-    function: Function
-    table: int
-    minimum: int
-    maximum: int
-    forced: np.dtype[np.integer[Any]] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """Where results go and how they get there."""
-
-    fm: FeatureMap
-    rounding: Rounding
-    scale: tuple[int, int] | None
-    """Global multiplier and shift; None for per-channel scales."""
-    activation: Activation
-
-
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A range of bytes in a region."""
@@ -147,6 +133,85 @@ class Stream:
     region: int
     offset: int
     length: int
+
+
+class Function(Enum):
+    """What becomes of a clipped result; of an unclipped one for the four of tanh and sigmoid."""
+
+    NONE = "none"
+    TANH = "tanh, from the machine's own table"
+    SIGMOID = "sigmoid, from the machine's own table"
+    TABLE_TANH = "tanh, from a table"
+    TABLE_SIGMOID = "sigmoid, from a table"
+    ENTRIES = "an entry of a table"
+    SEGMENTS = "a line between two entries of a table"
+    SEGMENTS_32 = "a line between two entries of a table, with 7 bits more"
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether it is tanh or sigmoid, whose result is in the output's own units."""
+        return self in CURVES
+
+
+CURVES = (Function.TANH, Function.SIGMOID, Function.TABLE_TANH, Function.TABLE_SIGMOID)
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """Zero point and bounds of a result, and the type that they lie in."""
+
+    zero_point: int
+    low: int
+    high: int
+    dtype: np.dtype[np.integer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What follows scaling: zero point and clipping, and a function.
+
+    clip    None for a result that is stored as it is, and has to fit
+    table   where the table of the function lies, if it has one
+    """
+
+    clip: Clip | None
+    function: Function = Function.NONE
+    table: Stream | None = None
+
+
+HWC = (0, 1, 2)
+INTERNAL = -1
+"""Stands for the NPU's own memory, shared buffer or table RAM, among the regions."""
+FIRST_CHAIN = -2
+"""Chain buffer k is region FIRST_CHAIN - k."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where results go and how they get there.
+
+    fm            the map in memory
+    scale         multiplier and shift of all channels; None where each has its own, or none at all
+    axes          axis of the result that each axis of `fm` is
+    reversed      axis of the result that is written backwards
+    doubling_bit  where DOUBLE rounds first
+    """
+
+    fm: FeatureMap
+    rounding: Rounding
+    scale: tuple[int, int] | None
+    activation: Activation
+    axes: tuple[int, int, int] = HWC
+    reversed: int | None = None
+    doubling_bit: int = DOUBLING_BITS
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and depth of the result before it is permuted."""
+        result = [0, 0, 0]
+        for axis, size in zip(self.axes, self.fm.shape, strict=True):
+            result[axis] = size
+        return result[0], result[1], result[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +222,39 @@ class Where:
     origin: Origin
 
 
+class AccumulatorInput(Enum):
+    """What accumulators hold before an operation adds to them."""
+
+    ZERO = "zero"
+    KEPT = "what the operation before left"
+    MAP = "the second input"
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulators:
+    """The accumulators of an operation.
+
+    initial     what they start from; `map` is the second input for MAP
+    written     whether their contents are scaled and written; else they are kept
+    """
+
+    bits: int
+    initial: AccumulatorInput = AccumulatorInput.ZERO
+    map: FeatureMap | None = None
+    written: bool = True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the operation starts from zero and writes its result."""
+        return self.initial is AccumulatorInput.ZERO and self.written
+
+
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """CONV and DEPTHWISE; one weight and one scale stream per core."""
+    """CONV and DEPTHWISE with weights from streams, which `layout` joins and orders.
+
+    Of the scale streams, stream k has the records of channels k, k + streams, ...
+    """
 
     where: Where
     ifm: FeatureMap
@@ -167,24 +262,42 @@ class Convolution:
     kernel: Kernel
     output: Output
     depthwise: bool
-    part_kernel: bool
-    ofm_block_depth: int
-    accumulator_bits: int
+    accumulators: Accumulators
     weights: tuple[Stream, ...]
+    layout: WeightLayout
     scales: tuple[Stream, ...]
+    record: RecordFormat
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixProduct:
+    """CONV with weights from a map `[1, output depth, input depth]`, without bias."""
+
+    where: Where
+    ifm: FeatureMap
+    weights: FeatureMap
+    upscale: Upscale
+    kernel: Kernel
+    output: Output
+    accumulators: Accumulators
 
 
 class Pool(Enum):
     """Kinds of pooling."""
 
     MAX = "max"
+    MIN = "min"
     AVERAGE = "average"
+    SUM = "sum"
     REDUCE_SUM = "reduce sum"
+    NONE = "none"
+    ARGMAX_X = "argmax x"
+    ARGMAX_Y = "argmax y"
 
 
 @dataclass(frozen=True, slots=True)
 class Pooling:
-    """POOL."""
+    """POOL; `divided` by the number of elements of the window that are no padding."""
 
     where: Where
     mode: Pool
@@ -192,7 +305,10 @@ class Pooling:
     upscale: Upscale
     kernel: Kernel
     output: Output
-    accumulator_bits: int
+    accumulators: Accumulators
+    divided: bool
+    scales: tuple[Stream, ...] = ()
+    record: RecordFormat | None = None
 
 
 class Binary(Enum):
@@ -205,6 +321,17 @@ class Binary(Enum):
     MAX = "max"
     SHR = "shr"
     SHL = "shl"
+    LSR = "lsr"
+    DIV = "div"
+    CMP_EQ = "equal"
+    CMP_NE = "not equal"
+    CMP_GE = "greater or equal"
+    CMP_GT = "greater"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    AND_NOT = "and not"
+    NOT = "not"
     LRELU = "lrelu"
     ABS = "abs"
     CLZ = "clz"
@@ -212,34 +339,63 @@ class Binary(Enum):
     @property
     def is_unary(self) -> bool:
         """Whether the operation has one operand."""
-        return self in (Binary.LRELU, Binary.ABS, Binary.CLZ)
+        return self in UNARY
 
 
-class OperandScaling(Enum):
-    """Which operand of ADD and SUB is rescaled with full precision first."""
-
-    BOTH_16 = "both, by 16-bit multipliers"
-    A_32 = "operand A, by a 32-bit multiplier and shift"
-    B_32 = "operand B, by a 32-bit multiplier and shift"
+UNARY = (Binary.LRELU, Binary.ABS, Binary.CLZ, Binary.NOT)
 
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
     """ELEMENTWISE: `a op b`, where `reversed` makes `b` the first operand.
 
-    `b` is a feature map (a broadcast axis has size 1), a scalar in units of the second input with
-    its zero point already subtracted, or None for unary operations.
+    An operand is a feature map (a broadcast axis has size 1), a scalar with its zero point already
+    subtracted, or None where an operation of one operand has no `b`. `scale_a` and `scale_b` are
+    applied to `a` and `b`; LRELU applies the first to what is not negative, the second to the
+    rest. SHR rounds like the output.
     """
 
     where: Where
     mode: Binary
-    a: FeatureMap
+    a: FeatureMap | int
     b: FeatureMap | int | None
     reversed: bool
-    operand_scaling: OperandScaling
-    scale_a: tuple[int, int]
-    scale_b: int
-    input_rounding: Rounding
+    scale_a: Scale | None
+    scale_b: Scale | None
+    output: Output
+
+    @property
+    def maps(self) -> list[FeatureMap]:
+        """The operands that are feature maps."""
+        return [operand for operand in (self.a, self.b) if isinstance(operand, FeatureMap)]
+
+
+class Interpolation(Enum):
+    """How RESIZE makes an element from those around its place."""
+
+    BILINEAR = "bilinear"
+    NEAREST = "nearest"
+    REPLICATE = "replicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Where RESIZE reads along one axis: element i at `(i * step + offset) / scale`."""
+
+    scale: int
+    step: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """RESIZE; `rows` and `columns` say where it reads."""
+
+    where: Where
+    mode: Interpolation
+    ifm: FeatureMap
+    rows: Steps
+    columns: Steps
     output: Output
 
 
@@ -252,20 +408,32 @@ class Space(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DmaEnd:
-    """One end of a transfer."""
+    """One end of a transfer: where it starts, and how far apart its planes and rows are."""
 
     space: Space
     region: int
     offset: int
+    plane_stride: int
+    row_stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """Row numbers that DMA reads: int32 `[planes, rows]`, `plane_stride` bytes between planes.
+
+    They replace the row counter of the destination if `scatters`, else of the source, and must
+    be at most `greatest`.
+    """
+
+    stream: Stream
+    plane_stride: int
+    greatest: int
+    scatters: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Dma:
-    """DMA_START: `planes` x `rows` runs of `length` bytes.
-
-    The source is contiguous; the destination moves on by `length + skip_row` per row and by
-    `skip_plane` more per plane.
-    """
+    """DMA_START: `planes` x `rows` runs of `length` bytes."""
 
     where: Where
     source: DmaEnd
@@ -273,8 +441,7 @@ class Dma:
     length: int
     rows: int
     planes: int
-    skip_row: int
-    skip_plane: int
+    indices: Indices | None = None
 
 
-Operation = Convolution | Pooling | Elementwise | Dma
+Operation = Convolution | MatrixProduct | Pooling | Elementwise | Resize | Dma

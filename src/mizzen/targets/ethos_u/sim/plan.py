@@ -10,36 +10,51 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
 from mizzen.isa.command import Instruction
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import activation, codec, convolution, scales, weights
+from mizzen.targets.ethos_u.sim import codec, convolution, fast_weights, matrix, scales
 from mizzen.targets.ethos_u.sim.constants import KnownBytes
 from mizzen.targets.ethos_u.sim.dma import DmaKernel, transfers
 from mizzen.targets.ethos_u.sim.elementwise import ElementwiseKernel
 from mizzen.targets.ethos_u.sim.hardware import Hardware
 from mizzen.targets.ethos_u.sim.inferred import inferred
+from mizzen.targets.ethos_u.sim.matrix import MatrixProductKernel
 from mizzen.targets.ethos_u.sim.memory import Layout, Memory, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import (
+    FIRST_CHAIN,
+    INTERNAL,
     Convolution,
     Dma,
     DmaEnd,
     Elementwise,
     FeatureMap,
-    Function,
+    MatrixProduct,
     Operation,
     Output,
     Pooling,
+    Resize,
     Space,
     Stream,
     Where,
 )
 from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
 from mizzen.targets.ethos_u.sim.registers import Registers
+from mizzen.targets.ethos_u.sim.registers_u55 import RegistersU55
+from mizzen.targets.ethos_u.sim.registers_u85 import RegistersU85
+from mizzen.targets.ethos_u.sim.resize import ResizeKernel
+from mizzen.targets.ethos_u.sim.weights import Weights
 
 Bytes = npt.NDArray[np.uint8]
 
-SHARED_BUFFER = -1
-"""Stands for the NPU's own shared buffer among the regions."""
+REGISTERS: dict[Arch, type[Registers]] = {
+    Arch.U55: RegistersU55,
+    Arch.U65: RegistersU55,
+    Arch.U85: RegistersU85,
+}
 LARGEST_MAP_BYTES = 1 << 30
+
+
+Computation = Convolution | MatrixProduct | Pooling | Elementwise | Resize
 
 
 class Kernel(Protocol):
@@ -63,7 +78,7 @@ class _PendingKernel:
     """A convolution before its weights are decoded; all streams are decoded together."""
 
     operation: Convolution
-    streams: list[tuple[bytes, weights.WeightOrder]]
+    streams: tuple[bytes, ...]
     scales: scales.ChannelScales
     table: Bytes | None
     kernel: Kernel | None = None
@@ -79,6 +94,8 @@ class Plan:
     """A program's steps in order, and what there is to say about it."""
 
     steps: list[Step] = field(default_factory=list[Step])
+    chain_bytes: dict[int, int] = field(default_factory=dict[int, int])
+    """Size of each chain buffer, by its region."""
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
 
@@ -95,14 +112,16 @@ class _Planner:
         for region, data in program.constants.items():
             sizes[region] = len(data)
         self._layout = Layout(sizes, frozenset(program.constants))
-        shared = {**sizes, SHARED_BUFFER: hardware.shared_buffer_bytes}
+        shared = {**sizes, INTERNAL: hardware.internal_bytes}
         self._known = KnownBytes(shared, program.constants)
         self._shared = Layout(shared, frozenset())
         self._convolutions: list[_PendingKernel] = []
+        self._chains: dict[int, FeatureMap] = {}
+        self._result = Plan()
 
     def plan(self, instructions: list[Instruction]) -> Plan:
-        result = Plan()
-        registers = Registers(self._hardware.cores)
+        result = self._result
+        registers = REGISTERS[self._hardware.arch](self._hardware)
         seen: set[str] = set()
         for instruction in instructions:
             if instruction.name == "OP_STOP":
@@ -140,9 +159,16 @@ class _Planner:
                     self._check_maps(operation.output, operation.ifm, where=operation.where)
                     return PoolingKernel(operation, self._finish(operation))
                 case Elementwise():
-                    second = [operation.b] if isinstance(operation.b, FeatureMap) else []
-                    self._check_maps(operation.output, operation.a, *second, where=operation.where)
+                    self._check_maps(operation.output, *operation.maps, where=operation.where)
                     return ElementwiseKernel(operation, self._finish(operation))
+                case MatrixProduct():
+                    matrix.check(operation)
+                    maps = operation.ifm, operation.weights
+                    self._check_maps(operation.output, *maps, where=operation.where)
+                    return MatrixProductKernel(operation, self._finish(operation))
+                case Resize():
+                    self._check_maps(operation.output, operation.ifm, where=operation.where)
+                    return ResizeKernel(operation, self._finish(operation))
                 case Dma():
                     return self._dma(operation)
         except MizzenError as error:
@@ -160,22 +186,42 @@ class _Planner:
                     help="the command stream is damaged; compile it again",
                 )
         for fm in inputs:
-            self._layout.check_map(fm, where)
-        self._layout.check_map(output.fm, where, written=True)
+            if fm.region <= FIRST_CHAIN:
+                self._check_chain(fm, where)
+            else:
+                self._layout.check_map(fm, where)
+        if output.fm.region > FIRST_CHAIN:
+            self._layout.check_map(output.fm, where, written=True)
 
-    def _finish(self, operation: Convolution | Pooling | Elementwise) -> Bytes | None:
+    def _check_chain(self, fm: FeatureMap, where: Where) -> None:
+        written = self._chains.get(fm.region)
+        if written is None or (written.shape, written.dtype) != (fm.shape, fm.dtype):
+            found = f"{written.shape} of {written.dtype}" if written else "nothing"
+            raise fail(
+                "E615",
+                f"{where.name}: chain buffer {FIRST_CHAIN - fm.region} must hold a map {fm.shape} "
+                f"of {fm.dtype}, and holds {found}",
+                origin=where.origin,
+                help="the command stream is damaged; compile it again",
+            )
+
+    def _finish(self, operation: Computation) -> Bytes | None:
         """Note what the operation writes, and fetch its table if it has one."""
         table = self._table(operation)
-        self._known.forget_map(operation.output.fm)
+        fm = operation.output.fm
+        if fm.region > FIRST_CHAIN:
+            self._known.forget_map(fm)
+        else:
+            self._chains[fm.region] = fm
+            sizes = self._result.chain_bytes
+            size = fm.height * fm.stride_y
+            sizes[fm.region] = max(sizes.get(fm.region, 0), size)
         return table
 
-    def _table(self, operation: Convolution | Pooling | Elementwise) -> Bytes | None:
-        act = operation.output.activation
-        if act.function is not Function.TABLE:
+    def _table(self, operation: Computation) -> Bytes | None:
+        stream = operation.output.activation.table
+        if stream is None:
             return None
-        offset = activation.table_offset(self._hardware.shared_buffer_bytes, act.table)
-        length = activation.TABLE_BYTES[operation.output.fm.dtype.itemsize]
-        stream = Stream(SHARED_BUFFER, offset, length)
         return self._constant(stream, "lookup table", operation.where, self._shared)
 
     def _constant(self, stream: Stream, what: str, where: Where, layout: Layout) -> Bytes:
@@ -194,56 +240,44 @@ class _Planner:
 
     def _convolution(self, op: Convolution) -> Kernel:
         self._check_maps(op.output, op.ifm, where=op.where)
-        depth = op.output.fm.depth
-        cores = len(op.weights)
-        channels = [len(range(core, depth, cores)) for core in range(cores)]
+        depth, parts = op.output.shape[2], len(op.scales)
         records = [
-            scales.decode(self._constant(stream, "scales", op.where, self._layout), count)
-            for stream, count in zip(op.scales, channels, strict=True)
+            scales.decode(
+                self._constant(stream, "scales", op.where, self._layout),
+                len(range(part, depth, parts)),
+                op.record,
+            )
+            for part, stream in enumerate(op.scales)
         ]
-        streams = [
-            self._weights(op, stream, count, core)
-            for core, (stream, count) in enumerate(zip(op.weights, channels, strict=True))
-        ]
+        streams = tuple(
+            self._constant(stream, "weights", op.where, self._layout).tobytes()
+            for stream in op.weights
+        )
         joined = scales.interleave(records, depth)
         pending = _PendingKernel(op, streams, joined, self._finish(op))
         self._convolutions.append(pending)
         return pending
 
-    def _weights(
-        self, op: Convolution, stream: Stream, channels: int, core: int
-    ) -> tuple[bytes, weights.WeightOrder]:
-        cores = len(op.weights)
-        order = weights.WeightOrder(
-            ofm_depth=channels,
-            ifm_depth=op.ifm.depth,
-            kernel_height=op.kernel.height,
-            kernel_width=op.kernel.width,
-            dilation_y=op.kernel.dilation_y,
-            dilation_x=op.kernel.dilation_x,
-            ofm_block_depth=max(1, -(-(op.ofm_block_depth - core) // cores)),
-            ofm_ublock_depth=self._hardware.ofm_ublock_depth,
-            ifm_bits=8 * op.ifm.dtype.itemsize,
-            depthwise=op.depthwise,
-            part_kernel=op.part_kernel,
-        )
-        return self._constant(stream, "weights", op.where, self._layout).tobytes(), order
-
     def _decode_weights(self) -> None:
         """Decode every distinct stream once, and give each convolution its weights."""
-        needed = dict.fromkeys(data for op in self._convolutions for data, _ in op.streams)
-        decoded = dict(zip(needed, codec.decode(list(needed)), strict=True))
-        arranged: dict[tuple[bytes, weights.WeightOrder], npt.NDArray[np.int16]] = {}
+        standard = [op for op in self._convolutions if not op.operation.layout.is_fast]
+        needed = list(dict.fromkeys(data for op in standard for data in op.streams))
+        decoded = dict(zip(needed, codec.decode(needed), strict=True))
+        arranged: dict[object, Weights] = {}
         for pending in self._convolutions:
             op = pending.operation
+            key = pending.streams, op.layout
             try:
-                for key in pending.streams:
-                    if key not in arranged:
-                        arranged[key] = weights.arrange(decoded[key[0]], key[1])
+                if key not in arranged:
+                    values = (
+                        [fast_weights.decode(data) for data in pending.streams]
+                        if op.layout.is_fast
+                        else [decoded[data] for data in pending.streams]
+                    )
+                    arranged[key] = op.layout.arrange(values)
             except MizzenError as error:
                 raise _at(error, op.where) from None
-            whole = _joined([arranged[key] for key in pending.streams], op.output.fm.depth)
-            pending.kernel = convolution.prepare(op, whole, pending.scales, pending.table)
+            pending.kernel = convolution.prepare(op, arranged[key], pending.scales, pending.table)
 
     def _dma(self, op: Dma) -> Kernel | None:
         runs = op.rows * op.planes
@@ -254,6 +288,8 @@ class _Planner:
                 origin=op.where.origin,
             )
         source, destination = _place(op.source), _place(op.destination)
+        if op.indices is not None:
+            return self._indexed(op, source, destination)
         for from_, to in transfers(op):
             self._layout_of(source).check_range(source, from_, op.length, op.where)
             self._layout_of(destination).check_range(
@@ -264,36 +300,53 @@ class _Planner:
                 self._known.forget(destination, to, op.length)
             else:
                 self._known.write(destination, to, data)
-        if destination == SHARED_BUFFER:
+        if destination == INTERNAL:
             return None
-        if source == SHARED_BUFFER:
+        if source == INTERNAL:
             raise fail(
                 "E614",
-                f"{op.where.name}: a transfer out of the shared buffer is not modelled",
+                f"{op.where.name}: a transfer out of the NPU's own memory is not modelled",
                 origin=op.where.origin,
             )
         return DmaKernel(op)
 
+    def _indexed(self, op: Dma, source: int, destination: int) -> Kernel:
+        """A transfer of rows by indices: every row that an index may name must be accessible."""
+        assert op.indices is not None
+        if INTERNAL in (source, destination):
+            raise fail(
+                "E614",
+                f"{op.where.name}: a transfer by indices to or from the NPU's own memory is not "
+                "modelled",
+                origin=op.where.origin,
+            )
+        indices = op.indices
+        for plane in range(op.planes):
+            start = indices.stream.offset + plane * indices.plane_stride
+            self._layout.check_range(indices.stream.region, start, 4 * op.rows, op.where)
+            for end, named, written in (
+                (op.source, not indices.scatters, False),
+                (op.destination, indices.scatters, True),
+            ):
+                rows = indices.greatest + 1 if named else op.rows
+                first = end.offset + plane * end.plane_stride
+                last = first + (rows - 1) * end.row_stride
+                low, high = min(first, last), max(first, last) + op.length
+                self._layout.check_range(end.region, low, high - low, op.where, written=written)
+                if written:
+                    self._known.forget(end.region, low, high - low)
+        return DmaKernel(op)
+
     def _layout_of(self, region: int) -> Layout:
-        return self._shared if region == SHARED_BUFFER else self._layout
-
-
-def _joined(parts: list[npt.NDArray[np.int16]], depth: int) -> npt.NDArray[np.int16]:
-    """Join the cores' weights: core k computes channels k, k + cores, ..."""
-    if len(parts) == 1:
-        return parts[0]
-    whole = np.empty((depth, *parts[0].shape[1:]), np.int16)
-    for core, part in enumerate(parts):
-        whole[core :: len(parts)] = part
-    return whole
+        return self._shared if region == INTERNAL else self._layout
 
 
 def _place(end: DmaEnd) -> int:
-    return SHARED_BUFFER if end.space is Space.INTERNAL else end.region
+    return INTERNAL if end.space is Space.INTERNAL else end.region
 
 
 def _region(region: int) -> str:
-    return "the shared buffer" if region == SHARED_BUFFER else f"region {region}"
+    return "the NPU's own memory" if region == INTERNAL else f"region {region}"
 
 
 def _at(error: MizzenError, where: Where) -> MizzenError:

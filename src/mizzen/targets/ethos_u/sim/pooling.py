@@ -9,16 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.sim.finish import Finish
-from mizzen.targets.ethos_u.sim.memory import MapView, Memory, Run, Workspace
+from mizzen.targets.ethos_u.sim.accumulators import Sums, initial_bound
+from mizzen.targets.ethos_u.sim.finish import Finish, output_scaling
+from mizzen.targets.ethos_u.sim.memory import MapView, Memory, OutputView, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import Kernel, Pool, Pooling
-from mizzen.targets.ethos_u.sim.rounding import INT32_LIMIT, scaling
+from mizzen.targets.ethos_u.sim.rounding import INT32_LIMIT
 from mizzen.targets.ethos_u.sim.window import PaddedInput, extent, images_per_block, windows
 
 Array = npt.NDArray[Any]
 
 TAPS = 16
 """Up to this many window elements are taken one by one, more as one reduction."""
+
+PADDING = {Pool.MAX: 0, Pool.MIN: 1, Pool.ARGMAX_X: 0, Pool.ARGMAX_Y: 0}
+"""Kinds that select an element; padding has the type's smallest or largest value."""
+ARGMAX = (Pool.ARGMAX_X, Pool.ARGMAX_Y)
+INDEX_BITS = 16
+"""Places that ARGMAX gives are shifted left by this before they are scaled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,51 +46,74 @@ class _PoolingRun:
         self.batch = memory.batch
         self.workspace = workspace
         view = MapView(op.ifm, memory, workspace, "ifm")
-        self.output = MapView(op.output.fm, memory, workspace, "ofm")
+        self.output = OutputView(op.output, memory, workspace)
         self.height, self.width, _ = self.output.shape
-        self.zero_point = 0 if op.ifm.dtype.itemsize >= 4 else op.ifm.zero_point
-        maximum = op.mode is Pool.MAX
+        self.zero_point = op.ifm.zero_point
+        selects = op.mode in PADDING
         window = op.kernel.height * op.kernel.width
         window *= op.ifm.depth if op.mode is Pool.REDUCE_SUM else 1
-        bound = (1 << 31 if op.ifm.dtype.itemsize >= 4 else op.ifm.magnitude) * window
-        self.checked = bound >= 1 << (op.accumulator_bits - 1) and not maximum
+        bound = op.ifm.magnitude * (1 if selects else window)
+        self.checked = bound >= 1 << (op.accumulators.bits - 1) and not selects
         self.dtype = np.int32 if bound < INT32_LIMIT else np.int64
         self.input = PaddedInput(
             view,
-            0 if maximum else self.zero_point,
+            0 if selects else self.zero_point,
             op.kernel,
             op.upscale,
             extent(op.kernel, self.height, self.width),
-            op.ifm.dtype if maximum else self.dtype,
+            op.ifm.dtype if selects else self.dtype,
             workspace,
-            padding=op.ifm.limits[0] if maximum else 0,
+            padding=op.ifm.limits[PADDING[op.mode]] if selects else 0,
         )
         self.counts = window_counts(op.kernel, self.height, self.width)
-        scale = op.output.scale
-        prepared = None if scale is None else scaling(*scale, op.output.rounding)
-        fm, act = op.output.fm, op.output.activation
-        self.finish = Finish(fm, act, prepared, bound, kernel.table, workspace, op.where)
+        prepared = output_scaling(op.output)
+        if op.mode in ARGMAX:
+            bound = window << INDEX_BITS
+        bound += initial_bound(op.accumulators)
+        self.sums = None
+        if not op.accumulators.is_plain:
+            self.sums = Sums(op.accumulators, op.output.shape, memory, workspace)
+        self.finish = Finish(op.output, prepared, bound, kernel.table, workspace, op.where)
         self.images = images_per_block(self.input.height * self.input.width * op.ifm.depth)
 
     def run(self) -> None:
         """Execute for the whole batch, block by block."""
         for start in range(0, self.batch, self.images):
             stop = min(start + self.images, self.batch)
-            self.finish(self._reduced(self.input.load(start, stop)),
-                        self.output.target(start, stop))  # fmt: skip
-            self.output.commit(start, stop)
+            result = self._reduced(self.input.load(start, stop))
+            if self.sums:
+                result = self.sums(result, start, stop, slice(None))
+            if result is not None:
+                self.finish(result, self.output.target(start, stop))
+                self.output.commit(start, stop)
 
     def _reduced(self, padded: Array) -> Array:
         match self.op.mode:
             case Pool.MAX:
                 best = self._over_window(padded, np.maximum)
                 return np.subtract(best, self.zero_point, dtype=self.dtype)
+            case Pool.MIN:
+                best = self._over_window(padded, np.minimum)
+                return np.subtract(best, self.zero_point, dtype=self.dtype)
+            case Pool.ARGMAX_X | Pool.ARGMAX_Y:
+                return self._first_greatest(padded)
             case Pool.REDUCE_SUM:
                 padded = padded.sum(axis=3, keepdims=True, dtype=self.dtype)
                 return self._summed(padded)
+            case Pool.SUM:
+                return self._summed(padded)
             case Pool.AVERAGE:
                 sums = self._summed(padded)
-                return divide(sums, self.counts) if self.op.kernel.is_padded else sums
+                return divide(sums, self.counts) if self.op.divided else sums
+            case mode:
+                raise AssertionError(mode)
+
+    def _first_greatest(self, padded: Array) -> Array:
+        """Place of the first greatest element of each window, in units that the scale expects."""
+        kernel = self.op.kernel
+        seen = windows(padded, kernel, self.height, self.width)
+        flat = seen.reshape(*seen.shape[:3], kernel.height * kernel.width, seen.shape[5])
+        return flat.argmax(axis=3).astype(np.int64) << INDEX_BITS
 
     def _summed(self, padded: Array) -> Array:
         sums = self._over_window(padded, np.add)
@@ -106,11 +136,11 @@ class _PoolingRun:
         return result
 
     def _check(self, sums: Array) -> None:
-        limit = 1 << (self.op.accumulator_bits - 1)
+        limit = 1 << (self.op.accumulators.bits - 1)
         if sums.min() < -limit or sums.max() >= limit:
             raise fail(
                 "E641",
-                f"{self.op.where.name}: an accumulator must fit {self.op.accumulator_bits} bits, "
+                f"{self.op.where.name}: an accumulator must fit {self.op.accumulators.bits} bits, "
                 f"and reaches {int(sums.min())}..{int(sums.max())}",
                 origin=self.op.where.origin,
                 help="the network computes beyond the machine's integers; its quantisation is "

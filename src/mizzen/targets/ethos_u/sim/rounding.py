@@ -4,7 +4,7 @@ Every scaling in the simulator goes through this module. A `Scaling` is prepared
 machine's multipliers and shifts; `apply` then works in place on 64-bit accumulators.
 
 Ref: gemmlowp's SaturatingRoundingDoublingHighMul and RoundingDivideByPOT for DOUBLE, which TOSA 1.0
-states as `apply_scale_32` with double rounding; the two other modes round once.
+states as `apply_scale_32` with double rounding; the other modes round once.
 """
 
 from __future__ import annotations
@@ -32,6 +32,30 @@ class Rounding(Enum):
     DOUBLE = "half up at bit 31, then half away from zero"
     TRUNCATE = "toward zero"
     NATURAL = "half up"
+    SYMMETRIC = "half away from zero"
+    FLOOR = "down"
+
+
+ONCE = (Rounding.NATURAL, Rounding.TRUNCATE, Rounding.FLOOR)
+"""Modes of a single shift; the others end in one that rounds half away from zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What registers say of a scaling: `round(v * multiplier / 2**shift)`.
+
+    `doubling_bit` is where DOUBLE rounds first.
+    """
+
+    multiplier: int
+    shift: int
+    rounding: Rounding
+    doubling_bit: int = DOUBLING_BITS
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it changes nothing."""
+        return self.multiplier == 1 and self.shift == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +112,20 @@ def scaling(
     shift: npt.ArrayLike,
     rounding: Rounding,
     bias: npt.ArrayLike = 0,
+    doubling_bit: int = DOUBLING_BITS,
 ) -> Scaling:
     """Prepare the scaling by `multiplier * 2**-shift`, `0 <= shift < 64`, after adding `bias`.
 
-    Raises E602 for a bias whose scaled value leaves 64 bits.
+    `doubling_bit` is where DOUBLE rounds first. Raises E602 for a bias whose scaled value leaves
+    64 bits.
     """
     multiplier_, shift_ = np.broadcast_arrays(
         np.atleast_1d(np.asarray(multiplier, np.int64)), np.asarray(shift, np.int64)
     )
-    double = rounding is Rounding.DOUBLE
-    first = np.minimum(shift_, DOUBLING_BITS) if double else shift_
+    first = _first_shift(shift_, rounding, doubling_bit)
     second = shift_ - first
-    half = np.zeros_like(first) if rounding is Rounding.TRUNCATE else (np.int64(1) << first) >> 1
+    down = rounding in (Rounding.TRUNCATE, Rounding.FLOOR)
+    half = np.zeros_like(first) if down else (np.int64(1) << first) >> 1
     bias_ = [int(b) for b in np.atleast_1d(np.asarray(bias, np.int64))]
     largest = max(1, *(abs(int(m)) for m in multiplier_.flat))
     bias_bound = max(abs(b) for b in bias_) * largest + int(half.max())
@@ -119,3 +145,14 @@ def scaling(
         truncate=rounding is Rounding.TRUNCATE,
         bound=(INT64_LIMIT - 1 - bias_bound) // largest,
     )
+
+
+def prepared(scale: Scale) -> Scaling:
+    """Prepare what registers say."""
+    return scaling(scale.multiplier, scale.shift, scale.rounding, 0, scale.doubling_bit)
+
+
+def _first_shift(shift: Int64, rounding: Rounding, doubling_bit: int) -> Int64:
+    if rounding in ONCE:
+        return shift
+    return np.minimum(shift, 0 if rounding is Rounding.SYMMETRIC else doubling_bit)

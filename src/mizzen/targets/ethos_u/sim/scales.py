@@ -1,6 +1,6 @@
-"""Bias and scale records of the U55 and U65: ten bytes per output channel.
+"""Bias and scale records: ten bytes per output channel.
 
-Bytes 0-4 hold the bias (signed 40 bit), 5-8 the multiplier (unsigned 32 bit), 9 the shift (6 bit).
+A record holds the bias (signed), the multiplier (unsigned), and the shift in one byte (6 bit).
 """
 
 from __future__ import annotations
@@ -16,6 +16,20 @@ RECORD_BYTES = 10
 
 
 @dataclass(frozen=True, slots=True)
+class RecordFormat:
+    """Bytes of the bias and of the multiplier; the shift follows, and then zeros."""
+
+    machine: str
+    bias_bytes: int
+    multiplier_bytes: int
+
+
+RECORD_U55 = RecordFormat("Ethos-U55/U65", 5, 4)
+RECORDS_U85 = {32: RecordFormat("Ethos-U85", 4, 4), 48: RecordFormat("Ethos-U85", 6, 2)}
+"""By the bits of an accumulator."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelScales:
     """Per output channel: bias, multiplier and shift, each int64 `[channels]`."""
 
@@ -24,27 +38,38 @@ class ChannelScales:
     shift: npt.NDArray[np.int64]
 
 
-def decode(stream: npt.NDArray[np.uint8], channels: int) -> ChannelScales:
-    """Read `channels` records from `stream`; E623 if it is too short or a shift too large."""
+def decode(
+    stream: npt.NDArray[np.uint8], channels: int, format: RecordFormat = RECORD_U55
+) -> ChannelScales:
+    """Read `channels` records from `stream`; E623 if it is too short or a record is none."""
+    rule = f"bias and scale records, {format.machine}"
     if len(stream) < channels * RECORD_BYTES:
         raise fail(
             "E623",
             f"a scale stream for {channels} channels must have {channels * RECORD_BYTES} bytes, "
             f"not {len(stream)}",
-            rule="bias and scale records, Ethos-U55/U65",
+            rule=rule,
         )
     records = stream[: channels * RECORD_BYTES].reshape(channels, RECORD_BYTES).astype(np.int64)
-    low = (records[:, :5] << (8 * np.arange(5))).sum(axis=1)
-    bias = low - ((low >> 39) << 40)
-    multiplier = (records[:, 5:9] << (8 * np.arange(4))).sum(axis=1)
-    shift = records[:, 9]
+    end = format.bias_bytes + format.multiplier_bytes
+    bias = _number(records[:, : format.bias_bytes])
+    bits = 8 * format.bias_bytes
+    shift = records[:, end]
     if (shift > 63).any():
         raise fail(
             "E623",
             f"the shift of a scale record must be in 0..63, not {int(shift.max())}",
-            rule="bias and scale records, Ethos-U55/U65",
+            rule=rule,
         )
-    return ChannelScales(bias, multiplier, shift)
+    return ChannelScales(
+        bias - ((bias >> (bits - 1)) << bits), _number(records[:, format.bias_bytes : end]), shift
+    )
+
+
+def _number(columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Join bytes, the lowest first."""
+    places = np.array([1 << 8 * index for index in range(columns.shape[1])], np.int64)
+    return columns @ places
 
 
 def interleave(cores: list[ChannelScales], channels: int) -> ChannelScales:

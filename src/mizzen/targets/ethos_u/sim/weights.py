@@ -1,13 +1,15 @@
 """Weights as the NPU sees them: undo the hardware's order.
 
 The order of weights in a stream is that of the MAC array's blocks, written out below for Ethos-U55
-and U65.
+and U65, and in `weights_u85` for Ethos-U85.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,40 @@ IFM_UBLOCK = 8
 """Input channels that one microblock takes."""
 SUBKERNEL = 8
 """Rows and columns of the kernel that the MAC array walks at a time."""
+
+
+Weights = npt.NDArray[np.int16]
+
+
+class WeightLayout(Protocol):
+    """How the streams of one operation hold its weights; a value that can be hashed."""
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether the stream is in the fast format rather than the standard one."""
+        ...
+
+    def arrange(self, streams: Sequence[Weights]) -> Weights:
+        """Bring decoded streams into `[O, kernel height, kernel width, I or 1]`; E621, E622."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SplitLayout:
+    """U55, U65: one stream a core; core k computes channels k, k + cores, ..."""
+
+    orders: tuple[WeightOrder, ...]
+    is_fast = False
+
+    def arrange(self, streams: Sequence[Weights]) -> Weights:
+        """Bring decoded streams into `[O, kernel height, kernel width, I or 1]`; E621, E622."""
+        parts = [arrange(*pair) for pair in zip(streams, self.orders, strict=True)]
+        if len(parts) == 1:
+            return parts[0]
+        whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), np.int16)
+        for core, part in enumerate(parts):
+            whole[core :: len(parts)] = part
+        return whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,30 +140,36 @@ def _ifm_extent(order: WeightOrder, ifm: int) -> tuple[int, int]:
     return -(-block // IFM_UBLOCK), IFM_UBLOCK
 
 
-def arrange(values: npt.NDArray[np.int16], order: WeightOrder) -> npt.NDArray[np.int16]:
+def arrange(values: Weights, order: WeightOrder) -> Weights:
     """Bring one core's weights into `[ofm_depth, kernel_height, kernel_width, ifm_depth or 1]`.
 
     Raises E621 when there are fewer weights than the operation needs, E622 for a weight where the
     order demands padding.
     """
-    place = positions(order)
-    if len(values) < len(place):
-        raise fail(
-            "E621",
-            f"a weight stream must hold {len(place)} weights here, not {len(values)}",
-            rule="order of weights in the stream, Ethos-U55/U65",
-            help="the stream was made for another block size, or its bytes are damaged",
-        )
     ifm_depth = 1 if order.depthwise else order.ifm_depth
     shape = (order.ofm_depth, order.kernel_height, order.kernel_width, ifm_depth)
     weights = np.zeros(int(np.prod(shape)), np.int16)
-    real = place >= 0
-    if values[: len(place)][~real].any() or values[len(place) :].any():
+    place(values, positions(order), weights, "Ethos-U55/U65")
+    return weights.reshape(shape)
+
+
+def place(
+    values: Weights, positions: npt.NDArray[np.int64], weights: Weights, machine: str
+) -> None:
+    """Put a stream's weights to their places; E621 for too few, E622 for one in the padding."""
+    if len(values) < len(positions):
+        raise fail(
+            "E621",
+            f"a weight stream must hold {len(positions)} weights here, not {len(values)}",
+            rule=f"order of weights in the stream, {machine}",
+            help="the stream was made for another block size, or its bytes are damaged",
+        )
+    real = positions >= 0
+    if values[: len(positions)][~real].any() or values[len(positions) :].any():
         raise fail(
             "E622",
             "padding in a weight stream must be zero, and is not",
-            rule="order of weights in the stream, Ethos-U55/U65",
+            rule=f"order of weights in the stream, {machine}",
             help="the stream was made for another block size, or its bytes are damaged",
         )
-    weights[place[real]] = values[: len(place)][real]
-    return weights.reshape(shape)
+    weights[positions[real]] = values[: len(positions)][real]
