@@ -76,6 +76,17 @@ def joined(b: Builder, value: Value) -> Value:
     return b("CONCAT", large, transposed_convolution(b, convolution(b, value)), large, axis=3)
 
 
+def begun(b: Builder, value: Value) -> Value:
+    """Join channels behind a transposed convolution, which needs no parting there."""
+    large = transposed_convolution(b, value)
+    plane = b("MAX_POOL2D", large, kernel=(1, 1), stride=(1, 1), pad=(0, 0, 0, 0))
+    whole = b("CONCAT", transposed_convolution(b, convolution(b, value)), plane, axis=3)
+    bias, zero = b.constant(np.arange(16), DType.INT32), b.constant([0], DType.INT8)
+    sums = b("CONV2D", whole, weights(b, 16, 3, 3, 32), bias, zero, zero,
+             pad=(1, 1, 1, 1), stride=(1, 1))  # fmt: skip
+    return rescale(b, sums, DType.INT8, 36, 1_234_567_890)
+
+
 def padded(b: Builder, value: Value) -> Value:
     edge = b.shape([0, 0, 1, 2, 2, 1, 0, 0])
     return b("PAD", transposed_convolution(b, value), edge, b.constant([3], DType.INT8))
@@ -114,6 +125,7 @@ NETWORKS: list[Make] = [
     convolution,
     reshaped,
     joined,
+    begun,
     padded,
     greatest,
     greatest_channels,

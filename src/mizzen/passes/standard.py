@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mizzen.passes.constants import FoldConstants
 from mizzen.passes.duplicates import MergeDuplicates
+from mizzen.passes.joins import BeginJoins
 from mizzen.passes.layout import Layout
 from mizzen.passes.padding import FusePadding
 from mizzen.passes.pipeline import Pass, Pipeline
@@ -22,6 +23,7 @@ PASSES: dict[str, Pass] = {
         MergeDuplicates(),
         Layout(),
         FusePadding(),
+        BeginJoins(),
         SplitProjections(),
         WidenColumns(),
         FoldStrides(),
@@ -43,6 +45,6 @@ def standard() -> Pipeline:
     names = (
         "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding",
         "split-projections", "widen-columns", "layout", "remove-idle", "fold-strides",
-        "turn-maxima", "split-rescales",
+        "begin-joins", "turn-maxima", "split-rescales",
     )  # fmt: skip
     return Pipeline(tuple(PASSES[name] for name in names))

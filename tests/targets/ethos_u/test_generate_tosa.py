@@ -219,6 +219,44 @@ def test_a_clamp_parts_what_the_compiler_would_misplace(
     compiled(graph)
 
 
+def _joined_first(net: Net, value: Value) -> Value:
+    return net.b("CONCAT", value, net.input(value.type), axis=3)
+
+
+def test_what_joined_channels_begin_with_is_in_its_place() -> None:
+    net = Net()
+    graph = net.give(net.convolution(_joined_first(net, _transposed_convolution(net))))
+    avoid_defects(graph)
+    assert not any(operation.kind == "CLAMP" for operation in graph)
+
+
+def _as_it_is(net: Net) -> tuple[Value, ...]:
+    return (_joined_first(net, _transposed_convolution(net)),)
+
+
+def _joined_again(net: Net) -> tuple[Value, ...]:
+    whole = _joined_first(net, _transposed_convolution(net))
+    return (net.convolution(net.b("CONCAT", net.input(whole.type), whole, axis=3)),)
+
+
+def _joined_rows(net: Net) -> tuple[Value, ...]:
+    value = _transposed_convolution(net)
+    return (net.convolution(net.b("CONCAT", value, net.input(value.type), axis=1)),)
+
+
+def _given_too(net: Net) -> tuple[Value, ...]:
+    value = _transposed_convolution(net)
+    return (net.convolution(_joined_first(net, value)), value)
+
+
+@pytest.mark.parametrize("make", [_as_it_is, _joined_again, _joined_rows, _given_too])
+def test_what_begins_otherwise_is_parted(make: Callable[[Net], tuple[Value, ...]]) -> None:
+    net = Net()
+    graph = net.give(*make(net))
+    avoid_defects(graph)
+    assert sum(operation.kind == "CLAMP" for operation in graph) == 1
+
+
 def test_nothing_is_clamped_that_is_no_part() -> None:
     net = Net()
     graph = net.give(_maximum(net), _joined(net, net.convolution(net.input())))

@@ -5,6 +5,8 @@ Ref: Vela 5.2.0, found by running what it compiled and comparing with TOSA's ref
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mizzen.graph import DType, Graph, Operation, Value, integer_range
@@ -67,7 +69,8 @@ def avoid_defects(graph: Graph) -> tuple[Operation, ...]:
             _clamp(graph, operation.result)
             alone = _clamped(graph, operation.operands[0], operation)
             graph.set_operand(operation, 0, alone)
-        if _is_misplaced(operation) and _is_part(operation.result):
+        is_part = _is_part(operation.result) and not _begins(operation, graph.outputs)
+        if is_part and _is_misplaced(operation):
             _part(graph, operation)
         if _loses_place(operation) and _is_moved(operation.operands[0]):
             _clamp(graph, operation.operands[0])
@@ -82,6 +85,32 @@ def _is_part(value: Value) -> bool:
     return any(
         user.kind in PLACES or (user.kind in CARRIERS and _is_part(user.result))
         for user in value.uses
+    )
+
+
+def _begins(operation: Operation, outputs: Sequence[Value]) -> bool:
+    """Whether a transposed convolution, rescaled, is nothing but the start of channels joined.
+
+    The compiler writes it at the start of the tensor, which is then right. Only what CONV2D reads
+    counts: another operation could make the whole a part of yet another tensor.
+    """
+    result = operation.result
+    if len(result.uses) != 1 or result in outputs:
+        return False
+    (user,) = result.uses
+    if operation.kind == "TRANSPOSE_CONV2D":
+        return user.kind == "RESCALE" and _begins(user, outputs)
+    producer = operation.operands[0].producer if operation.kind == "RESCALE" else None
+    return (
+        producer is not None
+        and producer.kind == "TRANSPOSE_CONV2D"
+        and user.kind == "CONCAT"
+        and user["axis"] == len(result.shape) - 1
+        and result.shape[0] == 1
+        and result.dtype is DType.INT8
+        and [place for place, part in enumerate(user.operands) if part is result] == [0]
+        and user.result not in outputs
+        and all(each.kind == "CONV2D" for each in user.result.uses)
     )
 
 
