@@ -249,6 +249,7 @@ class Call(Arguments):
 
     def real_of(self, node: Any, name: str = "input") -> Real:
         """A node that must stand for a quantised real tensor."""
+        name = "input" if name == "self" else name
         if not hasattr(node, "meta"):
             raise RefusedError(f"its {name} is the number {node}, which is not quantised")
         match self.term_of(node):
