@@ -112,7 +112,7 @@ def table(call: Call, x: Real, argument: Any, target: Target) -> Value:
 
 def _table_8(call: Call, x: Real, argument: Any, target: Target) -> Value:
     b = call.b
-    reals = _reals(x, np.arange(-128, 128))
+    reals = reals_of(x, np.arange(-128, 128))
     entries = quantized(evaluate(call.node, argument, reals), target)
     return typed(b("TABLE", x.value, b.constant(entries, DType.INT8)), target)
 
@@ -120,7 +120,7 @@ def _table_8(call: Call, x: Real, argument: Any, target: Target) -> Value:
 def _table_16(call: Call, x: Real, argument: Any, target: Target) -> Value:
     b = call.b
     points = np.arange(-32768, 32768 + 1, STEP_16)
-    entries = quantized(evaluate(call.node, argument, _reals(x, points)), _wide(target))
+    entries = quantized(evaluate(call.node, argument, reals_of(x, points)), _wide(target))
     sums = b("TABLE", x.value, b.constant(entries, DType.INT16))
     fraction = target.scale if target.dtype is DType.INT16 else _wide(target).scale
     value = requantize(b, sums, fraction / (1 << FRACTION_BITS), _unclamped(target))
@@ -140,7 +140,7 @@ def _unclamped(target: Target) -> Target:
 RANGES = {DType.INT8: (-128, 127), DType.INT16: (-32768, 32767)}
 
 
-def _reals(x: Real, integers: Array) -> Array:
+def reals_of(x: Real, integers: Array) -> Array:
     """Give the real numbers that integers stand for, in float32 as PyTorch computes them."""
     return (integers - x.zero_point).astype(np.float32) * np.float32(x.scale)
 
