@@ -8,7 +8,7 @@ import pytest
 
 from mizzen.cli.main import main
 
-WORDS = ("conformance", "--operator", "REDUCE_MAX", "--inputs", "2")
+WORDS = ("conformance", "--operator", "TILE", "--inputs", "2")
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +20,11 @@ def test_the_table_has_a_column_for_each_accelerator(capfd: pytest.CaptureFixtur
     words = [*WORDS, "--accelerator-config", "ethos-u55-128,ethos-u65-256"]
     assert main(words) == 0
     out, err = capfd.readouterr()
-    assert out.splitlines()[:3] == [
+    assert out.splitlines()[:4] == [
         "Networks",
-        "  operator    type  ethos-u55-128  ethos-u65-256",
-        "  REDUCE_MAX  int8  2 exact        2 exact",
+        "  operator  type   ethos-u55-128  ethos-u65-256",
+        "  TILE      int16  1 exact        1 exact",
+        "  TILE      int8   1 exact        1 exact",
     ]
     assert err == "2 networks through Vela on ethos-u55-128, ethos-u65-256\n"
 
@@ -42,7 +43,8 @@ def test_markdown(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.splitlines() == [
         "| operator | type | ethos-u55-256 |",
         "| --- | --- | --- |",
-        "| `REDUCE_MAX` | int8 | 2 exact |",
+        "| `TILE` | int16 | 1 exact |",
+        "| `TILE` | int8 | 1 exact |",
     ]
 
 
@@ -50,7 +52,7 @@ def test_what_does_not_hold_decides_the_exit_status(capfd: pytest.CaptureFixture
     words = [*WORDS, "--accelerator-config", "ethos-u85-256", "--compiler", "vela-legacy"]
     assert main(words) == 1
     out, err = capfd.readouterr()
-    assert "Not run\n  reduce_max_" in out
+    assert "Not run\n  tile, tile_int16" in out
     assert "    the compiler does not know Ethos-U85" in out
     assert "E723" in err
     assert "and 2 of 2 are not" in err

@@ -84,8 +84,9 @@ def test_what_cases_say_is_what_they_build() -> None:
     from mizzen.frontends.tflite import read
 
     for case in cases():
-        (operator,) = read(case.build(), case.name).main.operators
-        assert operator.kind == case.operator
+        operators = read(case.build(), case.name).main.operators
+        assert case.operator in {operator.kind for operator in operators}
+        assert len(operators) == 1 or "VARIABLE" in case.operator
 
 
 def test_selection() -> None:

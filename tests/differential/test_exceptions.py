@@ -16,15 +16,20 @@ import pytest
 
 import mizzen
 from mizzen.artifact import NpuStep
+from mizzen.conformance.cases.elementwise import mul_of_scales
+from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.inputs import random_inputs
-from mizzen.conformance.networks import SCALE, ZERO, Case, Q, binary, reduce, unary
+from mizzen.conformance.networks import SCALE, ZERO, Case, Q, binary, i32, one, reduce, unary
 from mizzen.conformance.oracles import litert
+from mizzen.conformance.suite import judge
+from mizzen.conformance.verdict import Verdict
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import Simulator
 from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise
 from mizzen.targets.ethos_u.sim.plan import Step
 from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
+from mizzen.targets.ethos_u.system_config import resolve
 
 Array = npt.NDArray[Any]
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-512")
@@ -105,7 +110,7 @@ def test_a_sum_over_two_axes_is_not_one(accelerator: str) -> None:
 def test_int16_products_are_scaled_in_single_precision(accelerator: str) -> None:
     """The compiler multiplies the scales as float32, the kernel as float64; off by one at most."""
     scale = SCALE["int16"]
-    case = one_mul(scale)
+    case = mul_of_scales()
     a, b = random_inputs([((1, 5, 6, 7), np.int16), ((1, 1, 1, 7), np.int16)], 200)
     ours, steps = run(case, accelerator, a, b)
     operation = steps[0].operation
@@ -123,13 +128,38 @@ def test_int16_products_are_scaled_in_single_precision(accelerator: str) -> None
     assert difference.mean() < 1e-3
 
 
-def one_mul(scale: float) -> Case:
-    """Int16 MUL with scales whose product does not fit single precision."""
-    from mizzen.conformance.networks import one
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_int32_products_lose_their_lowest_bits(accelerator: str) -> None:
+    """The stream's scale is 2^30 / 2^30 for a factor of 1; 32-bit MUL takes only its shift.
 
-    return one("mul_int16_scales", "MUL", [(1, 5, 6, 7), (1, 1, 1, 7)], [(1, 5, 6, 7)], "int16",
-               ("MulOptions", {}), in_q=[Q(scale), Q(scale * 0.375)],
-               out_q=Q(scale * scale * 8000))  # fmt: skip
+    The same scales in SOFTMAX, whose products the kernels confirm, show that it does.
+    """
+    case = binary("MUL", (1, 5, 6, 7), (1, 5, 6, 7), "int32")
+    a, b = random_inputs([((1, 5, 6, 7), np.int32)] * 2, 20, 1 << 20)
+    ours, steps = run(case, accelerator, a, b)
+    operation = steps[0].operation
+    assert isinstance(operation, Elementwise)
+    assert operation.output.scale == (1 << 30, 30)
+    product = a.astype(np.int64) * b
+    assert np.array_equal(ours.ravel(), ((product + (1 << 29)) >> 30).ravel())
+    (kernel,) = CpuKernels(case.build()).run([a, b])
+    assert np.array_equal(kernel.ravel(), product.astype(np.int32).ravel())
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_transposed_bytes_are_taken_to_be_signed(accelerator: str) -> None:
+    """The stream reads UINT8 as INT8 and writes 0 for all below; the other core's does not."""
+    perm = (0, 2, 1, 3)
+    case = one("transpose_uint8", "TRANSPOSE", [(1, 4, 5, 6)], [(1, 5, 4, 6)], "uint8",
+               constants=[i32(*perm)])  # fmt: skip
+    (x,) = random_inputs([((1, 4, 5, 6), np.uint8)], 8)
+    ours, _ = run(case, accelerator, x)
+    right = x.transpose(0, 1, *(axis + 1 for axis in perm[1:]))
+    assert np.array_equal(ours.ravel(), np.where(right < 128, right, 0).ravel())
+    (kernel,) = litert(case.build(), [x])
+    assert np.array_equal(kernel.ravel(), right.ravel())
+    row = judge(case, Compiler.LEGACY, resolve(accelerator), 8)
+    assert row.verdict is Verdict.EXACT
 
 
 def test_the_suite_avoids_exactly_these_scales() -> None:

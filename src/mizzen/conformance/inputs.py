@@ -11,17 +11,27 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-def random_inputs(inputs: Sequence[tuple[Sequence[int], npt.DTypeLike]], count: int) -> list[Array]:
+def random_inputs(
+    inputs: Sequence[tuple[Sequence[int], npt.DTypeLike]], count: int, limit: int | None = None
+) -> list[Array]:
     """Give uniformly random integers for inputs of these shapes and types, `[count, *shape]`.
 
-    The same for the same shapes, types and count.
+    The same for the same shapes, types and count. `limit` is the largest magnitude of INT32 values.
     """
     rng = np.random.default_rng(count)
-    return [_values(rng, (count, *shape), np.dtype(dtype)) for shape, dtype in inputs]
+    made: list[Array] = []
+    for shape, type_ in inputs:
+        dtype = np.dtype(type_)
+        low, high = _range(dtype, limit)
+        values = rng.integers(low, high, (count, *shape), endpoint=True)
+        made.append(values.astype(dtype))
+    return made
 
 
-def _values(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def _range(dtype: np.dtype[Any], limit: int | None) -> tuple[int, int]:
     if dtype == np.bool_:
-        return rng.integers(0, 2, shape).astype(dtype)
+        return 0, 1
+    if dtype == np.int32 and limit is not None:
+        return -limit, limit
     info = np.iinfo(dtype)
-    return rng.integers(info.min, info.max, shape, endpoint=True).astype(dtype)
+    return int(info.min), int(info.max)

@@ -18,8 +18,8 @@ Shape = tuple[int, ...]
 
 SAME, VALID = 0, 1
 NONE, RELU, RELU_N1_TO_1, RELU6 = 0, 1, 2, 3
-SCALE = {"int8": 0.05, "uint8": 0.05, "int16": 0.0004, "int32": 0.0001}
-ZERO = {"int8": 7, "uint8": 121, "int16": 0, "int32": 0}
+SCALE = {"int8": 0.05, "uint8": 0.05, "int16": 0.0004, "int32": 1.0, "bool": 1.0}
+ZERO = {"int8": 7, "uint8": 121, "int16": 0, "int32": 0, "bool": 0}
 SPREAD = {"int8": 74.0, "uint8": 74.0, "int16": 18900.0}
 """Standard deviation of uniformly random values of the type."""
 
@@ -31,12 +31,14 @@ class Case:
     operator  its one operator's type, as in TFLite's schema
     dtype     the type of its data, as NumPy names it
     build     gives the `.tflite` file, the same one every time
+    limit     the largest magnitude of its INT32 inputs, None for their whole range
     """
 
     name: str
     operator: str
     dtype: str
     build: Callable[[], bytes]
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,33 +68,40 @@ def one(
     options: tuple[str, dict[str, Any]] | None = None,
     *,
     constants: Sequence[np.ndarray[Any, Any]] = (),
-    constants_first: bool = False,
+    constants_first: int = 0,
+    in_dtypes: Sequence[str] = (),
     in_q: Sequence[Q] | None = None,
     out_q: Q | None = None,
     out_dtype: str | None = None,
+    limit: int | None = None,
 ) -> Case:
-    """Describe a network of one operator: real inputs, then constants (or the other way round)."""
+    """Describe a network of one operator.
+
+    Its operands are so many constants, the inputs, the rest of the constants. `in_dtypes` are the
+    inputs' types where they are not all `dtype`.
+    """
+    types = in_dtypes or [dtype] * len(shapes)
 
     def build() -> bytes:
         net = NetworkBuilder(name)
-        scales = in_q or [quantization(dtype)] * len(shapes)
+        scales = in_q or [quantization(type_) for type_ in types]
         inputs = [
-            net.tensor(f"x{i}", shape, dtype, *_q(scales[i])) for i, shape in enumerate(shapes)
+            net.tensor(f"x{i}", shape, type_, *_q(q))
+            for i, (shape, type_, q) in enumerate(zip(shapes, types, scales, strict=True))
         ]
         fixed = [net.constant(f"c{i}", data) for i, data in enumerate(constants)]
         of = out_dtype or dtype
-        result = out_q or (scales[0] if of == dtype else quantization(of))
+        result = out_q or (scales[0] if of == types[0] else quantization(of))
+        plain = of == "int32" != dtype and out_q is None
         made = [
-            net.tensor(f"y{i}", shape, of)
-            if of == "int32"
-            else net.tensor(f"y{i}", shape, of, *_q(result))
+            net.tensor(f"y{i}", shape, of) if plain else net.tensor(f"y{i}", shape, of, *_q(result))
             for i, shape in enumerate(outputs)
         ]
-        order = [*fixed, *inputs] if constants_first else [*inputs, *fixed]
+        order = [*fixed[:constants_first], *inputs, *fixed[constants_first:]]
         net.operator(kind, order, made, options)
         return net.finish(inputs, made)
 
-    return Case(name, kind, dtype, build)
+    return Case(name, kind, dtype, build, limit)
 
 
 def _q(q: Q) -> tuple[float, int]:
@@ -102,6 +111,16 @@ def _q(q: Q) -> tuple[float, int]:
 def i32(*values: Any) -> np.ndarray[Any, Any]:
     """Give an array of INT32."""
     return np.array(values, np.int32)
+
+
+LIMITS = {
+    "ADD": 1 << 17,
+    "SUB": 1 << 17,
+    "MUL": 1 << 10,
+    "SQUARED_DIFFERENCE": 1 << 10,
+    "SUM": 1 << 20,
+}
+"""Magnitudes of INT32 operands within which results fit, and NPU operands that are scaled up."""
 
 
 def reduce(kind: str, shape: Shape, axes: tuple[int, ...], dtype: str = "int8",
@@ -114,7 +133,8 @@ def reduce(kind: str, shape: Shape, axes: tuple[int, ...], dtype: str = "int8",
     name += "" if keep else "_dropped"
     name += "" if out_q is None else "_rescaled"
     options = ("ReducerOptions", {"keep_dims": keep})
-    return one(name, kind, [shape], [out], dtype, options, constants=[i32(*axes)], out_q=out_q)
+    return one(name, kind, [shape], [out], dtype, options, constants=[i32(*axes)], out_q=out_q,
+               limit=LIMITS.get(kind))  # fmt: skip
 
 
 BINARY_OPTIONS = {
@@ -124,6 +144,7 @@ BINARY_OPTIONS = {
     "MAXIMUM": "MaximumMinimumOptions",
     "MINIMUM": "MaximumMinimumOptions",
     "SQUARED_DIFFERENCE": "SquaredDifferenceOptions",
+    "DIV": "DivOptions",
 }
 
 
@@ -134,16 +155,16 @@ def binary(kind: str, a: Shape, b: Shape, dtype: str = "int8", activation: int =
     name = f"{kind.lower()}_{shapes}_{dtype}" + (f"_act{activation}" if activation else "")
     # The compiler multiplies int16 scales in single precision: powers of two are exact in it.
     s, z = (2.0**-11 if (kind, dtype) == ("MUL", "int16") else SCALE[dtype]), ZERO[dtype]
-    same = kind in ("MAXIMUM", "MINIMUM")
+    same = kind in ("MAXIMUM", "MINIMUM") or dtype == "int32"
     in_q = [Q(s, z), Q(s, z) if same else Q(s * 0.375, -z // 3 if dtype == "int8" else z)]
     factors = {"ADD": 1.3, "SUB": 1.3, "MUL": s * (30 if dtype != "int16" else 8192),
                "SQUARED_DIFFERENCE": s * (80 if dtype != "int16" else 20000)}  # fmt: skip
-    out_q = Q(s * factors.get(kind, 1.0), z)
+    out_q = Q(s if dtype == "int32" else s * factors.get(kind, 1.0), z)
     options: dict[str, Any] = {"fused_activation_function": activation} if activation else {}
     if kind in ("ADD", "SUB") and dtype == "int16":
         options["pot_scale_int16"] = False
     return one(name, kind, [a, b], [out], dtype, (BINARY_OPTIONS[kind], options),
-               in_q=in_q, out_q=out_q)  # fmt: skip
+               in_q=in_q, out_q=out_q, limit=LIMITS.get(kind))  # fmt: skip
 
 
 def unary(kind: str, dtype: str = "int8", options: tuple[str, dict[str, Any]] | None = None,

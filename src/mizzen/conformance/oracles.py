@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import subprocess
 import sys
 from collections.abc import Sequence
 from enum import Enum
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy.typing as npt
 from mizzen.conformance.networks import Case
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.cpu.tflm_process import receive, send
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import MizzenError, fail
 
 Array = npt.NDArray[Any]
 
@@ -30,31 +32,29 @@ class Oracle(Enum):
     LITERT = "LiteRT"
 
 
-LITERT_ONLY = frozenset({"EXP", "GELU", "LOG", "NEG", "RELU_0_TO_1", "RELU_N1_TO_1", "TILE"})
-"""Operators that TFLite Micro has no kernel for, or not for quantised data.
+NOT_LITERT = frozenset(product(("FULLY_CONNECTED", "SUM"), ("int8", "int16")))
+"""Operators and types for which LiteRT's reference kernels are no oracle.
 
-LiteRT is no oracle for the others: it rounds FULLY_CONNECTED once where TFLite Micro, and the NPU,
-round twice, and its reference kernel of int8 SUM is broken.
+It rounds FULLY_CONNECTED once where TFLite Micro, and the NPU, round twice; its kernel of int8 SUM
+is broken.
 """
 
-
-def oracle_of(case: Case) -> Oracle:
-    """Give the kernels that know a case's operator and type."""
-    litert = case.operator in LITERT_ONLY or case.dtype == "uint8"
-    return Oracle.LITERT if litert else Oracle.TFLM
+NO_KERNEL = frozenset({"E702", "E703"})
+"""Codes that say that TFLite Micro does not take a network: it refuses it, or ends the process."""
 
 
-def expected(case: Case, network: bytes, inputs: Sequence[Array]) -> list[Array]:
-    """Infer a batch, arrays `[N, *shape]`, on the case's oracle.
+def expected(case: Case, network: bytes, inputs: Sequence[Array]) -> tuple[list[Array], Oracle]:
+    """Infer a batch, arrays `[N, *shape]`, on TFLite Micro's kernels, else on LiteRT's.
 
-    E701 or E721 if its package is not installed, E702 to E704 or E722 if it does not take the
-    network.
+    E701 or E721 if a package is not installed, E702 to E704 or E722 if nobody takes the network.
     """
-    match oracle_of(case):
-        case Oracle.TFLM:
-            return CpuKernels(network).run(inputs)
-        case Oracle.LITERT:
-            return litert(network, inputs)
+    try:
+        return CpuKernels(network).run(inputs), Oracle.TFLM
+    except MizzenError as error:
+        wrong = (case.operator, case.dtype) in NOT_LITERT
+        if error.diagnostic.code not in NO_KERNEL or wrong:
+            raise
+    return litert(network, inputs), Oracle.LITERT
 
 
 def litert(network: bytes, inputs: Sequence[Array]) -> list[Array]:
@@ -63,22 +63,50 @@ def litert(network: bytes, inputs: Sequence[Array]) -> list[Array]:
     E721 without the package ai-edge-litert, E722 for a network that the kernels do not take.
     """
     _require_litert()
-    command = [sys.executable, "-P", str(SCRIPT)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as worker:
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        try:
-            send(worker.stdin, {}, [np.frombuffer(network, np.uint8), *inputs])
-            answer, outputs = receive(worker.stdout)
-        except (EOFError, BrokenPipeError):
-            answer, outputs = {"text": "the process ended"}, []
-        worker.stdin.close()
+    if not _workers:
+        _workers.append(_started())
+    (worker,) = _workers
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    try:
+        send(worker.stdin, {}, [np.frombuffer(network, np.uint8), *inputs])
+        answer, outputs = receive(worker.stdout)
+    except (EOFError, BrokenPipeError):
+        _end_workers()
+        raise _refused("the process ended") from None
+    except BaseException:  # an interrupt leaves half a message behind
+        _end_workers()
+        raise
     if answer:
-        said = " ".join(str(answer["text"]).split())
-        raise fail("E722", f"LiteRT's kernels must take the network, but say: {said}")
+        raise _refused(str(answer["text"]))
     return outputs
+
+
+_workers: list[subprocess.Popen[bytes]] = []
+"""The one worker, which starts with the first network and again after one that ended it."""
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", str(SCRIPT)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@atexit.register
+def _end_workers() -> None:
+    while _workers:
+        worker = _workers.pop()
+        worker.kill()
+        worker.communicate()
+
+
+def _refused(said: str) -> MizzenError:
+    return fail(
+        "E722", f"LiteRT's kernels must take the network, but say: {' '.join(said.split())}"
+    )
 
 
 def _require_litert() -> None:

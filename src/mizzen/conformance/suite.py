@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mizzen.artifact import Artifact
 from mizzen.conformance.compilers import Built, Compiler, NotBuilt, build
+from mizzen.conformance.exceptions import excused
 from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
@@ -22,12 +23,13 @@ Array = npt.NDArray[Any]
 
 DEFAULT_INPUTS = 8
 
+ALL_ALIKE = "the kernels give one value only, which tests nothing"
 WITHOUT_REASON = "the compiler leaves it there without a reason"
 
 NOT_EXECUTABLE = "E605"
 """The simulator's code for an accelerator that this build does not execute."""
-NOT_INSTALLED = frozenset({"E701", "E721"})
-"""Codes of kernels that are not there, which is nobody's verdict."""
+NOT_INSTALLED = frozenset({"E300", "E701", "E721"})
+"""Codes of packages that are not there, which is nobody's verdict."""
 
 
 def judge(case: Case, compiler: Compiler, configuration: Configuration, inputs: int) -> Row:
@@ -35,41 +37,47 @@ def judge(case: Case, compiler: Compiler, configuration: Configuration, inputs: 
 
     E300, E701 or E721 where compiler or kernels are not installed; all else is in the row.
     """
+    row = _judged(case, compiler, configuration, inputs)
+    return excused(row, compiler, configuration.accelerator.arch)
+
+
+def _judged(case: Case, compiler: Compiler, configuration: Configuration, inputs: int) -> Row:
     accelerator = configuration.accelerator
     row = partial(Row, case.name, case.operator, case.dtype, accelerator.name)
     if not compiler.compiles_for(accelerator.arch):
         said = f"the compiler does not know {accelerator.arch.value}"
         return row(Verdict.NOT_RUN, said)
     network = case.build()
-    built = build(network, f"{case.name}.tflite", compiler, configuration)
-    match built:
-        case NotBuilt():
-            return row(built.verdict, built.said)
-        case Built():
-            return _executed(case, network, built, inputs, row)
+    try:
+        built = build(network, f"{case.name}.tflite", compiler, configuration)
+        match built:
+            case NotBuilt():
+                return row(built.verdict, built.said)
+            case Built():
+                return _executed(case, network, built, inputs, row)
+    except MizzenError as error:
+        return row(_failed(error), error.diagnostic.message)
 
 
 def _executed(case: Case, network: bytes, built: Built, count: int, row: partial[Row]) -> Row:
-    try:
-        artifact = Artifact(built.network, case.name)
-        if artifact.steps and not any(step.on_npu for step in artifact.steps):
-            return row(Verdict.CPU, "; ".join(built.reasons) or WITHOUT_REASON)
-        inputs = random_inputs([(info.shape, info.dtype) for info in artifact.inputs], count)
-        found = artifact.run(*inputs)
-    except MizzenError as error:
-        return row(_failed(error), error.diagnostic.message)
-    try:
-        theirs = expected(case, network, inputs)
-    except MizzenError as error:
-        if error.diagnostic.code in NOT_INSTALLED:
-            raise
-        return row(Verdict.NOT_COMPARED, error.diagnostic.message)
+    """Give the verdict on what was compiled; raises where it does not run to its end."""
+    artifact = Artifact(built.network, case.name)
+    if artifact.steps and not any(step.on_npu for step in artifact.steps):
+        return row(Verdict.CPU, "; ".join(built.reasons) or WITHOUT_REASON)
+    inputs = random_inputs(
+        [(info.shape, info.dtype) for info in artifact.inputs], count, case.limit
+    )
+    found = artifact.run(*inputs)
+    theirs, oracle = expected(case, network, inputs)
+    if any(output.size > 1 and (output == output.flat[0]).all() for output in theirs):
+        return row(Verdict.NOT_COMPARED, ALL_ALIKE)
     difference = compare(found if isinstance(found, tuple) else (found,), theirs)
-    return row(Verdict.OFF if difference.differing else Verdict.EXACT, difference=difference)
+    verdict = Verdict.OFF if difference.differing else Verdict.EXACT
+    return row(verdict, difference=difference, oracle=oracle.value)
 
 
 def _failed(error: MizzenError) -> Verdict:
-    """Say what it means that an artifact does not run to its end."""
+    """Say what an error means: of what the compiler gave, of the NPU, or of kernels on the CPU."""
     match error.diagnostic.code:
         case code if code in NOT_INSTALLED:
             raise error

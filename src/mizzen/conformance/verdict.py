@@ -47,6 +47,7 @@ class Row:
 
     detail      why: the CPU's reason, or what the compiler, simulator or kernels say
     difference  how far off, where the verdict is OFF
+    oracle      whose kernels it was compared with
     exception   the documented exception that explains the verdict, by its title
     """
 
@@ -57,6 +58,7 @@ class Row:
     verdict: Verdict
     detail: str = ""
     difference: Difference | None = None
+    oracle: str | None = None
     exception: str | None = None
 
     @property
@@ -77,6 +79,7 @@ class Row:
             "steps": difference.steps if difference else None,
             "differing": difference.differing if difference else None,
             "outputs": difference.outputs if difference else None,
+            "oracle": self.oracle,
             "exception": self.exception,
             "holds": self.holds,
         }

@@ -64,8 +64,12 @@ def _weighted(
     fan_in: int,
     *,
     per_channel: bool = True,
+    bias: str | None = None,
 ) -> tuple[int, int, Q]:
-    """Weights, bias and the output's quantisation of a convolution or dense layer."""
+    """Weights, bias and the output's quantisation of a convolution or dense layer.
+
+    `bias` is its type where that is not the usual one for the data.
+    """
     rng = rng_of(name)
     low = -127 if dtype != "uint8" else 0
     weight_type = np.uint8 if dtype == "uint8" else np.int8
@@ -78,15 +82,22 @@ def _weighted(
     accumulator = SPREAD[dtype] * 74.0 * np.sqrt(fan_in)
     bias_data = rng.integers(-int(accumulator), int(accumulator) + 1, channels)
     bias_scales = (in_scale * np.broadcast_to(scales, channels if per_channel else 1)).tolist()
-    bias = net.constant("b", bias_data.astype(np.int64 if wide else np.int32), bias_scales)
+    bias_type = np.dtype(bias or ("int64" if wide else "int32"))
+    biases = net.constant("b", bias_data.astype(bias_type), bias_scales)
     target = 10000.0 if wide else 40.0
     out = Q(float(in_scale * 0.012 * accumulator / target), 0 if wide else ZERO[dtype] - 10)
-    return weights, bias, out
+    return weights, biases, out
+
+
+def _label(*, per_channel: bool | None = None, bias: str | None = None) -> str:
+    """Name what is unusual about weights and biases."""
+    weights = {None: "", True: "_per_channel", False: "_per_tensor"}[per_channel]
+    return weights + (f"_bias_{bias}" if bias else "")
 
 
 def conv(shape: Shape, channels: int, w: Window, dtype: str = "int8", **more: Any) -> Case:
     """Describe a CONV_2D of an NHWC `shape`."""
-    label = f"conv_{'x'.join(map(str, shape))}_o{channels}_{w.label}_{dtype}"
+    label = f"conv_{'x'.join(map(str, shape))}_o{channels}_{w.label}_{dtype}{_label(**more)}"
 
     def build() -> bytes:
         net = NetworkBuilder(label)
@@ -116,7 +127,7 @@ def conv(shape: Shape, channels: int, w: Window, dtype: str = "int8", **more: An
 
 def depthwise(shape: Shape, multiplier: int, w: Window, dtype: str = "int8", **more: Any) -> Case:
     """Describe a DEPTHWISE_CONV_2D of an NHWC `shape`."""
-    label = f"dw_{'x'.join(map(str, shape))}_m{multiplier}_{w.label}_{dtype}"
+    label = f"dw_{'x'.join(map(str, shape))}_m{multiplier}_{w.label}_{dtype}{_label(**more)}"
 
     def build() -> bytes:
         net = NetworkBuilder(label)
@@ -148,15 +159,24 @@ def depthwise(shape: Shape, multiplier: int, w: Window, dtype: str = "int8", **m
     return Case(label, "DEPTHWISE_CONV_2D", dtype, build)
 
 
-def dense(batch: int, inputs: int, outputs: int, dtype: str = "int8", activation: int = 0) -> Case:
+def dense(
+    batch: int,
+    inputs: int,
+    outputs: int,
+    dtype: str = "int8",
+    activation: int = NONE,
+    *,
+    per_channel: bool = False,
+) -> Case:
     """Describe a FULLY_CONNECTED."""
-    label = f"fc_{batch}x{inputs}_o{outputs}_act{activation}_{dtype}"
+    suffix = _label(per_channel=per_channel or None)
+    label = f"fc_{batch}x{inputs}_o{outputs}_act{activation}_{dtype}{suffix}"
 
     def build() -> bytes:
         net = NetworkBuilder(label)
         x = net.tensor("x", (batch, inputs), dtype, SCALE[dtype], ZERO[dtype])
         weights, bias, out_q = _weighted(
-            net, label, (outputs, inputs), outputs, 0, dtype, inputs, per_channel=False
+            net, label, (outputs, inputs), outputs, 0, dtype, inputs, per_channel=per_channel
         )
         y = net.tensor("y", (batch, outputs), dtype, out_q.scale, out_q.zero_point)
         options = {"fused_activation_function": activation}

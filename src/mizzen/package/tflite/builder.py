@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.flatbuffer import Member, Record, write
-from mizzen.flatbuffer.tflite import DTYPES, SCHEMA, BuiltinOperator
+from mizzen.flatbuffer.tflite import DTYPES, SCHEMA, BuiltinOperator, TensorType
 
 TYPES = {dtype: type_ for type_, dtype in DTYPES.items()}
 """The file's type for each NumPy type."""
@@ -74,6 +74,12 @@ class NetworkBuilder:
         """Add a tensor with contents."""
         index = self.tensor(name, data.shape, data.dtype, scale, zero_point, axis=axis)
         self._tensors[index]["buffer"] = self._buffer(np.ascontiguousarray(data).tobytes())
+        return index
+
+    def resource(self, name: str) -> int:
+        """Add a tensor that is the handle of a resource variable."""
+        index = self.tensor(name, (1,), np.int32)
+        self._tensors[index]["type"] = int(TensorType.RESOURCE)
         return index
 
     def operator(

@@ -12,9 +12,11 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts
 from mizzen.targets.ethos_u.legal.rule import (
     ALL,
+    U55_U65,
     U85,
     WEIGHTED,
     Breach,
+    Measure,
     Rule,
     axes_of,
     bias,
@@ -54,6 +56,14 @@ def _broken_ratio(operator: OperatorFacts, _: Arch) -> str | None:
     return None
 
 
+def _of_type(wrong: str) -> Measure:
+    def measure(operator: OperatorFacts, _: Arch) -> str | None:
+        data = data_input(operator)
+        return f"{wrong} inputs" if data is not None and data.dtype == wrong else None
+
+    return measure
+
+
 DEFECTS: tuple[Rule, ...] = (
     Rule(
         "sum-of-several-axes",
@@ -62,6 +72,24 @@ DEFECTS: tuple[Rule, ...] = (
         "one axis",
         _several_axes,
         "sum one axis after the other, or keep it on the CPU with `--ignore-ops SUM`",
+        SOURCE,
+    ),
+    Rule(
+        "int32-product",
+        operators("MUL"),
+        U55_U65,
+        "inputs of at most 16 bits",
+        _of_type("INT32"),
+        "keep it on the CPU with `--ignore-ops MUL`",
+        SOURCE,
+    ),
+    Rule(
+        "unsigned-transpose",
+        operators("TRANSPOSE"),
+        U55_U65,
+        "signed inputs",
+        _of_type("UINT8"),
+        "quantise the network to INT8, or keep it on the CPU with `--ignore-ops TRANSPOSE`",
         SOURCE,
     ),
     Rule(

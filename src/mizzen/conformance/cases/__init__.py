@@ -1,0 +1,50 @@
+"""The suite: which networks there are.
+
+Every operator that Vela's report of supported operators names for TFLite, for all families, in the
+types that it has there.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from mizzen.conformance.cases import elementwise, logic, movements, windows
+from mizzen.conformance.networks import Case
+from mizzen.diagnostics import fail
+
+
+def cases() -> list[Case]:
+    """Every network of the suite."""
+    return [
+        *windows.rows(),
+        *elementwise.rows(),
+        *movements.rows(),
+        *logic.rows(),
+    ]
+
+
+def selected(operators: Sequence[str], types: Sequence[str]) -> list[Case]:
+    """Give the cases of these operators and types; none named means every one.
+
+    E720 for an operator or type that the suite does not have.
+    """
+    every = cases()
+    _require("operator", operators, {case.operator for case in every})
+    _require("type", types, {case.dtype for case in every})
+    return [
+        case
+        for case in every
+        if (not operators or case.operator in operators) and (not types or case.dtype in types)
+    ]
+
+
+def _require(what: str, names: Sequence[str], known: set[str]) -> None:
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            raise fail(
+                "E720",
+                f"the {what} must be one that the suite has networks for, not {name!r}",
+                help=f"did you mean {close[0]}?" if close else f"it has {', '.join(sorted(known))}",
+            )
