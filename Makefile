@@ -23,11 +23,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := src tests examples $(wildcard benchmarks) $(wildcard docs/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup oracle check format test test-all demo docs lock clean
+.PHONY: help setup oracle check format test test-all demo docs conformance lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
-		while IFS="$$(printf '\t')" read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
+		while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
 
 setup: $(STAMP) ## make the virtual environment from the pinned packages
 
@@ -70,6 +70,9 @@ demo: setup ## train, quantise, compile and prove a small network on the simulat
 
 docs: setup ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+conformance: setup ## judge Vela operator by operator again, and write the reference's page
+	$(PYTEST_ENV) $(BIN)/python docs/conformance_page.py
 
 lock: ## pin the newest packages that pyproject.toml allows
 	rm -rf build/lock && python3 -m venv build/lock

@@ -68,7 +68,7 @@ BOOLEAN = (
 """Operators that take or give BOOL."""
 
 OFF, REFUSED, CRASHED = Verdict.OFF, Verdict.REFUSED, Verdict.CRASHED
-FAULTS, NOT_COMPARED = Verdict.FAULTS, Verdict.NOT_COMPARED
+FAULTY, NOT_COMPARED = Verdict.FAULTY, Verdict.NOT_COMPARED
 
 # fmt: off
 EXCUSES: tuple[Excuse, ...] = (
@@ -86,9 +86,9 @@ EXCUSES: tuple[Excuse, ...] = (
     Excuse("NEG, int8, of -128", OFF, BOTH, ANY, ("NEG",), ("int8",), share=0.02),
     Excuse("BOOL inputs or outputs", REFUSED, REGOR, U55_U65, BOOLEAN, EVERY_TYPE,
            said="Non-passthrough operation"),
-    Excuse("MIRROR_PAD, deprecated core", FAULTS, LEGACY, U55_U65, ("MIRROR_PAD",), EVERY_TYPE,
+    Excuse("MIRROR_PAD, deprecated core", FAULTY, LEGACY, U55_U65, ("MIRROR_PAD",), EVERY_TYPE,
            said="SET_OFM_STRIDE_Y: bit 24 of word 0 is reserved"),
-    Excuse("SOFTMAX, int8 and uint8, deprecated core", FAULTS, LEGACY, U55_U65, ("SOFTMAX",),
+    Excuse("SOFTMAX, int8 and uint8, deprecated core", FAULTY, LEGACY, U55_U65, ("SOFTMAX",),
            ("int8", "uint8"), said="a result must fit 32 bits"),
     Excuse("CONCATENATION of different scales, deprecated core", OFF, LEGACY, U55_U65,
            ("CONCATENATION",), ("uint8",), steps=1, share=0.02, networks=("_of_scales",)),

@@ -8,9 +8,13 @@ from mizzen.conformance.table import FOOTNOTE, findings, heading, lines
 from mizzen.conformance.verdict import Row
 
 
-def markdown(rows: Sequence[Row], accelerators: Sequence[str]) -> str:
-    """Give the table, then every network that is not exact, one section for each verdict."""
-    return "\n".join([*_table(rows, accelerators), *_findings(rows, len(accelerators))])
+def markdown(rows: Sequence[Row], accelerators: Sequence[str], level: int = 2) -> str:
+    """Give the table, then every network that is not exact.
+
+    There is a section for each verdict, with a heading of the `level`.
+    """
+    found = _findings(rows, len(accelerators), "#" * level)
+    return "\n".join([*_table(rows, accelerators), *found])
 
 
 def _table(rows: Sequence[Row], accelerators: Sequence[str]) -> Iterator[str]:
@@ -22,10 +26,10 @@ def _table(rows: Sequence[Row], accelerators: Sequence[str]) -> Iterator[str]:
         yield f"\n{_escaped(FOOTNOTE)}"
 
 
-def _findings(rows: Sequence[Row], accelerators: int) -> Iterator[str]:
+def _findings(rows: Sequence[Row], accelerators: int, marks: str) -> Iterator[str]:
     found = findings(rows)
     for verdict in dict.fromkeys(finding.verdict for finding in found):
-        yield f"\n## {heading(verdict)}\n"
+        yield f"\n{marks} {heading(verdict)}\n"
         yield _line("networks", "accelerators", "what", "exception")
         yield _line("---", "---", "---", "---")
         for finding in found:

@@ -86,7 +86,7 @@ def _failed(error: MizzenError) -> Verdict:
         case code if code.startswith("E7"):
             return Verdict.NOT_COMPARED
         case _:
-            return Verdict.FAULTS
+            return Verdict.FAULTY
 
 
 def compare(ours: Sequence[Array], theirs: Sequence[Array]) -> Difference:

@@ -14,7 +14,7 @@ class Verdict(Enum):
     CPU = "on the CPU"
     REFUSED = "refused"
     CRASHED = "crashed"
-    FAULTS = "faults"
+    FAULTY = "faulty"
     NOT_RUN = "not run"
     NOT_COMPARED = "not compared"
 
