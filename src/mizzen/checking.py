@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from mizzen.compilation import DEFAULT_ACCELERATOR, compile
+from mizzen.compilation import DEFAULT_ACCELERATOR, compile_file, file_of
 from mizzen.diagnostics import Diagnostic
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.sidecar import as_dict
+from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import Waiting
-from mizzen.targets.ethos_u.system_config import ConfigFiles
+from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
+from mizzen.tosa_checking import check_tosa
+from mizzen.tosa_compilation import is_tosa
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,10 @@ def check(
 ) -> CheckReport:
     """Compile a network to see what becomes of it, without keeping the artifact.
 
-    `sram_budget` is in bytes; the other keywords and the errors are those of `compile`.
+    `sram_budget` is in bytes; the other keywords and the errors are those of `compile`. Operators
+    of a `.tosa` that the NPU does not take are no error here, but on the CPU, with their reasons.
     """
-    artifact = compile(
-        model,
+    configuration = resolve(
         accelerator,
         config=config,
         system_config=system_config,
@@ -78,12 +81,20 @@ def check(
         optimise=optimise,
         arena_cache_size=arena_cache_size,
         ignore_ops=ignore_ops,
-        waiting=waiting,
     )
-    report = artifact.report
-    assert report is not None, "a compilation always reports"
+    report = _report(*file_of(model), configuration, waiting)
     failures = tuple(failures_of(report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget))
     return CheckReport(report, max_cpu_ops, sram_budget, failures)
+
+
+def _report(
+    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None
+) -> CompileReport:
+    if is_tosa(data, name):
+        return check_tosa(data, name, configuration, waiting)
+    report = compile_file(data, name, configuration, waiting).report
+    assert report is not None, "a compilation always reports"
+    return report
 
 
 def failures_of(

@@ -58,8 +58,15 @@ def compile(
         arena_cache_size=arena_cache_size,
         ignore_ops=ignore_ops,
     )
+    data, name = file_of(model)
+    return compile_file(data, name, configuration, waiting)
+
+
+def compile_file(
+    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None = None
+) -> Artifact:
+    """Compile a file's network, whatever form it has, for a configuration."""
     _require_known(configuration.ignore_ops)
-    data, name = _file(model)
     if is_tosa(data, name):
         return compile_tosa(data, name, configuration, waiting)
     if name.endswith(EXPORTED):
@@ -88,7 +95,8 @@ def _network(data: bytes, name: str) -> Model:
     return model
 
 
-def _file(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
+def file_of(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
+    """Give a model's bytes and what diagnostics call it. E110 for a file that cannot be read."""
     if isinstance(model, bytes):
         return model, UNNAMED_TOSA if is_tosa(model, "") else UNNAMED
     path = Path(model)

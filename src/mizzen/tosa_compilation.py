@@ -6,7 +6,7 @@ rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import numpy as np
@@ -23,7 +23,7 @@ from mizzen.graph import Graph, Operation
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
 from mizzen.partition.cost import macs_of
-from mizzen.report import CompileReport, OperatorPlacement, Region
+from mizzen.report import CompileReport, OperatorPlacement, Reason, Region
 from mizzen.reporting import areas, arena_bytes, measures
 from mizzen.targets.ethos_u.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.config import Configuration
@@ -52,6 +52,24 @@ def compile_tosa(
     Raises E15x for a file that cannot be read, E80x for a network that TOSA does not allow, E158
     for variables, E223 for operators to keep on the CPU, E3xx if the compiler does not take it.
     """
+    graph = read_tosa(data, name, configuration)
+    wrong = avoid_defects(graph)
+    if wrong:
+        raise MizzenError(defect_of(wrong[0]))
+    form = NetworkForm.TOSA
+    compiled = generate(package.write(graph), configuration, form, waiting=waiting)
+    if isinstance(compiled, Stopped):
+        raise MizzenError(_failure(graph, configuration, compiled))
+    network = _reshaped(graph, compiled.network, name)
+    origins = _origins(graph, compiled)
+    artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
+    placements = tuple(placements_of(graph, _cycles(graph, compiled), {}))
+    report = report_of(placements, name, configuration, compiled, origins)
+    return Artifact(network, artifact_name, report, [origins])
+
+
+def read_tosa(data: bytes, name: str, configuration: Configuration) -> Graph:
+    """Read a file's network. E15x, E80x, E158 and E223 as for `compile_tosa`."""
     if configuration.ignore_ops:
         raise fail(
             "E223",
@@ -61,18 +79,7 @@ def compile_tosa(
         )
     graph = frontend.read(data, name)
     _require_valid(graph)
-    wrong = avoid_defects(graph)
-    if wrong:
-        raise _wrong(wrong[0])
-    form = NetworkForm.TOSA
-    compiled = generate(package.write(graph), configuration, form, waiting=waiting)
-    if isinstance(compiled, Stopped):
-        raise MizzenError(_failure(graph, configuration, compiled))
-    network = _reshaped(graph, compiled.network, name)
-    origins = _origins(graph, compiled)
-    artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
-    report = _report(graph, name, configuration, compiled, origins)
-    return Artifact(network, artifact_name, report, [origins])
+    return graph
 
 
 def _require_valid(graph: Graph) -> None:
@@ -91,7 +98,7 @@ def _require_valid(graph: Graph) -> None:
             )
 
 
-def _wrong(operation: Operation) -> MizzenError:
+def defect_of(operation: Operation) -> Diagnostic:
     """Make the error for an operation that the compiler would get wrong whatever is done."""
     if operation.kind in SUMS:
         rule = "operands must be scaled by one number, or by 2^15 or more before they are summed"
@@ -99,7 +106,7 @@ def _wrong(operation: Operation) -> MizzenError:
     else:
         rule = "operators of the same weights and scales must have the same biases"
         advice = "add the bias in an operator of its own, or make the weights differ"
-    return fail(
+    return Diagnostic(
         "E306",
         f"{rule} for this compiler, and {operation.kind} has others",
         origin=operation.origin,
@@ -114,7 +121,7 @@ def _failure(graph: Graph, configuration: Configuration, stopped: Stopped) -> Di
     if not refused:
         return stopped.diagnostic
     first = refused[0]
-    named = ", ".join(str(_index(row.operation)) for row in islice(refused, MOST_NAMED))
+    named = ", ".join(str(index_of(row.operation)) for row in islice(refused, MOST_NAMED))
     more = " and more" if len(refused) > MOST_NAMED else ""
     others = f" (operators {named}{more})" if len(refused) > 1 else ""
     return Diagnostic(
@@ -144,7 +151,8 @@ def _reshaped(graph: Graph, network: bytes, name: str) -> bytes:
     return write_file(record, TFLITE) if changed else network
 
 
-def _index(operation: Operation) -> int | None:
+def index_of(operation: Operation) -> int | None:
+    """Give an operation's index among the file's operators; None for one that was added."""
     return operation.origin.operator if operation.origin else None
 
 
@@ -159,20 +167,21 @@ def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
     return found
 
 
-def _report(
-    graph: Graph,
+def report_of(
+    placements: tuple[OperatorPlacement, ...],
     name: str,
     configuration: Configuration,
     compiled: Compiled,
     origins: dict[int, Origin],
 ) -> CompileReport:
+    """Give the report of a compiled network, or of what of a network was compiled."""
     network = read_tflite(compiled.network, name)
     estimate = compiled.estimate
     return CompileReport(
         model=name,
         configuration=configuration.as_dict(),
         compiler=f"Vela {compiled.version}",
-        placements=tuple(_placements(graph, compiled)),
+        placements=placements,
         arena_bytes=arena_bytes(network),
         flash_bytes=len(compiled.network),
         areas=tuple(areas(network, configuration)),
@@ -186,14 +195,22 @@ def _report(
     )
 
 
-def _placements(graph: Graph, compiled: Compiled) -> Iterator[OperatorPlacement]:
-    """Give the file's operators that compute, each once."""
+def _cycles(graph: Graph, compiled: Compiled) -> dict[int | None, int]:
     cycles: dict[int | None, int] = {}
     order = graph.sorted()
     for work in compiled.work:
-        index = None if work.operator is None else _index(order[work.operator])
+        index = None if work.operator is None else index_of(order[work.operator])
         cycles[index] = cycles.get(index, 0) + work.cycles
-    rows = {_index(operation): operation for operation in reversed(order)}
+    return cycles
+
+
+def placements_of(
+    graph: Graph,
+    cycles: Mapping[int | None, int],
+    refused: Mapping[int | None, tuple[Reason, ...]],
+) -> Iterator[OperatorPlacement]:
+    """Give the file's operators that compute, each once; cycles and reasons are by their index."""
+    rows = {index_of(operation): operation for operation in reversed(graph.sorted())}
     for index in sorted(index for index in rows if index is not None):
         operation = rows[index]
         if operation.kind in CONSTANTS:
@@ -203,7 +220,8 @@ def _placements(graph: Graph, compiled: Compiled) -> Iterator[OperatorPlacement]
             index=index,
             kind=operation.kind,
             name=(origin.name if origin else None) or "",
-            region=Region.NPU,
+            region=Region.CPU if index in refused else Region.NPU,
             macs=macs_of(operation),
             cycles=cycles.get(index, 0),
+            reasons=refused.get(index, ()),
         )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+import mizzen
+from mizzen.diagnostics import MizzenError
 from mizzen.frontends import tosa as frontend
 from mizzen.partition import Place
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
@@ -130,3 +133,18 @@ def test_lowering_to_tosa_knows_no_npu(converted: Build) -> None:
     exported = converted(REFUSED["bilinear upscaling"][0](), [(_image(),)])
     graph = frontend.read(to_tosa(exported), "network.tosa")
     assert "RESIZE" in [operation.kind for operation in graph]
+
+
+def test_checking_a_file_gives_the_same_reasons(tmp_path: Path, converted: Build) -> None:
+    """As for any other network; one that was never quantised is refused as by compiling."""
+    make, kind, rule, _ = REFUSED["bilinear upscaling"]
+    path = tmp_path / "network.pt2"
+    torch.export.save(converted(make(), [(_image(),)]), path)
+    found = mizzen.check(path, U55)
+    assert [failure.code for failure in found.failures] == ["E401"]
+    reasons = {row.kind: [each.rule for each in row.reasons] for row in found.placements}
+    assert reasons == {"aten.conv2d": [], kind: [rule]}
+    assert mizzen.check(path, U55, max_cpu_ops=1).holds
+    torch.export.save(torch.export.export(make().eval(), (_image(),)), path)
+    with pytest.raises(MizzenError, match="E167"):
+        mizzen.check(path, U55)

@@ -23,7 +23,9 @@ SUMMARY = "placement with reasons, costs and fixes; fit on the board"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("model", metavar="MODEL", help="a quantised .tflite file, or a .tosa file")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a quantised .tflite or .pt2 file, or a .tosa file"
+    )
     add_configuration_options(parser)
     add_budget_options(parser, max_cpu_ops=0)
 
