@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
+    from mizzen.targets.ethos_u.legal.tosa import Rule as TosaRule
+
 LINE_WIDTH = 88
 COLUMNS = re.compile(r"^\S.* {2,}\S", re.MULTILINE)
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,6 +50,7 @@ def pages() -> dict[str, str]:
         "reference/python.md": python_page(),
         "reference/accelerators.md": accelerators_page(),
         "reference/operators.md": operators_page(),
+        "reference/tosa-operations.md": tosa_page(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,
@@ -112,6 +115,43 @@ def operators_page() -> str:
         ]
         parts += [f"### {rule.id}", _table(("", ""), rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def tosa_page() -> str:
+    """Give the operations of TOSA that an NPU has a form of, and the rules that they must keep."""
+    from mizzen.targets.ethos_u.legal.tosa import LAYOUT_RULES, RULES, archs_with
+    from mizzen.targets.ethos_u.legal.tosa.forms import COMPUTING
+
+    kinds = [
+        (f"`{kind}`", ", ".join(arch.value for arch in archs_with(kind)) or "-")
+        for kind in sorted(COMPUTING)
+    ]
+    parts = [
+        "# TOSA operations",
+        "PyTorch programs become these operations, and `.tosa` files hold them. An operation that "
+        "the NPU has a form of runs there if it keeps to the rules below. The compiler decides; "
+        "the rules say why.",
+        _table(("Operation", "NPU"), kinds),
+        "## Rules",
+        *_tosa_rules(RULES),
+        "## Rules of the order of axes",
+        "These hold of `.tosa` files; of PyTorch programs Mizzen's passes see to them.",
+        *_tosa_rules(LAYOUT_RULES),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tosa_rules(found: Iterable[TosaRule]) -> Iterator[str]:
+    for rule in found:
+        rows = [
+            ("NPU", ", ".join(arch.value for arch in rule.archs)),
+            ("Must have", rule.limit),
+            ("What to change", rule.help),
+            ("Source", rule.source),
+            ("Operations", ", ".join(f"`{kind}`" for kind in sorted(rule.kinds))),
+        ]
+        yield f"### {rule.id}"
+        yield _table(("", ""), rows)
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

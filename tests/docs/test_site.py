@@ -17,6 +17,8 @@ from mizzen.cli.parser import help_texts
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.legal import RULES
+from mizzen.targets.ethos_u.legal.tosa import LAYOUT_RULES
+from mizzen.targets.ethos_u.legal.tosa import RULES as TOSA_RULES
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,12 @@ def test_every_accelerator_is_in_the_reference(generated: dict[str, str]) -> Non
 def test_every_rule_is_in_the_reference(generated: dict[str, str]) -> None:
     page = generated["reference/operators.md"]
     assert all(f"\n### {rule.id}\n" in page and rule.limit in page for rule in RULES)
+
+
+def test_every_rule_of_tosa_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/tosa-operations.md"]
+    rules = (*TOSA_RULES, *LAYOUT_RULES)
+    assert all(f"\n### {rule.id}\n" in page and rule.limit in page for rule in rules)
 
 
 @pytest.mark.parametrize("arch", Arch)

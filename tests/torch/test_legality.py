@@ -68,6 +68,12 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str, str, str]] = {
         "depthwise-stride",
         "DEPTHWISE_CONV2D must have strides up to 3 on Ethos-U55, and has stride 4x4",
     ),
+    "comparison and choice": (
+        lambda: _Then(lambda y: torch.where(y > 0.5, y, y * y)),
+        "aten.where",
+        "no-form",
+        "Ethos-U55 has no form of SELECT, but Ethos-U85 has",
+    ),
     "maximum pooling, stride 5 and padding": (
         lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.MaxPool2d(3, 5, padding=1)),
         "aten.max_pool2d",

@@ -26,7 +26,9 @@ SUMMARY = "quantised TFLite or TOSA -> artifact; placement and memory"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("model", metavar="MODEL", help="a quantised .tflite or .pt2 file, or a .tosa file")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a quantised .tflite or .pt2 file, or a .tosa file"
+    )
     add_configuration_options(parser)
     add_budget_options(parser)
     add_output_option(parser, "NAME_vela.tflite, its report NAME_vela.json and Vela's summary")

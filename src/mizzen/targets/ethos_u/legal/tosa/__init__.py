@@ -20,7 +20,7 @@ from mizzen.targets.ethos_u.legal.tosa.arithmetic import ARITHMETIC_RULES
 from mizzen.targets.ethos_u.legal.tosa.forms import FORM_RULES, archs_with, replacement
 from mizzen.targets.ethos_u.legal.tosa.kernels import KERNEL_RULES
 from mizzen.targets.ethos_u.legal.tosa.layout import LAYOUT_RULES
-from mizzen.targets.ethos_u.legal.tosa.rule import CONSTANTS, SOURCE, WRONG, Rule, is_fixed
+from mizzen.targets.ethos_u.legal.tosa.rule import CONSTANTS, SOURCE, Rule, is_fixed
 
 NO_FORM = "no-form"
 """The rule that an operation breaks which a family has no form of."""
@@ -28,7 +28,15 @@ NO_FORM = "no-form"
 RULES: tuple[Rule, ...] = (*FORM_RULES, *KERNEL_RULES, *ARITHMETIC_RULES)
 """Rules that hold whatever the order of axes, in the order in which breaches are told."""
 
-__all__ = ["LAYOUT_RULES", "NO_FORM", "RULES", "Rule", "defects", "reasons", "reasons_as_compiled"]
+__all__ = [
+    "LAYOUT_RULES",
+    "NO_FORM",
+    "RULES",
+    "Rule",
+    "archs_with",
+    "reasons",
+    "reasons_as_compiled",
+]
 
 
 def reasons(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
@@ -50,11 +58,6 @@ def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
     if found or _is_computed_before(operation):
         return found
     return tuple(_broken(operation, arch, LAYOUT_RULES))
-
-
-def defects(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
-    """Give the rules an operation breaks that the compiler does not know: it compiles, wrongly."""
-    return tuple(row for row in reasons(operation, arch) if row.source == WRONG)
 
 
 def _is_computed_before(operation: Operation) -> bool:
