@@ -9,7 +9,7 @@ from mizzen.diagnostics import Diagnostic, Origin, Severity
 from mizzen.fallback import Generated
 from mizzen.frontends.tflite import Model, Operator, is_npu, macs, npu_operator, read
 from mizzen.frontends.tflite.npu import ALLOCATION
-from mizzen.legality import breaches_of, defects_of
+from mizzen.legality import breaches_of, confused_of, defects_of
 from mizzen.report import Area, CompileReport, Measure, OperatorPlacement, Reason, Region
 from mizzen.targets.ethos_u.compiled import Compiled, Estimate
 from mizzen.targets.ethos_u.config import Configuration
@@ -191,6 +191,9 @@ def _wrong(
         for row in defects_of(model, operator, configuration.accelerator.arch):
             origin = model.origin(operator)
             yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
+    for operator, row in confused_of(model, on_npu):
+        origin = model.origin(operator)
+        yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
 
 
 def measures(estimate: Estimate) -> tuple[Measure, ...]:

@@ -5,11 +5,14 @@ Ref: Vela 5.2.0, found by running what it compiled; each is in the documentation
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.facts import OperatorFacts
+from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.legal.rule import (
     ALL,
     U55_U65,
@@ -125,3 +128,55 @@ def defects(operator: OperatorFacts, arch: Arch) -> Iterator[Breach]:
                     f"compiler, and has {actual}"
                 )
                 yield Breach(rule.id, message, rule.limit, actual, rule.help, rule.source)
+
+
+def confused_biases(operators: Sequence[OperatorFacts]) -> Iterator[tuple[int, Breach]]:
+    """Give the operators of one network whose biases the compiler confuses, by their index.
+
+    It finds what it has encoded by weights and scales, and takes no notice of biases.
+    """
+    alike: dict[object, list[int]] = defaultdict(list)
+    for index, operator in enumerate(operators):
+        if operator.kind in WEIGHTED and (scales := _scales(operator)):
+            alike[operator.kind, operator.inputs[1].shape, scales].append(index)  # pyright: ignore[reportOptionalMemberAccess] _scales has seen it
+    for indices in alike.values():
+        for index in indices:
+            others = [other for other in indices if other != index]
+            if any(_confused(operators[index], operators[other]) for other in others):
+                yield index, _confusion(operators[index])
+
+
+def _scales(operator: OperatorFacts) -> tuple[float, ...]:
+    """Give the factor from sum to result of each channel; nothing where that is not known."""
+    data, weights = data_input(operator), operator.input(1)
+    if data is None or weights is None or weights.values is None:
+        return ()
+    result = operator.outputs[0]
+    if len(data.scales) != 1 or len(result.scales) != 1:
+        return ()
+    return tuple(data.scales[0] * scale / result.scales[0] for scale in weights.scales)
+
+
+def _confused(one: OperatorFacts, other: OperatorFacts) -> bool:
+    """Whether two operators with the same scales have the same weights, and not the same bias."""
+    return _same(one.input(1), other.input(1)) and not _same(bias(one), bias(other))
+
+
+def _same(one: TensorFacts | None, other: TensorFacts | None) -> bool:
+    if one is None or other is None or one.values is None or other.values is None:
+        return one is other
+    return one.zero_points == other.zero_points and np.array_equal(one.values, other.values)
+
+
+def _confusion(operator: OperatorFacts) -> Breach:
+    limit = "another scale or other weights than each operator with another bias"
+    actual = "those of one"
+    return Breach(
+        "confused-biases",
+        f"the result may be wrong: {operator.kind} must have {limit} for this compiler, "
+        f"and has {actual}",
+        limit,
+        actual,
+        "change one weight of one of them by a step, or give one of the results another scale",
+        SOURCE,
+    )
