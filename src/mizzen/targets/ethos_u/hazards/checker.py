@@ -1,0 +1,205 @@
+"""Find accesses whose order nothing guarantees, and reads of what nothing has written.
+
+The front end starts operations in the stream's order; it stops only where a queue is full or a
+wait says so. Transfers and kernel operations then go on at the same time. Of kernel operations
+two are outstanding at most, and the second starts its jobs while the last blocks of the first are
+unfinished, as far as its BLOCKDEP lets it: job f may read before block b from the end of the
+operation before it is written, if f + b < BLOCKDEP. Jobs read in order and blocks are written in
+order, so that a kernel operation never overtakes what the one before it reads, nor its writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.config import Accelerator
+from mizzen.targets.ethos_u.driver import configuration
+from mizzen.targets.ethos_u.hazards.contents import Contents, span_of
+from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
+from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
+from mizzen.targets.ethos_u.hazards.machine import ORDERS
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL
+from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation, Transfer
+from mizzen.targets.ethos_u.hazards.stream import Queue, Wait, steps
+from mizzen.targets.ethos_u.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class HazardReport:
+    """What was checked and found in one program."""
+
+    accelerator: str
+    operations: int
+    findings: tuple[Finding, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Give the report as JSON-ready data."""
+        return {
+            "accelerator": self.accelerator,
+            "operations": self.operations,
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
+
+def find_hazards(program: Program) -> HazardReport:
+    """Check the stream of a program for the accelerator that its payload names.
+
+    Raises E5xx for a stream that cannot be decoded, E611 and E613 for operations that cannot be
+    resolved, E677 for a stream with branches.
+    """
+    accelerator = accelerator_of(program)
+    checker = _Checker(program, accelerator)
+    findings = tuple(checker.run())
+    return HazardReport(accelerator.name, checker.operations, findings)
+
+
+Entry = list[Kernel]
+"""A place in the kernel queue: one operation, or all of a chain."""
+
+
+class _Checker:
+    def __init__(self, program: Program, accelerator: Accelerator) -> None:
+        self._program = program
+        self._accelerator = accelerator
+        self._order = ORDERS[accelerator.arch]
+        self._contents = Contents(program, accelerator)
+        self._kernels: list[Entry] = []
+        self._transfers: list[Transfer] = []
+        self._before: Entry = []
+        self._goes_on = False
+        self.operations = 0
+
+    def run(self) -> Iterator[Finding]:
+        for step in steps(self._program, self._accelerator):
+            match step:
+                case Wait():
+                    self._wait(step)
+                    continue
+                case Kernel():
+                    yield from self._kernel(step)
+                case Transfer():
+                    yield from self._transfer(step)
+            self.operations += 1
+            yield from self._contents.execute(step)
+        yield from self._contents.outputs()
+
+    def _wait(self, wait: Wait) -> None:
+        queue = self._kernels if wait.queue is Queue.KERNELS else self._transfers
+        _finish(queue, wait.outstanding)
+
+    def _transfer(self, transfer: Transfer) -> Iterator[Race]:
+        _finish(self._transfers, self._order.transfers - 1)
+        for later, entry in enumerate(reversed(self._kernels)):
+            for kernel in entry:
+                yield from _races(kernel, transfer, f"put KERNEL_WAIT {later} before")
+        yield from self._after_transfers(transfer)
+        self._transfers.append(transfer)
+
+    def _kernel(self, kernel: Kernel) -> Iterator[Race]:
+        continues, goes_on = kernel.chained
+        if not continues:
+            _finish(self._kernels, self._order.kernels - 1)
+            self._before = self._kernels[-1] if self._kernels else []
+            self._kernels.append([])
+        elif not self._kernels:
+            self._kernels.append([])
+        self._goes_on = goes_on
+        yield from self._after_transfers(kernel)
+        for earlier in self._before:
+            yield from _overtakes(earlier, kernel)
+        self._kernels[-1].append(kernel)
+
+    def _after_transfers(self, operation: Operation) -> Iterator[Race]:
+        for later, transfer in enumerate(reversed(self._transfers)):
+            yield from _races(transfer, operation, f"put DMA_WAIT {later} before")
+
+
+def _finish(queue: list[Entry] | list[Transfer], outstanding: int) -> None:
+    """Take from a queue what is finished once only so many are outstanding."""
+    del queue[: max(0, len(queue) - outstanding)]
+
+
+def accelerator_of(program: Program) -> Accelerator:
+    """Give the accelerator that a program's payload names; E604, E605 as for running it."""
+    from mizzen.targets.ethos_u.config import ACCELERATORS
+
+    return ACCELERATORS[configuration(program.hardware).accelerator]
+
+
+PAIRS = (
+    (Order.READ_AFTER_WRITE, False),
+    (Order.WRITE_AFTER_READ, True),
+    (Order.WRITE_AFTER_WRITE, True),
+)
+
+
+def _races(first: Operation, second: Operation, fix: str) -> Iterator[Race]:
+    """Give the accesses of two operations at the same time that touch the same bytes."""
+    writes_first, writes_second = _writes(first), _writes(second)
+    for order, ones, others in (
+        (Order.READ_AFTER_WRITE, writes_first, second.reads),
+        (Order.WRITE_AFTER_READ, first.reads, writes_second),
+        (Order.WRITE_AFTER_WRITE, writes_first, writes_second),
+    ):
+        for one in ones:
+            for other in others:
+                if one.place == other.place and one.bytes.touches(other.bytes):
+                    span = span_of(one.place, one.bytes & other.bytes)
+                    where = f"{fix} the command at word {second.origin.command}"
+                    yield Race(order, first, one.what, second, other.what, span, where)
+
+
+def _writes(operation: Operation) -> tuple[Access, ...]:
+    if isinstance(operation, Kernel) and operation.scratch:
+        return (*operation.writes, Access("shared buffer", INTERNAL, operation.scratch))
+    return operation.writes
+
+
+def _overtakes(first: Kernel, second: Kernel) -> Iterator[Race]:
+    """Give what the jobs of one kernel operation may do before the blocks of another are done."""
+    if second.blockdep == 0:
+        return
+    if first.table.touches(second.scratch):
+        span = span_of(INTERNAL, first.table & second.scratch)
+        fix = _blockdep(0, second)
+        yield Race(
+            Order.WRITE_AFTER_READ, first, "lookup table", second, "shared buffer", span, fix
+        )
+    for written in first.writes:
+        for read in second.reads:
+            if written.place == read.place and written.bytes.touches(read.bytes):
+                yield from _read_early(first, written, second, read)
+
+
+def _read_early(
+    first: Kernel, written: Access, second: Kernel, read: Access
+) -> Iterator[Race]:
+    safe, bytes_ = _overlap(first, second, read)
+    if bytes_:
+        span = span_of(read.place, bytes_)
+        fix = _blockdep(safe, second)
+        yield Race(Order.READ_AFTER_WRITE, first, written.what, second, read.what, span, fix)
+
+
+def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Intervals]:
+    """Give the greatest BLOCKDEP that is safe, and the bytes that this one endangers."""
+    depth = second.blockdep
+    last = list(first.blocks.last_writes(depth))
+    safe, found = depth, EMPTY
+    if not any(item.what == read.what for item in second.blocks.inputs):
+        jobs = [read.bytes] * depth
+    else:
+        jobs = [
+            next((part for item, part in job if item.what == read.what), EMPTY)
+            for job in second.blocks.first_jobs(depth)
+        ]
+    for f, needed in enumerate(jobs):
+        for b, block in enumerate(last[: depth - f]):
+            if needed.touches(block):
+                safe, found = min(safe, f + b), found | (needed & block)
+    return safe, found
+
+
+def _blockdep(value: int, kernel: Kernel) -> str:
+    return f"set BLOCKDEP to {value} for the command at word {kernel.origin.command}"

@@ -1,0 +1,78 @@
+"""Which bytes hold something: constants, inputs, and what operations have written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mizzen.targets.ethos_u.config import Accelerator
+from mizzen.targets.ethos_u.hazards.findings import BadAccess, Fault, MissingOutput, Span
+from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, interval
+from mizzen.targets.ethos_u.hazards.machine import TABLE_MEMORY_BYTES
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, Place
+from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation
+from mizzen.targets.ethos_u.program import Placement, Program
+
+
+class Contents:
+    """Written bytes by memory; goes through the operations in the stream's order."""
+
+    def __init__(self, program: Program, accelerator: Accelerator) -> None:
+        self._program = program
+        self._sizes = {Place(Kind.REGION, i): size for i, size in program.region_bytes.items()}
+        for region, data in program.constants.items():
+            self._sizes[Place(Kind.REGION, region)] = len(data)
+        kib = accelerator.shram_kib
+        own = TABLE_MEMORY_BYTES if kib is None else kib * 1024 // accelerator.cores
+        self._sizes[INTERNAL] = own
+        self._written: dict[Place, Intervals] = {
+            Place(Kind.REGION, region): interval(0, len(data))
+            for region, data in program.constants.items()
+        }
+        for placement in program.inputs:
+            self._add(*_span(placement))
+
+    def _add(self, place: Place, bytes_: Intervals) -> None:
+        before = self._written.get(place, EMPTY)
+        if not before.holds(bytes_):
+            self._written[place] = before | bytes_
+
+    def execute(self, operation: Operation) -> Iterator[BadAccess]:
+        """Give what is wrong with an operation's own accesses, and note what it writes."""
+        for access in (*operation.reads, *operation.writes):
+            yield from self._outside(operation, access)
+        for access in operation.reads:
+            missing = access.bytes - self._written.get(access.place, EMPTY)
+            if missing:
+                span = span_of(access.place, missing)
+                yield BadAccess(Fault.NEVER_WRITTEN, operation, access.what, span)
+        if isinstance(operation, Kernel) and operation.scratch:
+            self._written[INTERNAL] = self._written.get(INTERNAL, EMPTY) - operation.scratch
+        for access in operation.writes:
+            self._add(access.place, access.bytes)
+
+    def _outside(self, operation: Operation, access: Access) -> Iterator[BadAccess]:
+        if access.place.kind is Kind.CHAIN or not access.bytes:
+            return
+        size = self._sizes.get(access.place)
+        beyond = access.bytes - interval(0, size or 0)
+        if beyond:
+            span = span_of(access.place, beyond)
+            yield BadAccess(Fault.OUTSIDE, operation, access.what, span, size)
+
+    def outputs(self) -> Iterator[MissingOutput]:
+        """Give the outputs that are not written to the last byte at the end of the stream."""
+        for placement in self._program.outputs:
+            place, needed = _span(placement)
+            missing = needed - self._written.get(place, EMPTY)
+            if missing:
+                yield MissingOutput(placement.name, span_of(place, missing))
+
+
+def _span(placement: Placement) -> tuple[Place, Intervals]:
+    place = Place(Kind.REGION, placement.region)
+    return place, interval(placement.offset, placement.size_bytes)
+
+
+def span_of(place: Place, bytes_: Intervals) -> Span:
+    """Sum up a set of bytes that is not empty."""
+    return Span(place, bytes_.first, bytes_.end - 1, bytes_.size)

@@ -1,0 +1,129 @@
+"""Sets of bytes as sorted intervals, in NumPy: the arithmetic of overlaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Offsets = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Bytes `starts[i] .. ends[i] - 1` for every i: sorted, disjoint and not touching."""
+
+    starts: Offsets
+    ends: Offsets
+
+    def __bool__(self) -> bool:
+        return len(self.starts) > 0
+
+    @property
+    def first(self) -> int:
+        """The lowest byte; the set must not be empty."""
+        return int(self.starts[0])
+
+    @property
+    def end(self) -> int:
+        """One past the highest byte; the set must not be empty."""
+        return int(self.ends[-1])
+
+    @cached_property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return int((self.ends - self.starts).sum())
+
+    @cached_property
+    def _before(self) -> Offsets:
+        """How many bytes lie in the intervals before each one, and in all."""
+        return np.concatenate(([0], np.cumsum(self.ends - self.starts)))
+
+    def _below(self, offsets: Offsets) -> Offsets:
+        """How many bytes of the set lie below each offset."""
+        at = np.searchsorted(self.starts, offsets, "right") - 1
+        found = np.maximum(at, 0)
+        into = np.minimum(offsets, self.ends[found]) - self.starts[found]
+        return np.where(at < 0, 0, self._before[found] + into)
+
+    def touches(self, other: Intervals) -> bool:
+        """Whether a byte is in both sets."""
+        if not self or not other or self.first >= other.end or other.first >= self.end:
+            return False
+        fewer, more = (self, other) if len(self.starts) < len(other.starts) else (other, self)
+        return bool((more._below(fewer.ends) > more._below(fewer.starts)).any())
+
+    def __and__(self, other: Intervals) -> Intervals:
+        """The bytes in both sets."""
+        if not self or not other:
+            return EMPTY
+        edges = np.unique(np.concatenate((self.starts, self.ends, other.starts, other.ends)))
+        lows, highs = edges[:-1], edges[1:]
+        both = (self._below(highs) > self._below(lows)) & (other._below(highs) > other._below(lows))
+        return merged(lows[both], highs[both])
+
+    def __or__(self, other: Intervals) -> Intervals:
+        """The bytes in either set."""
+        if not self or not other:
+            return self or other
+        starts = np.concatenate((self.starts, other.starts))
+        return merged(starts, np.concatenate((self.ends, other.ends)))
+
+    def __sub__(self, other: Intervals) -> Intervals:
+        """The bytes of this set that the other has not."""
+        if not self or not other:
+            return self
+        low, high = self.first, self.end
+        gaps = np.concatenate(([low], other.ends)), np.concatenate((other.starts, [high]))
+        kept = gaps[1] > gaps[0]
+        return self & merged(gaps[0][kept], gaps[1][kept])
+
+    def holds(self, other: Intervals) -> bool:
+        """Whether every byte of the other set is in this one."""
+        if not other:
+            return True
+        if not self:
+            return False
+        held = self._below(other.ends) - self._below(other.starts)
+        return int(held.sum()) == other.size
+
+
+def merged(starts: Offsets, ends: Offsets) -> Intervals:
+    """Make a set of intervals in any order, which may overlap or be empty."""
+    kept = ends > starts
+    if not kept.all():
+        starts, ends = starts[kept], ends[kept]
+    if len(starts) == 0:
+        return EMPTY
+    order = np.argsort(starts, kind="stable")
+    starts, reach = starts[order], np.maximum.accumulate(ends[order])
+    opens = np.concatenate(([True], starts[1:] > reach[:-1]))
+    closes = np.concatenate((opens[1:], [True]))
+    return Intervals(starts[opens], reach[closes])
+
+
+def interval(start: int, length: int) -> Intervals:
+    """Make the set of `length` bytes from `start`."""
+    if length <= 0:
+        return EMPTY
+    return Intervals(np.array([start], np.int64), np.array([start + length], np.int64))
+
+
+def grid(start: int, length: int, steps: tuple[tuple[int, int], ...]) -> Intervals:
+    """Make the set of runs of `length` bytes at all sums of `(count, stride)` from `start`."""
+    left: list[tuple[int, int]] = []
+    for count, stride in sorted(steps, key=lambda step: abs(step[1])):
+        if count > 1 and not left and stride == length:
+            length *= count
+        elif count > 1:
+            left.append((count, stride))
+    starts = np.array([start], np.int64)
+    for count, stride in left:
+        starts = (starts[:, None] + np.arange(count, dtype=np.int64) * stride).ravel()
+    return merged(starts, starts + length)
+
+
+EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
+"""No bytes."""

@@ -1,0 +1,54 @@
+"""What one operation of a stream touches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.hazards.blocks import Blocks
+from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
+from mizzen.targets.ethos_u.hazards.maps import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Bytes of one memory that an operation reads or writes, and what they are to it."""
+
+    what: str
+    place: Place
+    bytes: Intervals
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A DMA operation."""
+
+    name: str
+    origin: Origin
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """An operation of the kernel queue.
+
+    blocks    how it does its work
+    blockdep  value of BLOCKDEP
+    table     the lookup table that it reads, if any
+    scratch   bytes of the shared buffer that it uses for itself
+    chained   whether it goes on where the operation before it left off, and the next one goes on
+    """
+
+    name: str
+    origin: Origin
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    blocks: Blocks
+    blockdep: int
+    table: Intervals = EMPTY
+    scratch: Intervals = EMPTY
+    chained: tuple[bool, bool] = (False, False)
+
+
+Operation = Kernel | Transfer

@@ -1,0 +1,76 @@
+"""The operations and waits of a stream, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from mizzen.diagnostics import Origin, fail
+from mizzen.isa.command import Instruction
+from mizzen.targets.ethos_u.commands import Arch, decode
+from mizzen.targets.ethos_u.config import Accelerator
+from mizzen.targets.ethos_u.hazards.kernels import KernelsU55, KernelsU85
+from mizzen.targets.ethos_u.hazards.operations import Operation
+from mizzen.targets.ethos_u.hazards.registers import Registers
+from mizzen.targets.ethos_u.hazards.transfers import transfer_u55, transfer_u85
+from mizzen.targets.ethos_u.program import Program
+
+KERNELS = {"OP_CONV", "OP_DEPTHWISE", "OP_POOL", "OP_ELEMENTWISE", "OP_RESIZE"}
+
+
+class Queue(Enum):
+    """What a wait is about."""
+
+    KERNELS = "OP_KERNEL_WAIT"
+    TRANSFERS = "OP_DMA_WAIT"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait until at most `outstanding` operations of a queue are."""
+
+    queue: Queue
+    outstanding: int
+
+
+def steps(program: Program, accelerator: Accelerator) -> Iterator[Operation | Wait]:
+    """Give what the front end does. E5xx and E61x for streams that cannot be read.
+
+    OP_BRANCH is refused with E677: what follows it is not known before it runs.
+    """
+    registers = Registers()
+    is_u85 = accelerator.arch is Arch.U85
+    kernels = (KernelsU85 if is_u85 else KernelsU55)(registers, accelerator)
+    transfer = transfer_u85 if is_u85 else transfer_u55
+    for instruction in decode(program.words, accelerator.arch):
+        name = instruction.name
+        if name.startswith("SET_"):
+            registers.write(instruction)
+            continue
+        origin = _origin(program, instruction)
+        registers.read_for(name, origin)
+        if name == "OP_STOP":
+            return
+        if name in KERNELS:
+            yield kernels.kernel(instruction, origin)
+        elif name == "OP_DMA_START":
+            yield transfer(registers, instruction, origin)
+        elif name == "OP_BRANCH":
+            raise _branches(origin)
+        elif name in ("OP_KERNEL_WAIT", "OP_DMA_WAIT"):
+            yield Wait(Queue(name), int(next(iter(instruction.values.values()))))
+
+
+def _origin(program: Program, instruction: Instruction) -> Origin:
+    offset = instruction.offset_words
+    return replace(program.origins.get(4 * offset, Origin()), command=offset)
+
+
+def _branches(origin: Origin) -> Exception:
+    return fail(
+        "E677",
+        "OP_BRANCH: a stream must have no branches to be checked for hazards",
+        origin=origin,
+        help="no compiler makes such a stream; check what made it",
+    )

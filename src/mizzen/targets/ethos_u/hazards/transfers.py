@@ -1,0 +1,84 @@
+"""Transfers from registers: source, destination and indices, for each family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mizzen.diagnostics import Origin
+from mizzen.isa.command import Instruction
+from mizzen.targets.ethos_u.hazards.intervals import Intervals, grid
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Place
+from mizzen.targets.ethos_u.hazards.operations import Access, Transfer
+from mizzen.targets.ethos_u.hazards.registers import Registers
+
+INDEX_BYTES = 4
+
+
+def transfer_u55(registers: Registers, instruction: Instruction, origin: Origin) -> Transfer:
+    """Give the transfer of a DMA_START of U55 or U65; rows are packed at the source."""
+    rows, planes = _counts(registers)
+    length = registers.number("SET_DMA0_LEN")
+    skip = registers.number("SET_DMA0_SKIP0") if rows > 1 else 0
+    gap = registers.number("SET_DMA0_SKIP1") if planes > 1 else 0
+    row = length + skip
+    source = grid(registers.number("SET_DMA0_SRC"), length * rows * planes, ())
+    steps = ((rows, row), (planes, rows * row + gap))
+    destination = grid(registers.number("SET_DMA0_DST"), length, steps)
+    return _transfer(registers, instruction, origin, source, destination)
+
+
+def transfer_u85(registers: Registers, instruction: Instruction, origin: Origin) -> Transfer:
+    """Give the transfer of a DMA_START of U85; with indices, any row up to the greatest counts."""
+    ends = [_end(registers, end) for end in ("SRC", "DST")]
+    indices = list(_indices(registers))
+    return _transfer(registers, instruction, origin, ends[0], ends[1], *indices)
+
+
+def _counts(registers: Registers) -> tuple[int, int]:
+    mode = registers.choice("SET_DMA0_SRC_REGION", "stride_mode")
+    rows = registers.number("SET_DMA0_SIZE0") if mode != "D1" else 1
+    return rows, registers.number("SET_DMA0_SIZE1") if mode == "D3" else 1
+
+
+def _end(registers: Registers, end: str) -> Intervals:
+    mode = registers.choice("SET_DMA0_SRC_REGION", "stride_mode")
+    rows, planes = _counts(registers)
+    if registers.choice(f"SET_DMA0_{end}_REGION", "idx_mode") == "ENABLED":
+        rows = registers.number("SET_DMA0_IDX_MAX") + 1
+    row = registers.number(f"SET_DMA0_{end}_STRIDE0") if mode != "D1" else 0
+    plane = registers.number(f"SET_DMA0_{end}_STRIDE1") if mode == "D3" else 0
+    start, length = registers.number(f"SET_DMA0_{end}"), registers.number("SET_DMA0_LEN")
+    return grid(start, length, ((rows, row), (planes, plane)))
+
+
+def _indices(registers: Registers) -> Iterator[Access]:
+    modes = [registers.choice(f"SET_DMA0_{end}_REGION", "idx_mode") for end in ("SRC", "DST")]
+    if "ENABLED" not in modes:
+        return
+    rows, planes = _counts(registers)
+    row = INDEX_BYTES * rows
+    skip = registers.number("SET_DMA0_IDX_SKIP1") if planes > 1 else 0
+    found = grid(registers.number("SET_DMA0_IDX"), row, ((planes, row + skip),))
+    yield Access("indices", registers.region("SET_DMA0_IDX_REGION"), found)
+
+
+def _transfer(
+    registers: Registers,
+    instruction: Instruction,
+    origin: Origin,
+    source: Intervals,
+    destination: Intervals,
+    *indices: Access,
+) -> Transfer:
+    return Transfer(
+        name=instruction.name,
+        origin=origin,
+        reads=(Access("source", _place(registers, "SRC"), source), *indices),
+        writes=(Access("destination", _place(registers, "DST"), destination),),
+    )
+
+
+def _place(registers: Registers, end: str) -> Place:
+    name = f"SET_DMA0_{end}_REGION"
+    internal = registers.choice(name, "region_mode") == "INTERNAL"
+    return INTERNAL if internal else registers.region(name)
