@@ -75,6 +75,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         f"{ETHOS_U}.config",
         f"{ETHOS_U}.program",
     ),
+    f"{ETHOS_U}.hazards": (
+        "mizzen.diagnostics",
+        "mizzen.isa",
+        f"{ETHOS_U}.commands",
+        f"{ETHOS_U}.config",
+        f"{ETHOS_U}.program",
+    ),
     "mizzen.cli": (
         "mizzen.artifact",
         "mizzen.checking",

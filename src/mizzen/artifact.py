@@ -24,6 +24,7 @@ from mizzen.targets.ethos_u.system_config import find_accelerator
 if TYPE_CHECKING:
     from mizzen.cpu.tflm import CpuKernels, CpuSession
     from mizzen.report import CompileReport
+    from mizzen.targets.ethos_u.hazards import HazardReport
     from mizzen.targets.ethos_u.sim import Simulator
 
 Array = npt.NDArray[Any]
@@ -91,6 +92,13 @@ class NpuStep:
         from mizzen.targets.ethos_u.sim import Simulator
 
         return Simulator(self.program)
+
+    @cached_property
+    def hazards(self) -> HazardReport:
+        """What the waits of the stream leave unordered; found on first use."""
+        from mizzen.targets.ethos_u.hazards import find_hazards
+
+        return find_hazards(self.program)
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs, and the variables' next values, from the inputs in `values`."""
@@ -175,6 +183,17 @@ class Artifact:
         """What there is to know about the NPU's part: paths whose meaning is only inferred."""
         steps = (step for step in self.steps if isinstance(step, NpuStep))
         return tuple(note for step in steps for note in step.simulator.plan.diagnostics)
+
+    @property
+    def hazards(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the order of accesses to memory in the NPU's part; empty if nothing.
+
+        Errors E671 to E673 for accesses that may happen in either order, E674 for reads of bytes
+        that nothing wrote, E675 for accesses outside the declared memory, E676 for outputs that
+        are not written. Raises as `mizzen.targets.ethos_u.hazards.find_hazards`.
+        """
+        reports = (step.hazards for step in self.steps if isinstance(step, NpuStep))
+        return tuple(found.diagnostic for report in reports for found in report.findings)
 
     def session(self, batch: int = 1) -> Session:
         """Start `batch` independent streams of inferences whose state goes on."""

@@ -369,6 +369,53 @@ def test_inspect_lists_a_damaged_stream_up_to_the_damage(artifact: Path, run: Ru
     assert f"error[{answer['error']['code']}]: {answer['error']['message']}\n" in err
 
 
+def without_waits(artifact: Path) -> None:
+    """Take the waits of an artifact's stream out; commands that change nothing take their place."""
+    (step,) = mizzen.load(artifact).steps
+    assert isinstance(step, NpuStep)
+    words = step.program.words
+    waits = [index for index, word in enumerate(words.tolist()) if word & 0xFFFF in (0x11, 0x12)]
+    assert waits
+    changed = words.copy()
+    changed[waits] = 0x0000_0013  # OP_PMU_MASK, enable=0
+    data = artifact.read_bytes()
+    artifact.write_bytes(data.replace(words.tobytes(), changed.tobytes()))
+
+
+def test_inspect_finds_hazards(artifact: Path, run: Run) -> None:
+    status, out, err = run("inspect", artifact, "--hazards")
+    assert status == 0
+    assert out.endswith(
+        "Hazards of step 0\n  checked  35 operations of ethos-u55-128\n  found    0 hazards\n"
+    )
+    without_waits(artifact)
+    status, out, err = run("inspect", artifact, "--hazards", "--json")
+    answer = document(out)
+    (first, *_) = answer["steps"][0]["hazards"]["findings"]
+    assert status == 1
+    assert answer["holds"] is False
+    assert answer["failures"][0]["code"] == first["code"] == "E671"
+    assert err.endswith(
+        "error[E671]: OP_ELEMENTWISE: lookup table must read bytes 22528..23551 of the NPU's "
+        "internal memory after destination of OP_DMA_START at word 238 has written them, and "
+        "nothing makes it wait\n"
+        "  at   command at word 285\n"
+        "  help put DMA_WAIT 0 before the command at word 285\n"
+    )
+
+
+def test_strict_runs_nothing_with_hazards(artifact: Path, run: Run) -> None:
+    status, _, _ = run("run", artifact, "--input", "images.npy", "--strict", "--output-dir", "a")
+    assert status == 0
+    without_waits(artifact)
+    words = ("run", artifact, "--input", "images.npy", "--output-dir", "b")
+    status, _, err = run(*words, "--strict")
+    assert status == 1
+    assert "error[E671]: " in err
+    assert not list(Path("b").glob("*"))
+    assert run(*words)[0] == 0
+
+
 def test_inspect_and_run_take_a_network_that_was_not_compiled(here: Path, run: Run) -> None:
     status, out, _ = run("inspect", "digits.tflite", "--json")
     assert status == 0

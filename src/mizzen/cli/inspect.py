@@ -12,6 +12,7 @@ from mizzen.cli.placement import artifact_text
 
 if TYPE_CHECKING:
     from mizzen.artifact import Artifact, CpuStep, NpuStep, TensorInfo
+    from mizzen.diagnostics import Diagnostic
     from mizzen.host import HostStep
     from mizzen.targets.ethos_u.listing import ProgramListing
     from mizzen.targets.ethos_u.program import Placement, Program
@@ -25,6 +26,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "artifact", metavar="ARTIFACT", help="a compiled .tflite, or Vela's raw .npz"
     )
     parser.add_argument("--listing", action="store_true", help="list every command")
+    parser.add_argument(
+        "--hazards",
+        action="store_true",
+        help="find accesses to memory whose order no wait and no block dependency guarantees, and "
+        "reads of what nothing wrote",
+    )
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
     )
@@ -56,7 +63,31 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             parts.append(f"Commands of step {i}\n{listings[i]}")
     document = {**_interface_data(artifact), "steps": data}
     stopped = [listing.stopped_by for listing in listings.values() if listing.stopped_by]
-    return Answer(document, "\n\n".join(parts), error=stopped[0] if stopped else None)
+    if stopped:
+        return Answer(document, "\n\n".join(parts), error=stopped[0])
+    failures: list[Diagnostic] = []
+    if options.hazards:
+        with console.progress(f"looking for hazards in {options.artifact}"):
+            failures += artifact.hazards
+        parts += _hazard_texts(artifact, data, console)
+    return Answer(document, "\n\n".join(parts), failures=failures)
+
+
+def _hazard_texts(
+    artifact: Artifact, data: list[dict[str, object]], console: Console
+) -> Iterator[str]:
+    """Say for each NPU operator how many hazards there are, and put them into its data."""
+    from mizzen.artifact import NpuStep
+
+    for i, step in enumerate(artifact.steps):
+        if isinstance(step, NpuStep):
+            report = step.hazards
+            data[i]["hazards"] = report.as_dict()
+            rows = [
+                ("checked", f"{count(report.operations, 'operation')} of {report.accelerator}"),
+                ("found", count(len(report.findings), "hazard")),
+            ]
+            yield f"Hazards of step {i}\n{fields(rows, width=console.width)}"
 
 
 def _interface(artifact: Artifact, console: Console) -> str:

@@ -40,6 +40,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "makes a batch of N inferences",
     )
     parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="do not run a stream with hazards: what `mizzen inspect --hazards` finds",
+    )
+    parser.add_argument(
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
     )
     add_output_option(parser, "one .npy file for each output")
@@ -52,6 +57,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     console.note(artifact_text(artifact, width=console.width))
     arrays = [_array(path) for path in _paths(options.input, artifact)]
+    if options.strict:
+        with console.progress(f"looking for hazards in {options.artifact}"):
+            failures = artifact.hazards
+        if failures:
+            return Answer(_head(options, artifact), "", failures=failures)
     start = time.perf_counter()
     with console.progress(f"running {options.artifact}"):
         found = artifact.run(*arrays)
@@ -66,14 +76,17 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     ]
     inferences = _inferences(outputs[0], artifact.outputs[0])
     document = {
-        "artifact": str(options.artifact),
-        "accelerator": artifact.accelerator,
+        **_head(options, artifact),
         "inferences": inferences,
         "seconds": seconds,
         "outputs": [_data(*row) for row in rows],
     }
     head = f"{count(inferences, 'inference')} in {duration(seconds)}"
     return Answer(document, _text(head, rows, console), diagnostics=artifact.notes)
+
+
+def _head(options: argparse.Namespace, artifact: Artifact) -> dict[str, object]:
+    return {"artifact": str(options.artifact), "accelerator": artifact.accelerator}
 
 
 def _paths(words: Sequence[str], artifact: Artifact) -> list[str]:

@@ -208,4 +208,3 @@ def _slab(item: Input, box: Box, number: int) -> Box:
     low = min(box.stop[2], box.start[2] + number * item.slab)
     high = min(box.stop[2], low + item.slab)
     return Box((*box.start[:2], low), (*box.stop[:2], high))
-

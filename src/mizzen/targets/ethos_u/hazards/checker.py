@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.driver import configuration
 from mizzen.targets.ethos_u.hazards.contents import Contents, span_of
 from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
-from mizzen.targets.ethos_u.hazards.machine import ORDERS
+from mizzen.targets.ethos_u.hazards.machine import ORDERS, accelerator_of
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL
 from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation, Transfer
 from mizzen.targets.ethos_u.hazards.stream import Queue, Wait, steps
@@ -45,7 +44,8 @@ class HazardReport:
 def find_hazards(program: Program) -> HazardReport:
     """Check the stream of a program for the accelerator that its payload names.
 
-    Raises E5xx for a stream that cannot be decoded, E611 and E613 for operations that cannot be
+    Raises E604 and E605 for a payload that names no accelerator, E5xx for a stream that cannot be
+    decoded, E611 and E613 for operations that cannot be
     resolved, E677 for a stream with branches.
     """
     accelerator = accelerator_of(program)
@@ -120,20 +120,6 @@ def _finish(queue: list[Entry] | list[Transfer], outstanding: int) -> None:
     del queue[: max(0, len(queue) - outstanding)]
 
 
-def accelerator_of(program: Program) -> Accelerator:
-    """Give the accelerator that a program's payload names; E604, E605 as for running it."""
-    from mizzen.targets.ethos_u.config import ACCELERATORS
-
-    return ACCELERATORS[configuration(program.hardware).accelerator]
-
-
-PAIRS = (
-    (Order.READ_AFTER_WRITE, False),
-    (Order.WRITE_AFTER_READ, True),
-    (Order.WRITE_AFTER_WRITE, True),
-)
-
-
 def _races(first: Operation, second: Operation, fix: str) -> Iterator[Race]:
     """Give the accesses of two operations at the same time that touch the same bytes."""
     writes_first, writes_second = _writes(first), _writes(second)
@@ -172,9 +158,7 @@ def _overtakes(first: Kernel, second: Kernel) -> Iterator[Race]:
                 yield from _read_early(first, written, second, read)
 
 
-def _read_early(
-    first: Kernel, written: Access, second: Kernel, read: Access
-) -> Iterator[Race]:
+def _read_early(first: Kernel, written: Access, second: Kernel, read: Access) -> Iterator[Race]:
     safe, bytes_ = _overlap(first, second, read)
     if bytes_:
         span = span_of(read.place, bytes_)

@@ -123,7 +123,9 @@ class KernelsU55:
             if mode_of(instruction, "elementwise_mode") not in UNARY:
                 yield from self._second(shape)
             return
-        sums = instruction.name == "OP_POOL" and mode_of(instruction, "pooling_mode") == "REDUCE_SUM"
+        sums = (
+            instruction.name == "OP_POOL" and mode_of(instruction, "pooling_mode") == "REDUCE_SUM"
+        )
         every = instruction.name == "OP_CONV" or sums
         window, size = sliding(self.registers, shape, every_channel=every)
         ifm = self._map("IFM", size)
@@ -293,9 +295,7 @@ class KernelsU85:
         mode = int(self.registers.fields(f"SET_{prefix}_BROADCAST")["broadcast_mode"])
         if mode & SCALAR:
             return
-        sizes = [
-            1 if mode & bit else size for bit, size in zip((1, 2, 4), shape, strict=True)
-        ]
+        sizes = [1 if mode & bit else size for bit, size in zip((1, 2, 4), shape, strict=True)]
         yield Input(prefix, self._map(prefix, (sizes[0], sizes[1], sizes[2])), Pointwise())
 
     def _samples(self, axis: str) -> Samples:

@@ -102,9 +102,11 @@ class Map:
         """Give the tiles of the whole map; some may be empty."""
         height, width, _ = self.shape
         if self.stacked:
-            ends = (0, min(self.height_0, height), min(self.height_1, height), height)
-            for row in range(3):
-                yield Tile(ends[row], 0, ends[row + 1], width, self.bases[row])
+            first, second = min(self.height_0, height), min(self.height_1, height)
+            third = max(first, second)
+            yield Tile(0, 0, first, width, self.bases[0])
+            yield Tile(first, 0, second, width, self.bases[1])
+            yield Tile(third, 0, height, width, self.bases[2] + (third - second) * self.stride_y)
             return
         split = min(self.width_0, width)
         for column, (left, right, rows) in enumerate(
