@@ -13,7 +13,7 @@ import numpy as np
 
 from mizzen.frontends.torch.context import overload_of
 from mizzen.frontends.torch.floating.arithmetic import add, filled
-from mizzen.frontends.torch.floating.context import Call, Context, Fixed, array_of, lowers
+from mizzen.frontends.torch.floating.context import Call, Context, Fixed, Result, array_of, lowers
 from mizzen.frontends.torch.floating.normalization import BATCH_NORM, Scaling, scaling_of
 from mizzen.frontends.torch.floating.shapes import (
     channels_first,
@@ -131,6 +131,12 @@ def _batch_norm_behind(context: Context, node: Any) -> Scaling | None:
 def _constant(context: Context, node: Any) -> Array | None:
     found = context.terms.get(node)
     return array_of(found.tensor) if isinstance(found, Fixed) else None
+
+
+@lowers("aten.convolution.default")
+def general(call: Call) -> Result:
+    """Convolve, transposed or not: what the others are in core ATen."""
+    return transposed(call) if call["transposed"] else convolution(call)
 
 
 @lowers("aten.linear.default")

@@ -232,6 +232,43 @@ def masked(call: Call) -> Value:
     return a.select(b, call.value("mask"), filling, call.value("self"), dtype)
 
 
+INFINITE = float("inf")
+
+
+@lowers("aten.isinf.default", "aten.isposinf.default", "aten.isneginf.default")
+def is_infinite(call: Call) -> Value:
+    """Whether it is infinite, of one sign or either."""
+    b, x = call.b, call.value("self")
+    name = call.node.target.__name__
+    if name.startswith("isinf"):
+        x = b("ABS", x)
+    return b("EQUAL", *a.matched(b, x, -INFINITE if name.startswith("isneginf") else INFINITE))
+
+
+@lowers("aten.nan_to_num.default")
+def numbers_only(call: Call) -> Value:
+    """What is no number becomes 0, what is infinite the greatest number, or others given."""
+    b, x = call.b, call.value("self")
+    greatest = LARGEST[x.dtype]
+    low = -greatest if call["neginf"] is None else float(call["neginf"])
+    high = greatest if call["posinf"] is None else float(call["posinf"])
+    value = a.select(b, _equals(b, x, INFINITE), high, x, x.dtype)
+    value = a.select(b, _equals(b, x, -INFINITE), low, value, x.dtype)
+    return a.select(b, b("EQUAL", x, x), value, float(call["nan"] or 0.0), x.dtype)
+
+
+def _equals(b: Builder, x: Value, number: float) -> Value:
+    return b("EQUAL", *a.matched(b, x, number))
+
+
+LARGEST = {
+    DType.FP32: (2.0 - 2.0**-23) * 2.0**127,
+    DType.FP16: 65504.0,
+    DType.BF16: (2.0 - 2.0**-7) * 2.0**127,
+}
+"""The greatest finite number of a type."""
+
+
 @lowers("aten.isnan.default")
 def is_no_number(call: Call) -> Value:
     """Whether it is no number: it does not equal itself."""

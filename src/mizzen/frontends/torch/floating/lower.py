@@ -16,6 +16,7 @@ from mizzen.frontends.torch.floating.context import (
     Context,
     Fixed,
     Result,
+    Term,
 )
 from mizzen.frontends.torch.program import Role, TorchProgram
 from mizzen.frontends.torch.source import kind_of
@@ -76,7 +77,11 @@ def in_place_of(name: str) -> str | None:
 
 def is_computable(node: Any) -> bool:
     """Whether a node has a form for some arguments, or needs none."""
-    return name_of(node) in LOWERINGS or str(node.target) in (ITEM, *WITHOUT_RESULT)
+    return (
+        name_of(node) in LOWERINGS
+        or name_of(node) in SHAPE_ONLY
+        or str(node.target) in (ITEM, *WITHOUT_RESULT)
+    )
 
 
 def _add_inputs(context: Context) -> None:
@@ -107,9 +112,7 @@ def _input(context: Context, node: Any) -> Value:
 
 def _lower(context: Context, node: Any) -> Result:
     if str(node.target) == ITEM:
-        found = context.terms[node.args[0]]
-        assert isinstance(found, tuple)
-        return found[int(node.args[1])]
+        return _item(context, node)
     folded = _folded(context, node)
     if folded is not None:
         return folded
@@ -125,6 +128,18 @@ def _lower(context: Context, node: Any) -> Result:
             raise
         reason = RefusedError(error.diagnostic.message, SPLIT)
         raise _refused(context, node, reason) from None
+
+
+def _item(context: Context, node: Any) -> Term:
+    """Give one of several results; operators of the graph may have fewer than PyTorch's."""
+    source, index = node.args[0], int(node.args[1])
+    found = context.terms[source]
+    assert isinstance(found, tuple)
+    if index < len(found):
+        return found[index]
+    if not node.users:
+        return found[0]
+    raise _refused(context, source, RefusedError(f"its result {index} is used"))
 
 
 ILL_TYPED = ("E162", "E803", "E804", "E805", "E806")

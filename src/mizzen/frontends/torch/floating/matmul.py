@@ -35,6 +35,12 @@ def product(call: Call) -> Value:
 def sum_and_product(call: Call) -> Value:
     """beta * input + alpha * a product of matrices."""
     b, names = call.b, list(call.arguments)
+    weight, bias = call.fixed("mat2"), call.fixed("self")
+    plain = call["alpha"] == 1 and call["beta"] == 1
+    if weight is not None and bias is not None and bias.ndim == 1 and plain:
+        rows = np.ascontiguousarray(weight.T)
+        offset = np.broadcast_to(bias, (rows.shape[0],))
+        return projected(call, call.value(names[1]), rows, offset, call.shape)
     value = reshape(b, multiplied(b, call.value(names[1]), call.value(names[2])), call.shape)
     value = value if call["alpha"] == 1 else a.mul(b, value, call["alpha"])
     other = call.value("self")

@@ -16,7 +16,9 @@ from mizzen.frontends.torch.values import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
-BATCH_NORM = frozenset({"aten.batch_norm.default"})
+BATCH_NORM = frozenset(
+    {"aten.batch_norm.default", "aten._native_batch_norm_legit_no_training.default"}
+)
 """Operators that a convolution in front of them may take in."""
 
 
@@ -57,7 +59,7 @@ def batch_norm(call: Call) -> Result:
     """Scale and shift channels as learnt; nothing is left to do behind a convolution."""
     b, x = call.b, call.value("input")
     if call.node in call.context.absorbed:
-        return x
+        return (x,) if call.gives_several else x
     call.need(
         not call.arguments.get("training") and call.given("running_mean"),
         "it measures each batch",
@@ -77,20 +79,22 @@ def _fixed(call: Call, node: Any) -> Array | None:
     return call.fixed(name) if name and node is not None else None
 
 
-@lowers("aten.layer_norm.default")
-def layer_norm(call: Call) -> Value:
+@lowers("aten.layer_norm.default", "aten.native_layer_norm.default")
+def layer_norm(call: Call) -> Result:
     """Bring the last dimensions to mean 0 and variance 1, then scale and shift."""
     x = call.value("input")
     rank = x.type.rank
     axes = list(range(rank - len(call["normalized_shape"]), rank))
-    return affine(call, normalized(call.b, x, axes, float(call["eps"])))
+    value = affine(call, normalized(call.b, x, axes, float(call["eps"])))
+    return (value,) if call.gives_several else value
 
 
-@lowers("aten.group_norm.default")
-def group_norm(call: Call) -> Value:
+@lowers("aten.group_norm.default", "aten.native_group_norm.default")
+def group_norm(call: Call) -> Result:
     """Bring groups of channels to mean 0 and variance 1, then scale and shift channels."""
     x = call.value("input")
-    return _grouped(call, x, int(call["num_groups"]))
+    value = _grouped(call, x, int(call["group" if call.gives_several else "num_groups"]))
+    return (value,) if call.gives_several else value
 
 
 @lowers("aten.instance_norm.default")

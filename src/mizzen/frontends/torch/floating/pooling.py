@@ -65,8 +65,7 @@ def maximum(call: Call) -> Result:
     """Greatest of each window; where it was, TOSA does not say."""
     spatial = 1 if "1d" in call.node.target.__name__ else 2
     if call.gives_several:
-        used = {int(user.args[1]) for user in call.node.users}
-        call.need(used <= {0}, "it gives indices", "use max_pool2d without return_indices")
+        call.need(_used(call) <= {0}, "it gives indices", "use max_pool2d without return_indices")
     b, source = call.b, image(call.b, call.value("self"), spatial)
     source, attributes = _Window.of(call, spatial).covering(source).attributes(b, source)
     value = channels_first(b, b("MAX_POOL2D", source, **attributes), call.shapes[0])
@@ -92,7 +91,11 @@ def average(call: Call) -> Value:
     return channels_first(b, value, call.shape)
 
 
-@lowers("aten.adaptive_avg_pool2d.default", "aten.adaptive_avg_pool1d.default")
+@lowers(
+    "aten.adaptive_avg_pool2d.default",
+    "aten.adaptive_avg_pool1d.default",
+    "aten._adaptive_avg_pool2d.default",
+)
 def adaptive_average(call: Call) -> Value:
     """Mean of windows that cut an image into a given number of rows and columns."""
     return _adaptive(call, _mean)
@@ -101,9 +104,13 @@ def adaptive_average(call: Call) -> Value:
 @lowers("aten.adaptive_max_pool2d.default", "aten.adaptive_max_pool1d.default")
 def adaptive_maximum(call: Call) -> Result:
     """Greatest of windows that cut an image into a given number of rows and columns."""
-    used = {int(user.args[1]) for user in call.node.users}
-    call.need(used <= {0}, "it gives indices", "pool without return_indices")
+    call.need(_used(call) <= {0}, "it gives indices", "pool without return_indices")
     return (_adaptive(call, lambda b, source, window: b("MAX_POOL2D", source, **window)),)
+
+
+def _used(call: Call) -> set[int]:
+    """Give which of several results are used."""
+    return {int(user.args[1]) for user in call.node.users if user.users}
 
 
 Pool = Callable[[Builder, Value, dict[str, Any]], Value]

@@ -32,7 +32,16 @@ def read_float(exported: ExportedProgram, name: str = "model") -> TorchProgram:
             )
     if not all(map(_is_harmless, nodes)):
         exported = functional(exported)
-    return taken_apart(_decomposed(exported), name)
+    for _ in range(ROUNDS):
+        simpler = _decomposed(exported)
+        if simpler is exported:
+            break
+        exported = simpler
+    return taken_apart(exported, name)
+
+
+ROUNDS = 3
+"""How often what operators are decomposed to is decomposed itself."""
 
 
 def _is_harmless(node: Any) -> bool:
@@ -79,10 +88,11 @@ def _schema_has(node: Any, property: str) -> bool:
 
 def _decomposed(exported: ExportedProgram) -> ExportedProgram:
     """Decompose operators that have no form and for which PyTorch knows simpler ones."""
+    dynamic = _dynamic(exported)
     missing = {
         node.target
         for node in exported.graph.nodes
-        if node.op == "call_function" and not is_computable(node)
+        if node in dynamic and node.op == "call_function" and not is_computable(node)
     }
     if not missing:
         return exported
@@ -97,3 +107,17 @@ def _decomposed(exported: ExportedProgram) -> ExportedProgram:
         # PyTorch warns of a class of its own, of which no user has an object.
         warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec")
         return program.run_decompositions(table)
+
+
+def _dynamic(exported: ExportedProgram) -> set[Any]:
+    """Give the nodes that depend on an input or on state."""
+    signature = exported.graph_signature
+    mutated = set(signature.buffers_to_mutate.values())
+    states = {name for name, target in signature.inputs_to_buffers.items() if target in mutated}
+    given = states.union(map(str, signature.user_inputs))
+    found: set[Any] = set()
+    nodes: list[Any] = list(exported.graph.nodes)
+    for node in nodes:
+        if node.name in given or not found.isdisjoint(node.all_input_nodes):
+            found.add(node)
+    return found
