@@ -14,7 +14,7 @@ import pytest
 import mizzen
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, RoundingMode
+from mizzen.ops import Builder, ResizeMode, RoundingMode
 from mizzen.package.tosa import write
 from mizzen.targets.ethos_u.compiled import Compiled
 from mizzen.targets.ethos_u.generate import NetworkForm, generate
@@ -272,6 +272,20 @@ def test_biases_of_one_weight_are_refused_where_weights_have_no_room() -> None:
     assert refusal(build(make)).startswith(
         "error[E306]: operators of the same weights and scales must have the same biases for this "
         "compiler, and CONV2D has others\n"
+    )
+
+
+def test_what_a_rule_says_is_compiled_wrongly_is_refused() -> None:
+    def make(b: Builder, value: Value) -> Value:
+        steps = b.shape([4, 2, 8, 2]), b.shape([-1, -3]), b.shape([1, 3])
+        return b("RESIZE", value, *steps, mode=ResizeMode.NEAREST)
+
+    assert refusal(build(make)) == (
+        "error[E306]: RESIZE must have the same factor in both directions on Ethos-U55, and has a "
+        "factor of 2x4\n"
+        '  at   model.tosa, operator 3 RESIZE -> "result"\n'
+        "  rule Vela 5.2.0 compiles it wrongly, found by running the result\n"
+        "  help upscale by the same factor in both directions, in several steps if need be"
     )
 
 

@@ -25,11 +25,14 @@ from mizzen.package import tosa as package
 from mizzen.partition.cost import macs_of
 from mizzen.report import CompileReport, OperatorPlacement, Reason, Region
 from mizzen.reporting import areas, arena_bytes, measures
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import NetworkForm, Waiting, generate
 from mizzen.targets.ethos_u.generate_blame import find_refused
 from mizzen.targets.ethos_u.generate_defects import SUMS, avoid_defects
+from mizzen.targets.ethos_u.legal.tosa import defects
+from mizzen.targets.ethos_u.legal.tosa.rule import WRONG
 
 ENDING = ".tosa"
 
@@ -53,9 +56,7 @@ def compile_tosa(
     for variables, E223 for operators to keep on the CPU, E3xx if the compiler does not take it.
     """
     graph = read_tosa(data, name, configuration)
-    wrong = avoid_defects(graph)
-    if wrong:
-        raise MizzenError(defect_of(wrong[0]))
+    _require_right(graph, configuration.accelerator.arch)
     form = NetworkForm.TOSA
     compiled = generate(package.write(graph), configuration, form, waiting=waiting)
     if isinstance(compiled, Stopped):
@@ -98,6 +99,18 @@ def _require_valid(graph: Graph) -> None:
             )
 
 
+def _require_right(graph: Graph, arch: Arch) -> None:
+    """Change what the compiler would get wrong to what it gets right; E306 for what cannot be."""
+    wrong = avoid_defects(graph)
+    if wrong:
+        raise MizzenError(defect_of(wrong[0]))
+    for operation in graph:
+        for breach in defects(operation, arch):
+            raise fail(
+                "E306", breach.message, origin=operation.origin, rule=WRONG, help=breach.help
+            )
+
+
 def defect_of(operation: Operation) -> Diagnostic:
     """Make the error for an operation that the compiler would get wrong whatever is done."""
     if operation.kind in SUMS:
@@ -110,7 +123,7 @@ def defect_of(operation: Operation) -> Diagnostic:
         "E306",
         f"{rule} for this compiler, and {operation.kind} has others",
         origin=operation.origin,
-        rule="Vela 5.2.0 compiles it wrongly, found by running the result",
+        rule=WRONG,
         help=advice,
     )
 

@@ -437,6 +437,11 @@ def test_targets_as_json(run: Run) -> None:
         "ethos-u55-256",
         "ethos-u65-256",
         "ethos-u65-512",
+        "ethos-u85-128",
+        "ethos-u85-256",
+        "ethos-u85-512",
+        "ethos-u85-1024",
+        "ethos-u85-2048",
     ]
     assert "Shared_Sram" in answer["files"]["Arm/vela.ini"]["memory_modes"]
 

@@ -202,7 +202,7 @@ def _blamed(region: Region, why: Stopped | Miscompiled, search: _Search) -> dict
         return wrong or dict.fromkeys(region.groups, DEFECT)
     stopped = why
     part = extract(search.lowered.graph, region.groups, search.lowered.program.name)
-    lower_region(part)
+    lower_region(part, search.configuration.accelerator.arch)
     refused = find_refused(part.graph, tosa.write, search.configuration, stopped)
     found = {
         row.operation.group: _said(row, search.configuration)

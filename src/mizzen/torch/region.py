@@ -14,10 +14,12 @@ from mizzen.partition import Extracted
 from mizzen.passes import Pipeline, standard
 from mizzen.passes.projections import SplitProjections
 from mizzen.passes.rescales import SplitRescales
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import NetworkForm, Waiting, generate
 from mizzen.targets.ethos_u.generate_defects import avoid_defects
+from mizzen.targets.ethos_u.legal.tosa import defects
 
 Shape = tuple[int, ...]
 
@@ -73,20 +75,21 @@ class Miscompiled:
     operations: tuple[Operation, ...]
 
 
-def lower_region(part: Extracted) -> tuple[Operation, ...]:
+def lower_region(part: Extracted, arch: Arch) -> tuple[Operation, ...]:
     """Bring a region into the form that the compiler takes.
 
     Gives the operations of which the compiler would make something wrong even so.
     """
     STANDARD.run(part.graph)
-    return avoid_defects(part.graph)
+    wrong = avoid_defects(part.graph)
+    return wrong or tuple(row for row in part.graph if defects(row, arch))
 
 
 def compile_region(
     part: Extracted, configuration: Configuration, waiting: Waiting | None = None
 ) -> CompiledRegion | Stopped | Miscompiled:
     """Compile a region's graph, which is changed to the form that the compiler takes."""
-    wrong = lower_region(part)
+    wrong = lower_region(part, configuration.accelerator.arch)
     if wrong:
         return Miscompiled(wrong)
     data, operations = tosa.write(part.graph), tuple(part.graph.sorted())

@@ -20,7 +20,7 @@ from mizzen.targets.ethos_u.legal.tosa.arithmetic import ARITHMETIC_RULES
 from mizzen.targets.ethos_u.legal.tosa.forms import FORM_RULES, archs_with, replacement
 from mizzen.targets.ethos_u.legal.tosa.kernels import KERNEL_RULES
 from mizzen.targets.ethos_u.legal.tosa.layout import LAYOUT_RULES
-from mizzen.targets.ethos_u.legal.tosa.rule import CONSTANTS, SOURCE, Rule, is_fixed
+from mizzen.targets.ethos_u.legal.tosa.rule import CONSTANTS, SOURCE, WRONG, Rule, is_fixed
 
 NO_FORM = "no-form"
 """The rule that an operation breaks which a family has no form of."""
@@ -34,6 +34,7 @@ __all__ = [
     "RULES",
     "Rule",
     "archs_with",
+    "defects",
     "reasons",
     "reasons_as_compiled",
 ]
@@ -58,6 +59,11 @@ def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
     if found or _is_computed_before(operation):
         return found
     return tuple(_broken(operation, arch, LAYOUT_RULES))
+
+
+def defects(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
+    """Give the broken rules that the compiler does not know: it would compile a wrong answer."""
+    return tuple(row for row in reasons_as_compiled(operation, arch) if row.source == WRONG)
 
 
 def _is_computed_before(operation: Operation) -> bool:
