@@ -80,17 +80,23 @@ def _interpolation(function: Function, base: Array, slope: Array) -> Lookup:
 
 
 def _table_curve(function: Function, base: Array, slope: Array) -> Lookup:
-    """Segments of 256 (tanh) or 512 (sigmoid) values each, with zero between the halves."""
-    bits = 8 if function is Function.TABLE_TANH else 9
-    limit, half = 256 << bits, 1 << (bits - 1)
-    offset = 0 if function is Function.TABLE_TANH else 0x8000
+    """Segments of 256 (tanh) or 512 (sigmoid) values each, with zero between the halves.
+
+    Values saturate alike on both sides: only so do the tables that Vela makes give what the
+    kernels do. Entries of sigmoid stand for 0x8000 more, in units of half the result's.
+    """
+    wide = function is Function.TABLE_SIGMOID
+    bits = 9 if wide else 8
+    shift = 10 if wide else 8
+    offset = 0x8000 if wide else 0
+    limit = (256 << bits) - 1
+    half = 1 << (shift - 1)
 
     def curve(values: Array) -> Array:
-        v = np.clip(values, -limit, limit - 1).astype(np.int32)
+        v = np.clip(values, -limit, limit).astype(np.int32)
         segment = (v >> bits) + 256
         line = ((base[segment] + offset) << bits) + (v & ((1 << bits) - 1)) * slope[segment]
-        rounded = line + half - (v < 0) if offset == 0 else line + (half << 1) - (v < 0)
-        return rounded >> (bits if offset == 0 else bits + 1)
+        return (line + half - (v < 0)) >> shift
 
     return curve
 
