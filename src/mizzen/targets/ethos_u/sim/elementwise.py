@@ -181,8 +181,7 @@ BINARY: dict[Binary, Function] = {
     Binary.SUB: lambda a, b, out: np.subtract(a, b, out=out),
     Binary.MIN: lambda a, b, out: np.minimum(a, b, out=out),
     Binary.MAX: lambda a, b, out: np.maximum(a, b, out=out),
-    # Whether hardware wraps or saturates beyond 32 bits is not known: the finish refuses such
-    # results.
+    # Whether U55 wraps or saturates beyond 32 bits is not known: the finish refuses such results.
     Binary.SHL: lambda a, b, out: np.left_shift(a, b, out=out),
     Binary.LSR: logical_right,
     Binary.DIV: divide,

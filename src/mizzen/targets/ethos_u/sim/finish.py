@@ -63,6 +63,8 @@ class Finish:
         """Whether clipping changes nothing; it takes two passes over memory."""
         if self._curve or clip.zero_point:
             return False
+        if clip.wraps:
+            return True
         reached = bound if self._scaling is None else INT32_LIMIT - 1 if self._narrow else None
         return reached is not None and clip.low <= -reached and reached <= clip.high
 
@@ -143,6 +145,8 @@ class Finish:
         # tanh and sigmoid give their result in the output's own units.
         if clip.zero_point and not self._curve:
             np.add(values, clip.zero_point, out=values)
+        if clip.wraps:
+            return
         np.maximum(values, clip.low, out=values)
         np.minimum(values, clip.high, out=values)
 

@@ -158,12 +158,16 @@ CURVES = (Function.TANH, Function.SIGMOID, Function.TABLE_TANH, Function.TABLE_S
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """Zero point and bounds of a result, and the type that they lie in."""
+    """Zero point and bounds of a result, and the type that they lie in.
+
+    A result that `wraps` has no bounds: its low bits are stored.
+    """
 
     zero_point: int
     low: int
     high: int
     dtype: np.dtype[np.integer[Any]]
+    wraps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,12 +184,14 @@ class RegistersU85(Registers):
         dtype = kind.index if kind else fm.dtype
         info = np.iinfo(dtype)
         low, high = int(info.min), int(info.max)
-        if name_of(fields["activation_clip_range"]) != "NONE":
+        clips = name_of(fields["activation_clip_range"]) != "NONE"
+        if clips:
             bounds = self._number("SET_ACTIVATION_MIN"), self._number("SET_ACTIVATION_MAX")
             if low == 0:  # the registers' 16 bits are unsigned then
                 bounds = bounds[0] & 0xFFFF, bounds[1] & 0xFFFF
             low, high = max(low, bounds[0]), min(high, bounds[1])
-        clip = Clip(fm.zero_point, low, high, dtype)
+        # Without a range, casts to fewer bits and sums of 32 bits lose their high bits.
+        clip = Clip(fm.zero_point, low, high, dtype, wraps=not clips and kind is None)
         if kind is None:
             return Activation(clip)
         start = kind.size_bytes * int_of(fields["table"])
