@@ -3,8 +3,8 @@
 Run ``python benchmarks/simulator.py`` for tables, with ``--json`` for the figures:
 `batch1_ratio` and `batch64_ratio` are geometric means over the networks of over a million MACs,
 `command_us` is the largest fixed cost of a command over all streams: the time of a run that
-batching saves, per operation. Of several accelerators, each figure is the worst. Networks are those of MLPerf Tiny and TFLite Micro, in the folder
-that MIZZEN_MODELS names.
+batching saves, per operation. Of several accelerators, each figure is the worst. Networks are those
+of MLPerf Tiny and TFLite Micro, in the folder that MIZZEN_MODELS names.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "mo
 
 LARGE = ("kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "person_detect")
 SMALL = ("ad01_int8", "micro_speech_quantized", "hello_world_int8")
+DEFAULT = ("ethos-u55-128", "ethos-u85-256")
 BATCH = 64
 SECONDS = 0.5
 

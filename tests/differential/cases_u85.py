@@ -45,21 +45,22 @@ def typed(
     Booleans, and everything if `plain`, have no quantisation.
     """
 
-    def scale(tensor: Tensor, given: Q | None) -> tuple[float, int] | tuple[()]:
-        if tensor[1] == "bool" or plain:
-            return ()
-        found = given or quantization(tensor[1])
-        return found.scale, found.zero_point
-
     def build() -> bytes:
         net = NetworkBuilder(name)
+
+        def tensor(label: str, of: Tensor, given: Q | None) -> int:
+            if of[1] == "bool" or plain:
+                return net.tensor(label, *of)
+            q = given or quantization(of[1])
+            return net.tensor(label, *of, q.scale, q.zero_point)
+
         given = in_q or [None] * len(inputs)
         made = [
-            net.tensor(f"x{index}", *tensor, *scale(tensor, q))
-            for index, (tensor, q) in enumerate(zip(inputs, given, strict=True))
+            tensor(f"x{index}", of, q)
+            for index, (of, q) in enumerate(zip(inputs, given, strict=True))
         ]
         fixed = [net.constant(f"c{index}", data) for index, data in enumerate(constants)]
-        result = net.tensor("y", *output, *scale(output, out_q))
+        result = tensor("y", output, out_q)
         net.operator(kind, [*made, *fixed], [result], options)
         return net.finish(made, [result])
 
