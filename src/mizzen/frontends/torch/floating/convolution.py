@@ -37,7 +37,10 @@ from mizzen.ops import Builder
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """Weight [O,KH,KW,C/groups] or [C*M,KH,KW,1], and bias [O], in float64; the input's type."""
+    """Weight [O,KH,KW,C/groups] or [C*M,KH,KW,1], bias [O], and the element type of the input.
+
+    What a batch norm has scaled is float64 until it is written.
+    """
 
     weight: Array
     bias: Array
@@ -58,7 +61,7 @@ def convolution(call: Call) -> Value:
     stride, dilation = pair(call["stride"], 1), pair(call["dilation"], 1)
     pads = pads_of(call["padding"], spatial, kernel, dilation)
     source, pad = fit(b, image(b, call.value("input"), spatial), kernel, stride, dilation, pads)
-    layer = _scaled(call, channels_last_kernel(weight.astype(np.float64), spatial))
+    layer = _scaled(call, channels_last_kernel(weight, spatial))
     attributes: dict[str, Any] = {"pad": pad, "stride": stride, "dilation": dilation}
     value = _grouped(b, source, layer, int(call["groups"]), attributes)
     return channels_first(b, value, call.shape)
@@ -191,7 +194,7 @@ def transposed(call: Call) -> Value:
     stride, padding = pair(call["stride"], 1), pair(call["padding"], 0)
     extra = pair(call["output_padding"], 0)
     source = image(b, call.value("input"), spatial)
-    kernel = _spread(weight.astype(np.float64), pair(call["dilation"], 1))
+    kernel = _spread(weight, pair(call["dilation"], 1))
     channels = source.shape[3] // groups
     whole = np.concatenate(np.split(kernel, groups), axis=1).swapaxes(0, 1)
     layer = _scaled(call, channels_last_kernel(whole, spatial))
