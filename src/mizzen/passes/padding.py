@@ -27,8 +27,7 @@ POOLING = op(
 
 def _pads_alike(match: Match) -> Reject | None:
     """Both pad with one number: a convolution with its zero point, a pooling with the least."""
-    least = integer_range(match.root.result.dtype)[0]
-    own = _only(match[ZERO]) if ZERO in match else least
+    own = _only(match[ZERO]) if ZERO in match else integer_range(match.root.result.dtype)[0]
     if _only(match[NUMBER]) != own:
         return Reject(f"padding must be with {own}, and is with {_only(match[NUMBER])}", match[PAD])
     return None

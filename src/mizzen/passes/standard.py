@@ -48,3 +48,12 @@ def standard() -> Pipeline:
         "begin-joins", "turn-maxima", "split-rescales",
     )  # fmt: skip
     return Pipeline(tuple(PASSES[name] for name in names))
+
+
+def plain() -> Pipeline:
+    """Give the passes that make a network shorter, whoever computes it afterwards."""
+    names = (
+        "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding", "layout",
+        "remove-idle",
+    )  # fmt: skip
+    return Pipeline(tuple(PASSES[name] for name in names))

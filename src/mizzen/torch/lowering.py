@@ -12,7 +12,7 @@ from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import extract, partition
-from mizzen.passes import standard
+from mizzen.passes import plain
 from mizzen.torch.legality import form_of, is_edge
 from mizzen.torch.region import STANDARD
 
@@ -41,7 +41,7 @@ def to_tosa(
     """
     if Profile(profile) is Profile.FP:
         graph = lower_float(read_float(exported, name))
-        standard().run(graph)
+        plain().run(graph)
         return tosa.write(graph)
     return _integers(exported, name)
 

@@ -28,7 +28,7 @@ if str(ZOO) not in sys.path:
 
 ZOO_PACKAGE: Any = import_module("zoo")
 NETWORKS: dict[str, Any] = ZOO_PACKAGE.NETWORKS
-SMALL = ("digits", "ds_cnn", "encoder")
+SMALL = ("digits", "ds_cnn", "encoder", "tcn")
 INPUTS = 2
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mizzen.frontends.torch.floating import lower_float, read_float
-from mizzen.passes import standard
+from mizzen.passes import plain
 from mizzen.reference import evaluate
 from mizzen.torch.exporting import export
 
@@ -192,7 +192,7 @@ def check(name: str, seed: int, oracle: Any) -> None:
         torch.manual_seed(seed)
         case = CASES[name](Random(seed))
     graph = lower_float(read_float(export(case.module.eval(), case.inputs, name), name))
-    standard().run(graph)
+    plain().run(graph)
     double = copy.deepcopy(case.module).double()
     wide = [each.double() if each.is_floating_point() else each for each in case.inputs]
     with torch.no_grad():

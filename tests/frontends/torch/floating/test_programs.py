@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from mizzen.frontends.torch.floating import lower_float, read_float
 from mizzen.graph import DType, Graph
-from mizzen.passes import standard
+from mizzen.passes import plain
 from mizzen.torch.exporting import export
 
 from .accuracy import UNIT, Array
@@ -25,7 +25,7 @@ from .drawn import Call, normal
 
 def lowered(module: nn.Module, *inputs: Tensor) -> Graph:
     graph = lower_float(read_float(export(module.eval(), inputs, "net"), "net"))
-    standard().run(graph)
+    plain().run(graph)
     return graph
 
 
@@ -182,7 +182,7 @@ def test_core_aten(kind: str, tosa_oracle: Any) -> None:
         warnings.simplefilter("ignore")  # PyTorch's of its own classes
         program = export(module, inputs, "net").run_decompositions()
     graph = lower_float(read_float(program, "net"))
-    standard().run(graph)
+    plain().run(graph)
     with torch.no_grad():
         wanted = module(*inputs).numpy()
     (found,) = tosa_oracle(graph, [each.numpy() for each in inputs])
