@@ -92,6 +92,8 @@ EXCUSES: tuple[Excuse, ...] = (
            ("int8", "uint8"), said="a result must fit 32 bits"),
     Excuse("CONCATENATION of different scales, deprecated core", OFF, LEGACY, U55_U65,
            ("CONCATENATION",), ("uint8",), steps=1, share=0.02, networks=("_of_scales",)),
+    Excuse("TRANSPOSE, int32, deprecated core", OFF, LEGACY, U55_U65, ("TRANSPOSE",), ("int32",),
+           steps=1),
     Excuse("UNPACK along the last axis, deprecated core", CRASHED, LEGACY, U55_U65, ("UNPACK",),
            EVERY_TYPE, networks=("_last",), said="list index out of range"),
     Excuse("No kernel to compare with", NOT_COMPARED, BOTH, ANY,
