@@ -128,7 +128,7 @@ def test_int16_products_are_scaled_in_single_precision(accelerator: str) -> None
     assert difference.mean() < 1e-3
 
 
-@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("accelerator", [*ACCELERATORS, "ethos-u85-256"])
 def test_int32_products_lose_their_lowest_bits(accelerator: str) -> None:
     """The stream's scale is 2^30 / 2^30 for a factor of 1; 32-bit MUL takes only its shift.
 

@@ -15,7 +15,7 @@ from mizzen.targets.ethos_u.commands import Arch
 EVERY_TYPE = ("int8", "uint8", "int16", "int32", "bool")
 REGOR, LEGACY = (Compiler.REGOR,), (Compiler.LEGACY,)
 BOTH = (Compiler.REGOR, Compiler.LEGACY)
-U55_U65 = (Arch.U55, Arch.U65)
+U55_U65, U85 = (Arch.U55, Arch.U65), (Arch.U85,)
 ANY = (Arch.U55, Arch.U65, Arch.U85)
 
 
@@ -78,7 +78,7 @@ EXCUSES: tuple[Excuse, ...] = (
            steps=1, networks=("_rescaled",)),
     Excuse("MUL, int16", OFF, BOTH, U55_U65, ("MUL",), ("int16",),
            steps=1, share=1e-3, networks=("_scales",)),
-    Excuse("MUL, int32", OFF, BOTH, U55_U65, ("MUL",), ("int32",)),
+    Excuse("MUL, int32", OFF, BOTH, ANY, ("MUL",), ("int32",)),
     Excuse("TRANSPOSE, uint8", OFF, REGOR, U55_U65, ("TRANSPOSE",), ("uint8",)),
     Excuse("SOFTMAX, int16", OFF, BOTH, ANY, ("SOFTMAX",), ("int16",), steps=1, share=1e-2),
     Excuse("GELU, int8 and uint8", OFF, BOTH, ANY, ("GELU",), ("int8", "uint8"),
@@ -86,6 +86,20 @@ EXCUSES: tuple[Excuse, ...] = (
     Excuse("NEG, int8, of -128", OFF, BOTH, ANY, ("NEG",), ("int8",), share=0.02),
     Excuse("BOOL inputs or outputs", REFUSED, REGOR, U55_U65, BOOLEAN, EVERY_TYPE,
            said="Non-passthrough operation"),
+    Excuse("CONV_2D, int16, with an INT32 bias, on Ethos-U85", OFF, REGOR, U85, ("CONV_2D",),
+           ("int16",), networks=("_bias_int32",)),
+    Excuse("RESIZE_NEAREST_NEIGHBOR by a broken factor, on Ethos-U85", OFF, REGOR, U85,
+           ("RESIZE_NEAREST_NEIGHBOR",), ("int8",), networks=("_odd_ratio",)),
+    Excuse("DIV, int8, on Ethos-U85", OFF, REGOR, U85, ("DIV",), ("int8",)),
+    Excuse("CAST to fewer bits, on Ethos-U85", OFF, REGOR, U85, ("CAST",),
+           ("int16", "uint8", "int32"), steps=255, networks=("_int8",)),
+    Excuse("LOGISTIC, int16, on Ethos-U85", OFF, REGOR, U85, ("LOGISTIC",), ("int16",),
+           steps=1, share=0.5),
+    Excuse("READ_VARIABLE and ASSIGN_VARIABLE, on Ethos-U85", FAULTY, REGOR, U85,
+           ("READ_VARIABLE", "ASSIGN_VARIABLE"), ("int8",), said="computed before it is read"),
+    Excuse("RELU and QUANTIZE, int32, on Ethos-U85", CRASHED, REGOR, U85,
+           ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "QUANTIZE"), ("int32",),
+           said="Could not find a valid OFM microblock"),
     Excuse("MIRROR_PAD, deprecated core", FAULTY, LEGACY, U55_U65, ("MIRROR_PAD",), EVERY_TYPE,
            said="SET_OFM_STRIDE_Y: bit 24 of word 0 is reserved"),
     Excuse("SOFTMAX, int8 and uint8, deprecated core", FAULTY, LEGACY, U55_U65, ("SOFTMAX",),
@@ -97,9 +111,9 @@ EXCUSES: tuple[Excuse, ...] = (
     Excuse("UNPACK along the last axis, deprecated core", CRASHED, LEGACY, U55_U65, ("UNPACK",),
            EVERY_TYPE, networks=("_last",), said="list index out of range"),
     Excuse("No kernel to compare with", NOT_COMPARED, BOTH, ANY,
-           ("ABS", "EXP", "NEG", "SQUARED_DIFFERENCE"), ("uint8",)),
+           ("ABS", "BATCH_MATMUL", "EXP", "NEG", "SQUARED_DIFFERENCE"), ("uint8",)),
     Excuse("No kernel to compare with", NOT_COMPARED, BOTH, ANY,
-           ("RELU_N1_TO_1", "RELU_0_TO_1"), ("int16",)),
+           ("RELU_N1_TO_1", "RELU_0_TO_1", "SCATTER_ND"), ("int16",)),
 )
 # fmt: on
 

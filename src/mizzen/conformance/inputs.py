@@ -16,7 +16,8 @@ def random_inputs(
 ) -> list[Array]:
     """Give uniformly random integers for inputs of these shapes and types, `[count, *shape]`.
 
-    The same for the same shapes, types and count. `limit` is the largest magnitude of INT32 values.
+    The same for the same shapes, types and count. `limit` is the largest magnitude of wider
+    values than bytes.
     """
     rng = np.random.default_rng(count)
     made: list[Array] = []
@@ -31,7 +32,7 @@ def random_inputs(
 def _range(dtype: np.dtype[Any], limit: int | None) -> tuple[int, int]:
     if dtype == np.bool_:
         return 0, 1
-    if dtype == np.int32 and limit is not None:
+    if dtype.itemsize > 1 and limit is not None:
         return -limit, limit
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)

@@ -31,7 +31,7 @@ class Case:
     operator  its one operator's type, as in TFLite's schema
     dtype     the type of its data, as NumPy names it
     build     gives the `.tflite` file, the same one every time
-    limit     the largest magnitude of its INT32 inputs, None for their whole range
+    limit     the largest magnitude of its INT16 and INT32 inputs, None for their whole range
     """
 
     name: str
@@ -117,10 +117,14 @@ LIMITS = {
     "ADD": 1 << 17,
     "SUB": 1 << 17,
     "MUL": 1 << 10,
-    "SQUARED_DIFFERENCE": 1 << 10,
+    "SQUARED_DIFFERENCE": 360,
     "SUM": 1 << 20,
 }
 """Magnitudes of INT32 operands within which results fit, and NPU operands that are scaled up."""
+
+
+def _limit(kind: str, dtype: str) -> int | None:
+    return LIMITS.get(kind) if dtype == "int32" else None
 
 
 def reduce(kind: str, shape: Shape, axes: tuple[int, ...], dtype: str = "int8",
@@ -134,7 +138,7 @@ def reduce(kind: str, shape: Shape, axes: tuple[int, ...], dtype: str = "int8",
     name += "" if out_q is None else "_rescaled"
     options = ("ReducerOptions", {"keep_dims": keep})
     return one(name, kind, [shape], [out], dtype, options, constants=[i32(*axes)], out_q=out_q,
-               limit=LIMITS.get(kind))  # fmt: skip
+               limit=_limit(kind, dtype))  # fmt: skip
 
 
 BINARY_OPTIONS = {
@@ -164,7 +168,8 @@ def binary(kind: str, a: Shape, b: Shape, dtype: str = "int8", activation: int =
     if kind in ("ADD", "SUB") and dtype == "int16":
         options["pot_scale_int16"] = False
     return one(name, kind, [a, b], [out], dtype, (BINARY_OPTIONS[kind], options),
-               in_q=in_q, out_q=out_q, limit=LIMITS.get(kind))  # fmt: skip
+               in_q=in_q, out_q=out_q,
+               limit=_limit(kind, dtype))  # fmt: skip
 
 
 def unary(kind: str, dtype: str = "int8", options: tuple[str, dict[str, Any]] | None = None,

@@ -15,6 +15,7 @@ from mizzen.conformance.networks import (
     binary,
     one,
     prelu,
+    quantization,
     unary,
 )
 
@@ -68,7 +69,7 @@ def binaries() -> Iterator[Case]:
     for kind in ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "DIV", "SQUARED_DIFFERENCE"):
         yield binary(kind, full, full, "int32")
         yield binary(kind, full, channel, "int32")
-    for kind in ("MAXIMUM", "MINIMUM", "DIV", "SQUARED_DIFFERENCE"):
+    for kind in ("MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"):
         yield binary(kind, full, full, "uint8")
     yield binary("DIV", full, full)
     yield mul_of_scales()
@@ -148,5 +149,5 @@ def unaries() -> Iterator[Case]:
                            ("int8", "uint8"), ("int8", "int32"), ("int16", "int32"),
                            ("int32", "int8"), ("int32", "int16")):  # fmt: skip
         yield one(f"quantize_{source}_{target}", "QUANTIZE", [(1, 6, 7, 5)], [(1, 6, 7, 5)],
-                  source, out_dtype=target)  # fmt: skip
+                  source, out_dtype=target, out_q=quantization(target))  # fmt: skip
     yield prelu()

@@ -45,8 +45,11 @@ def _comparison(kind: str, a: Shape, b: Shape, dtype: str) -> Case:
     """Describe a comparison whose inputs have the same quantisation, as converters make it."""
     out = tuple(np.broadcast_shapes(a, b))
     options: tuple[str, dict[str, Any]] = (COMPARISONS[kind], {})
+    limit = 3 if "EQUAL" in kind else None  # so that some are
     name = f"{kind.lower()}_{_label(a, b)}_{dtype}"
-    return one(name, kind, [a, b], [out], dtype, options, out_dtype="bool", out_q=BOOLEAN)
+    return one(
+        name, kind, [a, b], [out], dtype, options, out_dtype="bool", out_q=BOOLEAN, limit=limit
+    )
 
 
 def _logic() -> Iterator[Case]:

@@ -80,7 +80,7 @@ DEFECTS: tuple[Rule, ...] = (
     Rule(
         "int32-product",
         operators("MUL"),
-        U55_U65,
+        ALL,
         "inputs of at most 16 bits",
         _of_type("INT32"),
         "keep it on the CPU with `--ignore-ops MUL`",
@@ -93,6 +93,15 @@ DEFECTS: tuple[Rule, ...] = (
         "signed inputs",
         _of_type("UINT8"),
         "quantise the network to INT8, or keep it on the CPU with `--ignore-ops TRANSPOSE`",
+        SOURCE,
+    ),
+    Rule(
+        "quantised-quotient",
+        operators("DIV"),
+        U85,
+        "INT32 inputs",
+        _of_type("INT8"),
+        "keep it on the CPU with `--ignore-ops DIV`",
         SOURCE,
     ),
     Rule(

@@ -1,0 +1,114 @@
+"""Where Ethos-U85 differs from the kernels by the compiler's doing, as the documentation lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from mizzen.artifact import Artifact
+from mizzen.conformance.cases import cases
+from mizzen.conformance.compilers import Built, Compiler, build
+from mizzen.conformance.inputs import random_inputs
+from mizzen.conformance.networks import Case, i32, one
+from mizzen.conformance.oracles import litert
+from mizzen.conformance.suite import judge
+from mizzen.conformance.verdict import Verdict
+from mizzen.cpu.tflm import CpuKernels
+from mizzen.targets.ethos_u.system_config import resolve
+
+Array = npt.NDArray[Any]
+
+ACCELERATOR = "ethos-u85-256"
+CASES = {case.name: case for case in cases()}
+
+
+def run(case: Case, *inputs: Array) -> Array:
+    built = build(case.build(), "net.tflite", Compiler.REGOR, resolve(ACCELERATOR))
+    assert isinstance(built, Built)
+    artifact = Artifact(built.network, case.name)
+    assert [step.on_npu for step in artifact.steps] == [True]
+    result = artifact.run(*inputs)
+    assert isinstance(result, np.ndarray)
+    return result
+
+
+def test_quotients_of_bytes_are_not_rescaled() -> None:
+    """The stream divides the integers as they are, towards zero; the kernel divides real values."""
+    case = CASES["div_1x5x6x7_1x5x6x7_int8"]
+    a, b = random_inputs([((1, 5, 6, 7), np.int8)] * 2, 20)
+    ours = run(case, a, b).ravel().astype(int)
+    some = b.ravel() != 0
+    quotient = np.trunc(a.ravel()[some] / b.ravel()[some])
+    np.testing.assert_array_equal(ours[some], np.clip(quotient, -128, 127))
+    (kernel,) = CpuKernels(case.build()).run([a, b])
+    assert (kernel.ravel() != ours).mean() > 0.9
+
+
+@pytest.mark.parametrize("source", ["int16", "int32"])
+def test_casts_saturate_where_the_kernel_wraps(source: str) -> None:
+    case = CASES[f"cast_{source}_int8"]
+    (x,) = random_inputs([((1, 5, 6, 7), source)], 20)
+    ours = run(case, x)
+    assert np.array_equal(ours.ravel(), np.clip(x, -128, 127).astype(np.int8).ravel())
+    (kernel,) = CpuKernels(case.build()).run([x])
+    assert np.array_equal(kernel.ravel(), x.astype(np.int8).ravel())
+
+
+def test_a_cast_of_unsigned_bytes_saturates() -> None:
+    case = CASES["cast_uint8_int8"]
+    (x,) = random_inputs([((1, 5, 6, 7), np.uint8)], 20)
+    assert np.array_equal(run(case, x).ravel(), np.minimum(x, 127).astype(np.int8).ravel())
+    (kernel,) = litert(case.build(), [x])
+    assert np.array_equal(kernel.ravel(), x.astype(np.int8).ravel())
+
+
+def test_int16_logistic_is_off_by_one() -> None:
+    """The stream interpolates in a table; the kernel computes another approximation."""
+    case = CASES["logistic_1x5x7x9_int16"]
+    (x,) = random_inputs([((1, 5, 7, 9), np.int16)], 50)
+    (kernel,) = CpuKernels(case.build()).run([x])
+    difference = np.abs(run(case, x).astype(int).ravel() - kernel.ravel())
+    assert difference.max() == 1
+    assert 0.01 < difference.mean() < 0.5
+
+
+def test_nearest_neighbours_are_those_of_half_pixels() -> None:
+    """With a broken factor, the stream samples as if `half_pixel_centers` were set."""
+
+    def resize(half: bool) -> Case:
+        options = {"align_corners": False, "half_pixel_centers": half}
+        return one("resize", "RESIZE_NEAREST_NEIGHBOR", [(1, 4, 5, 7)], [(1, 6, 7, 7)],
+                   options=("ResizeNearestNeighborOptions", options),
+                   constants=[i32(6, 7)])  # fmt: skip
+
+    (x,) = random_inputs([((1, 4, 5, 7), np.int8)], 8)
+    ours = run(resize(False), x)
+    plain, half = (CpuKernels(resize(kind).build()).run([x])[0] for kind in (False, True))
+    assert np.array_equal(ours.ravel(), half.ravel())
+    assert (ours.ravel() != plain.ravel()).mean() > 0.3
+
+
+def test_a_short_bias_loses_the_scale() -> None:
+    """Records of a scale with 31 bits go where 15 bits are: nothing is left of the result."""
+    case = CASES["conv_1x6x6x5_o4_k3x3_s1x1_d1x1_same_int16_bias_int32"]
+    (x,) = random_inputs([((1, 6, 6, 5), np.int16)], 8)
+    (kernel,) = CpuKernels(case.build()).run([x])
+    assert (run(case, x).ravel() != kernel.ravel()).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("read_variable", Verdict.FAULTY),
+        ("assign_variable", Verdict.FAULTY),
+        ("relu_1x5x7x9_int32", Verdict.CRASHED),
+        ("quantize_int32_int8", Verdict.CRASHED),
+    ],
+)
+def test_what_does_not_compile_to_a_network(name: str, verdict: Verdict) -> None:
+    row = judge(CASES[name], Compiler.REGOR, resolve(ACCELERATOR), 2)
+    assert row.verdict is verdict
+    assert row.exception is not None
