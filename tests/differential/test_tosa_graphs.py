@@ -35,9 +35,18 @@ def test_random_networks(seed: int, dtype: DType) -> None:
     require_equal(RandomGraph(seed, dtype).grow(6), dtype, "ethos-u55-128")
 
 
+@pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.parametrize("seed", range(40, 80))
+def test_random_networks_on_u85(seed: int, dtype: DType) -> None:
+    require_equal(RandomGraph(seed, dtype).grow(6), dtype, "ethos-u85-256")
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("dtype", RANGES)
-@pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512"])
+@pytest.mark.parametrize(
+    "accelerator",
+    ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-1024"],
+)
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_many_random_networks(seed: int, accelerator: str, dtype: DType) -> None:
     require_equal(RandomGraph(seed, dtype).grow(9), dtype, accelerator)

@@ -95,10 +95,11 @@ def regions(name: str, accelerator: str) -> Regions:
 
 
 @pytest.mark.parametrize("name", networks(*QUICK))
+@pytest.mark.parametrize("accelerator", [U55, U85])
 def test_the_stream_is_the_lowered_network_bit_for_bit(
-    name: str, tosa_oracle: Oracle, request: pytest.FixtureRequest
+    name: str, accelerator: str, tosa_oracle: Oracle, request: pytest.FixtureRequest
 ) -> None:
-    found = regions(name, U55)
+    found = regions(name, accelerator)
     generator = np.random.default_rng(0)
     count = INPUTS if "sweep" not in (request.config.option.markexpr or "") else 3
     for groups, code in found.placed.code.items():

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.sim.accumulators import Sums, initial_bound
-from mizzen.targets.ethos_u.sim.finish import INNER_LOOP, Finish
+from mizzen.targets.ethos_u.sim.finish import INNER_LOOP, Finish, channel_scaling
 from mizzen.targets.ethos_u.sim.memory import MapView, Memory, OutputView, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import Convolution, Upscale, Where
-from mizzen.targets.ethos_u.sim.rounding import Scaling, scaling
+from mizzen.targets.ethos_u.sim.rounding import Scaling
 from mizzen.targets.ethos_u.sim.scales import ChannelScales
 from mizzen.targets.ethos_u.sim.window import PaddedInput, extent, images_per_block, windows
 
@@ -83,12 +83,7 @@ def prepare(
     excess = None
     if with_bias >= 1 << (op.accumulators.bits - 1):
         excess = AccumulatorCheck(op.accumulators.bits, scales.bias, op.where)
-    if op.output.scale is None:
-        multiplier, shift = scales.multiplier, scales.shift
-    else:
-        multiplier, shift = (np.full_like(scales.bias, value) for value in op.output.scale)
-    rounding, doubling_bit = op.output.rounding, op.output.doubling_bit
-    prepared = scaling(multiplier, shift, rounding, scales.bias, doubling_bit)
+    prepared = channel_scaling(op.output, scales)
     return ConvolutionKernel(op, weights, prepared, magnitude, excess, table)
 
 

@@ -16,6 +16,7 @@ from mizzen.targets.ethos_u.sim import activation
 from mizzen.targets.ethos_u.sim.memory import Workspace
 from mizzen.targets.ethos_u.sim.operations import Clip, Output, Where
 from mizzen.targets.ethos_u.sim.rounding import INT32_LIMIT, Scaling, scaling
+from mizzen.targets.ethos_u.sim.scales import ChannelScales
 
 Array = npt.NDArray[Any]
 
@@ -29,6 +30,14 @@ def output_scaling(output: Output) -> Scaling | None:
         return None
     multiplier, shift = output.scale
     return scaling(multiplier, shift, output.rounding, 0, output.doubling_bit)
+
+
+def channel_scaling(output: Output, scales: ChannelScales) -> Scaling:
+    """Prepare biases and the scales of channels, or the scale that all share."""
+    multiplier, shift = scales.multiplier, scales.shift
+    if output.scale is not None:
+        multiplier, shift = (np.full_like(scales.bias, value) for value in output.scale)
+    return scaling(multiplier, shift, output.rounding, scales.bias, output.doubling_bit)
 
 
 class Finish:

@@ -157,7 +157,8 @@ class _Planner:
                     return self._convolution(operation)
                 case Pooling():
                     self._check_maps(operation.output, operation.ifm, where=operation.where)
-                    return PoolingKernel(operation, self._finish(operation))
+                    records = self._scales(operation) if operation.scales else None
+                    return PoolingKernel(operation, self._finish(operation), records)
                 case Elementwise():
                     self._check_maps(operation.output, *operation.maps, where=operation.where)
                     return ElementwiseKernel(operation, self._finish(operation))
@@ -240,6 +241,17 @@ class _Planner:
 
     def _convolution(self, op: Convolution) -> Kernel:
         self._check_maps(op.output, op.ifm, where=op.where)
+        streams = tuple(
+            self._constant(stream, "weights", op.where, self._layout).tobytes()
+            for stream in op.weights
+        )
+        pending = _PendingKernel(op, streams, self._scales(op), self._finish(op))
+        self._convolutions.append(pending)
+        return pending
+
+    def _scales(self, op: Convolution | Pooling) -> scales.ChannelScales:
+        """Read the records of all channels: stream k has those of k, k + streams, ..."""
+        assert op.record is not None
         depth, parts = op.output.shape[2], len(op.scales)
         records = [
             scales.decode(
@@ -249,14 +261,7 @@ class _Planner:
             )
             for part, stream in enumerate(op.scales)
         ]
-        streams = tuple(
-            self._constant(stream, "weights", op.where, self._layout).tobytes()
-            for stream in op.weights
-        )
-        joined = scales.interleave(records, depth)
-        pending = _PendingKernel(op, streams, joined, self._finish(op))
-        self._convolutions.append(pending)
-        return pending
+        return scales.interleave(records, depth)
 
     def _decode_weights(self) -> None:
         """Decode every distinct stream once, and give each convolution its weights."""

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.sim.accumulators import Sums, initial_bound
-from mizzen.targets.ethos_u.sim.finish import Finish, output_scaling
+from mizzen.targets.ethos_u.sim.finish import Finish, channel_scaling, output_scaling
 from mizzen.targets.ethos_u.sim.memory import MapView, Memory, OutputView, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import Kernel, Pool, Pooling
 from mizzen.targets.ethos_u.sim.rounding import INT32_LIMIT
+from mizzen.targets.ethos_u.sim.scales import ChannelScales
 from mizzen.targets.ethos_u.sim.window import PaddedInput, extent, images_per_block, windows
 
 Array = npt.NDArray[Any]
@@ -30,10 +31,11 @@ INDEX_BITS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolingKernel:
-    """A pooling operation; `table` for TABLE activation."""
+    """A pooling operation; `table` for a function that has one, `scales` if channels have them."""
 
     operation: Pooling
     table: npt.NDArray[np.uint8] | None
+    scales: ChannelScales | None = None
 
     def bind(self, memory: Memory, workspace: Workspace) -> Run:
         """Prepare to run over `memory`."""
@@ -67,6 +69,8 @@ class _PoolingRun:
         )
         self.counts = window_counts(op.kernel, self.height, self.width)
         prepared = output_scaling(op.output)
+        if kernel.scales is not None:
+            prepared = channel_scaling(op.output, kernel.scales)
         if op.mode in ARGMAX:
             bound = window << INDEX_BITS
         bound += initial_bound(op.accumulators)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from mizzen.targets.ethos_u.sim.operations import (
 )
 from mizzen.targets.ethos_u.sim.registers import Registers, Shape, int_of, name_of
 from mizzen.targets.ethos_u.sim.rounding import DOUBLING_BITS, Rounding, Scale
-from mizzen.targets.ethos_u.sim.scales import RECORDS_U85
+from mizzen.targets.ethos_u.sim.scales import RECORDS_U85, RecordFormat
 from mizzen.targets.ethos_u.sim.weights_u85 import LayoutU85
 
 ROUNDING = {
@@ -94,6 +95,13 @@ TABLES: dict[str, TableKind] = {
     "LUT_TANH": TableKind(Function.TABLE_TANH, np.dtype(np.int16), 2048),
     "LUT_SIGMOID": TableKind(Function.TABLE_SIGMOID, np.dtype(np.int16), 2048),
 }
+
+
+class ChannelScaling(TypedDict, total=False):
+    """What an operation has more where each channel has its own scale."""
+
+    scales: tuple[Stream, ...]
+    record: RecordFormat
 
 
 class RegistersU85(Registers):
@@ -291,7 +299,6 @@ class RegistersU85(Registers):
         if mode is Pool.NONE:
             return self._unpooled(where, accumulators, output)
         ifm, upscale = self._ifm(kernel, shape, depth)
-        per_channel = output.scale is None
         return Pooling(
             where=where,
             mode=mode,
@@ -301,14 +308,13 @@ class RegistersU85(Registers):
             output=output,
             accumulators=accumulators,
             divided=mode is Pool.AVERAGE,
-            scales=(self._stream("SCALE", ""),) if per_channel else (),
-            record=RECORDS_U85[accumulators.bits] if per_channel else None,
+            **self._channel_scales(output, accumulators),
         )
 
     def _unpooled(self, where: Where, accumulators: Accumulators, output: Output) -> Pooling:
         """Scale accumulators, to which nothing is added: those of a map are the map's sums."""
-        if accumulators.map is None or not accumulators.written or output.scale is None:
-            raise self._fault("E614", "POOL of mode NONE must scale IFM2 as a whole")
+        if accumulators.map is None or not accumulators.written:
+            raise self._fault("E614", "POOL of mode NONE must scale IFM2 and write the result")
         return Pooling(
             where=where,
             mode=Pool.SUM,
@@ -318,7 +324,13 @@ class RegistersU85(Registers):
             output=output,
             accumulators=Accumulators(accumulators.bits),
             divided=False,
+            **self._channel_scales(output, accumulators),
         )
+
+    def _channel_scales(self, output: Output, accumulators: Accumulators) -> ChannelScaling:
+        if output.scale is not None:
+            return {}
+        return {"scales": (self._stream("SCALE", ""),), "record": RECORDS_U85[accumulators.bits]}
 
     def _elementwise(self, where: Where, mode: Binary) -> Elementwise:
         shape = self._ofm_shape()
