@@ -9,7 +9,7 @@ from mizzen.targets.ethos_u.hazards.findings import BadAccess, Fault, MissingOut
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, interval
 from mizzen.targets.ethos_u.hazards.machine import TABLE_MEMORY_BYTES
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, Place
-from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation
+from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation, Transfer
 from mizzen.targets.ethos_u.program import Placement, Program
 
 
@@ -40,6 +40,9 @@ class Contents:
         """Give what is wrong with an operation's own accesses, and note what it writes."""
         for access in (*operation.reads, *operation.writes):
             yield from self._outside(operation, access)
+        if isinstance(operation, Transfer) and operation.moves is not None:
+            self._move(operation, operation.moves)
+            return
         for access in operation.reads:
             missing = access.bytes - self._written.get(access.place, EMPTY)
             if missing:
@@ -49,6 +52,13 @@ class Contents:
             self._written[INTERNAL] = self._written.get(INTERNAL, EMPTY) - operation.scratch
         for access in operation.writes:
             self._add(access.place, access.bytes)
+
+    def _move(self, transfer: Transfer, distance: int) -> None:
+        """Copy bytes: those that nothing has written stay so, and are no fault until they matter."""
+        (source,), (destination,) = transfer.reads, transfer.writes
+        there = self._written.get(source.place, EMPTY) & source.bytes
+        kept = self._written.get(destination.place, EMPTY) - destination.bytes
+        self._written[destination.place] = kept | there.moved(distance)
 
     def _outside(self, operation: Operation, access: Access) -> Iterator[BadAccess]:
         if access.place.kind is Kind.CHAIN or not access.bytes:

@@ -80,6 +80,10 @@ class Intervals:
         kept = gaps[1] > gaps[0]
         return self & merged(gaps[0][kept], gaps[1][kept])
 
+    def moved(self, distance: int) -> Intervals:
+        """The same bytes so much further up."""
+        return Intervals(self.starts + distance, self.ends + distance)
+
     def holds(self, other: Intervals) -> bool:
         """Whether every byte of the other set is in this one."""
         if not other:

@@ -21,12 +21,17 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A DMA operation."""
+    """A DMA operation.
+
+    moves  how far from the source the destination lies, where one run of bytes is copied; None
+           where it is several
+    """
 
     name: str
     origin: Origin
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
+    moves: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,11 +70,14 @@ def _transfer(
     destination: Intervals,
     *indices: Access,
 ) -> Transfer:
+    mode = registers.choice("SET_DMA0_SRC_REGION", "stride_mode")
+    single = mode == "D1" and not indices and bool(source)
     return Transfer(
         name=instruction.name,
         origin=origin,
         reads=(Access("source", _place(registers, "SRC"), source), *indices),
         writes=(Access("destination", _place(registers, "DST"), destination),),
+        moves=destination.first - source.first if single else None,
     )
 
 
