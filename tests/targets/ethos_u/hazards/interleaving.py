@@ -65,8 +65,9 @@ def joined(parts: Iterator[tuple[tuple[str, int], int]]) -> Bytes:
 
 @dataclass(eq=False)
 class Event:
-    """What is read and written at once, and by the operation at which word."""
+    """What is read and written at once, by which operation or chain, at which word."""
 
+    group: int
     offset: int
     reads: Bytes = field(default_factory=dict[tuple[str, int], int])
     writes: Bytes = field(default_factory=dict[tuple[str, int], int])
@@ -88,6 +89,7 @@ class Stream:
         self._state: dict[str, Any] = {}
         self._accelerator = accelerator
         self._u85 = accelerator.arch is Arch.U85
+        self._group = 0
         self.events: list[Event] = []
         self.operations: dict[int, Any] = {}
         for instruction in instructions:
@@ -103,9 +105,9 @@ class Stream:
         found: list[tuple[int, int, str]] = []
         own: dict[int, int] = {}
         for number, event in enumerate(self.events):
-            own[event.offset] = own.get(event.offset, 0) | 1 << number
+            own[event.group] = own.get(event.group, 0) | 1 << number
         for j, second in enumerate(self.events):
-            for i in bits_of(free.unordered(j) & ~own[second.offset]):
+            for i in bits_of(free.unordered(j) & ~own[second.group]):
                 first = self.events[i]
                 for word, one, other in (
                     ("RAW", first.writes, second.reads),
@@ -117,7 +119,7 @@ class Stream:
         return found
 
     def _event(self, offset: int, reads: Bytes, writes: Bytes) -> int:
-        self.events.append(Event(offset, reads, writes))
+        self.events.append(Event(self._group, offset, reads, writes))
         return len(self.events) - 1
 
     # Registers
@@ -165,6 +167,7 @@ class Stream:
     def _transfer(self, instruction: Instruction) -> tuple[str, int]:
         mode = self._name("DMA0_SRC_REGION", "stride_mode")
         assert mode == "D1" or self._u85, "no compiled stream has it"
+        self._group += 1
         length = self._one("DMA0_LEN")
         rows = self._one("DMA0_SIZE0") if mode != "D1" else 1
         planes = self._one("DMA0_SIZE1") if mode == "D3" else 1
@@ -186,9 +189,10 @@ class Stream:
             self._name(f"DMA0_{end}_REGION", "idx_mode") for end in ("SRC", "DST")
         }:
             place = self._place("DMA0_IDX_REGION")
-            assert planes == 1, "no compiled stream has it"
-            indices = run(self._one("DMA0_IDX"), 4 * rows)
-            found[0][place] = found[0].get(place, 0) | indices
+            row = 4 * rows + (self._one("DMA0_IDX_SKIP1") if planes > 1 else 0)
+            for plane in range(planes):
+                indices = run(self._one("DMA0_IDX") + plane * row, 4 * rows)
+                found[0][place] = found[0].get(place, 0) | indices
         return "transfer", self._event(instruction.offset_words, found[0], found[1])
 
     def _kernel(self, instruction: Instruction) -> dict[str, Any]:
@@ -198,6 +202,7 @@ class Stream:
             self._u85 and self._name(f"{prefix}_PRECISION", "activation_storage") == "CHAINED"
             for prefix in (*self._operands(instruction), "OFM")
         ]
+        self._group += not any(chained[:-1])
         table, scratch = self._table(), {} if self._u85 else self._scratch(instruction, block)
         constants = self._constants(instruction)
         jobs: list[tuple[int, int]] = []
@@ -218,6 +223,8 @@ class Stream:
     def _operands(self, instruction: Instruction) -> list[str]:
         """The feature maps that an operation reads from memory or a chain."""
         name, values = instruction.name, instruction.values
+        if name == "OP_POOL" and member(values["pooling_mode"]) == "NONE":
+            return ["IFM2"]
         if name == "OP_ELEMENTWISE":
             unary = member(values["elementwise_mode"]) in ("LRELU", "ABS", "CLZ", "NOT")
             if not self._u85:
@@ -237,6 +244,9 @@ class Stream:
     ) -> Iterator[Bytes]:
         """What each job of one block reads of feature maps."""
         operands, name = self._operands(instruction), instruction.name
+        if operands == ["IFM2"] and name == "OP_POOL":
+            yield self._mask("IFM2", spans)
+            return
         if name == "OP_ELEMENTWISE":
             parts = (
                 self._mask(p, {a: self._broadcast(p, i, a, spans[a]) for i, a in enumerate("yxc")})

@@ -54,7 +54,7 @@ class Contents:
             self._add(access.place, access.bytes)
 
     def _move(self, transfer: Transfer, distance: int) -> None:
-        """Copy bytes: those that nothing has written stay so, and are no fault until they matter."""
+        """Copy bytes; those that nothing has written stay so, and a copy is no use of them."""
         (source,), (destination,) = transfer.reads, transfer.writes
         there = self._written.get(source.place, EMPTY) & source.bytes
         kept = self._written.get(destination.place, EMPTY) - destination.bytes
