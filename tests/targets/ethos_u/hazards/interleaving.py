@@ -379,7 +379,8 @@ class Stream:
                 mask |= run(second, start - second) if second < start else 0
             return {("internal", 0): mask}
         accumulator = int(self._name("ACC_FORMAT", "acc_format")[1:])
-        size = block["y"] * block["x"] * (-(-block["c"] // 8) * 8) * accumulator // 8
+        y, x, c = (min(block[axis], self._one(f"OFM_{AXES[axis]}_M1")) for axis in "yxc")
+        size = y * x * (-(-c // 8) * 8) * accumulator // 8
         return {("internal", 0): mask | run(start, 2 * 1024 * -(-size // 1024))}
 
 

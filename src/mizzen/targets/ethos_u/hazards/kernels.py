@@ -98,7 +98,7 @@ class KernelsU55:
         inputs = tuple(self._inputs(instruction, shape))
         has_weights = name in ("OP_CONV", "OP_DEPTHWISE")
         constants = list(self._constants(shape)) if has_weights else []
-        table, scratch = self._table(result.map), self._scratch(name)
+        table, scratch = self._table(result.map), self._scratch(name, shape)
         reads = [Access(item.what, item.map.place, item.map.bytes) for item in inputs]
         if table:
             reads.append(Access("lookup table", INTERNAL, table))
@@ -162,8 +162,11 @@ class KernelsU55:
         start = self._buffer_bytes - TABLE_MEMORY_BYTES + SLOT_BYTES * (function - FIRST_TABLE)
         return interval(start, TABLE_BYTES[ofm.element_bytes])
 
-    def _scratch(self, name: str) -> Intervals:
-        """Output banks, input banks, and accumulators; elementwise operations have inputs there."""
+    def _scratch(self, name: str, shape: Shape) -> Intervals:
+        """Output banks, input banks, and accumulators of a block, as far as the OFM fills it.
+
+        Elementwise operations have no accumulators, and the second input before AB_START.
+        """
         registers = self.registers
         start = registers.number("SET_AB_START") * BANK_BYTES
         used = interval(0, OUTPUT_BANKS * BANK_BYTES)
@@ -173,7 +176,8 @@ class KernelsU55:
                 second = registers.number("SET_IFM2_IB_START") * BANK_BYTES
                 used = used | interval(second, start - second)
             return used
-        height, width, depth = registers.block()
+        sizes = zip(registers.block(), shape, strict=True)
+        height, width, depth = (min(block, whole) for block, whole in sizes)
         bits = ACCUMULATOR_BITS[registers.choice("SET_ACC_FORMAT", "acc_format")]
         depth = -(-depth // CHANNEL_GRANULE) * CHANNEL_GRANULE
         banks = -(-(height * width * depth * bits // 8) // BANK_BYTES)
