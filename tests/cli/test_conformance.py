@@ -58,6 +58,11 @@ def test_what_does_not_hold_decides_the_exit_status(capfd: pytest.CaptureFixture
     assert "and 2 of 2 are not" in err
 
 
+def test_no_inputs_test_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "--inputs", "0"]) == 2
+    assert "argument --inputs: a whole number from 1 is needed, not '0'" in capfd.readouterr().err
+
+
 def test_an_operator_that_is_none(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", "--operator", "REDUCEMAX"]) == 2
     assert "did you mean REDUCE_MAX?" in capfd.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mizzen.conformance import oracles
 from mizzen.conformance.cases import cases, selected
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.networks import Case, Q, binary, i32, one, unary
@@ -73,6 +74,20 @@ def test_litert_says_what_it_does_not_take() -> None:
     case = one("broken", "ADD", [(1, 5)], [(1, 5)])
     with pytest.raises(MizzenError, match=r"E722.*LiteRT's kernels must take the network, but say"):
         litert(case.build(), [np.zeros((1, 1, 5), np.int8)])
+
+
+def test_without_litert(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_package(name: str) -> None:
+        assert name == "ai_edge_litert"
+
+    monkeypatch.setattr(oracles, "find_spec", no_package)
+    with pytest.raises(MizzenError) as caught:
+        verdict(unary("EXP"))
+    assert str(caught.value) == (
+        "error[E721]: operators that TensorFlow Lite Micro has no kernel for are compared with "
+        "LiteRT's, but the package ai-edge-litert is not installed\n"
+        "  help pip install 'mizzen[conformance]'"
+    )
 
 
 def test_names_of_cases_are_their_own() -> None:

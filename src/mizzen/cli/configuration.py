@@ -148,6 +148,14 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def positive_number(text: str) -> int:
+    """Read the value of an option that counts what there must be some of."""
+    number = whole_number(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("a whole number from 1 is needed, not '0'")
+    return number
+
+
 def size_in_bytes(text: str) -> int:
     """Read the value of an option that is a size in bytes."""
     try:

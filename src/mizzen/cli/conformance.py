@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mizzen.cli.configuration import DEFAULT_ACCELERATOR, names_list, whole_number
+from mizzen.cli.configuration import DEFAULT_ACCELERATOR, names_list, positive_number
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, paragraph, table
 from mizzen.diagnostics import Diagnostic
@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--inputs",
         metavar="N",
-        type=whole_number,
+        type=positive_number,
         default=INPUTS,
         help="random inputs for each network (default: %(default)s)",
     )

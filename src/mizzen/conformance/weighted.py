@@ -98,65 +98,57 @@ def _label(*, per_channel: bool | None = None, bias: str | None = None) -> str:
 def conv(shape: Shape, channels: int, w: Window, dtype: str = "int8", **more: Any) -> Case:
     """Describe a CONV_2D of an NHWC `shape`."""
     label = f"conv_{'x'.join(map(str, shape))}_o{channels}_{w.label}_{dtype}{_label(**more)}"
-
-    def build() -> bytes:
-        net = NetworkBuilder(label)
-        x = net.tensor("x", shape, dtype, SCALE[dtype], ZERO[dtype])
-        depth = shape[3]
-        fan_in = w.kernel[0] * w.kernel[1] * depth
-        weights, bias, out_q = _weighted(
-            net, label, (channels, *w.kernel, depth), channels, 0, dtype, fan_in, **more
-        )
-        height, width = w.output(shape[1], shape[2])
-        y = net.tensor(
-            "y", (shape[0], height, width, channels), dtype, out_q.scale, out_q.zero_point
-        )
-        options = {
-            "padding": w.padding,
-            "stride_h": w.stride[0],
-            "stride_w": w.stride[1],
-            "dilation_h_factor": w.dilation[0],
-            "dilation_w_factor": w.dilation[1],
-            "fused_activation_function": w.activation,
-        }
-        net.operator("CONV_2D", [x, weights, bias], [y], ("Conv2DOptions", options), version=3)
-        return net.finish([x], [y])
-
-    return Case(label, "CONV_2D", dtype, build)
+    weights = (channels, *w.kernel, shape[3])
+    return _convolution(label, ("CONV_2D", "Conv2DOptions", {}), shape, weights, 0, w, dtype, more)
 
 
 def depthwise(shape: Shape, multiplier: int, w: Window, dtype: str = "int8", **more: Any) -> Case:
     """Describe a DEPTHWISE_CONV_2D of an NHWC `shape`."""
     label = f"dw_{'x'.join(map(str, shape))}_m{multiplier}_{w.label}_{dtype}{_label(**more)}"
+    kind = ("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", {"depth_multiplier": multiplier})
+    weights = (1, *w.kernel, shape[3] * multiplier)
+    return _convolution(label, kind, shape, weights, 3, w, dtype, more)
+
+
+def _convolution(
+    label: str,
+    kind: tuple[str, str, dict[str, Any]],
+    shape: Shape,
+    weights_shape: Shape,
+    axis: int,
+    w: Window,
+    dtype: str,
+    more: dict[str, Any],
+) -> Case:
+    """Describe a convolution: its operator, options table and options beside the window's.
+
+    `axis` is the weights' axis of output channels, `more` the keywords of `_weighted`.
+    """
+    operator, table, own = kind
+    channels = weights_shape[axis]
+    fan_in = int(np.prod(weights_shape)) // channels
 
     def build() -> bytes:
         net = NetworkBuilder(label)
         x = net.tensor("x", shape, dtype, SCALE[dtype], ZERO[dtype])
-        channels = shape[3] * multiplier
-        fan_in = w.kernel[0] * w.kernel[1]
         weights, bias, out_q = _weighted(
-            net, label, (1, *w.kernel, channels), channels, 3, dtype, fan_in, **more
+            net, label, weights_shape, channels, axis, dtype, fan_in, **more
         )
-        height, width = w.output(shape[1], shape[2])
-        y = net.tensor(
-            "y", (shape[0], height, width, channels), dtype, out_q.scale, out_q.zero_point
-        )
+        result = (shape[0], *w.output(shape[1], shape[2]), channels)
+        y = net.tensor("y", result, dtype, out_q.scale, out_q.zero_point)
         options = {
             "padding": w.padding,
             "stride_h": w.stride[0],
             "stride_w": w.stride[1],
             "dilation_h_factor": w.dilation[0],
             "dilation_w_factor": w.dilation[1],
-            "depth_multiplier": multiplier,
             "fused_activation_function": w.activation,
+            **own,
         }
-        net.operator(
-            "DEPTHWISE_CONV_2D", [x, weights, bias], [y], ("DepthwiseConv2DOptions", options),
-            version=3,
-        )  # fmt: skip
+        net.operator(operator, [x, weights, bias], [y], (table, options), version=3)
         return net.finish([x], [y])
 
-    return Case(label, "DEPTHWISE_CONV_2D", dtype, build)
+    return Case(label, operator, dtype, build)
 
 
 def dense(
