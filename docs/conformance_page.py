@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.system_config import resolve
 PAGE = Path(__file__).with_name("reference") / "conformance.md"
 TABLES = {
     Compiler.REGOR: ("ethos-u55-128", "ethos-u65-512", "ethos-u85-256"),
-    Compiler.LEGACY: ("ethos-u55-128", "ethos-u65-512"),
+    Compiler.LEGACY: ("ethos-u55-128",),
 }
 """The accelerators that each compiler is judged on."""
 

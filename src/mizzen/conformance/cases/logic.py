@@ -26,7 +26,9 @@ def rows() -> Iterator[Case]:
     """Give the networks."""
     for kind in COMPARISONS:
         for dtype in ("int8", "int16", "uint8", "int32"):
-            yield _comparison(kind, FULL, FULL, dtype)
+            # LiteRT's kernel scales int16 down before it compares: unequal values become equal.
+            if (kind, dtype) not in (("EQUAL", "int16"), ("NOT_EQUAL", "int16")):
+                yield _comparison(kind, FULL, FULL, dtype)
         yield _comparison(kind, FULL, CHANNEL, "int8")
         yield _comparison(kind, ROW, FULL, "int8")
     yield from _logic()
@@ -45,7 +47,7 @@ def _comparison(kind: str, a: Shape, b: Shape, dtype: str) -> Case:
     """Describe a comparison whose inputs have the same quantisation, as converters make it."""
     out = tuple(np.broadcast_shapes(a, b))
     options: tuple[str, dict[str, Any]] = (COMPARISONS[kind], {})
-    limit = 3 if "EQUAL" in kind else None  # so that some are
+    limit = 3 if "EQUAL" in kind and dtype == "int32" else None  # so that some are
     name = f"{kind.lower()}_{_label(a, b)}_{dtype}"
     return one(
         name, kind, [a, b], [out], dtype, options, out_dtype="bool", out_q=BOOLEAN, limit=limit
