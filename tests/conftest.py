@@ -15,6 +15,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from . import machine_coverage
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
 ORACLES = {
@@ -34,6 +36,46 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the texts that tests compare with what the program prints now",
     )
+    parser.addoption(
+        "--machine-coverage",
+        metavar="FILE",
+        help="write what of the simulated NPUs was executed, and what was not",
+    )
+
+
+COVERAGE = pytest.StashKey[machine_coverage.Coverage]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[COVERAGE] = machine_coverage.record()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Give what a worker of several executed to the one that prints."""
+    worker: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if worker is not None:
+        found = session.config.stash[COVERAGE]
+        worker["machine_coverage"] = [[*map(list, found.facts)], [*map(list, found.combinations)]]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    facts, combinations = node.workeroutput.get("machine_coverage", ([], []))
+    found = node.config.stash[COVERAGE]
+    found.facts |= {tuple(fact) for fact in facts}
+    found.combinations |= {tuple(combination) for combination in combinations}
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    coverage = config.stash[COVERAGE]
+    path: str | None = config.getoption("--machine-coverage")
+    if path:
+        Path(path).write_text("\n".join(coverage.listing()) + "\n")
+    if lines := list(coverage.summary()):
+        terminalreporter.section("operations of the simulated NPUs")
+        terminalreporter.write("\n".join(lines) + "\n")
 
 
 @pytest.fixture(scope="session")
