@@ -47,11 +47,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "files": {name: _file_data(sections) for name, sections in by_file.items()},
         "operators": operators(),
         "rules": [{**_rule_data(rule), "operators": sorted(rule.operators)} for rule in rules()],
+        "inferred": inferred_paths(),
     }
     parts = [_accelerator_text(list(ACCELERATORS.values()), console), _default_text(console)]
     for name, sections in by_file.items():
         parts += _file_text(name, sections, console)
     parts.append(_operators_text(console))
+    parts.append(_inferred_text(console))
     return Answer(document, "\n\n".join(parts))
 
 
@@ -116,6 +118,27 @@ def _operators_text(console: Console) -> str:
         text = paragraph(kinds, width=console.width, indent="  ")
         parts.append(f"Operators for {', '.join(families)}\n{text}")
     return "\n\n".join([*parts, "`mizzen targets --operator TYPE` gives an operator's limits."])
+
+
+def inferred_paths() -> list[dict[str, object]]:
+    """Give what the simulator executes by inference, not by the example of a compiled network."""
+    from mizzen.targets.ethos_u.sim.inferred import INFERRED
+
+    return [
+        {"code": row.code, "npus": [arch.value for arch in row.families], "what": row.what}
+        for row in INFERRED
+    ]
+
+
+def _inferred_text(console: Console) -> str:
+    from mizzen.targets.ethos_u.sim.inferred import INFERRED
+
+    cells = [
+        (row.code, ", ".join(arch.value.removeprefix("Ethos-") for arch in row.families), row.what)
+        for row in INFERRED
+    ]
+    headings = ("note", "NPUs", "meaning inferred, not seen in a compiled network")
+    return "In the simulator\n" + table(cells, width=console.width, headings=headings)
 
 
 def _simulated(row: Accelerator) -> bool:

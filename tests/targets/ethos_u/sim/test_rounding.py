@@ -34,9 +34,9 @@ def expected(v: int, multiplier: int, shift: int, rounding: Rounding) -> int:
             return divide_by_power_of_two(product, shift)
         case Rounding.FLOOR:
             return product >> shift
-        case Rounding.DOUBLE if shift > 31:
+        case Rounding.DOUBLE | Rounding.ASYMMETRIC if shift > 31:
             return divide_by_power_of_two(doubling_high_mul(v, multiplier), shift - 31)
-        case Rounding.DOUBLE | Rounding.NATURAL:
+        case Rounding.DOUBLE | Rounding.ASYMMETRIC | Rounding.NATURAL:
             return half_up(product, shift)
         case Rounding.TRUNCATE:
             magnitude = abs(product) >> shift
@@ -93,6 +93,7 @@ def test_ties_tell_the_modes_apart() -> None:
         Rounding.TRUNCATE: [-1, 0, 0, 1],
         Rounding.SYMMETRIC: [-2, -1, 1, 2],
         Rounding.FLOOR: [-2, -1, 0, 1],
+        Rounding.ASYMMETRIC: [-2, -1, 1, 2],
     }
 
 

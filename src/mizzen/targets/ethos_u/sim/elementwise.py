@@ -125,6 +125,8 @@ class _ElementwiseRun:
             self._check_shift(b)
         if self.op.mode is Binary.SHR:
             return np.broadcast_to(shifted_right(a, b, self.op.output.rounding), out.shape)
+        if self.op.mode is Binary.LSR:
+            return np.broadcast_to(logical_right(a, b, operand_bits(self.op.a)), out.shape)
         return BINARY[self.op.mode](a, b, out)
 
     def _unary(self, a: Array) -> Array:
@@ -169,11 +171,6 @@ def divide(a: Array, b: Array, out: Array) -> Array:
     return np.multiply(quotient, np.sign(a) * np.sign(b), out=out)
 
 
-def logical_right(a: Array, b: Array, out: Array) -> Array:
-    """Right shift of 32 bits that fills with zeros."""
-    return np.right_shift(a & 0xFFFFFFFF, b, out=out)
-
-
 SHIFTS = (Binary.SHL, Binary.SHR, Binary.LSR)
 BINARY: dict[Binary, Function] = {
     Binary.MUL: lambda a, b, out: np.multiply(a, b, out=out),
@@ -183,7 +180,6 @@ BINARY: dict[Binary, Function] = {
     Binary.MAX: lambda a, b, out: np.maximum(a, b, out=out),
     # Whether U55 wraps or saturates beyond 32 bits is not known: the finish refuses such results.
     Binary.SHL: lambda a, b, out: np.left_shift(a, b, out=out),
-    Binary.LSR: logical_right,
     Binary.DIV: divide,
     Binary.CMP_EQ: compare(np.equal),
     Binary.CMP_NE: compare(np.not_equal),
@@ -209,6 +205,18 @@ def shifted_right(a: Array, amounts: Array, rounding: Rounding) -> Array:
             return (a + half - ((a < 0) & (amounts > 0))) >> amounts
         case _:
             return (a + half) >> amounts
+
+
+def logical_right(a: Array, amounts: Array, bits: int) -> Array:
+    """Right shift of `bits` that fills with zeros; the result is signed."""
+    half = np.int64(1) << (bits - 1)
+    shifted = (a & ((np.int64(1) << bits) - 1)) >> amounts
+    return ((shifted + half) & ((half << 1) - 1)) - half
+
+
+def operand_bits(operand: FeatureMap | int) -> int:
+    """Bits of an operand's elements; scalars have 32."""
+    return 8 * operand.dtype.itemsize if isinstance(operand, FeatureMap) else 32
 
 
 def result_bound(op: Elementwise) -> int:

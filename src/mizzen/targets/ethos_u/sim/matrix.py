@@ -38,6 +38,18 @@ def check(op: MatrixProduct) -> None:
             f"{op.where.name}: weights from a feature map must have a kernel of 1 x 1",
             origin=op.where.origin,
         )
+    if not op.accumulators.is_plain:
+        raise fail(
+            "E614",
+            f"{op.where.name}: a product of matrices must start from zero and write its result",
+            origin=op.where.origin,
+        )
+    if op.output.scale is None:
+        raise fail(
+            "E614",
+            f"{op.where.name}: a product of matrices must have one scale for all",
+            origin=op.where.origin,
+        )
     if bound(op) >= FLOAT64_EXACT:
         raise fail(
             "E602",

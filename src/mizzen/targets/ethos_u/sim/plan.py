@@ -17,12 +17,13 @@ from mizzen.targets.ethos_u.sim.constants import KnownBytes
 from mizzen.targets.ethos_u.sim.dma import DmaKernel, transfers
 from mizzen.targets.ethos_u.sim.elementwise import ElementwiseKernel
 from mizzen.targets.ethos_u.sim.hardware import Hardware
-from mizzen.targets.ethos_u.sim.inferred import inferred
+from mizzen.targets.ethos_u.sim.inferred import BRANCH, inferred, note
 from mizzen.targets.ethos_u.sim.matrix import MatrixProductKernel
 from mizzen.targets.ethos_u.sim.memory import Layout, Memory, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import (
     FIRST_CHAIN,
     INTERNAL,
+    AccumulatorInput,
     Convolution,
     Dma,
     DmaEnd,
@@ -38,7 +39,7 @@ from mizzen.targets.ethos_u.sim.operations import (
     Where,
 )
 from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
-from mizzen.targets.ethos_u.sim.registers import Registers
+from mizzen.targets.ethos_u.sim.registers import Registers, name_of
 from mizzen.targets.ethos_u.sim.registers_u55 import RegistersU55
 from mizzen.targets.ethos_u.sim.registers_u85 import RegistersU85
 from mizzen.targets.ethos_u.sim.resize import ResizeKernel
@@ -120,30 +121,52 @@ class _Planner:
         self._result = Plan()
 
     def plan(self, instructions: list[Instruction]) -> Plan:
-        result = self._result
         registers = REGISTERS[self._hardware.arch](self._hardware)
-        seen: set[str] = set()
-        for instruction in instructions:
+        places = {item.offset_words: index for index, item in enumerate(instructions)}
+        index = 0
+        while index < len(instructions):
+            instruction = instructions[index]
+            index += 1
             if instruction.name == "OP_STOP":
                 self._decode_weights()
-                return result
-            if not instruction.name.startswith("OP_"):
+                return self._result
+            if instruction.name == "OP_BRANCH":
+                index = self._branch(instruction, index, places)
+            elif not instruction.name.startswith("OP_"):
                 registers.write(instruction)
-                continue
-            operation = registers.operation(instruction, self._where(instruction))
-            if operation is None:
-                continue
-            if kernel := self._kernel(operation):
-                result.steps.append(Step(operation, kernel))
-            for note in inferred(operation):
-                if note.code not in seen:
-                    seen.add(note.code)
-                    result.diagnostics.append(note)
+            elif operation := registers.operation(instruction, self._where(instruction)):
+                self._add(operation)
         raise fail(
             "E612",
             "a command stream must end with OP_STOP, and this one does not",
             help="the command stream is damaged; compile it again",
         )
+
+    def _add(self, operation: Operation) -> None:
+        if kernel := self._kernel(operation):
+            self._result.steps.append(Step(operation, kernel))
+        for found in inferred(operation, self._hardware.arch):
+            self._say(found)
+
+    def _say(self, found: Diagnostic) -> None:
+        """Say the same only once."""
+        if all(known.code != found.code for known in self._result.diagnostics):
+            self._result.diagnostics.append(found)
+
+    def _branch(self, instruction: Instruction, following: int, places: dict[int, int]) -> int:
+        """Give the place of the next command: forward, or the plan would have no end."""
+        where = self._where(instruction)
+        condition, target = instruction.values["branch_cond"], instruction.values["branch_target"]
+        next_ = places.get(int(target) // 4, -1) if int(target) % 4 == 0 else -1
+        if name_of(condition) != "ALWAYS" or next_ < following:
+            raise fail(
+                "E614",
+                f"{where.name}: a branch must be taken always and go forward to a command, not "
+                f"{name_of(condition)} to byte {int(target)}; what sets conditions is not known",
+                origin=where.origin,
+            )
+        self._say(note(BRANCH, where))
+        return next_
 
     def _where(self, instruction: Instruction) -> Where:
         offset = instruction.offset_words
@@ -152,6 +175,8 @@ class _Planner:
 
     def _kernel(self, operation: Operation) -> Kernel | None:
         try:
+            if isinstance(operation, Convolution | Pooling | MatrixProduct):
+                self._check_accumulators(operation)
             match operation:
                 case Convolution():
                     return self._convolution(operation)
@@ -174,6 +199,27 @@ class _Planner:
                     return self._dma(operation)
         except MizzenError as error:
             raise _at(error, operation.where) from None
+
+    def _check_accumulators(self, operation: Convolution | Pooling | MatrixProduct) -> None:
+        """What accumulators keep is what the operation just before left there."""
+        accumulators, where = operation.accumulators, operation.where
+        if accumulators.map is not None:
+            self._check_maps(operation.output, accumulators.map, where=where)
+        last = self._result.steps[-1].operation if self._result.steps else None
+        if accumulators.initial is not AccumulatorInput.KEPT:
+            return
+        if not (
+            isinstance(last, Convolution | Pooling)
+            and not last.accumulators.written
+            and last.output.shape == operation.output.shape
+        ):
+            raise fail(
+                "E615",
+                f"{where.name}: accumulators must be left by the operation before, for an output "
+                f"of {operation.output.shape}, and are not",
+                origin=where.origin,
+                help="the command stream is damaged; compile it again",
+            )
 
     def _check_maps(self, output: Output, *inputs: FeatureMap, where: Where) -> None:
         for fm in (*inputs, output.fm):

@@ -48,7 +48,7 @@ from mizzen.targets.ethos_u.sim.weights_u85 import LayoutU85
 ROUNDING = {
     "DOUBLE_SYMMETRIC": Rounding.DOUBLE,
     "NATURAL": Rounding.NATURAL,
-    "DOUBLE_ASYMMETRIC": Rounding.DOUBLE,
+    "DOUBLE_ASYMMETRIC": Rounding.ASYMMETRIC,
     "SYMMETRIC": Rounding.SYMMETRIC,
     "TRUNCATE_TO_ZERO": Rounding.TRUNCATE,
     "TRUNCATE_TO_LOWER": Rounding.FLOOR,
@@ -340,6 +340,9 @@ class RegistersU85(Registers):
         if output.scale is None:
             raise self._fault("E614", "an elementwise operation must have one scale for all")
         product = mode is Binary.MUL
+        scale_a, scale_b = self._operand_scale("IFM"), self._operand_scale("IFM2", mode)
+        if product and (scale_a or scale_b):
+            raise self._fault("E614", "operands of a product must not be scaled")
         if product and self._dtype("SET_IFM_PRECISION").itemsize == 4:
             output = replace(output, scale=(1, output.scale[1]))  # shifted alone
         return Elementwise(
@@ -348,8 +351,8 @@ class RegistersU85(Registers):
             a=a,
             b=None if mode.is_unary else self._operand("IFM2", shape),
             reversed=False,
-            scale_a=None if product else self._operand_scale("IFM"),
-            scale_b=None if product else self._operand_scale("IFM2", mode),
+            scale_a=scale_a,
+            scale_b=scale_b,
             output=output,
         )
 

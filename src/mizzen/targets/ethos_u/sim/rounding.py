@@ -34,6 +34,7 @@ class Rounding(Enum):
     NATURAL = "half up"
     SYMMETRIC = "half away from zero"
     FLOOR = "down"
+    ASYMMETRIC = "like DOUBLE, as far as is known"
 
 
 ONCE = (Rounding.NATURAL, Rounding.TRUNCATE, Rounding.FLOOR)

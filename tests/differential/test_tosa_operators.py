@@ -1,0 +1,57 @@
+"""Operations of TOSA that TFLite has not, on Ethos-U85, against our reference of TOSA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.graph import DType, Graph, TensorType
+from mizzen.ops import Builder
+from mizzen.package.tosa import write
+from mizzen.reference import evaluate
+
+SHAPE = (1, 4, 5, 6)
+LOGIC = ("BITWISE_AND", "BITWISE_OR", "BITWISE_XOR")
+SHIFTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("LOGICAL_LEFT_SHIFT", {}),
+    ("LOGICAL_RIGHT_SHIFT", {}),
+    ("ARITHMETIC_RIGHT_SHIFT", {"round": False}),
+    ("ARITHMETIC_RIGHT_SHIFT", {"round": True}),
+)
+RANGES = {
+    DType.INT8: (-(1 << 7), (1 << 7) - 1),
+    DType.INT16: (-(1 << 15), (1 << 15) - 1),
+    DType.INT32: (-(1 << 31), (1 << 31) - 1),
+}
+
+
+def require_equal(kind: str, dtype: DType, bounds: tuple[int, int], **attributes: Any) -> None:
+    """Compare the operation of random values, and of others within `bounds`."""
+    graph = Graph()
+    build = Builder(graph)
+    x, y = (graph.add_input(TensorType(SHAPE, dtype), name) for name in "xy")
+    graph.set_outputs([build(kind, x, y, **attributes)])
+    random = np.random.default_rng(0)
+    inputs = [
+        random.integers(low, high, SHAPE, endpoint=True).astype(dtype.numpy)
+        for low, high in (RANGES[dtype], bounds)
+    ]
+    (wanted,) = evaluate(graph, inputs)
+    found: Any = mizzen.compile(write(graph), "ethos-u85-256").run(*inputs)
+    np.testing.assert_array_equal(found.reshape(wanted.shape), wanted)
+
+
+@pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.parametrize("kind", LOGIC)
+def test_logic(kind: str, dtype: DType) -> None:
+    require_equal(kind, dtype, RANGES[dtype])
+
+
+@pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.parametrize(("kind", "attributes"), SHIFTS)
+def test_shifts(kind: str, attributes: dict[str, Any], dtype: DType) -> None:
+    least = int(attributes.get("round", False))  # a rounded shift by nothing is not defined
+    require_equal(kind, dtype, (least, 7), **attributes)
