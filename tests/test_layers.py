@@ -100,6 +100,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         f"{ETHOS_U}.program",
         f"{ETHOS_U}.regions",
         f"{ETHOS_U}.sim.hardware",
+        f"{ETHOS_U}.sim.inferred",
         f"{ETHOS_U}.system_config",
         f"{ETHOS_U}.vela_ini",
     ),
