@@ -103,12 +103,12 @@ class Stream:
     def conflicts(self, free: Guarantees) -> list[tuple[int, int, str]]:
         """Give all pairs of events that touch the same bytes and that `free` does not order."""
         found: list[tuple[int, int, str]] = []
-        own: dict[int, int] = {}
-        for number, event in enumerate(self.events):
-            own[event.group] = own.get(event.group, 0) | 1 << number
         for j, second in enumerate(self.events):
-            for i in bits_of(free.unordered(j) & ~own[second.group]):
+            for i in bits_of(free.unordered(j)):
                 first = self.events[i]
+                if first.group == second.group:
+                    found += self._in_place(i, j)
+                    continue
                 for word, one, other in (
                     ("RAW", first.writes, second.reads),
                     ("WAR", first.reads, second.writes),
@@ -117,6 +117,16 @@ class Stream:
                     if any(mask & other.get(place, 0) for place, mask in one.items()):
                         found.append((i, j, word))
         return found
+
+    def _in_place(self, i: int, j: int) -> Iterator[tuple[int, int, str]]:
+        """Give a later block's reading and an earlier block's writing of the same bytes."""
+        for reader, writer in ((i, j), (j, i)):
+            writes = self.events[writer].writes
+            reads = self.events[reader].reads
+            if any(
+                mask & reads.get(place, 0) for place, mask in writes.items() if place[0] == "region"
+            ):
+                yield reader, writer, "WAR"
 
     def _event(self, offset: int, reads: Bytes, writes: Bytes) -> int:
         self.events.append(Event(self._group, offset, reads, writes))
@@ -452,6 +462,7 @@ class Guarantees:
             self._wait_for_kernels(self._limits[0] - 1)
             self._kernels.append(Entry())
         entry = self._kernels[-1]
+        handed = entry.blocks[-1] if entry.blocks else []
         entry.chain = goes_on
         previous = self._kernels[-2] if len(self._kernels) > 1 else Entry()
         overtaken = self._mask([events[-1] for events in previous.jobs])
@@ -462,6 +473,8 @@ class Guarantees:
             before = self._front | overtaken
             if number:
                 before |= 1 << jobs[number - 1]
+            if block < len(handed):
+                before |= 1 << handed[block]
             free = max(0, blockdep - number)
             for events in previous.blocks:
                 if free < len(events):
@@ -471,7 +484,8 @@ class Guarantees:
         last = 0
         for number, event in enumerate(operation["blocks"]):
             read = 1 << of_block[number]
-            self._add(event, self._front | written | read | last)
+            # Blocks that stay inside a chain overtake those that are still on their way to memory.
+            self._add(event, self._front | read | last | (0 if goes_on else written))
             last = 1 << event
         entry.jobs.append(jobs)
         entry.blocks.append(operation["blocks"])

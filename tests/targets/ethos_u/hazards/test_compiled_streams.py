@@ -1,4 +1,4 @@
-"""Streams of the compiler have no hazards: every real network, on every accelerator."""
+"""Streams of the compiler have no hazards: real networks, and networks of one operator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 import mizzen
+from mizzen.artifact import Artifact
+from mizzen.conformance.cases import cases
+from mizzen.conformance.compilers import Built, Compiler, build
+from mizzen.conformance.networks import Case
 from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.system_config import resolve
+
+CASES = cases()
 
 NETWORKS = (
     "ad01_int8",
@@ -46,3 +53,52 @@ def test_network_everywhere(
     model_file: Callable[[str], Path], name: str, accelerator: str, optimise: str
 ) -> None:
     check(model_file(f"{name}.tflite"), accelerator, optimise)
+
+
+def findings(network: bytes) -> list[str]:
+    return [found.render() for found in Artifact(network, "network.tflite").hazards]
+
+
+def built(case: Case, compiler: Compiler, accelerator: str, optimise: str) -> bytes | None:
+    """Compile a case; None if the compiler refuses it."""
+    configuration = resolve(accelerator, optimise=optimise)
+    outcome = build(case.build(), f"{case.name}.tflite", compiler, configuration)
+    return outcome.network if isinstance(outcome, Built) else None
+
+
+@pytest.mark.parametrize("accelerator", QUICK)
+@pytest.mark.parametrize("case", CASES[::60], ids=lambda case: case.name)
+def test_operator(case: Case, accelerator: str) -> None:
+    network = built(case, Compiler.REGOR, accelerator, "Performance")
+    assert network is None or findings(network) == []
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_operator_everywhere(case: Case) -> None:
+    for accelerator in ACCELERATORS:
+        for optimise in ("Performance", "Size"):
+            network = built(case, Compiler.REGOR, accelerator, optimise)
+            assert network is None or findings(network) == [], (accelerator, optimise)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_operator_of_the_deprecated_core(case: Case) -> None:
+    for accelerator in ("ethos-u55-64", "ethos-u55-128", "ethos-u65-512"):
+        network = built(case, Compiler.LEGACY, accelerator, "Performance")
+        assert network is None or findings(network) == [], accelerator
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("optimise", ["Performance", "Size"])
+@pytest.mark.parametrize("accelerator", ["ethos-u55-64", "ethos-u55-128", "ethos-u65-512"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_network_of_the_deprecated_core(
+    model_file: Callable[[str], Path], name: str, accelerator: str, optimise: str
+) -> None:
+    network = model_file(f"{name}.tflite").read_bytes()
+    configuration = resolve(accelerator, optimise=optimise)
+    outcome = build(network, name, Compiler.LEGACY, configuration)
+    assert isinstance(outcome, Built)
+    assert findings(outcome.network) == []

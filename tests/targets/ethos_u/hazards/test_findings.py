@@ -264,6 +264,26 @@ def test_outside_of_what_is_declared(
     ) in found
 
 
+def test_an_output_over_the_operations_own_input() -> None:
+    """Rows move down by one: block 0 is written over what block 1 reads."""
+    maker, row = Maker("ethos-u85-256"), 4 * 16
+    at = maker.copy(IN, IN + row, SHAPE, block=(1, 4, 16))
+    assert texts(maker.program([(IN, BYTES)], (IN + row, BYTES))) == [
+        f"error[E672]: OP_POOL: OFM must write bytes 64..255 of region 1 after IFM of OP_POOL at "
+        f"word {at} has read them, and nothing makes it wait\n"
+        f'  at   net.tflite, command at word {at}, operator 0 AVERAGE_POOL_2D -> "t{at}"\n'
+        "  help write elsewhere: no wait orders the blocks of an operation or a chain"
+    ]
+
+
+@pytest.mark.parametrize("target", [IN, IN - 64])
+def test_an_output_over_what_is_read_by_then(target: int) -> None:
+    """In place, and rows moved up by one."""
+    maker = Maker("ethos-u55-128")
+    maker.copy(IN + 64, target + 64, SHAPE, block=(1, 4, 16))
+    assert texts(maker.program([(IN + 64, BYTES)], (target + 64, BYTES))) == []
+
+
 CHAINED = 2
 
 

@@ -113,11 +113,11 @@ def test_networks(model_file: Callable[[str], Path], name: str, accelerator: str
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("accelerator", ["ethos-u55-64", "ethos-u65-512", "ethos-u85-256"])
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_operators(case: Case, accelerator: str) -> None:
-    for program in programs(case.build(), accelerator):
-        check(program)
+def test_operators(case: Case) -> None:
+    for accelerator in ("ethos-u55-64", "ethos-u65-512", "ethos-u85-256"):
+        for program in programs(case.build(), accelerator):
+            check(program)
 
 
 OFFSETS = st.integers(0, 7).map(lambda unit: 128 * unit)

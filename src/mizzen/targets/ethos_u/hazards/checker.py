@@ -6,6 +6,7 @@ two are outstanding at most, and the second starts its jobs while the last block
 unfinished, as far as its BLOCKDEP lets it: job f may read before block b from the end of the
 operation before it is written, if f + b < BLOCKDEP. Jobs read in order and blocks are written in
 order, so that a kernel operation never overtakes what the one before it reads, nor its writes.
+Where an output lies over the operation's own input, no block may be written that a later one reads.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.contents import Contents, span_of
 from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
+from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.hazards.machine import ORDERS, accelerator_of
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind
@@ -109,6 +111,7 @@ class _Checker:
         for earlier in self._before:
             yield from _overtakes(earlier, kernel)
         self._kernels[-1].append(kernel)
+        yield from _overwrites(self._kernels[-1], kernel)
 
     def _after_transfers(self, operation: Operation) -> Iterator[Race]:
         for later, transfer in enumerate(reversed(self._transfers)):
@@ -185,6 +188,13 @@ def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Interval
             if needed.touches(block):
                 safe, found = min(safe, f + b), found | (needed & block)
     return safe, found
+
+
+def _overwrites(entry: Entry, writer: Kernel) -> Iterator[Race]:
+    for reader, item, bytes_ in overwritten(entry, writer):
+        span = span_of(item.map.place, bytes_)
+        fix = "write elsewhere: no wait orders the blocks of an operation or a chain"
+        yield Race(Order.WRITE_AFTER_READ, reader, item.what, writer, "OFM", span, fix)
 
 
 def _blockdep(value: int, kernel: Kernel) -> str:

@@ -1,0 +1,51 @@
+"""Operations that write over their own inputs: each block only over what is read by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mizzen.targets.ethos_u.hazards.blocks import Axis, Input, Pointwise, Result, Sliding
+from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
+from mizzen.targets.ethos_u.hazards.maps import Kind, bytes_of
+from mizzen.targets.ethos_u.hazards.operations import Kernel
+
+POINT = Axis(stride=1, extent=1, pad=0, upscale=1)
+
+
+def overwritten(
+    entry: Sequence[Kernel], writer: Kernel
+) -> Iterator[tuple[Kernel, Input, Intervals]]:
+    """Give the inputs of an operation, or of its chain so far, that `writer` writes too early.
+
+    Jobs of later blocks may read before or after an earlier block is written. With each input
+    come the bytes that are in danger.
+    """
+    result = writer.blocks.result
+    if result is None or result.map.place.kind is Kind.CHAIN:
+        return
+    for reader in entry:
+        for item in reader.blocks.inputs:
+            apart = item.map.place != result.map.place
+            if apart or _is_element_by_element(item, result):
+                continue
+            if item.map.bytes.touches(result.map.bytes) and (found := _early(reader, item, writer)):
+                yield reader, item, found
+
+
+def _is_element_by_element(item: Input, result: Result) -> bool:
+    """Whether each block is written exactly where its own input lies."""
+    at_point = isinstance(item.window, Sliding) and not item.window.every_channel
+    if at_point and isinstance(item.window, Sliding):
+        at_point = item.window.x == POINT == item.window.y
+    straight = result.axes == (0, 1, 2) and result.reversed is None
+    return straight and item.map == result.map and (at_point or isinstance(item.window, Pointwise))
+
+
+def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:
+    written, found = EMPTY, EMPTY
+    for index in range(min(reader.blocks.total, writer.blocks.total)):
+        needed = bytes_of(item.map, item.window.of(reader.blocks.at(index), item.map.shape))
+        if needed.touches(written):
+            found = found | (needed & written)
+        written = written | writer.blocks.written(writer.blocks.at(index))
+    return found
