@@ -118,6 +118,19 @@ def test_torch_compile_calibrates_and_then_runs_on_the_simulator() -> None:
     assert (third - expected).abs().max() <= 6 * 4 / 255
 
 
+class _Around(nn.Module):
+    """What the CPU computes goes by two ways, over an operator of the NPU and directly."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = nn.functional.adaptive_max_pool2d(x, 6)
+        y = nn.functional.adaptive_max_pool2d(x, 4)
+        return nn.functional.adaptive_max_pool2d(self.conv(x), 4) + y
+
+
 REFUSED = {
     "transposed convolution, stride 3": (
         lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.ConvTranspose2d(16, 4, 3, stride=3)),
@@ -132,6 +145,35 @@ REFUSED = {
         "dilation 2x2",
     ),
 }
+
+
+ON_CPU = {
+    "two operators in a row": (
+        nn.Sequential(nn.Conv3d(2, 4, 3, padding=1), nn.ReLU(), nn.Conv3d(4, 4, 3)),
+        (1, 2, 6, 6, 6),
+        "",
+    ),
+    "a way round them": (_Around(), (1, 4, 8, 8), "there is no TOSA form"),
+    "one image without a batch": (
+        nn.Sequential(nn.Conv2d(4, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1)),
+        (4, 8, 8),
+        "its input has no batch dimension",
+    ),
+    "one row without a batch": (
+        nn.Sequential(nn.Conv1d(4, 8, 3), nn.AvgPool1d(2)),
+        (4, 9),
+        "its input has no batch dimension",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ON_CPU)
+def test_operators_in_a_row_on_the_cpu(name: str, built: Build) -> None:
+    """What PyTorch rounds between its operators it rounds in the artifact too."""
+    model, shape, reason = ON_CPU[name]
+    network = built(model, torch.randn(shape), accelerator=U55)
+    assert network.steps_off() == 0
+    assert any(reason in message for message in network.on_cpu.values())
 
 
 def test_long_strides_are_on_the_npu(built: Build) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from mizzen.host import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.partition import Partition, Place, Region
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.torch.archive import pack
-from mizzen.torch.legality import is_edge
+from mizzen.torch.legality import DEQUANTIZE, is_edge
 from mizzen.torch.network import named_network
 from mizzen.torch.region import CompiledRegion, step_of
 from mizzen.torch.reporting import report_of
@@ -120,42 +120,68 @@ class _Assembly:
         return self._on_host(region)
 
     def _on_host(self, region: Region) -> list[Step]:
-        """Make edges steps of their own, and one step of all that PyTorch computes."""
-        edges: list[Step] = []
-        torch_groups: list[int] = []
-        for group in region.groups:
-            step = self._edge(self.operations[group])
-            if step is None:
-                torch_groups.append(group)
-            else:
-                edges.append(step)
-        if not torch_groups:
-            return edges
-        before = [step for step in edges if not self._waits(step, torch_groups)]
-        after = [step for step in edges if step not in before]
-        return [*before, self._torch(torch_groups), *after]
+        """Make edges steps of their own, and one step of all that PyTorch computes.
 
-    def _waits(self, step: Step, groups: list[int]) -> bool:
-        """Whether a step takes what PyTorch computes in some groups."""
-        computed = {
-            self.number(value)
-            for group in groups
-            for operation in self.operations[group]
-            for value in operation.results
-        }
-        return any(index in computed for index in step.inputs)
+        Edges between computations of PyTorch's are part of that step.
+        """
+        groups = self._ordered(region.groups)
+        torch_groups = {group for group in groups if not self._is_edge(group)}
+        late = self._reached(groups, torch_groups, self._sources)
+        early = self._reached(list(reversed(groups)), torch_groups, self._users)
+        inside = torch_groups | (late & early)
+        before = [group for group in groups if group not in late | inside]
+        after = [group for group in groups if group in late - inside]
+        steps = [self._edge(self.operations[group][0]) for group in before if self._is_used(group)]
+        if inside:
+            steps.append(self._torch([group for group in groups if group in inside]))
+        return steps + [self._edge(self.operations[group][0]) for group in after]
 
-    def _edge(self, operations: list[Operation]) -> Step | None:
-        operation = operations[0]
-        if operation.kind != "CUSTOM" or len(operations) > 1:
-            return None
-        match operation["operator_name"]:
-            case "torch.quantize":
-                return self._quantize(operation)
-            case "torch.dequantize":
-                return self._dequantize(operation)
-            case _:
-                return None
+    def _ordered(self, groups: Sequence[int]) -> list[int]:
+        """Bring groups into an order in which each takes what those before it gave."""
+        members, found = set(groups), dict[int, None]()
+        for operation in self.lowered.graph.sorted():
+            if operation.group in members:
+                # What a group needs comes before its last operation.
+                found.pop(operation.group, None)
+                found[operation.group] = None
+        return list(found)
+
+    def _reached(
+        self, groups: Sequence[int], starts: set[int], neighbours: Callable[[int], set[int]]
+    ) -> set[int]:
+        """Give the groups that depend on `starts`, by way of others, without those themselves."""
+        found = set(starts)
+        for group in groups:
+            if neighbours(group) & found:
+                found.add(group)
+        return found - starts
+
+    def _sources(self, group: int) -> set[int]:
+        producers = (
+            operand.producer for row in self.operations[group] for operand in row.operands
+        )
+        return {row.group for row in producers if row is not None and row.group is not None}
+
+    def _users(self, group: int) -> set[int]:
+        users = (user for row in self.operations[group] for v in row.results for user in v.uses)
+        return {user.group for user in users if user.group is not None}
+
+    def _is_edge(self, group: int) -> bool:
+        operations = self.operations[group]
+        return len(operations) == 1 and is_edge(operations[0])
+
+    def _is_used(self, group: int) -> bool:
+        """Whether someone takes what an edge gives: PyTorch takes the integers before it."""
+        (operation,) = self.operations[group]
+        if operation["operator_name"] != DEQUANTIZE:
+            return True
+        result = operation.result
+        return result in self.lowered.graph.outputs or any(is_edge(row) for row in result.uses)
+
+    def _edge(self, operation: Operation) -> Step:
+        if operation["operator_name"] == DEQUANTIZE:
+            return self._dequantize(operation)
+        return self._quantize(operation)
 
     def _quantize(self, operation: Operation) -> Step:
         node = self.lowered.node_of[operation.result]
@@ -196,7 +222,11 @@ class _Assembly:
             part.module,
             tuple(self.number(value) for value in part.inputs),
             tuple(self.number(value) for value in part.outputs),
-            tuple(str(self.lowered.origins[group].kind) for group in groups),
+            tuple(
+                str(self.lowered.origins[group].kind)
+                for group in groups
+                if not self._is_edge(group)
+            ),
             tuple(_example(self.lowered.node_of[value]) for value in part.inputs),
         )
 

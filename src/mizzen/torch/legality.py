@@ -17,7 +17,8 @@ from mizzen.targets.ethos_u.legal.tosa import reasons
 Checks = Sequence[Callable[[Any], str | None]]
 """The user's own: each is called with an FX node, and says why it must stay on the CPU, or None."""
 
-EDGES = ("torch.quantize", "torch.dequantize")
+QUANTIZE, DEQUANTIZE = "torch.quantize", "torch.dequantize"
+EDGES = (QUANTIZE, DEQUANTIZE)
 
 
 def is_edge(operation: Operation) -> bool:

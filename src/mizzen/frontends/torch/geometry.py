@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mizzen.frontends.torch.context import Arguments
+from mizzen.frontends.torch.context import Arguments, overload_of
 from mizzen.frontends.torch.values import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder
@@ -108,6 +108,17 @@ def covering(
     return fit(b, source, kernel, stride, (1, 1), (result[0], result[1], result[2], result[3]))
 
 
+def need_batch(call: Arguments, input: str = "self") -> None:
+    """Refuse a node whose operator is for images or rows and whose input is a single one."""
+    operator = overload_of(call.node).partition(".")[2]
+    spatial = next(count for count in (1, 2, 3) if f"{count}d" in operator)
+    call.need(
+        len(call.shape_of(input)) == spatial + 2,
+        "its input has no batch dimension",
+        "add a batch dimension of 1 to the model's input",
+    )
+
+
 def window_of(call: Arguments) -> tuple[tuple[int, int], tuple[int, int], Pads, tuple[int, int]]:
     """Give kernel, stride, padding (top, bottom, left, right) and dilation."""
     lead = len(call.shape) == 3
@@ -116,7 +127,6 @@ def window_of(call: Arguments) -> tuple[tuple[int, int], tuple[int, int], Pads, 
     padding = window_pair(call["padding"], lead, 0)
     dilation = window_pair(call.arguments.get("dilation", 1), lead)
     pads = (padding[0], padding[0], padding[1], padding[1])
-    call.need(len(call.shape) == len(call.shape_of("self")) >= 3, "its input has no batch")
     return kernel, stride, pads, dilation
 
 

@@ -15,6 +15,7 @@ from mizzen.frontends.torch.context import Call, RefusedError, lowers
 from mizzen.frontends.torch.geometry import (
     channels_last_kernel,
     fit,
+    need_batch,
     pads_of,
     pair,
     transposed_pads,
@@ -34,6 +35,7 @@ ACCUMULATORS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
 @lowers("aten.conv2d.default", "aten.conv2d.padding", "aten.conv1d.default", "aten.conv1d.padding")
 def convolution(call: Call) -> Pending:
     """Convolve [N,C,H,W] or [N,C,W], groups too."""
+    need_batch(call, "input")
     x, weight = call.real("input"), _weight(call)
     spatial = weight[0].ndim - 2
     kernel = pair(weight[0].shape[2:], 1)
@@ -41,7 +43,6 @@ def convolution(call: Call) -> Pending:
     pads = pads_of(call["padding"], spatial, kernel, dilation)
     integers, scales = channels_last_kernel(weight[0], spatial), weight[1]
     groups = int(call["groups"])
-    call.need(len(call.shape) == spatial + 2, "its input has no batch dimension")
 
     def emit(target: Target) -> Value:
         b = call.b
@@ -78,6 +79,7 @@ def linear(call: Call) -> Pending:
 @lowers("aten.conv_transpose2d.input", "aten.conv_transpose1d.default")
 def transposed(call: Call) -> Pending:
     """Transposed convolution of [N,C,H,W]; the weight is [C,O,KH,KW]."""
+    need_batch(call, "input")
     x = call.real("input")
     integers, scales = _weight(call, axis=1)
     spatial = integers.ndim - 2

@@ -13,13 +13,10 @@ from mizzen.frontends.torch.lowering.convolution import (
     transpose,
 )
 from mizzen.frontends.torch.lowering.elementwise import as_target
+from mizzen.frontends.torch.lowering.pooling import LARGEST_KERNEL, Means
 from mizzen.frontends.torch.lowering.rescale import clamp, requantize, rescale
 from mizzen.frontends.torch.values import Pending, Real, Target
 from mizzen.graph import DType, Value
-
-LARGEST_WINDOW = 256
-"""Rows, and columns, of the largest window that an average of a plane takes: TOSA's level 8K
-allows 8192, the NPU's kernels 256 rows. Larger ones are summed."""
 
 
 @lowers("aten.mean.dim", "aten.mean.default", "aten.sum.dim_IntList", "aten.sum.default")
@@ -62,20 +59,9 @@ def extreme(call: Call) -> Pending:
 def _plane(call: Call, x: Real, target: Target) -> Value:
     """Average the whole of each plane of [N,C,H,W]."""
     b = call.b
-    zero = b.constant([x.zero_point], x.value.dtype)
     source = transpose(b, x.value, TO_CHANNELS_LAST)
-    value = b(
-        "AVG_POOL2D",
-        source,
-        zero,
-        zero,
-        kernel=source.shape[1:3],
-        stride=(1, 1),
-        pad=(0, 0, 0, 0),
-        acc_type=DType.INT32,
-        quantization=x.quantization,
-    )
-    value = requantize(b, value, x.scale, target, x.zero_point)
+    _, height, width, _ = source.shape
+    value = Means(x, (height, width)).emit(b, source, target)
     return reshape(b, transpose(b, value, TO_CHANNELS_FIRST), call.shape, target)
 
 
@@ -83,7 +69,7 @@ def _is_plane(x: Real, axes: Sequence[int]) -> bool:
     return (
         x.value.type.rank == 4
         and tuple(axes) == (2, 3)
-        and max(x.value.shape[2:]) <= LARGEST_WINDOW
+        and max(x.value.shape[2:]) <= LARGEST_KERNEL
     )
 
 
