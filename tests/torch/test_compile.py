@@ -192,3 +192,37 @@ def test_what_the_compiler_refuses_goes_to_the_cpu_alone(name: str, built: Build
     assert network.steps_off() <= 1
     assert network.on_cpu == {kind: why}
     assert network.npu_regions == 1
+
+
+class _Roll(nn.Module):
+    """Dimensions moved round, as windows are in shifted attention."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.roll((1, -2), (2, 3)).movedim(1, 3).roll(5)
+
+
+class _Spread(nn.Module):
+    """The deviation of each plane."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.std((2, 3))
+
+
+MOVED = {
+    "pixel shuffle": nn.PixelShuffle(2),
+    "pixel unshuffle": nn.PixelUnshuffle(3),
+    "channel shuffle": nn.ChannelShuffle(4),
+    "roll": _Roll(),
+    "standard deviation": _Spread(),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_what_moves_elements_is_on_the_npu(name: str, built: Build) -> None:
+    """Besides the convolution's ties, which may be a step, nothing is rounded but the deviation."""
+    network = built(
+        nn.Sequential(nn.Conv2d(3, 8, 3), MOVED[name]), torch.randn(1, 3, 20, 14), accelerator=U55
+    )
+    assert network.on_cpu == {}
+    assert network.npu_regions == 1
+    assert network.steps_off() <= 1

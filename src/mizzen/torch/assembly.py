@@ -157,9 +157,7 @@ class _Assembly:
         return found - starts
 
     def _sources(self, group: int) -> set[int]:
-        producers = (
-            operand.producer for row in self.operations[group] for operand in row.operands
-        )
+        producers = (operand.producer for row in self.operations[group] for operand in row.operands)
         return {row.group for row in producers if row is not None and row.group is not None}
 
     def _users(self, group: int) -> set[int]:

@@ -170,10 +170,12 @@ def variance(rewriter: Rewriter, node: Node) -> Node | None:
 
 def standard_deviation(rewriter: Rewriter, node: Node) -> Node | None:
     """Give the root of the variance."""
-    if str(node.target) != "aten.std.correction":
+    variances = {"aten.std.correction": aten.var.correction, "aten.std.dim": aten.var.dim}
+    target = variances.get(str(node.target))
+    if target is None:
         return None
     with rewriter.module.graph.inserting_before(node):
-        spread = rewriter.module.graph.call_function(aten.var.correction, node.args, node.kwargs)
+        spread = rewriter.module.graph.call_function(target, node.args, node.kwargs)
     spread.meta |= node.meta
     found = variance(rewriter, spread)
     rewriter.module.graph.erase_node(spread)

@@ -12,6 +12,7 @@ from mizzen.frontends.torch.lowering import (
     recurrent,
     reduction,
     resize,
+    shuffle,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "recurrent",
     "reduction",
     "resize",
+    "shuffle",
 ]

@@ -27,6 +27,11 @@ def _moved(call: Call, term: Term, move: Callable[[Value], Value]) -> Term:
             )
 
 
+def moved_input(call: Call, move: Callable[[Value], Value]) -> Term:
+    """Move the elements of a call's input."""
+    return _moved(call, _input(call), move)
+
+
 def _input(call: Call) -> Term:
     term = call.term("self" if "self" in call.arguments else "input")
     if isinstance(term, Constant):
@@ -50,7 +55,7 @@ def _input(call: Call) -> Term:
 )
 def reshaped(call: Call) -> Term:
     """The same elements in another shape."""
-    return _moved(call, _input(call), lambda value: reshape(call.b, value, call.shape))
+    return moved_input(call, lambda value: reshape(call.b, value, call.shape))
 
 
 @lowers(
@@ -76,7 +81,7 @@ def same(call: Call) -> Term:
         node.meta["val"].dtype == call.node.meta["val"].dtype,
         "it changes the type of the elements",
     )
-    return _moved(call, _input(call), lambda value: value)
+    return moved_input(call, lambda value: value)
 
 
 @lowers("aten.permute.default")
@@ -84,7 +89,7 @@ def permuted(call: Call) -> Term:
     """Dimensions in another order."""
     rank = len(call.shape)
     perms = [axis % rank for axis in call["dims"]]
-    return _moved(call, _input(call), lambda value: transpose(call.b, value, perms))
+    return moved_input(call, lambda value: transpose(call.b, value, perms))
 
 
 @lowers("aten.transpose.int", "aten.t.default", "aten.numpy_T.default", "aten.swapaxes.default")
@@ -95,7 +100,7 @@ def swapped(call: Call) -> Term:
     first = int(call.arguments.get("dim0", 0)) % rank
     second = int(call.arguments.get("dim1", 1)) % rank
     perms[first], perms[second] = perms[second], perms[first]
-    return _moved(call, _input(call), lambda value: transpose(call.b, value, perms))
+    return moved_input(call, lambda value: transpose(call.b, value, perms))
 
 
 @lowers("aten.slice.Tensor")
@@ -105,7 +110,7 @@ def sliced(call: Call) -> Term:
     axis = int(call["dim"]) % len(given)
     start, step = _start(call["start"], given[axis]), int(call["step"])
     count = call.shape[axis]
-    return _moved(call, _input(call), lambda value: _stepped(call, value, axis, start, step, count))
+    return moved_input(call, lambda value: _stepped(call, value, axis, start, step, count))
 
 
 @lowers("aten.select.int")
@@ -118,7 +123,7 @@ def selected(call: Call) -> Term:
     def move(value: Value) -> Value:
         return reshape(call.b, slice_(call.b, value, axis, index, 1), call.shape)
 
-    return _moved(call, _input(call), move)
+    return moved_input(call, move)
 
 
 @lowers("aten.narrow.int")
@@ -127,7 +132,7 @@ def narrowed(call: Call) -> Term:
     given = call.shape_of("self")
     axis = int(call["dim"]) % len(given)
     start, size = _start(call["start"], given[axis]), int(call["length"])
-    return _moved(call, _input(call), lambda value: slice_(call.b, value, axis, start, size))
+    return moved_input(call, lambda value: slice_(call.b, value, axis, start, size))
 
 
 @lowers(
@@ -203,7 +208,7 @@ def repeated(call: Call) -> Term:
         quantization = value.quantization
         return call.b("TILE", value, call.b.shape(multiples), quantization=quantization)
 
-    return _moved(call, _input(call), move)
+    return moved_input(call, move)
 
 
 @lowers("aten.flip.default")
@@ -216,7 +221,7 @@ def flipped(call: Call) -> Term:
             value = call.b("REVERSE", value, axis=axis % rank, quantization=value.quantization)
         return value
 
-    return _moved(call, _input(call), move)
+    return moved_input(call, move)
 
 
 @lowers("aten.pad.default", "aten.constant_pad_nd.default")
