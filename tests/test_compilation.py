@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,9 +144,12 @@ def test_a_compilation_takes_less_than_a_second(model_file: ModelFile) -> None:
     program = f"import mizzen; mizzen.compile({str(path)!r}, 'ethos-u55-128')"
     taken: list[float] = []
     for _ in range(3):
-        start = time.monotonic()
+        # Of the processor: the clock's seconds are those of all that runs beside the tests.
+        start = os.times()
         subprocess.run([sys.executable, "-c", program], check=True)
-        taken.append(time.monotonic() - start)
+        end = os.times()
+        spent = end.children_user + end.children_system
+        taken.append(spent - start.children_user - start.children_system)
     assert min(taken) < 1.0
 
 

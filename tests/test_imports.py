@@ -6,9 +6,9 @@ budget is the import's own.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +24,14 @@ HELP = [str(Path(sys.executable).parent / "mizzen"), "--help"]
 
 
 def best_seconds(command: list[str]) -> float:
+    """Give the processor's seconds: the clock's are those of all that runs beside the tests."""
     best = float("inf")
     for _ in range(TRIALS):
-        start = time.perf_counter()
+        start = os.times()
         subprocess.run(command, check=True, capture_output=True)
-        best = min(best, time.perf_counter() - start)
+        end = os.times()
+        spent = end.children_user + end.children_system
+        best = min(best, spent - start.children_user - start.children_system)
     return best
 
 

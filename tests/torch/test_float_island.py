@@ -68,7 +68,7 @@ def test_what_is_around_an_unquantised_operator_is_on_the_npu() -> None:
     artifact = compile_converted(exported, U55)
     kinds = ["npu" if step.on_npu else type(step).__name__ for step in artifact.steps]
     assert kinds == [
-        *("QuantizeStep", "npu", "DequantizeStep"),
+        *("QuantizeStep", "npu"),
         "TorchStep",
         *("QuantizeStep", "npu", "DequantizeStep"),
     ]
