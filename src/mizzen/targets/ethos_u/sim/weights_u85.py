@@ -101,7 +101,7 @@ class LayoutU85:
         return weights.reshape(shape)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def positions(layout: LayoutU85) -> tuple[Positions, ...]:
     """Give for each weight of each stream its place in `[ofm, ky, kx, ifm]`, or -1 for padding."""
     parts: list[list[Positions]] = [[] for _ in range(1 if layout.is_fast else layout.streams)]
