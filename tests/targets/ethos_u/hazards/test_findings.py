@@ -305,6 +305,19 @@ def test_a_chain_is_one_operation_of_the_queue() -> None:
     assert chain(0, waits=False) == ["E671"]
 
 
+def test_a_chain_buffer_holds_nothing_of_an_earlier_chain() -> None:
+    maker = Maker("ethos-u85-256")
+    maker.copy(IN, 0, SHAPE, ofm_storage=CHAINED)
+    maker.copy(0, OUT, SHAPE, ifm_storage=CHAINED)
+    maker.copy(IN, MIDDLE, SHAPE)
+    maker.copy(0, 0xC00, SHAPE, ifm_storage=CHAINED)
+    (found,) = texts(maker.program([(IN, BYTES)], (OUT, BYTES)))
+    assert found.startswith(
+        "error[E674]: OP_POOL: IFM must read what is written before, and nothing has written "
+        "bytes 0..255 of chain buffer 1\n"
+    )
+
+
 def test_a_register_that_was_never_set() -> None:
     maker = Maker("ethos-u55-128")
     maker.operation("OP_POOL", "MAX_POOL_2D")

@@ -43,6 +43,8 @@ class Contents:
         if isinstance(operation, Transfer) and operation.moves is not None:
             self._move(operation, operation.moves)
             return
+        if isinstance(operation, Kernel) and not operation.chained[0]:
+            self._end_of_chain()
         for access in operation.reads:
             missing = access.bytes - self._written.get(access.place, EMPTY)
             if missing:
@@ -52,6 +54,11 @@ class Contents:
             self._written[INTERNAL] = self._written.get(INTERNAL, EMPTY) - operation.scratch
         for access in operation.writes:
             self._add(access.place, access.bytes)
+
+    def _end_of_chain(self) -> None:
+        """What was in chain buffers is gone when the next operation does not go on with it."""
+        for place in [place for place in self._written if place.kind is Kind.CHAIN]:
+            del self._written[place]
 
     def _move(self, transfer: Transfer, distance: int) -> None:
         """Copy bytes; those that nothing has written stay so, and a copy is no use of them."""

@@ -9,6 +9,8 @@ from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.hazards.maps import Kind, bytes_of
 from mizzen.targets.ethos_u.hazards.operations import Kernel
 
+LOOKED_AT = 4096
+"""Blocks that are looked at: an output in the wrong place is so from its first blocks."""
 POINT = Axis(stride=1, extent=1, pad=0, upscale=1)
 
 
@@ -43,7 +45,7 @@ def _is_element_by_element(item: Input, result: Result) -> bool:
 
 def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:
     written, found = EMPTY, EMPTY
-    for index in range(min(reader.blocks.total, writer.blocks.total)):
+    for index in range(min(reader.blocks.total, writer.blocks.total, LOOKED_AT)):
         needed = bytes_of(item.map, item.window.of(reader.blocks.at(index), item.map.shape))
         if needed.touches(written):
             found = found | (needed & written)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.diagnostics import fail
+
 Offsets = npt.NDArray[np.int64]
+
+LARGEST_RUNS = 1 << 22
+LARGEST_RUN_BYTES = 1 << 40
+"""An access larger than the largest address space, or in millions of pieces, is damage."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +123,24 @@ def interval(start: int, length: int) -> Intervals:
 
 
 def grid(start: int, length: int, steps: tuple[tuple[int, int], ...]) -> Intervals:
-    """Make the set of runs of `length` bytes at all sums of `(count, stride)` from `start`."""
+    """Make the set of runs of `length` bytes at all sums of `(count, stride)` from `start`.
+
+    Raises E613 for more runs or longer ones than any stream that makes sense has.
+    """
     left: list[tuple[int, int]] = []
     for count, stride in sorted(steps, key=lambda step: abs(step[1])):
         if count > 1 and not left and stride == length:
             length *= count
         elif count > 1:
             left.append((count, stride))
+    runs = math.prod(count for count, _ in left)
+    if runs > LARGEST_RUNS or length > LARGEST_RUN_BYTES:
+        raise fail(
+            "E613",
+            f"an access must be at most {LARGEST_RUNS} runs of at most {LARGEST_RUN_BYTES} bytes, "
+            f"not {runs} of {length}",
+            help="the command stream is damaged; compile it again",
+        )
     starts = np.array([start], np.int64)
     for count, stride in left:
         starts = (starts[:, None] + np.arange(count, dtype=np.int64) * stride).ravel()

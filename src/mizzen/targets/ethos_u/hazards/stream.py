@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from mizzen.diagnostics import Origin, fail
+from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.isa.command import Instruction
 from mizzen.targets.ethos_u.commands import Arch, decode
 from mizzen.targets.ethos_u.config import Accelerator
@@ -52,14 +52,28 @@ def steps(program: Program, accelerator: Accelerator) -> Iterator[Operation | Wa
         registers.read_for(name, origin)
         if name == "OP_STOP":
             return
-        if name in KERNELS:
-            yield kernels.kernel(instruction, origin)
-        elif name == "OP_DMA_START":
-            yield transfer(registers, instruction, origin)
+        if name in KERNELS or name == "OP_DMA_START":
+            try:
+                started: Operation = (
+                    kernels.kernel(instruction, origin)
+                    if name in KERNELS
+                    else transfer(registers, instruction, origin)
+                )
+            except MizzenError as error:
+                raise _at(error, name, origin) from None
+            yield started
         elif name == "OP_BRANCH":
             raise _branches(origin)
         elif name in ("OP_KERNEL_WAIT", "OP_DMA_WAIT"):
             yield Wait(Queue(name), int(next(iter(instruction.values.values()))))
+
+
+def _at(error: MizzenError, name: str, origin: Origin) -> MizzenError:
+    """Say where, if the part that failed did not know."""
+    found = error.diagnostic
+    if found.origin is not None:
+        return error
+    return MizzenError(replace(found, origin=origin, message=f"{name}: {found.message}"))
 
 
 def _origin(program: Program, instruction: Instruction) -> Origin:
