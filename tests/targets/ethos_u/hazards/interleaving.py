@@ -90,6 +90,7 @@ class Stream:
         self._accelerator = accelerator
         self._u85 = accelerator.arch is Arch.U85
         self._group = 0
+        self._in_chain = False
         self.events: list[Event] = []
         self.operations: dict[int, Any] = {}
         for instruction in instructions:
@@ -212,7 +213,8 @@ class Stream:
             self._u85 and self._name(f"{prefix}_PRECISION", "activation_storage") == "CHAINED"
             for prefix in (*self._operands(instruction), "OFM")
         ]
-        self._group += not any(chained[:-1])
+        self._group += not self._in_chain
+        self._in_chain = chained[-1]
         table, scratch = self._table(), {} if self._u85 else self._scratch(instruction, block)
         constants = self._constants(instruction)
         jobs: list[tuple[int, int]] = []
@@ -458,7 +460,7 @@ class Guarantees:
 
     def _kernel(self, operation: dict[str, Any], blockdep: int) -> None:
         continues, goes_on = operation["chained"]
-        if not (continues and self._kernels and self._kernels[-1].chain):
+        if not (self._kernels and self._kernels[-1].chain):
             self._wait_for_kernels(self._limits[0] - 1)
             self._kernels.append(Entry())
         entry = self._kernels[-1]
@@ -473,7 +475,7 @@ class Guarantees:
             before = self._front | overtaken
             if number:
                 before |= 1 << jobs[number - 1]
-            if block < len(handed):
+            if continues and block < len(handed):
                 before |= 1 << handed[block]
             free = max(0, blockdep - number)
             for events in previous.blocks:

@@ -99,14 +99,11 @@ class _Checker:
         self._transfers.append(transfer)
 
     def _kernel(self, kernel: Kernel) -> Iterator[Race]:
-        continues, goes_on = kernel.chained
-        if not continues:
+        if not (self._goes_on and self._kernels):
             _finish(self._kernels, self._order.kernels - 1)
             self._before = self._kernels[-1] if self._kernels else []
             self._kernels.append([])
-        elif not self._kernels:
-            self._kernels.append([])
-        self._goes_on = goes_on
+        self._goes_on = kernel.goes_on
         yield from self._after_transfers(kernel)
         for earlier in self._before:
             yield from _overtakes(earlier, kernel)

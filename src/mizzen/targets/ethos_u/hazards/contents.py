@@ -28,6 +28,7 @@ class Contents:
             Place(Kind.REGION, region): interval(0, len(data))
             for region, data in program.constants.items()
         }
+        self._goes_on = False
         for placement in program.inputs:
             self._add(*_span(placement))
 
@@ -43,8 +44,10 @@ class Contents:
         if isinstance(operation, Transfer) and operation.moves is not None:
             self._move(operation, operation.moves)
             return
-        if isinstance(operation, Kernel) and not operation.chained[0]:
-            self._end_of_chain()
+        if isinstance(operation, Kernel):
+            if not self._goes_on:
+                self._end_of_chain()
+            self._goes_on = operation.goes_on
         for access in operation.reads:
             missing = access.bytes - self._written.get(access.place, EMPTY)
             if missing:

@@ -211,10 +211,7 @@ class KernelsU85:
             blocks=Blocks(shape, registers.block(), inputs, result),
             blockdep=registers.number("SET_BLOCKDEP"),
             table=table,
-            chained=(
-                any(item.map.place.kind is Kind.CHAIN for item in inputs),
-                result is not None and result.map.place.kind is Kind.CHAIN,
-            ),
+            goes_on=result is not None and result.map.place.kind is Kind.CHAIN,
         )
 
     def _map(self, prefix: str, shape: Shape) -> Map:

@@ -42,7 +42,7 @@ class Kernel:
     blockdep  value of BLOCKDEP
     table     the lookup table that it reads, if any
     scratch   bytes of the shared buffer that it uses for itself
-    chained   whether it goes on where the operation before it left off, and the next one goes on
+    goes_on   whether its result stays in a chain buffer, so that the next one is of its chain
     """
 
     name: str
@@ -53,7 +53,7 @@ class Kernel:
     blockdep: int
     table: Intervals = EMPTY
     scratch: Intervals = EMPTY
-    chained: tuple[bool, bool] = (False, False)
+    goes_on: bool = False
 
 
 Operation = Kernel | Transfer
