@@ -82,8 +82,16 @@ def test_operator_everywhere(case: Case) -> None:
             assert network is None or findings(network) == [], (accelerator, optimise)
 
 
+# The first has strides whose upper bits are no stride's, the second is in docs/explanation/hazards.
+NOT_OF_THE_DEPRECATED_CORE = ("mirror_pad", "resize_bilinear")
+
+
 @pytest.mark.sweep
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if not case.name.startswith(NOT_OF_THE_DEPRECATED_CORE)],
+    ids=lambda case: case.name,
+)
 def test_operator_of_the_deprecated_core(case: Case) -> None:
     for accelerator in ("ethos-u55-64", "ethos-u55-128", "ethos-u65-512"):
         network = built(case, Compiler.LEGACY, accelerator, "Performance")
@@ -102,3 +110,13 @@ def test_network_of_the_deprecated_core(
     outcome = build(network, name, Compiler.LEGACY, configuration)
     assert isinstance(outcome, Built)
     assert findings(outcome.network) == []
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-64", "ethos-u65-512"])
+def test_a_race_of_the_deprecated_core(accelerator: str) -> None:
+    (case,) = (case for case in CASES if case.name == "resize_bilinear_2_half")
+    network = built(case, Compiler.LEGACY, accelerator, "Performance")
+    assert network is not None
+    (found,) = findings(network)
+    assert found.startswith("error[E671]: OP_DEPTHWISE: IFM must read 28 of bytes 64..310 of ")
+    assert "\n  help set BLOCKDEP to 0 for the command at word " in found
