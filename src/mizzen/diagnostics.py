@@ -92,6 +92,23 @@ class Diagnostic:
         return {key: part for key, part in parts.items() if part is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something of a network is not on an NPU: what must hold, what came, what to do.
+
+    `message` says it in a sentence. `limit` and `actual` are the parts of a rule of ours; where
+    only a compiler's own words are known, `limit` is its rule, if it gives one. `source` says where
+    the rule is written.
+    """
+
+    rule: str
+    message: str
+    limit: str = ""
+    actual: str = ""
+    help: str = ""
+    source: str = ""
+
+
 class MizzenError(Exception):
     """What was asked cannot be done; `diagnostic` says why. Never a bug of Mizzen's own."""
 

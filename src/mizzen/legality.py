@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mizzen.diagnostics import Reason
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.legal import breaches
 from mizzen.targets.ethos_u.legal.defects import confused_biases, defects
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
-from mizzen.targets.ethos_u.legal.rule import Breach
 
 
-def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Breach, ...]:
+def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
     """Give every rule that an operator of the main subgraph breaks on a family."""
     return breaches(facts(model, operator), arch)
 
 
-def defects_of(model: Model, operator: Operator, arch: Arch) -> tuple[Breach, ...]:
+def defects_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
     """Give the compiler's known defects that an operator of the main subgraph meets."""
     return tuple(defects(facts(model, operator), arch))
 
 
-def confused_of(model: Model, indices: Sequence[int]) -> tuple[tuple[Operator, Breach], ...]:
+def confused_of(model: Model, indices: Sequence[int]) -> tuple[tuple[Operator, Reason], ...]:
     """Give those of some operators on the NPU whose biases the compiler confuses."""
     operators = [model.main.operators[index] for index in indices]
     found = confused_biases([facts(model, operator) for operator in operators])

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from mizzen.diagnostics import Diagnostic, Origin, Severity
+from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.fallback import Generated
 from mizzen.frontends.tflite import Model, Operator, is_npu, macs, npu_operator, read
 from mizzen.frontends.tflite.npu import ALLOCATION
 from mizzen.legality import breaches_of, confused_of, defects_of
-from mizzen.report import Area, CompileReport, Measure, OperatorPlacement, Reason, Region
+from mizzen.report import Area, CompileReport, Measure, OperatorPlacement, Region
 from mizzen.targets.ethos_u.compiled import Compiled, Estimate
 from mizzen.targets.ethos_u.config import Configuration
-from mizzen.targets.ethos_u.legal.rule import Breach
 
 IGNORED = "asked-for"
 STOPS_COMPILER = "stops-the-compiler"
@@ -126,7 +125,7 @@ def _reasons(
         return
     arch = configuration.accelerator.arch
     breaches = breaches_of(model, operator, arch)
-    yield from map(_broken, breaches)
+    yield from breaches
     if breaches:
         return
     source = f"Vela {generated.compiled.version}"
@@ -139,17 +138,6 @@ def _reasons(
         )
         return
     yield _said(model, operator, generated.compiled, source)
-
-
-def _broken(breach: Breach) -> Reason:
-    return Reason(
-        breach.rule,
-        breach.message,
-        limit=breach.limit,
-        actual=breach.actual,
-        help=breach.help,
-        source=breach.source,
-    )
 
 
 def _said(model: Model, operator: Operator, compiled: Compiled, source: str) -> Reason:

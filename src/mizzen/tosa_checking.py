@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mizzen.diagnostics import MizzenError
+from mizzen.diagnostics import MizzenError, Reason
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa as package
-from mizzen.report import CompileReport, OperatorPlacement, Reason
+from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.targets.ethos_u.compiled import Compiled
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import NetworkForm, Waiting, generate
@@ -61,10 +61,7 @@ def _computing(graph: Graph) -> list[Operation]:
 def _broken(graph: Graph, configuration: Configuration) -> Refusals:
     arch = configuration.accelerator.arch
     return {
-        operation: tuple(
-            Reason(row.rule, row.message, row.limit, row.actual, row.help, row.source)
-            for row in breaches
-        )
+        operation: breaches
         for operation in _computing(graph)
         if (breaches := reasons_as_compiled(operation, arch))
     }

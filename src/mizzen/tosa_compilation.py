@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 
 from mizzen.artifact import Artifact
-from mizzen.diagnostics import Diagnostic, MizzenError, Origin, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Reason, fail
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
@@ -23,7 +23,7 @@ from mizzen.graph import Graph, Operation
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
 from mizzen.partition.cost import macs_of
-from mizzen.report import CompileReport, OperatorPlacement, Reason, Region
+from mizzen.report import CompileReport, OperatorPlacement, Region
 from mizzen.reporting import areas, arena_bytes, measures
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.compiled import Compiled, Stopped

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from mizzen.diagnostics import Reason
 from mizzen.graph import DType, Graph, Operation, TensorType, Value
 from mizzen.ops import Builder
-from mizzen.partition import Partition, Reason, partition
+from mizzen.partition import Partition, partition
 
 MAP = TensorType((4,), DType.INT32)
 KINDS = ("BITWISE_XOR", "MAXIMUM", "MINIMUM", "BITWISE_NOT", "CONSTANT")

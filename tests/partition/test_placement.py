@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from hypothesis import given
 
+from mizzen.diagnostics import Reason
 from mizzen.graph import Array, DType, Graph, Operation, TensorType, Value
 from mizzen.ops import Builder
-from mizzen.partition import Partition, Place, Reason, Region, extract, partition
+from mizzen.partition import Partition, Place, Region, extract, partition
 from mizzen.partition.placement import TRANSFERS
 from mizzen.reference import evaluate
 

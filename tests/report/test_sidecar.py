@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mizzen.diagnostics import Diagnostic, Origin, Severity
+from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.report import (
     Area,
     CompileReport,
     Measure,
     OperatorPlacement,
-    Reason,
     Region,
     read_sidecar,
     sidecar_path,

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mizzen.cli.layout import count, duration, fields, paragraph, share, size, table
+from mizzen.diagnostics import Reason
 
 if TYPE_CHECKING:
     from mizzen.artifact import Artifact
-    from mizzen.report import CompileReport, OperatorPlacement, Reason
+    from mizzen.report import CompileReport, OperatorPlacement
     from mizzen.targets.ethos_u.config import Configuration
 
 MEMORY_NAMES = {

@@ -5,7 +5,6 @@ from mizzen.partition.placement import (
     Partition,
     Place,
     Placed,
-    Reason,
     Region,
     partition,
 )
@@ -15,7 +14,6 @@ __all__ = [
     "Partition",
     "Place",
     "Placed",
-    "Reason",
     "Region",
     "extract",
     "partition",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from mizzen.diagnostics import Reason
 from mizzen.graph import INTEGER_BITS, DType, Graph, Operation, Value
 from mizzen.partition.cost import macs_of, work_of
 
@@ -22,18 +23,6 @@ class Place(Enum):
 
     NPU = "NPU"
     CPU = "CPU"
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a group is on the CPU: the rule's name, what must hold and what came, what to do."""
-
-    rule: str
-    message: str
-    limit: str = ""
-    actual: str = ""
-    help: str = ""
-    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from mizzen.report.compilation import (
     CompileReport,
     Measure,
     OperatorPlacement,
-    Reason,
     Region,
 )
 from mizzen.report.sidecar import read_sidecar, sidecar_path, write_sidecar
@@ -15,7 +14,6 @@ __all__ = [
     "CompileReport",
     "Measure",
     "OperatorPlacement",
-    "Reason",
     "Region",
     "read_sidecar",
     "sidecar_path",

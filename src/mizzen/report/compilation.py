@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from mizzen.diagnostics import Diagnostic, Origin
+from mizzen.diagnostics import Diagnostic, Origin, Reason
 
 SRAM = "Sram"
 """The compiler's name of the memory that is scarce."""
@@ -17,22 +17,6 @@ class Region(Enum):
 
     NPU = "NPU"
     CPU = "CPU"
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why an operator is not on the NPU: what must hold, what came, what to do.
-
-    `message` says it in a sentence. `limit` and `actual` are the parts of a rule of ours; where
-    only the compiler's own words are known, `limit` is its rule, if it gives one.
-    """
-
-    rule: str
-    message: str
-    limit: str = ""
-    actual: str = ""
-    help: str = ""
-    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mizzen.diagnostics import Diagnostic, Origin, Severity
+from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.report.compilation import (
     Area,
     CompileReport,
     Measure,
     OperatorPlacement,
-    Reason,
     Region,
 )
 

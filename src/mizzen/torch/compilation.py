@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.artifact import Artifact
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import Reason, fail
 from mizzen.frontends.torch.lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.package import tosa
-from mizzen.partition import Partition, Place, Reason, Region, extract, partition
+from mizzen.partition import Partition, Place, Region, extract, partition
 from mizzen.targets.ethos_u.compiled import Stopped
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import Waiting
@@ -24,7 +24,7 @@ from mizzen.targets.ethos_u.generate_blame import Refused, find_refused
 from mizzen.targets.ethos_u.legal.tosa import reasons_as_compiled
 from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
 from mizzen.torch.assembly import assemble
-from mizzen.torch.legality import Checks, is_edge, legality, reason_of
+from mizzen.torch.legality import Checks, is_edge, legality
 from mizzen.torch.partitioner import EthosUPartitioner
 from mizzen.torch.region import CompiledRegion, Miscompiled, compile_region, lower_region
 from mizzen.torch.spec import EthosUCompileSpec
@@ -216,7 +216,7 @@ def _said(refused: Refused, configuration: Configuration) -> Reason:
     """Give the rule that an operation breaks, or the compiler's words where it breaks none."""
     arch, name = configuration.accelerator.arch, configuration.accelerator.name
     for breach in reasons_as_compiled(refused.operation, arch):
-        return reason_of(breach)
+        return breach
     return Reason(
         "compiler",
         f"the compiler does not take its {refused.operation.kind} for {name}: {refused.said}",

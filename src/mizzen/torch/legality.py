@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mizzen.diagnostics import Reason
 from mizzen.frontends.torch.context import is_dequantize, noted
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation
-from mizzen.partition import Reason
 from mizzen.partition.placement import Legal
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.rule import Breach
 from mizzen.targets.ethos_u.legal.tosa import reasons
 
 Checks = Sequence[Callable[[Any], str | None]]
@@ -35,11 +34,7 @@ def legality(lowered: Lowered, arch: Arch, additional: Checks) -> Legal:
     asked = _asked(lowered, additional)
 
     def legal(operation: Operation) -> Sequence[Reason]:
-        return (
-            form_of(operation)
-            or asked.get(operation.group, ())
-            or [reason_of(breach) for breach in reasons(operation, arch)]
-        )
+        return form_of(operation) or asked.get(operation.group, ()) or reasons(operation, arch)
 
     return legal
 
@@ -50,13 +45,6 @@ def form_of(operation: Operation) -> Sequence[Reason]:
         return ()
     refusal = noted(operation)
     return (Reason("no-integer-form", refusal.reason, help=refusal.help or ""),)
-
-
-def reason_of(breach: Breach) -> Reason:
-    """Give a broken rule as the reason of a place."""
-    return Reason(
-        breach.rule, breach.message, breach.limit, breach.actual, breach.help, breach.source
-    )
 
 
 def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reason, ...]]:

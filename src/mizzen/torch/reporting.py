@@ -8,7 +8,7 @@ from mizzen.frontends.tflite import is_npu, npu_operator
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation
 from mizzen.partition import Partition, Place
-from mizzen.report import Area, CompileReport, Measure, OperatorPlacement, Reason, Region
+from mizzen.report import Area, CompileReport, Measure, OperatorPlacement, Region
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.torch.legality import is_edge
 from mizzen.torch.region import CompiledRegion
@@ -61,9 +61,7 @@ def _placements(
             region=Region(row.place.value),
             macs=row.macs,
             cycles=cycles.get(row.group, 0),
-            reasons=tuple(
-                Reason(r.rule, r.message, r.limit, r.actual, r.help, r.source) for r in row.reasons
-            ),
+            reasons=tuple(row.reasons),
         )
         for index, row in enumerate(rows)
     )

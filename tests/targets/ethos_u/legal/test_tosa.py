@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mizzen.artifact import Artifact
-from mizzen.diagnostics import MizzenError
+from mizzen.diagnostics import MizzenError, Reason
 from mizzen.frontends import tosa as frontend
 from mizzen.graph import DType, Graph
 from mizzen.ops import DEFINITIONS
@@ -20,7 +20,7 @@ from mizzen.targets.ethos_u.compiled import Compiled
 from mizzen.targets.ethos_u.config import Configuration
 from mizzen.targets.ethos_u.generate import NetworkForm, generate
 from mizzen.targets.ethos_u.generate_defects import avoid_defects
-from mizzen.targets.ethos_u.legal.rule import ALL, Breach
+from mizzen.targets.ethos_u.legal.rule import ALL
 from mizzen.targets.ethos_u.legal.tosa import (
     LAYOUT_RULES,
     NO_FORM,
@@ -81,7 +81,7 @@ def graph(name: str) -> Graph:
     return CASES[name]()
 
 
-def broken(name: str, arch: Arch) -> list[Breach]:
+def broken(name: str, arch: Arch) -> list[Reason]:
     return [row for operation in graph(name) for row in reasons_as_compiled(operation, arch)]
 
 

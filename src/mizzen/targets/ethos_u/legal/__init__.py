@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mizzen.diagnostics import Reason
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts
 from mizzen.targets.ethos_u.legal.kernels import KERNEL_RULES
 from mizzen.targets.ethos_u.legal.operators import OPERATOR_RULES
 from mizzen.targets.ethos_u.legal.reductions import REDUCTION_RULES
 from mizzen.targets.ethos_u.legal.resize import RESIZE_RULES
-from mizzen.targets.ethos_u.legal.rule import ALL, OPERATORS, SOURCE, Breach, Rule
+from mizzen.targets.ethos_u.legal.rule import ALL, OPERATORS, SOURCE, Rule
 from mizzen.targets.ethos_u.legal.tensors import TENSOR_RULES
 from mizzen.targets.ethos_u.legal.transpose import TRANSPOSE_RULES
 
@@ -54,27 +55,27 @@ REPLACEMENTS = {
 ALLOWANCE = "allow it on the CPU with `--max-cpu-ops`"
 
 
-def breaches(operator: OperatorFacts, arch: Arch) -> tuple[Breach, ...]:
+def breaches(operator: OperatorFacts, arch: Arch) -> tuple[Reason, ...]:
     """Give every rule that an operator breaks on a family, the most telling first."""
     if arch not in OPERATORS.get(operator.kind, ()):
         return (_no_form(operator, arch),)
     return tuple(_broken(operator, arch))
 
 
-def _broken(operator: OperatorFacts, arch: Arch) -> Iterator[Breach]:
+def _broken(operator: OperatorFacts, arch: Arch) -> Iterator[Reason]:
     for rule in RULES:
         if rule.applies_to(operator.kind, arch):
             actual = rule.measure(operator, arch)
             if actual is not None:
                 message = f"{operator.kind} must have {rule.limit}, and has {actual}"
-                yield Breach(rule.id, message, rule.limit, actual, rule.help, rule.source)
+                yield Reason(rule.id, message, rule.limit, actual, rule.help, rule.source)
 
 
-def _no_form(operator: OperatorFacts, arch: Arch) -> Breach:
+def _no_form(operator: OperatorFacts, arch: Arch) -> Reason:
     others = [other.value for other in ALL if other in OPERATORS.get(operator.kind, ())]
     elsewhere = f", but {' and '.join(others)} has" if others else ""
     help = REPLACEMENTS.get(operator.kind, "replace it by operators that `mizzen targets` lists")
-    return Breach(
+    return Reason(
         NO_FORM,
         f"{arch.value} has no form of {operator.kind}{elsewhere}",
         f"an operator of {arch.value}",

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from mizzen.diagnostics import Reason
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.legal.rule import (
@@ -18,7 +19,6 @@ from mizzen.targets.ethos_u.legal.rule import (
     U55_U65,
     U85,
     WEIGHTED,
-    Breach,
     Measure,
     Rule,
     axes_of,
@@ -126,7 +126,7 @@ DEFECTS: tuple[Rule, ...] = (
 """Known defects, as rules that a network must follow for its result to be right."""
 
 
-def defects(operator: OperatorFacts, arch: Arch) -> Iterator[Breach]:
+def defects(operator: OperatorFacts, arch: Arch) -> Iterator[Reason]:
     """Give the known defects that an operator on the NPU meets."""
     for rule in DEFECTS:
         if rule.applies_to(operator.kind, arch):
@@ -136,10 +136,10 @@ def defects(operator: OperatorFacts, arch: Arch) -> Iterator[Breach]:
                     f"the result will be wrong: {operator.kind} must have {rule.limit} for this "
                     f"compiler, and has {actual}"
                 )
-                yield Breach(rule.id, message, rule.limit, actual, rule.help, rule.source)
+                yield Reason(rule.id, message, rule.limit, actual, rule.help, rule.source)
 
 
-def confused_biases(operators: Sequence[OperatorFacts]) -> Iterator[tuple[int, Breach]]:
+def confused_biases(operators: Sequence[OperatorFacts]) -> Iterator[tuple[int, Reason]]:
     """Give the operators of one network whose biases the compiler confuses, by their index.
 
     It finds what it has encoded by weights and scales, and takes no notice of biases.
@@ -177,10 +177,10 @@ def _same(one: TensorFacts | None, other: TensorFacts | None) -> bool:
     return one.zero_points == other.zero_points and np.array_equal(one.values, other.values)
 
 
-def _confusion(operator: OperatorFacts) -> Breach:
+def _confusion(operator: OperatorFacts) -> Reason:
     limit = "another scale or other weights than each operator with another bias"
     actual = "those of one"
-    return Breach(
+    return Reason(
         "confused-biases",
         f"the result may be wrong: {operator.kind} must have {limit} for this compiler, "
         f"and has {actual}",

@@ -41,21 +41,6 @@ class Rule:
         return kind in self.operators and arch in self.archs
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """A broken rule: its limit, the actual value, what to change, where the rule is written.
-
-    `message` says limit and actual value in a sentence.
-    """
-
-    rule: str
-    message: str
-    limit: str
-    actual: str
-    help: str
-    source: str
-
-
 _EVERYWHERE = (
     "ABS ADD ARG_MAX AVERAGE_POOL_2D BATCH_MATMUL CONCATENATION CONV_2D DEPTHWISE_CONV_2D ELU EXP "
     "EXPAND_DIMS FULLY_CONNECTED GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MAXIMUM MAX_POOL_2D MEAN "

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from mizzen.diagnostics import Reason
 from mizzen.graph import Operation
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.rule import ALL, Breach
+from mizzen.targets.ethos_u.legal.rule import ALL
 from mizzen.targets.ethos_u.legal.tosa.arithmetic import ARITHMETIC_RULES
 from mizzen.targets.ethos_u.legal.tosa.forms import FORM_RULES, archs_with, replacement
 from mizzen.targets.ethos_u.legal.tosa.kernels import KERNEL_RULES
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 
-def reasons(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
+def reasons(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
     """Give what keeps an operation from a family, whatever the order of its axes.
 
     Empty where it may run there. Operations on constants only are none for the NPU: they are
@@ -53,7 +54,7 @@ def reasons(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
     return tuple(_broken(operation, arch, _rules_for(operation.kind, arch)))
 
 
-def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
+def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
     """Give what keeps an operation from a family in the order of axes that it has."""
     found = reasons(operation, arch)
     if found or _is_computed_before(operation):
@@ -61,7 +62,7 @@ def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
     return tuple(_broken(operation, arch, LAYOUT_RULES))
 
 
-def defects(operation: Operation, arch: Arch) -> tuple[Breach, ...]:
+def defects(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
     """Give the broken rules that the compiler does not know: it would compile a wrong answer."""
     return tuple(row for row in reasons_as_compiled(operation, arch) if row.source == WRONG)
 
@@ -77,18 +78,18 @@ def _rules_for(kind: str, arch: Arch) -> tuple[Rule, ...]:
     return tuple(rule for rule in RULES if kind in rule.kinds and arch in rule.archs)
 
 
-def _broken(operation: Operation, arch: Arch, rules: Sequence[Rule]) -> Iterator[Breach]:
+def _broken(operation: Operation, arch: Arch, rules: Sequence[Rule]) -> Iterator[Reason]:
     for rule in rules:
         breach = rule.breach(operation, arch)
         if breach is not None:
             yield breach
 
 
-def _no_form(operation: Operation, arch: Arch) -> Breach:
+def _no_form(operation: Operation, arch: Arch) -> Reason:
     kind = operation.kind
     others = [other.value for other in ALL if other in archs_with(kind)]
     elsewhere = f", but {' and '.join(others)} has" if others else ""
-    return Breach(
+    return Reason(
         NO_FORM,
         f"{arch.value} has no form of {kind}{elsewhere}",
         f"an operator of {arch.value}",

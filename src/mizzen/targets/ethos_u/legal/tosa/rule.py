@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mizzen.diagnostics import Reason
 from mizzen.graph import DType, Operation, Value
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.rule import Breach
 
 SOURCE = "Vela 5.2.0, supported operators of TOSA"
 FOUND = "Vela 5.2.0 stops at it, found by compiling"
@@ -42,7 +42,7 @@ class Rule:
     help: str
     source: str = SOURCE
 
-    def breach(self, operation: Operation, arch: Arch) -> Breach | None:
+    def breach(self, operation: Operation, arch: Arch) -> Reason | None:
         """Give how an operation breaks the rule on a family, if it does."""
         if arch not in self.archs or operation.kind not in self.kinds:
             return None
@@ -50,7 +50,7 @@ class Rule:
         if actual is None:
             return None
         message = f"{operation.kind} must have {self.limit} on {arch.value}, and has {actual}"
-        return Breach(self.id, message, self.limit, actual, self.help, self.source)
+        return Reason(self.id, message, self.limit, actual, self.help, self.source)
 
 
 def kinds(names: str) -> frozenset[str]:
