@@ -81,7 +81,7 @@ class _Trial:
         """Compile them; None if there are none, their reasons if some are refused."""
         if not self.originals:
             return None
-        wrong = avoid_defects(self.part)
+        wrong = avoid_defects(self.part, configuration.accelerator.arch)
         if wrong:
             return {self._original(row): (_defect(row),) for row in wrong}
         data = package.write(self.part)

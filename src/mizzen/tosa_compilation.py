@@ -101,7 +101,7 @@ def _require_valid(graph: Graph) -> None:
 
 def _require_right(graph: Graph, arch: Arch) -> None:
     """Change what the compiler would get wrong to what it gets right; E306 for what cannot be."""
-    wrong = avoid_defects(graph)
+    wrong = avoid_defects(graph, arch)
     if wrong:
         raise MizzenError(defect_of(wrong[0]))
     for operation in graph:

@@ -81,7 +81,7 @@ def lower_region(part: Extracted, arch: Arch) -> tuple[Operation, ...]:
     Gives the operations of which the compiler would make something wrong even so.
     """
     STANDARD.run(part.graph)
-    wrong = avoid_defects(part.graph)
+    wrong = avoid_defects(part.graph, arch)
     return wrong or tuple(row for row in part.graph if defects(row, arch))
 
 

@@ -13,6 +13,7 @@ from mizzen.frontends.tflite import read
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, RoundingMode
 from mizzen.package.tosa import write
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.compiled import Cause, Compiled, Stopped
 from mizzen.targets.ethos_u.generate import NetworkForm, generate
 from mizzen.targets.ethos_u.generate_blame import Refused, find_refused, part
@@ -210,7 +211,7 @@ def test_a_clamp_parts_what_the_compiler_would_misplace(
     value = make(net)
     value.name = "kept"
     graph = net.give(use(net, value))
-    avoid_defects(graph)
+    avoid_defects(graph, Arch.U55)
     (clamp,) = [operation for operation in graph if operation.kind == "CLAMP"]
     assert clamp.operands[0] is value
     assert (clamp["min_val"], clamp["max_val"]) == (-128, 127)
@@ -226,7 +227,7 @@ def _joined_first(net: Net, value: Value) -> Value:
 def test_what_joined_channels_begin_with_is_in_its_place() -> None:
     net = Net()
     graph = net.give(net.convolution(_joined_first(net, _transposed_convolution(net))))
-    avoid_defects(graph)
+    avoid_defects(graph, Arch.U55)
     assert not any(operation.kind == "CLAMP" for operation in graph)
 
 
@@ -253,7 +254,7 @@ def _given_too(net: Net) -> tuple[Value, ...]:
 def test_what_begins_otherwise_is_parted(make: Callable[[Net], tuple[Value, ...]]) -> None:
     net = Net()
     graph = net.give(*make(net))
-    avoid_defects(graph)
+    avoid_defects(graph, Arch.U55)
     assert sum(operation.kind == "CLAMP" for operation in graph) == 1
 
 
@@ -261,7 +262,7 @@ def test_nothing_is_clamped_that_is_no_part() -> None:
     net = Net()
     graph = net.give(_maximum(net), _joined(net, net.convolution(net.input())))
     before = len(graph)
-    avoid_defects(graph)
+    avoid_defects(graph, Arch.U55)
     assert len(graph) == before
 
 
@@ -295,7 +296,7 @@ def test_weights_of_other_biases_are_made_different() -> None:
     net, weights = Net(), _weights(-120, 126)
     value = net.input()
     graph = net.give(*(_dense(net, value, weights, bias) for bias in (1, 2, 1, 3, 2)))
-    assert avoid_defects(graph) == ()
+    assert avoid_defects(graph, Arch.U55) == ()
     assert _zero_points(graph) == [0, -1, 0, 1, -1]
 
 
@@ -304,7 +305,7 @@ def test_operations_stay_wrong_where_there_is_no_room() -> None:
     value = net.input()
     graph = net.give(*(_dense(net, value, weights, bias) for bias in range(12)))
     (*_, tenth, eleventh, twelfth) = [op for op in graph if op.kind == "CONV2D"]
-    assert avoid_defects(graph) == (tenth, eleventh, twelfth)
+    assert avoid_defects(graph, Arch.U55) == (tenth, eleventh, twelfth)
     assert _zero_points(graph) == [0, -1, -2, -3, -4, -5, -6, -7, -8, 0, 0, 0]
 
 
@@ -312,5 +313,5 @@ def test_weights_of_other_scales_are_different_already() -> None:
     net, weights = Net(), _weights(-120, 126)
     value = net.input()
     graph = net.give(*(_dense(net, value, weights, shift, shift) for shift in (36, 37, 38)))
-    assert avoid_defects(graph) == ()
+    assert avoid_defects(graph, Arch.U55) == ()
     assert _zero_points(graph) == [0, 0, 0]

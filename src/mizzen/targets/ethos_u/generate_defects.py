@@ -9,12 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mizzen.graph import DType, Graph, Operation, Value, integer_range
-from mizzen.ops import NanMode
+from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.generate_biases import tell_biases_apart
-
-LIMITED = (DType.INT8, DType.INT16)
-"""Types that CLAMP has."""
+from mizzen.targets.ethos_u.generate_clamps import LIMITED, clamp_uses, clamped
+from mizzen.targets.ethos_u.generate_defects_u85 import part_functions
 
 MISPLACED = frozenset({"REDUCE_MAX", "TRANSPOSE_CONV2D"})
 """Operations whose result, where it is a part of a larger tensor, the compiler writes at the
@@ -51,7 +50,7 @@ REDUCTIONS = frozenset({"REDUCE_MAX", "REDUCE_MIN", "REDUCE_PRODUCT", "REDUCE_SU
 """Of one element they are nothing, and the compiler rescales what they give once too often."""
 
 
-def avoid_defects(graph: Graph) -> tuple[Operation, ...]:
+def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
     """Change what the compiler would get wrong; gives the operations where nothing helps.
 
     Operations are parted from those that move parts of tensors, where the compiler would make one
@@ -66,16 +65,18 @@ def avoid_defects(graph: Graph) -> tuple[Operation, ...]:
             _pass_on(graph, operation)
             continue
         if operation.kind == "REDUCE_MIN" and operation.result.dtype in LIMITED:
-            _clamp(graph, operation.result)
-            alone = _clamped(graph, operation.operands[0], operation)
+            clamp_uses(graph, operation.result)
+            alone = clamped(graph, operation.operands[0], operation)
             graph.set_operand(operation, 0, alone)
         is_part = _is_part(operation.result) and not _begins(operation, graph.outputs)
         if is_part and _is_misplaced(operation):
             _part(graph, operation)
         if _loses_place(operation) and _is_moved(operation.operands[0]):
-            _clamp(graph, operation.operands[0])
+            clamp_uses(graph, operation.operands[0])
         if operation.kind == "TABLE" and operation.result.dtype is DType.INT8:
             _part_table(graph, operation)
+    if arch is Arch.U85:
+        part_functions(graph)  # the CLAMPs above are functions, too
     confused = tuple(operation for operation in graph if _is_confused(operation))
     return (*confused, *tell_biases_apart(graph))
 
@@ -233,7 +234,7 @@ def _part(graph: Graph, operation: Operation) -> None:
     """Put a CLAMP behind the operation, or behind the rescale of what it accumulates."""
     value = operation.result
     if value.dtype in LIMITED:
-        _clamp(graph, value)
+        clamp_uses(graph, value)
         return
     for user in tuple(value.uses):
         if user.kind == "RESCALE" and _is_part(user.result):
@@ -243,7 +244,7 @@ def _part(graph: Graph, operation: Operation) -> None:
 def _part_table(graph: Graph, table: Operation) -> None:
     value = table.operands[0]
     if _is_of_several(value):
-        graph.set_operand(table, 0, _clamped(graph, value, table))
+        graph.set_operand(table, 0, clamped(graph, value, table))
 
 
 def _pass_on(graph: Graph, operation: Operation) -> None:
@@ -255,22 +256,3 @@ def _pass_on(graph: Graph, operation: Operation) -> None:
         value.name, operation.result.name = operation.result.name, ""
     graph.replace(operation.result, value)
     graph.erase(operation)
-
-
-def _clamp(graph: Graph, value: Value) -> None:
-    """Have everything that takes a value take it through a CLAMP that changes nothing."""
-    clamped = _clamped(graph, value, value.producer)
-    name, value.name = value.name, ""
-    graph.replace(value, clamped)
-    assert clamped.producer is not None
-    graph.set_operand(clamped.producer, 0, value)
-    clamped.name = name
-
-
-def _clamped(graph: Graph, value: Value, place: Operation | None) -> Value:
-    """Give a value through a CLAMP that changes nothing, as part of an operation's place."""
-    low, high = integer_range(value.dtype)
-    attributes = {"min_val": low, "max_val": high, "nan_mode": NanMode.PROPAGATE}
-    origin, group = (place.origin, place.group) if place else (None, None)
-    clamp = graph.add("CLAMP", [value], [value.type], attributes, origin=origin, group=group)
-    return clamp.result
