@@ -99,14 +99,16 @@ class Coverage:
             combined = " ".join(found[field] for field in COMBINED if field in found)
             self.combinations.add((arch.name, kind, combined))
 
-    def summary(self) -> Iterator[str]:
-        """A few lines for each family that ran."""
+    def summary(self, *, holes: bool) -> Iterator[str]:
+        """A few lines for each family that ran; with `holes`, what was not executed too."""
         for arch in self._families():
             total = sum(family == arch.name for family, *_ in self.combinations)
             yield f"{arch.value}: {total} combinations of mode, formats, precisions and rounding"
-            missing = [kind for kind in kinds(arch) if not self._ran(arch, kind)]
-            yield f"  modes not executed: {', '.join(missing) or 'none'}"
-            yield f"  values not executed: {'; '.join(self._values(arch)) or 'none'}"
+            if holes:
+                missing = [kind for kind in kinds(arch) if not self._ran(arch, kind)]
+                yield f"  {arch.value}, modes not executed: {', '.join(missing) or 'none'}"
+                absent = "; ".join(self._values(arch))
+                yield f"  {arch.value}, values not executed: {absent or 'none'}"
 
     def listing(self) -> Iterator[str]:
         """Every combination that was executed, and every value that an operation did not have."""
