@@ -1,4 +1,4 @@
-"""Operations of TOSA that TFLite has not, on Ethos-U85, against our reference of TOSA."""
+"""Operations of TOSA that TFLite does not have, on Ethos-U85, against our reference of TOSA."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from mizzen.graph import DType, Graph, TensorType
 from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.reference import evaluate
+
+from .tosa_graphs import RandomGraph
 
 SHAPE = (1, 4, 5, 6)
 LOGIC = ("BITWISE_AND", "BITWISE_OR", "BITWISE_XOR")
@@ -55,3 +57,22 @@ def test_logic(kind: str, dtype: DType) -> None:
 def test_shifts(kind: str, attributes: dict[str, Any], dtype: DType) -> None:
     least = int(attributes.get("round", False))  # a rounded shift by nothing is not defined
     require_equal(kind, dtype, (least, 7), **attributes)
+
+
+def test_sums_of_48_bits_that_are_scaled_twice() -> None:
+    """They go through memory as 64 bits: no operation of the NPU scales two ways."""
+    made = RandomGraph(1, DType.INT16)
+    (x, *_) = made.graph.inputs
+    zeros = made.zero(), made.b.constant([0], DType.INT8)
+    operands = made.weights(8, 1, 1, x.shape[3]), made.bias(8)
+    sums = made.b("CONV2D", x, *operands, *zeros, pad=(0, 0, 0, 0), stride=(1, 1))
+    scaled = [made.rescale(sums, DType.INT16, scale) for scale in (0.01, 0.003)]
+    made.graph.set_outputs(scaled)
+    made.graph.erase_dead()
+    inputs = [
+        np.random.default_rng(0).integers(-3000, 3000, value.shape).astype(np.int16)
+        for value in made.graph.inputs
+    ]
+    found: Any = mizzen.compile(write(made.graph), "ethos-u85-256").run(*inputs)
+    for ours, theirs in zip(found, evaluate(made.graph, inputs), strict=True):
+        np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)

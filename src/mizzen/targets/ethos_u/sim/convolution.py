@@ -79,6 +79,13 @@ def prepare(
     """Bound the accumulators by the weights, and fix how they are summed and scaled."""
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3))
     magnitude = int(sums.max()) * op.ifm.magnitude + initial_bound(op.accumulators)
+    if magnitude >= FLOAT64_EXACT:
+        raise fail(
+            "E602",
+            f"{op.where.name}: sums must stay below 2**53, and can reach {magnitude}",
+            origin=op.where.origin,
+            help="this is beyond what the simulator computes exactly; please report the network",
+        )
     with_bias = magnitude + int(np.abs(scales.bias).max())
     excess = None
     if with_bias >= 1 << (op.accumulators.bits - 1):

@@ -83,7 +83,9 @@ class FeatureMap:
 
     @property
     def magnitude(self) -> int:
-        """Largest absolute value of an element minus the zero point."""
+        """Largest absolute value of an element minus the zero point; 64 bits hold sums of 48."""
+        if self.dtype.itemsize == 8:
+            return 1 << 47
         low, high = self.limits
         return max(abs(low - self.zero_point), abs(high - self.zero_point))
 

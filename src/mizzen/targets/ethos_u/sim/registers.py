@@ -34,6 +34,8 @@ Shape = tuple[int, int, int]
 class Registers(ABC):
     """The state that SET commands write, read by the operation that an OP command starts."""
 
+    largest_element_bits = 32
+
     def __init__(self, hardware: Hardware) -> None:
         self._hardware = hardware
         self._registers: dict[str, Mapping[str, Value]] = {}
@@ -85,8 +87,12 @@ class Registers(ABC):
 
     def _dtype(self, precision: str) -> np.dtype[np.integer[Any]]:
         bits = int(self._choice(precision, "activation_precision")[1:])
-        if bits > 32:
-            raise self._fault("E614", f"{precision}: elements must have at most 32 bits, not 64")
+        if bits > self.largest_element_bits:
+            raise self._fault(
+                "E614",
+                f"{precision}: elements must have at most {self.largest_element_bits} bits, "
+                f"not {bits}",
+            )
         # 32- and 64-bit maps are intermediate results; hardware knows them only as signed.
         signed = self._choice(precision, "activation_type") == "SIGNED" or bits > 16
         return np.dtype(f"{'i' if signed else 'u'}{bits // 8}")

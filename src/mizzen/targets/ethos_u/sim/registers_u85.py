@@ -105,9 +105,33 @@ class ChannelScaling(TypedDict, total=False):
 
 
 class RegistersU85(Registers):
-    """Registers of U85."""
+    """Registers of U85. Maps of 64 bits hold sums of 48."""
+
+    largest_element_bits = 64
 
     def _resolve(self, instruction: Instruction, where: Where) -> Operation | None:
+        operation = self._started(instruction, where)
+        if any(fm.dtype.itemsize == 8 for fm in self._summed(operation)):
+            raise self._fault(
+                "E614", "a map of 64 bits must only be scaled, by POOL of one element"
+            )
+        return operation
+
+    def _summed(self, operation: Operation | None) -> list[FeatureMap]:
+        """The inputs that an operation does more with than to scale them."""
+        match operation:
+            case Pooling() if operation.kernel.is_pointwise:
+                return []
+            case Convolution() | Pooling() | Resize():
+                return [operation.ifm]
+            case MatrixProduct():
+                return [operation.ifm, operation.weights]
+            case Elementwise():
+                return operation.maps
+            case _:
+                return []
+
+    def _started(self, instruction: Instruction, where: Where) -> Operation | None:
         values = instruction.values
         match instruction.command.name:
             case "OP_CONV" if int_of(values["weights_ifm2"]):
