@@ -113,7 +113,7 @@ class RegistersU85(Registers):
         operation = self._started(instruction, where)
         if any(fm.dtype.itemsize == 8 for fm in self._summed(operation)):
             raise self._fault(
-                "E614", "a map of 64 bits must only be scaled, by POOL of one element"
+                "E614", "a map of 64 bits must only be scaled, by a pointwise POOL"
             )
         return operation
 
