@@ -12,11 +12,14 @@ from mizzen.artifact import Artifact
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.conformance.inputs import random_inputs
-from mizzen.conformance.networks import Case, i32, one
+from mizzen.conformance.networks import SCALE, Case, i32, one
+from mizzen.conformance.oracles import litert
 from mizzen.conformance.suite import judge
 from mizzen.conformance.verdict import Verdict
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.targets.ethos_u.system_config import resolve
+
+from .cases_u85 import typed
 
 Array = npt.NDArray[Any]
 
@@ -44,6 +47,26 @@ def test_quotients_of_bytes_are_not_rescaled() -> None:
     np.testing.assert_array_equal(ours[some], np.clip(quotient, -128, 127))
     (kernel,) = CpuKernels(case.build()).run([a, b])
     assert (kernel.ravel() != ours).mean() > 0.9
+
+
+def tenth(values: Array) -> Array:
+    """256 times the scale, rounded at bit 31 and again, halves away from zero."""
+    multiplier = int(float(np.float32(SCALE["int16"])) * 256 * 2**34)
+    high = (values.astype(np.int64) * multiplier + (1 << 30)) >> 31
+    return np.sign(high) * ((np.abs(high) + 4) >> 3)
+
+
+def test_comparisons_of_int16_are_of_rounded_values() -> None:
+    """Without a scale of the result, the stream compares about a tenth of the values."""
+    shape = (1, 5, 6, 7)
+    case = typed("greater", "GREATER", [(shape, "int16")] * 2, (shape, "bool"),
+                 ("GreaterOptions", {}))  # fmt: skip
+    a, b = random_inputs([(shape, np.int16)] * 2, 400)
+    ours = run(case, a, b)
+    assert np.array_equal(ours, tenth(a) > tenth(b))
+    (kernel,) = litert(case.build(), [a, b])
+    assert np.array_equal(kernel, a > b)
+    assert 0 < (ours != kernel).mean() < 1e-3
 
 
 def test_nearest_neighbours_are_those_of_half_pixels() -> None:

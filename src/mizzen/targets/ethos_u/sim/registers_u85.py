@@ -112,9 +112,7 @@ class RegistersU85(Registers):
     def _resolve(self, instruction: Instruction, where: Where) -> Operation | None:
         operation = self._started(instruction, where)
         if any(fm.dtype.itemsize == 8 for fm in self._summed(operation)):
-            raise self._fault(
-                "E614", "a map of 64 bits must only be scaled, by a pointwise POOL"
-            )
+            raise self._fault("E614", "a map of 64 bits must only be scaled, by a pointwise POOL")
         return operation
 
     def _summed(self, operation: Operation | None) -> list[FeatureMap]:
