@@ -32,7 +32,8 @@ from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
 from mizzen.targets.ethos_u.system_config import resolve
 
 Array = npt.NDArray[Any]
-ACCELERATORS = ("ethos-u55-128", "ethos-u65-512")
+ACCELERATORS = ("ethos-u55-128", "ethos-u65-512", "ethos-u85-256")
+"""One of each family; Ethos-U85 last, where not all of the defects are."""
 EVERY_BYTE = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 16, 16, 1)
 
 
@@ -146,7 +147,7 @@ def test_int32_products_lose_their_lowest_bits(accelerator: str) -> None:
     assert np.array_equal(kernel.ravel(), product.astype(np.int32).ravel())
 
 
-@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("accelerator", ACCELERATORS[:2])
 def test_transposed_bytes_are_taken_to_be_signed(accelerator: str) -> None:
     """The stream reads UINT8 as INT8 and writes 0 for all below; the other core's does not."""
     perm = (0, 2, 1, 3)
