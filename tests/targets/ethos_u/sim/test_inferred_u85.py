@@ -149,9 +149,11 @@ TAKE: dict[str, int] = {"acc_input": AccInputU85.KEEP}
 
 
 class TestAccumulators:
-    def test_sums_go_on(self) -> None:
+    @pytest.mark.parametrize("storage", [Storage.TILE2X2, Storage.NONE])
+    def test_sums_go_on(self, storage: Storage) -> None:
         x, y = random(), random(seed=1)
-        first = pool(PoolingModeU85.SUM, SET_ACC_FORMAT=LEAVE)
+        place = result(SHAPE, np.int32, activation_storage=storage)
+        first = pool(PoolingModeU85.SUM, **place | {"SET_ACC_FORMAT": LEAVE})
         second = pool(PoolingModeU85.SUM, SET_ACC_FORMAT=TAKE, SET_IFM_BASE0={"address": IFM2})
         found, notes = run([*first, *second], [x, y], (SHAPE, np.int32))
         assert np.array_equal(found, x.astype(int) + y)

@@ -189,7 +189,9 @@ HWC = (0, 1, 2)
 INTERNAL = -1
 """Stands for the NPU's own memory, shared buffer or table RAM, among the regions."""
 FIRST_CHAIN = -2
-"""Chain buffer k is region FIRST_CHAIN - k."""
+"""Chain buffer k, of eight, is region FIRST_CHAIN - k."""
+NOWHERE = FIRST_CHAIN - 8
+"""Stands for no memory at all: the output of an operation that leaves its sums to the next."""
 
 
 @dataclass(frozen=True, slots=True)

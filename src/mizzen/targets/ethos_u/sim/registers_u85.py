@@ -12,6 +12,7 @@ from mizzen.targets.ethos_u.sim.operations import (
     FIRST_CHAIN,
     HWC,
     INTERNAL,
+    NOWHERE,
     AccumulatorInput,
     Accumulators,
     Activation,
@@ -111,6 +112,9 @@ class RegistersU85(Registers):
 
     def _resolve(self, instruction: Instruction, where: Where) -> Operation | None:
         operation = self._started(instruction, where)
+        has_no_sums = isinstance(operation, Elementwise | Resize | MatrixProduct)
+        if has_no_sums and operation.output.fm.region == NOWHERE:
+            raise self._fault("E614", "the operation must write its result: it leaves no sums")
         if any(fm.dtype.itemsize == 8 for fm in self._summed(operation)):
             raise self._fault("E614", "a map of 64 bits must only be scaled, by a pointwise POOL")
         return operation
@@ -154,7 +158,10 @@ class RegistersU85(Registers):
     def _feature_map(self, prefix: str, shape: Shape) -> FeatureMap:
         match self._choice(f"SET_{prefix}_PRECISION", "activation_storage"):
             case "CHAINED":
-                return self._chained(prefix, shape)
+                region = self._region(f"SET_{prefix}_REGION")
+                return self._dense(prefix, shape, FIRST_CHAIN - region)
+            case "NONE" if prefix == "OFM" and not self._writes():
+                return self._dense(prefix, shape, NOWHERE)
             case "TILE2X2":
                 return super()._feature_map(prefix, shape)
             case "TILE3X1":
@@ -162,12 +169,12 @@ class RegistersU85(Registers):
             case name:
                 raise self._fault("E614", f"{prefix}: storage {name} holds no feature map")
 
-    def _chained(self, prefix: str, shape: Shape) -> FeatureMap:
-        """A whole map in a chain buffer, taken as dense: its blocks stay inside the NPU."""
+    def _dense(self, prefix: str, shape: Shape, region: int) -> FeatureMap:
+        """A whole map that is in no memory, taken as dense: its blocks stay inside the NPU."""
         height, width, depth = shape
         dtype = self._dtype(f"SET_{prefix}_PRECISION")
         return FeatureMap(
-            region=FIRST_CHAIN - self._region(f"SET_{prefix}_REGION"),
+            region=region,
             bases=(0, 0, 0, 0),
             height_0=height,
             height_1=height,
@@ -229,7 +236,7 @@ class RegistersU85(Registers):
 
     def _accumulators(self, shape: Shape) -> Accumulators:
         fields = self._fields("SET_ACC_FORMAT")
-        written = name_of(fields["acc_output"]) == "ENABLE"
+        written = self._writes()
         initial = ACCUMULATOR_INPUTS[name_of(fields["acc_input"])]
         if initial is AccumulatorInput.KEPT or not written:
             self._check_block(shape)
@@ -239,6 +246,10 @@ class RegistersU85(Registers):
             map=self._feature_map("IFM2", shape) if initial is AccumulatorInput.MAP else None,
             written=written,
         )
+
+    def _writes(self) -> bool:
+        """Whether the operation writes its output, or leaves its sums to the next."""
+        return self._choice("SET_ACC_FORMAT", "acc_output") == "ENABLE"
 
     def _check_block(self, shape: Shape) -> None:
         """What stays in the accumulators is one block."""
