@@ -14,6 +14,7 @@ from mizzen.reference import evaluate
 
 from .tosa_graphs import RandomGraph
 
+ETHOS_U85 = [f"ethos-u85-{macs}" for macs in (128, 256, 512, 1024, 2048)]
 RANGES = {DType.INT8: (-128, 128), DType.INT16: (-3000, 3000)}
 
 
@@ -45,7 +46,7 @@ def test_random_networks_on_u85(seed: int, dtype: DType) -> None:
 @pytest.mark.parametrize("dtype", RANGES)
 @pytest.mark.parametrize(
     "accelerator",
-    ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-1024"],
+    ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512", *ETHOS_U85],
 )
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_many_random_networks(seed: int, accelerator: str, dtype: DType) -> None:
