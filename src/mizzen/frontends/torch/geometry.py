@@ -150,3 +150,18 @@ def regular_step(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:
     if len(sizes) > 1 or len(steps) > 1:
         return None
     return sizes.pop(), int(steps.pop()) if steps else 1
+
+
+def by_axis(amounts: Sequence[int], rank: int) -> list[int]:
+    """Give PyTorch's padding, last dimension first, as TOSA's, first dimension first."""
+    border = [0] * (2 * rank)
+    for index in range(len(amounts) // 2):
+        axis = rank - 1 - index
+        border[2 * axis], border[2 * axis + 1] = amounts[2 * index], amounts[2 * index + 1]
+    return border
+
+
+def start_index(start: int | None, extent: int) -> int:
+    """Give where a slice starts: counted from the end if negative, within the dimension."""
+    number = int(start or 0)
+    return min(max(number + extent if number < 0 else number, 0), extent)

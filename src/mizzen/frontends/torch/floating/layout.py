@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mizzen.frontends.torch.floating import arithmetic as a
 from mizzen.frontends.torch.floating.context import Call, Result, lowers
 from mizzen.frontends.torch.floating.shapes import concat, permuted, reshape, slice_
+from mizzen.frontends.torch.geometry import by_axis, start_index
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
@@ -107,7 +108,7 @@ def moved(call: Call) -> Value:
 def sliced(call: Call) -> Value:
     """A range of indices along one dimension, with a step."""
     x, axis = call.value("self"), call.axis()
-    start = _start(call["start"], x.shape[axis])
+    start = start_index(call["start"], x.shape[axis])
     call.need(call.shape[axis] > 0, "it takes nothing")
     return stepped(call.b, x, axis, start, int(call["step"]), call.shape[axis])
 
@@ -124,7 +125,7 @@ def selected(call: Call) -> Value:
 def narrowed(call: Call) -> Value:
     """A range of indices along one dimension."""
     x, axis = call.value("self"), call.axis()
-    return slice_(call.b, x, axis, _start(call["start"], x.shape[axis]), int(call["length"]))
+    return slice_(call.b, x, axis, start_index(call["start"], x.shape[axis]), int(call["length"]))
 
 
 @lowers(
@@ -227,7 +228,7 @@ def padded(call: Call) -> Value:
     """A border of one number, or of the tensor's own edge (reflect, replicate, circular)."""
     b, value = call.b, call.value("self")
     mode = call.arguments.get("mode", "constant")
-    border = _by_axis([int(item) for item in call["pad"]], value.type.rank)
+    border = by_axis([int(item) for item in call["pad"]], value.type.rank)
     for axis in range(value.type.rank):
         before, after = (max(-item, 0) for item in border[2 * axis : 2 * axis + 2])
         value = slice_(b, value, axis, before, value.shape[axis] - before - after)
@@ -250,7 +251,7 @@ def edged(call: Call) -> Value:
     """A border of the tensor's own edge."""
     value = call.value("self")
     mode = "reflect" if "reflection" in call.node.target.__name__ else "replicate"
-    amounts = _by_axis([int(item) for item in call["padding"]], value.type.rank)
+    amounts = by_axis([int(item) for item in call["padding"]], value.type.rank)
     return _mirrored(call, value, amounts, mode)
 
 
@@ -284,15 +285,6 @@ def _edge(b: Builder, value: Value, axis: int, count: int, mode: str, first: int
             return [slice_(b, value, axis, 0 if first else size - count, count)]
 
 
-def _by_axis(amounts: Sequence[int], rank: int) -> list[int]:
-    """Give PyTorch's padding, last dimension first, as TOSA's, first dimension first."""
-    border = [0] * (2 * rank)
-    for index in range(len(amounts) // 2):
-        axis = rank - 1 - index
-        border[2 * axis], border[2 * axis + 1] = amounts[2 * index], amounts[2 * index + 1]
-    return border
-
-
 def stepped(b: Builder, value: Value, axis: int, start: int, step: int, count: int) -> Value:
     """Take every `step`-th index: cut the dimension in two, and keep the first of each row."""
     if step == 1:
@@ -307,11 +299,6 @@ def stepped(b: Builder, value: Value, axis: int, start: int, step: int, count: i
     rows = [*shape[:axis], count, step, *shape[axis + 1 :]]
     value = slice_(b, reshape(b, value, rows), axis + 1, 0, 1)
     return reshape(b, value, [*shape[:axis], count, *shape[axis + 1 :]])
-
-
-def _start(start: object, extent: int) -> int:
-    number = int(str(start)) if start is not None else 0
-    return min(max(number + extent if number < 0 else number, 0), extent)
 
 
 @lowers("aten.pixel_shuffle.default")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mizzen.frontends.torch.context import Call, RefusedError, Result, lowers
+from mizzen.frontends.torch.geometry import by_axis, start_index
 from mizzen.frontends.torch.lowering.convolution import reshape, slice_, transpose
 from mizzen.frontends.torch.lowering.elementwise import as_target
 from mizzen.frontends.torch.values import Constant, Pending, Plain, Quantized, Real, Target, Term
@@ -108,7 +109,7 @@ def sliced(call: Call) -> Term:
     """A range of indices along one dimension, with a step."""
     given = call.shape_of("self")
     axis = int(call["dim"]) % len(given)
-    start, step = _start(call["start"], given[axis]), int(call["step"])
+    start, step = start_index(call["start"], given[axis]), int(call["step"])
     count = call.shape[axis]
     return moved_input(call, lambda value: _stepped(call, value, axis, start, step, count))
 
@@ -131,7 +132,7 @@ def narrowed(call: Call) -> Term:
     """A range of indices along one dimension."""
     given = call.shape_of("self")
     axis = int(call["dim"]) % len(given)
-    start, size = _start(call["start"], given[axis]), int(call["length"])
+    start, size = start_index(call["start"], given[axis]), int(call["length"])
     return moved_input(call, lambda value: slice_(call.b, value, axis, start, size))
 
 
@@ -237,7 +238,7 @@ def padded(call: Call) -> Pending:
         if mode != "constant":
             return _mirrored(call, value, amounts, str(mode))
         value = _cropped(call, value, amounts)
-        border = [max(item, 0) for item in _by_axis(amounts, value.type.rank)]
+        border = [max(item, 0) for item in by_axis(amounts, value.type.rank)]
         if not any(border):
             return value
         filling = call.b.constant([target.quantize(number)], target.dtype)
@@ -249,7 +250,7 @@ def padded(call: Call) -> Pending:
 
 def _mirrored(call: Call, value: Value, amounts: Sequence[int], mode: str) -> Value:
     call.need(mode in ("reflect", "replicate"), f"its padding is {mode}")
-    border = _by_axis(amounts, value.type.rank)
+    border = by_axis(amounts, value.type.rank)
     for axis in range(value.type.rank):
         before, after = border[2 * axis], border[2 * axis + 1]
         if before or after:
@@ -271,20 +272,11 @@ def _mirror(call: Call, value: Value, axis: int, before: int, after: int, mode: 
 
 
 def _cropped(call: Call, value: Value, amounts: Sequence[int]) -> Value:
-    border = _by_axis(amounts, value.type.rank)
+    border = by_axis(amounts, value.type.rank)
     for axis in range(value.type.rank):
         before, after = (max(-item, 0) for item in border[2 * axis : 2 * axis + 2])
         value = slice_(call.b, value, axis, before, value.shape[axis] - before - after)
     return value
-
-
-def _by_axis(amounts: Sequence[int], rank: int) -> list[int]:
-    """Give PyTorch's padding, last dimension first, as TOSA's, first dimension first."""
-    border = [0] * (2 * rank)
-    for index in range(len(amounts) // 2):
-        axis = rank - 1 - index
-        border[2 * axis], border[2 * axis + 1] = amounts[2 * index], amounts[2 * index + 1]
-    return border
 
 
 def _stepped(call: Call, value: Value, axis: int, start: int, step: int, count: int) -> Value:
@@ -303,13 +295,6 @@ def _stepped(call: Call, value: Value, axis: int, start: int, step: int, count: 
     rows = [*shape[:axis], count, step, *shape[axis + 1 :]]
     value = slice_(call.b, reshape(call.b, value, rows), axis + 1, 0, 1)
     return reshape(call.b, value, [*shape[:axis], count, *shape[axis + 1 :]])
-
-
-def _start(start: Any, extent: int) -> int:
-    if start is None:
-        return 0
-    number = int(start)
-    return min(max(number + extent if number < 0 else number, 0), extent)
 
 
 def _elements(node: Any) -> bool:
