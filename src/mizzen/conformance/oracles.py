@@ -32,7 +32,9 @@ class Oracle(Enum):
     LITERT = "LiteRT"
 
 
-NOT_LITERT = frozenset(product(("FULLY_CONNECTED", "SUM"), ("int8", "int16")))
+NOT_LITERT = frozenset(product(("FULLY_CONNECTED", "SUM"), ("int8", "int16"))) | {
+    ("FULLY_CONNECTED", "uint8")
+}
 """Operators and types for which LiteRT's reference kernels are no oracle.
 
 It rounds FULLY_CONNECTED once where TFLite Micro, and the NPU, round twice; its kernel of int8 SUM

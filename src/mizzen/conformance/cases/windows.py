@@ -82,7 +82,6 @@ def convolutions() -> Iterator[Case]:
     yield transpose_conv((1, 5, 5, 4), 6, (2, 2), (2, 2))
     yield transpose_conv((1, 5, 4, 6), 7, (3, 3), (2, 2), dtype="int16")
     yield transpose_conv((1, 5, 4, 6), 7, (3, 3), (1, 2))
-    yield dense(1, 40, 12, "uint8")
     yield dense(1, 40, 12, "int16", RELU)
     yield dense(1, 300, 7, activation=RELU6)
     yield dense(5, 33, 17, per_channel=True)
