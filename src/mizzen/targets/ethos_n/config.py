@@ -1,0 +1,308 @@
+"""The Ethos-N78 variants, their capabilities, and the configuration that a network is compiled for.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `CapabilitiesInternal.cpp` and `Support.hpp`
+(`GetFwAndHwCapabilities`, `CompilationOptions`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import struct
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_n.commands_values import Strategy
+from mizzen.targets.ethos_n.tensors import Shape
+
+KIB = 1024
+
+
+class Profile(Enum):
+    """Whose rules hold: a release of Arm's driver stack, the value."""
+
+    V23_02 = "23.02"
+    """API 3.2.0, command stream 3.1: what Mizzen compiles for, and what Apache TVM integrates."""
+    V25_03 = "25.03"
+    """API 6.0.0: support queries only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A product configuration.
+
+    name         Mizzen's name
+    arm_name     the Support Library's
+    engines      compute engines (CE)
+    igs, ogs     input and output generators of each engine
+    emcs         SRAM banks of each engine
+    sram_kib     SRAM over all banks
+    ple_lanes    lanes of each engine's programmable layer engine
+    """
+
+    name: str
+    arm_name: str
+    engines: int
+    igs: int
+    ogs: int
+    emcs: int
+    sram_kib: int
+    ple_lanes: int
+
+
+def _row(
+    tops: int, ples: int, engines: int, igs: int, ogs: int, emcs: int, sram_kib: int, lanes: int
+) -> Variant:
+    name = f"ethos-n78-{tops}tops-{ples}ple"
+    arm_name = f"Ethos-N78_{tops}TOPS_{ples}PLE_RATIO"
+    return Variant(name, arm_name, engines, igs, ogs, emcs, sram_kib, lanes)
+
+
+VARIANTS: dict[str, Variant] = {
+    row.name: row
+    for row in (
+        #  TOPS PLE  CE IG OG EMC  KiB  lanes
+        _row(1, 2, 2, 4, 4, 4, 448, 1),
+        _row(1, 4, 2, 4, 4, 4, 448, 2),
+        _row(2, 2, 4, 2, 4, 2, 768, 1),
+        _row(2, 4, 4, 2, 4, 2, 768, 2),
+        _row(4, 2, 4, 4, 4, 4, 1024, 2),
+        _row(4, 4, 8, 2, 2, 2, 1024, 2),
+        _row(8, 2, 8, 2, 4, 2, 2048, 2),
+    )
+}
+"""All variants, by Mizzen's names."""
+
+
+def find_variant(name: str) -> Variant:
+    """Give a variant by Mizzen's name or by the Support Library's; E910 if there is none."""
+    for row in VARIANTS.values():
+        if name in (row.name, row.arm_name):
+            return row
+    close = difflib.get_close_matches(name, VARIANTS, n=1)
+    raise fail(
+        "E910",
+        f"a variant must be one of {', '.join(VARIANTS)}, not {name!r}",
+        help=f"did you mean {close[0]}?" if close else None,
+    )
+
+
+EMC_SMALLEST_BYTES = 32 * KIB
+EMC_LARGEST_BYTES = 128 * KIB
+EMC_STEP_BYTES = 16 * KIB
+EMC_FURTHER_BYTES = (56 * KIB, 256 * KIB)
+"""SRAM of one bank that may be asked for: a multiple of the step between the two, or a further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a variant's hardware and firmware have; lengths in elements, SRAM in bytes.
+
+    The numbers that all variants share stand here once.
+    """
+
+    sram_bytes: int
+    engines: int
+    ogs_per_engine: int
+    igs_per_engine: int
+    emcs_per_engine: int
+    ple_lanes: int
+    max_ple_bytes: int = 4096
+    """Largest kernel of the programmable layer engine."""
+    boundary_stripe_height: int = 8
+    boundary_slots: int = 8
+    central_slots: int = 8
+    brick_group_shape: Shape = (1, 8, 8, 16)
+    patch_shape: Shape = (1, 4, 4, 1)
+    mac_units_per_og: int = 8
+    accumulators_per_mac_unit: int = 64
+    weight_compression_version: int = 1
+    activation_compression_version: int = 1
+    is_nchw_supported: int = 1
+    agent_window_size: int = 64
+    max_mce_stripes_per_ple_stripe: int = 102
+    max_ifm_and_weight_stripes_per_ple_stripe: int = 102
+
+    @property
+    def srams(self) -> int:
+        """The number of SRAM banks."""
+        return self.engines * self.emcs_per_engine
+
+    @property
+    def igs(self) -> int:
+        """Input generators of all engines."""
+        return self.engines * self.igs_per_engine
+
+    @property
+    def ogs(self) -> int:
+        """Output generators of all engines."""
+        return self.engines * self.ogs_per_engine
+
+    @property
+    def accumulators_per_og(self) -> int:
+        """Accumulators of one output generator."""
+        return self.mac_units_per_og * self.accumulators_per_mac_unit
+
+
+def capabilities_of(variant: Variant, sram_bytes: int = 0) -> Capabilities:
+    """Give a variant's capabilities; `sram_bytes` other than 0 takes the place of its own.
+
+    E911 for an SRAM that the hardware cannot have; the message is the library's.
+    """
+    if sram_bytes:
+        _require_sram(variant, sram_bytes)
+    return Capabilities(
+        sram_bytes=sram_bytes or variant.sram_kib * KIB,
+        engines=variant.engines,
+        ogs_per_engine=variant.ogs,
+        igs_per_engine=variant.igs,
+        emcs_per_engine=variant.emcs,
+        ple_lanes=variant.ple_lanes,
+    )
+
+
+def _require_sram(variant: Variant, sram_bytes: int) -> None:
+    # The library divides by the input generators here, of which there are as many as banks.
+    each = sram_bytes // (variant.engines * variant.igs)
+    low, high, step = EMC_SMALLEST_BYTES, EMC_LARGEST_BYTES, EMC_STEP_BYTES
+    if each < low:
+        problem = "size is smaller than the minimum allowed for this variant"
+    elif each > high and each != max(EMC_FURTHER_BYTES):
+        problem = "size is larger than the maximum allowed for this variant"
+    elif each % step and each != min(EMC_FURTHER_BYTES):
+        problem = "size per Emc is not a multiple of 16"
+    else:
+        return
+    banks = variant.engines * variant.igs
+    raise fail(
+        "E911",
+        f"User configured SRAM {problem}: {sram_bytes} bytes in {banks} banks",
+        rule="GetFwAndHwCapabilities",
+        help=f"give each of the {banks} banks {low} to {high} bytes in steps of {step}, "
+        f"or {' or '.join(map(str, EMC_FURTHER_BYTES))} bytes",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _BlobForm:
+    """The form of the capabilities as bytes: uint32 words, little-endian.
+
+    version, words  the header's version, and the number of words
+    command_stream  version (major, minor) of the first and of the last command stream understood
+    """
+
+    version: int
+    words: int
+    command_streams: tuple[int, int, int, int]
+
+
+BLOB_FORMS: dict[Profile, _BlobForm] = {
+    Profile.V23_02: _BlobForm(5, 33, (3, 0, 3, 1)),
+    Profile.V25_03: _BlobForm(7, 30, (8, 0, 8, 0)),
+}
+HEADER_BYTES = 8
+
+
+def encode_capabilities(capabilities: Capabilities, profile: Profile = Profile.V23_02) -> bytes:
+    """Give the capabilities as the library's bytes, 132 of 23.02 and 120 of 25.03."""
+    form = BLOB_FORMS[profile]
+    words = [form.version, 4 * form.words, *form.command_streams, *_words(capabilities)]
+    return struct.pack(f"<{form.words}I", *words[: form.words])
+
+
+def _words(row: Capabilities) -> list[int]:
+    """Give the words from word 6 on."""
+    return [
+        row.sram_bytes, row.engines, row.ogs_per_engine, row.igs_per_engine, row.emcs_per_engine,
+        row.max_ple_bytes, row.boundary_stripe_height, row.boundary_slots, row.central_slots,
+        *row.brick_group_shape, *row.patch_shape, row.mac_units_per_og,
+        row.accumulators_per_mac_unit, row.accumulators_per_og, row.ple_lanes,
+        row.weight_compression_version, row.activation_compression_version, row.is_nchw_supported,
+        row.agent_window_size, row.max_mce_stripes_per_ple_stripe,
+        row.max_ifm_and_weight_stripes_per_ple_stripe,
+    ]  # fmt: skip
+
+
+def decode_capabilities(blob: bytes, profile: Profile = Profile.V23_02) -> Capabilities:
+    """Read the library's bytes; E912 unless their header is that of the profile."""
+    form = BLOB_FORMS[profile]
+    size = 4 * form.words
+    version, said = struct.unpack_from("<2I", blob) if len(blob) >= HEADER_BYTES else (0, 0)
+    if (version, said, len(blob)) != (form.version, size, size):
+        raise fail(
+            "E912",
+            f"capabilities of release {profile.value} must have version {form.version} and "
+            f"{size} bytes; these say version {version} and {said}, and have {len(blob)}",
+            rule="m_FwAndHwCapabilities is not valid",
+        )
+    words = struct.unpack(f"<{form.words}I", blob)
+    known = Capabilities(*words[6:11], ple_lanes=words[26])
+    found = replace(
+        known,
+        max_ple_bytes=words[11],
+        boundary_stripe_height=words[12],
+        boundary_slots=words[13],
+        central_slots=words[14],
+        brick_group_shape=words[15:19],
+        patch_shape=words[19:23],
+        mac_units_per_og=words[23],
+        accumulators_per_mac_unit=words[24],
+        weight_compression_version=words[27],
+        activation_compression_version=words[28],
+        is_nchw_supported=words[29],
+    )
+    if len(words) > 30:
+        window, mce, ifm = words[30:33]
+        found = replace(
+            found,
+            agent_window_size=window,
+            max_mce_stripes_per_ple_stripe=mce,
+            max_ifm_and_weight_stripes_per_ple_stripe=ifm,
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class BlockConfig:
+    """The part of a plane that the compute engines make at once, in elements."""
+
+    width: int
+    height: int
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}"
+
+
+BLOCK_CONFIGS = tuple(BlockConfig(w, h) for w, h in ((16, 16), (32, 8), (8, 32), (8, 8)))
+"""Those that a compilation may use, in the order of preference."""
+CHOOSABLE_STRATEGIES = tuple(Strategy)[:-1]
+"""Strategies that can be switched off; X is always there."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompilationOptions:
+    """What the compiler may use.
+
+    intermediate_compression  whether feature maps between passes may be compressed in DRAM
+    winograd                  whether convolutions may use the Winograd algorithm
+    """
+
+    strategies: frozenset[Strategy] = frozenset(CHOOSABLE_STRATEGIES)
+    block_configs: frozenset[BlockConfig] = frozenset(BLOCK_CONFIGS)
+    intermediate_compression: bool = True
+    winograd: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a network is compiled for: a variant, perhaps with another SRAM, and options."""
+
+    variant: Variant
+    sram_bytes: int = 0
+    """0 for the variant's own."""
+    options: CompilationOptions = field(default_factory=CompilationOptions)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities in force; E911 for an SRAM that the hardware cannot have."""
+        return capabilities_of(self.variant, self.sram_bytes)
