@@ -11,9 +11,7 @@ from mizzen.frontends.tflite import Model, is_npu, read
 from mizzen.graph import Operation
 from mizzen.package import tosa
 from mizzen.partition import Extracted
-from mizzen.passes import Pipeline, standard
-from mizzen.passes.projections import SplitProjections
-from mizzen.passes.rescales import SplitRescales
+from mizzen.passes import standard
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.config import Configuration
@@ -23,7 +21,7 @@ from mizzen.targets.ethos_u.legal.tosa import defects
 
 Shape = tuple[int, ...]
 
-STANDARD = Pipeline((*standard().passes, SplitProjections(), SplitRescales()))
+STANDARD = standard()
 
 
 @dataclass(frozen=True, eq=False)
