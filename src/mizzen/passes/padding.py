@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mizzen.graph import DType, Graph, Operation, Value, integer_range
+from mizzen.graph import Graph, Operation, Value, integer_range
+from mizzen.passes.reshape import reshaped
 from mizzen.patterns import Const, Is, Match, Pattern, Reject, Rule, Rules, Var, chain, op
 
 SOURCE = Var("source")
@@ -50,7 +51,7 @@ def _fuse(graph: Graph, match: Match) -> None:
     assert amounts is not None
     batch, rows, columns, channels = reader.operands[0].shape
     shape = (batch, rows - sum(amounts[:2]), columns - sum(amounts[2:]), channels)
-    graph.set_operand(reader, 0, _reshaped(graph, match[PAD], shape))
+    graph.set_operand(reader, 0, reshaped(graph, match[PAD], match[PAD].operands[0], shape))
     reader.attributes = {**reader.attributes, "pad": _whole(reader, amounts)}
 
 
@@ -91,20 +92,6 @@ def _kernel(operation: Operation) -> tuple[int, int]:
         (size - 1) * step + 1 for size, step in zip(sizes, operation["dilation"], strict=True)
     )
     return height, width
-
-
-def _reshaped(graph: Graph, pad: Operation, shape: tuple[int, ...]) -> Value:
-    value = pad.operands[0]
-    if value.shape == shape:
-        return value
-    numbers = graph.constant(shape, DType.SHAPE)
-    return graph.add(
-        "RESHAPE",
-        (value, numbers),
-        (value.type.with_shape(shape),),
-        origin=pad.origin,
-        group=pad.group,
-    ).result
 
 
 GUARDS = (_pads_alike, _pads_rows_and_columns)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.graph import Graph
+from mizzen.passes.reshape import reshaped
 from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, op
 
 LEAST_ROWS = 8
@@ -39,7 +40,7 @@ def _turn(graph: Graph, match: Match) -> None:
     result = operation.result
     rows, width = _rows(value.shape), value.shape[-1]
     batch = prod(value.shape[:-1]) // rows
-    flat = _reshaped(graph, operation, value, (batch, rows, width))
+    flat = reshaped(graph, operation, value, (batch, rows, width))
     turned = graph.add(
         "TRANSPOSE",
         (flat,),
@@ -56,20 +57,9 @@ def _turn(graph: Graph, match: Match) -> None:
         origin=operation.origin,
         group=operation.group,
     ).result
-    given = _reshaped(graph, operation, greatest, result.shape)
+    given = reshaped(graph, operation, greatest, result.shape)
     given.name, result.name = result.name, ""
     graph.replace(result, given)
-
-
-def _reshaped(graph: Graph, user: Operation, value: Value, shape: tuple[int, ...]) -> Value:
-    numbers = graph.constant(shape, DType.SHAPE)
-    return graph.add(
-        "RESHAPE",
-        (value, numbers),
-        [value.type.with_shape(shape)],
-        origin=user.origin,
-        group=user.group,
-    ).result
 
 
 PATTERN = Pattern("maxima along rows", MAXIMUM, (_along_rows,))

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mizzen.graph import Array, Attributes, DType, Graph, Operation, TensorType, Value
+from mizzen.passes.reshape import reshaped
 
 LONGEST_STRIDE = 3
 """The longest stride of an Ethos-U's convolution; with a longer one each pixel is its own."""
@@ -68,7 +69,7 @@ class _Folding:
         rows, columns = height // self.down, width // self.across
         # Memory of a row of blocks: its first row of pixels, block by block, then the next.
         beside = (batch, rows, self.down * columns, self.across * channels)
-        value = self._add("RESHAPE", (value, self._shape(beside)), value.type.with_shape(beside))
+        value = reshaped(self.graph, self.operation, value, beside)
         if self.down == 1:
             return value
         part = (batch, rows, columns, self.across * channels)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.graph import Graph
+from mizzen.passes.reshape import reshaped
 from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, op
 
 LEAST_WIDTH = 2
@@ -36,7 +37,7 @@ def _widen(graph: Graph, match: Match) -> None:
     width = LEAST_WIDTH if pixels % LEAST_WIDTH == 0 else pixels
     image = (1, pixels // width, width)
     operands = list(operation.operands)
-    operands[0] = _reshaped(graph, operation, source, (*image, source.shape[3]))
+    operands[0] = reshaped(graph, operation, source, (*image, source.shape[3]))
     wide = graph.add(
         operation.kind,
         operands,
@@ -45,20 +46,9 @@ def _widen(graph: Graph, match: Match) -> None:
         origin=operation.origin,
         group=operation.group,
     )
-    given = _reshaped(graph, operation, wide.result, result.shape)
+    given = reshaped(graph, operation, wide.result, result.shape)
     given.name, result.name = result.name, ""
     graph.replace(result, given)
-
-
-def _reshaped(graph: Graph, user: Operation, value: Value, shape: tuple[int, ...]) -> Value:
-    numbers = graph.constant(shape, DType.SHAPE)
-    return graph.add(
-        "RESHAPE",
-        (value, numbers),
-        [value.type.with_shape(shape)],
-        origin=user.origin,
-        group=user.group,
-    ).result
 
 
 PATTERN = Pattern("a linear layer in a column", CONVOLUTION, (_has_pixels,))
