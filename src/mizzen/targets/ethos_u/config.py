@@ -83,9 +83,10 @@ such a pair. Vela's own defaults differ for U65 (Ethos_U65_Client_Server) and fo
 class Accelerator:
     """One product configuration.
 
-    macs         8-bit multiply-accumulates per cycle, over all cores
-    shram_kib    shared buffer over all cores in KiB; None for U85, which has none
-    config_word  the CONFIG register that a driver finds, and that the payload must name
+    macs            8-bit multiply-accumulates per cycle, over all cores
+    shram_kib       shared buffer over all cores in KiB; None for U85, which has none
+    weight_streams  streams that the weights of one operation are divided into
+    config_word     the CONFIG register that a driver finds, and that the payload must name
     """
 
     name: str
@@ -93,6 +94,7 @@ class Accelerator:
     macs: int
     cores: int
     shram_kib: int | None
+    weight_streams: int
     config_word: int
 
     @property
@@ -109,18 +111,18 @@ class Accelerator:
 ACCELERATORS: dict[str, Accelerator] = {
     row.name: row
     for row in (
-        #           name              arch      macs  cores KiB   CONFIG
-        Accelerator("ethos-u55-32", Arch.U55, 32, 1, 16, 0x0000_1005),
-        Accelerator("ethos-u55-64", Arch.U55, 64, 1, 16, 0x0000_1006),
-        Accelerator("ethos-u55-128", Arch.U55, 128, 1, 24, 0x0000_1807),
-        Accelerator("ethos-u55-256", Arch.U55, 256, 1, 48, 0x0000_3008),
-        Accelerator("ethos-u65-256", Arch.U65, 256, 1, 48, 0x1000_3008),
-        Accelerator("ethos-u65-512", Arch.U65, 512, 2, 96, 0x1000_6009),
-        Accelerator("ethos-u85-128", Arch.U85, 128, 1, None, 0x2000_0117),
-        Accelerator("ethos-u85-256", Arch.U85, 256, 1, None, 0x2000_0118),
-        Accelerator("ethos-u85-512", Arch.U85, 512, 1, None, 0x2000_1119),
-        Accelerator("ethos-u85-1024", Arch.U85, 1024, 1, None, 0x2000_251A),
-        Accelerator("ethos-u85-2048", Arch.U85, 2048, 1, None, 0x2000_261B),
+        #           name, arch, macs, cores, shared KiB, weight streams, CONFIG
+        Accelerator("ethos-u55-32", Arch.U55, 32, 1, 16, 1, 0x0000_1005),
+        Accelerator("ethos-u55-64", Arch.U55, 64, 1, 16, 1, 0x0000_1006),
+        Accelerator("ethos-u55-128", Arch.U55, 128, 1, 24, 1, 0x0000_1807),
+        Accelerator("ethos-u55-256", Arch.U55, 256, 1, 48, 1, 0x0000_3008),
+        Accelerator("ethos-u65-256", Arch.U65, 256, 1, 48, 1, 0x1000_3008),
+        Accelerator("ethos-u65-512", Arch.U65, 512, 2, 96, 2, 0x1000_6009),
+        Accelerator("ethos-u85-128", Arch.U85, 128, 1, None, 1, 0x2000_0117),
+        Accelerator("ethos-u85-256", Arch.U85, 256, 1, None, 1, 0x2000_0118),
+        Accelerator("ethos-u85-512", Arch.U85, 512, 1, None, 2, 0x2000_1119),
+        Accelerator("ethos-u85-1024", Arch.U85, 1024, 1, None, 4, 0x2000_251A),
+        Accelerator("ethos-u85-2048", Arch.U85, 2048, 1, None, 4, 0x2000_261B),
     )
 }
 """Every name that `--accelerator-config` takes."""

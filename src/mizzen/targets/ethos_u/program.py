@@ -12,7 +12,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.diagnostics import Origin
+from mizzen.diagnostics import Origin, fail
+from mizzen.targets.ethos_u.config import ACCELERATORS, Accelerator
 
 
 class Region(IntEnum):
@@ -50,6 +51,30 @@ class HardwareId:
 
     config_word: int
     id_word: int
+
+
+BY_CONFIG_WORD = {row.config_word: row for row in ACCELERATORS.values()}
+
+
+def accelerator_of(hardware: HardwareId | None) -> Accelerator:
+    """Give the accelerator that a driver payload names.
+
+    Raises E604 without a CONFIG word, E605 for one that no accelerator has.
+    """
+    if hardware is None:
+        raise fail(
+            "E604",
+            "the driver payload must say which hardware it is for, and has no CONFIG word",
+            help="compile the network again; every current compiler writes one",
+        )
+    found = BY_CONFIG_WORD.get(hardware.config_word)
+    if found is None:
+        raise fail(
+            "E605",
+            f"CONFIG must be the word of an accelerator, not {hardware.config_word:#010x}",
+            help="the artifact is damaged; compile it again",
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,8 +18,8 @@ from mizzen.targets.ethos_u.commands import Instruction, decode, encode, instruc
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.hazards.findings import Race
-from mizzen.targets.ethos_u.hazards.machine import ORDERS, accelerator_of
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.hazards.machine import ORDERS
+from mizzen.targets.ethos_u.program import Program, accelerator_of
 
 from .interleaving import Guarantees, Stream, races
 from .maker import Maker
@@ -58,7 +58,7 @@ def found_by_us(program: Program) -> set[tuple[int, int, str]]:
 
 def check(program: Program) -> tuple[int, int]:
     """Compare with the oracle on every mutation; give how many there are, and how many race."""
-    accelerator = accelerator_of(program)
+    accelerator = accelerator_of(program.hardware)
     instructions = decode(program.words, accelerator.arch)
     stream = Stream(instructions, accelerator)
     most = ORDERS[accelerator.arch].blockdep

@@ -19,11 +19,11 @@ from mizzen.targets.ethos_u.hazards.contents import Contents, span_of
 from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
 from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
-from mizzen.targets.ethos_u.hazards.machine import ORDERS, accelerator_of
+from mizzen.targets.ethos_u.hazards.machine import ORDERS
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind
 from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation, Transfer
 from mizzen.targets.ethos_u.hazards.stream import Queue, Wait, steps
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.program import Program, accelerator_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def find_hazards(program: Program) -> HazardReport:
     decoded, E611 and E613 for operations that cannot be
     resolved, E677 for a stream with branches.
     """
-    accelerator = accelerator_of(program)
+    accelerator = accelerator_of(program.hardware)
     checker = _Checker(program, accelerator)
     findings = tuple(checker.run())
     return HazardReport(accelerator.name, checker.operations, findings)

@@ -70,7 +70,6 @@ SPARSE_SLAB_U85 = 128
 NARROW_MACS_U85, NARROW_DEPTH_U85 = 256, 16
 """Up to so many MACs, microblocks of this depth have jobs of half as many input channels."""
 MICROBLOCK_AREA = {"U1X1": 1, "U1X2": 2, "U1X4": 4, "U2X2": 4, "U2X4": 8, "U4X4": 16}
-WEIGHT_STREAMS_U85 = {128: 1, 256: 1, 512: 2, 1024: 4, 2048: 4}
 
 
 class Reader(Protocol):
@@ -190,7 +189,7 @@ class KernelsU85:
     def __init__(self, registers: Registers, accelerator: Accelerator) -> None:
         self.registers = registers
         self._macs = accelerator.macs
-        self._streams = WEIGHT_STREAMS_U85[accelerator.macs]
+        self._streams = accelerator.weight_streams
 
     def kernel(self, instruction: Instruction, origin: Origin) -> Kernel:
         """Give the operation that `instruction` starts."""

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import ACCELERATORS, Accelerator
-from mizzen.targets.ethos_u.program import Program
 
 BANK_BYTES = 1024
 """A bank of the shared buffer, the unit of IB_END, IB_START and AB_START."""
@@ -43,25 +40,3 @@ ORDERS: dict[Arch, Order] = {
     Arch.U65: Order(2, 2, 3),
     Arch.U85: Order(2, 4, 7),
 }
-
-
-def accelerator_of(program: Program) -> Accelerator:
-    """Give the accelerator that a program's payload names.
-
-    Raises E604 without a CONFIG word, E605 for one that no accelerator has.
-    """
-    if program.hardware is None:
-        raise fail(
-            "E604",
-            "the driver payload must say which hardware it is for, and has no CONFIG word",
-            help="compile the network again; every current compiler writes one",
-        )
-    word = program.hardware.config_word
-    for accelerator in ACCELERATORS.values():
-        if accelerator.config_word == word:
-            return accelerator
-    raise fail(
-        "E605",
-        f"CONFIG must be the word of an accelerator, not {word:#010x}",
-        help="the artifact is damaged; compile it again",
-    )
