@@ -33,9 +33,9 @@ INTDIV = table("in_out_t", "PRO-INT/PRO-FP i32")
 
 COMMUTATIVE = frozenset(
     {"ADD", "BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR"}
-    | {"MAXIMUM", "MINIMUM", "MUL"}
+    | {"MAXIMUM", "MINIMUM"}
 )
-"""Operations that give the same with their first two operands exchanged."""
+"""Operations of two operands that give the same with them exchanged."""
 
 TABLE_SIZES = {DType.INT8: 256, DType.INT16: 513}
 
@@ -97,7 +97,7 @@ DEFINITIONS = chapter(
             """,
         ),
         shapes=broadcast,
-        commutative="MUL" in COMMUTATIVE,
+        commutative=True,
     ),
     _binary("POW", FLOAT),
     _binary("SUB", ARITHMETIC),
