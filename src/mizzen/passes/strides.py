@@ -31,7 +31,8 @@ class FoldStrides:
         found = [operation for operation in graph if _has_a_long_stride(operation)]
         for operation in found:
             _Folding(graph, operation).fold()
-        graph.erase_dead()
+        if found:
+            graph.erase_dead()
         return bool(found)
 
 
