@@ -214,3 +214,21 @@ def test_short_floating_point_numbers(dtype: torch.dtype, unit: float, tosa_orac
     module, x = _Mixed().to(dtype), normal(Random(1), 1, 3, 8, 8).to(dtype)
     graph = check(tosa_oracle, module, x, bound=30 * unit)
     assert graph.inputs[0].dtype.value == {torch.float16: "f16", torch.bfloat16: "bf16"}[dtype]
+
+
+class _Products(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.recurrent = nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, x: Tensor, state: Tensor, weight: Tensor) -> Tensor:
+        x = nn.functional.linear(self.recurrent(x, state)[0], weight)
+        return x @ x.transpose(-1, -2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_products_of_short_numbers_are_added_up_in_32_bits(dtype: torch.dtype) -> None:
+    inputs = [torch.ones(shape, dtype=dtype) for shape in ((1, 3, 4), (1, 1, 4), (5, 4))]
+    graph = lowered(_Products().to(dtype), *inputs)
+    sums = [operation.result.dtype.value for operation in graph if operation.kind == "MATMUL"]
+    assert sums == ["f32"] * 5, "three steps, the linear layer, the product"

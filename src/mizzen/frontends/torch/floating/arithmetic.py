@@ -23,6 +23,11 @@ def filled(b: Builder, array: Array, dtype: DType) -> Value:
     return b.constant(np.ascontiguousarray(array, dtype.numpy).reshape(array.shape), dtype)
 
 
+def sum_type(dtype: DType) -> DType:
+    """Give the element type in which the products of a MATMUL are added up: at least 32 bits."""
+    return DType.FP32 if dtype in (DType.FP16, DType.BF16) else dtype
+
+
 def rounded_to_bf16(array: Array) -> Array:
     """Round to 8 bits of fraction, ties to even, in float32."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32).astype(np.uint64)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.torch.context import overload_of
-from mizzen.frontends.torch.floating.arithmetic import add, filled
+from mizzen.frontends.torch.floating.arithmetic import add, filled, sum_type
 from mizzen.frontends.torch.floating.context import Call, Context, Fixed, Result, array_of, lowers
 from mizzen.frontends.torch.floating.normalization import BATCH_NORM, Scaling, scaling_of
 from mizzen.frontends.torch.floating.shapes import (
@@ -175,15 +175,11 @@ def _product(call: Call) -> Value:
     source = reshape(b, x, (1, x.type.elements // inputs, inputs))
     columns = reshape(b, transpose(b, weight, (1, 0)), (1, inputs, outputs))
     zero = b.constant([0], x.dtype)
-    value = b("MATMUL", source, columns, zero, zero, dtype=_sum_type(x.dtype))
+    value = b("MATMUL", source, columns, zero, zero, dtype=sum_type(x.dtype))
     value = reshape(b, value, call.shape)
     if value.dtype is not x.dtype:
         value = b("CAST", value, dtype=x.dtype)
     return add(b, value, call.value("bias")) if call.given("bias") else value
-
-
-def _sum_type(dtype: DType) -> DType:
-    return DType.FP32 if dtype in (DType.FP16, DType.BF16) else dtype
 
 
 @lowers("aten.conv_transpose2d.input", "aten.conv_transpose1d.default")

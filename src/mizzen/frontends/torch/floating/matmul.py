@@ -15,9 +15,6 @@ from mizzen.frontends.torch.floating.shapes import reshape, transpose
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
-SUMS = {DType.FP16: DType.FP32, DType.BF16: DType.FP32}
-"""Element type to that of a product's sums, where it is another."""
-
 
 @lowers("aten.matmul.default", "aten.mm.default", "aten.bmm.default", "aten.mv.default",
         "aten.dot.default")  # fmt: skip
@@ -61,7 +58,7 @@ def multiplied(b: Builder, x: Value, y: Value) -> Value:
         _batched(b, y, batch),
         zero,
         zero,
-        dtype=SUMS.get(x.dtype, x.dtype),
+        dtype=a.sum_type(x.dtype),
     )
     return a.cast(b, reshape(b, value, (*batch, x.shape[-2], y.shape[-1])), x.dtype)
 

@@ -13,7 +13,7 @@ from mizzen.frontends.torch.floating.context import Call, Fixed, Result, array_o
 from mizzen.frontends.torch.floating.convolution import projected
 from mizzen.frontends.torch.floating.shapes import concat, permuted, reshape, slice_
 from mizzen.frontends.torch.values import Array
-from mizzen.graph import DType, Value
+from mizzen.graph import Value
 from mizzen.ops import Builder
 
 States = tuple[Value, ...]
@@ -35,17 +35,13 @@ class _Direction:
         b, (batch, width) = self.b, hidden.shape
         zero = b.constant([0], hidden.dtype)
         rows = reshape(b, hidden, (1, batch, width))
-        sums = b("MATMUL", rows, self.weight, zero, zero, dtype=_sums(hidden.dtype))
+        sums = b("MATMUL", rows, self.weight, zero, zero, dtype=a.sum_type(hidden.dtype))
         value = reshape(b, a.cast(b, sums, hidden.dtype), (batch, self.weight.shape[2]))
         return value if self.bias is None else a.add(b, value, self.bias)
 
     def gate(self, gates: Value, index: int) -> Value:
         """Give one of the gates."""
         return slice_(self.b, gates, 1, index * self.width, self.width)
-
-
-def _sums(dtype: DType) -> DType:
-    return DType.FP32 if dtype is DType.BF16 else dtype
 
 
 def _lstm_step(layer: _Direction, step: Value, states: States) -> States:
