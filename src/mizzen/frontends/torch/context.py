@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from mizzen.diagnostics import Origin
 from mizzen.frontends.torch.program import TorchProgram, tensor_type
@@ -25,6 +25,7 @@ from mizzen.graph import DType, Graph, Operation, Quantization, Value
 from mizzen.ops import Builder
 
 Result = Term | tuple[Term, ...]
+Entry = TypeVar("Entry")
 
 
 class RefusedError(Exception):
@@ -280,20 +281,22 @@ def _named(node: Any) -> dict[str, Any]:
     return named
 
 
-Lowering = Callable[[Call], Result]
-LOWERINGS: dict[str, Lowering] = {}
-"""Operator name with overload, ``aten.conv2d.default``, to what lowers it."""
+class Registry(dict[str, Entry]):
+    """Operator name with overload, ``aten.conv2d.default``, to what lowers it."""
+
+    def lowers(self, *names: str) -> Callable[[Entry], Entry]:
+        """Register what lowers operators."""
+
+        def register(function: Entry) -> Entry:
+            for name in names:
+                self[name] = function
+            return function
+
+        return register
 
 
-def lowers(*names: str) -> Callable[[Lowering], Lowering]:
-    """Register what lowers operators."""
-
-    def register(function: Lowering) -> Lowering:
-        for name in names:
-            LOWERINGS[name] = function
-        return function
-
-    return register
+LOWERINGS: Registry[Callable[[Call], Result]] = Registry()
+lowers = LOWERINGS.lowers
 
 
 def overload_of(node: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mizzen.frontends.torch.context import is_dequantize
 from mizzen.frontends.torch.lower import Lowered
+from mizzen.frontends.torch.source import GETITEM
 from mizzen.graph import Value
 
 
@@ -24,9 +25,6 @@ def extract(lowered: Lowered, groups: Iterable[int], outputs: Iterable[Value]) -
     """Make a module of some groups, which gives the values in `outputs`."""
     members = {node for group in groups for node in lowered.nodes[group]}
     return _Extraction(lowered, members).build(tuple(outputs))
-
-
-GETITEM = "<built-in function getitem>"
 
 
 class _Extraction:

@@ -26,7 +26,7 @@ from mizzen.frontends.torch.context import (
 )
 from mizzen.frontends.torch.lowering.rescale import requantize, typed
 from mizzen.frontends.torch.program import Role, State, TorchProgram, tensor_type
-from mizzen.frontends.torch.source import kind_of
+from mizzen.frontends.torch.source import GETITEM, kind_of
 from mizzen.frontends.torch.tensors import is_tensor, mapped, tensor_of, without_gradient
 from mizzen.frontends.torch.values import (
     Array,
@@ -109,7 +109,7 @@ def _constant(array: Array, node: Any) -> Term:
 
 def _lower_node(context: Context, node: Any) -> Result:
     match overload_of(node):
-        case "<built-in function getitem>":
+        case name if name == GETITEM:
             return _item(context, node)
         case name if name == QUANTIZE:
             return _quantize(context, node)

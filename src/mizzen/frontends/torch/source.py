@@ -6,6 +6,9 @@ from typing import Any
 
 from mizzen.diagnostics import Origin, source_line
 
+GETITEM = "<built-in function getitem>"
+"""The target, as it prints, of a node that takes one of another's several results."""
+
 
 def origin_of(node: Any, model: str | None, index: int) -> Origin:
     """Say where an FX node comes from: operator, module path, line of the user's file."""

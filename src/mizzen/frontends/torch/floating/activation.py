@@ -10,7 +10,8 @@ from math import log, pi, sqrt
 
 from mizzen.frontends.torch.floating import arithmetic as a
 from mizzen.frontends.torch.floating.context import Call, lowers
-from mizzen.graph import Value
+from mizzen.frontends.torch.floating.shapes import slice_
+from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
 Function = Callable[[Builder, Value], Value]
@@ -136,8 +137,6 @@ def rounded(call: Call) -> Value:
     b, x = call.b, call.value("self")
     if not x.dtype.is_float:
         return x
-    from mizzen.graph import DType
-
     inner = a.clamp(b, x, -LARGEST_FRACTION, LARGEST_FRACTION)
     near = b("CAST", b("CAST", inner, dtype=DType.INT32), dtype=x.dtype)
     small = b("GREATER", *a.matched(b, LARGEST_FRACTION, b("ABS", x)))
@@ -251,8 +250,6 @@ def shrunk(call: Call) -> Value:
 @lowers("aten.glu.default")
 def glu(call: Call) -> Value:
     """One half times the sigmoid of the other."""
-    from mizzen.frontends.torch.floating.shapes import slice_
-
     b, x, axis = call.b, call.value("self"), call.axis()
     size = x.shape[axis] // 2
     gate = sigmoid(b, slice_(b, x, axis, size, size))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.frontends.torch.context import Arguments, RefusedError
+from mizzen.frontends.torch.context import Arguments, RefusedError, Registry
 from mizzen.frontends.torch.program import TorchProgram, tensor_type
 from mizzen.frontends.torch.source import origin_of
 from mizzen.frontends.torch.tensors import results_of
@@ -164,20 +164,8 @@ class Call(Arguments):
         return next(iter(self.arguments))
 
 
-Lowering = Callable[[Call], Result]
-LOWERINGS: dict[str, Lowering] = {}
-"""Operator name with overload, ``aten.conv2d.default``, to what lowers it."""
-
-
-def lowers(*names: str) -> Callable[[Lowering], Lowering]:
-    """Register what lowers operators."""
-
-    def register(function: Lowering) -> Lowering:
-        for name in names:
-            LOWERINGS[name] = function
-        return function
-
-    return register
+LOWERINGS: Registry[Callable[[Call], Result]] = Registry()
+lowers = LOWERINGS.lowers
 
 
 def axes_of(dims: Sequence[int] | int | None, rank: int) -> list[int]:

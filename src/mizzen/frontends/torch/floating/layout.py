@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from mizzen.frontends.torch.floating import arithmetic as a
 from mizzen.frontends.torch.floating.context import Call, Result, lowers
@@ -306,7 +307,7 @@ def spread(call: Call) -> Value:
     """Channels become pixels: [N, C*r*r, H, W] -> [N, C, H*r, W*r]."""
     b, x, ratio = call.b, call.value("self"), int(call["upscale_factor"])
     *front, channels, height, width = x.shape
-    shape = (_product(front), channels // ratio**2, ratio, ratio, height, width)
+    shape = (prod(front), channels // ratio**2, ratio, ratio, height, width)
     parts = reshape(b, x, shape)
     return reshape(b, permuted(b, parts, (0, 1, 4, 2, 5, 3)), call.shape)
 
@@ -319,7 +320,7 @@ def gathered(call: Call) -> Value:
     parts = reshape(
         b,
         x,
-        (_product(front), channels, height // ratio, ratio, width // ratio, ratio),
+        (prod(front), channels, height // ratio, ratio, width // ratio, ratio),
     )
     return reshape(b, permuted(b, parts, (0, 1, 3, 5, 2, 4)), call.shape)
 
@@ -329,12 +330,5 @@ def shuffled(call: Call) -> Value:
     """Channels of groups in turns."""
     b, x, groups = call.b, call.value("self"), int(call["groups"])
     count, channels, *space = x.shape
-    parts = reshape(b, x, (count, groups, channels // groups, _product(space)))
+    parts = reshape(b, x, (count, groups, channels // groups, prod(space)))
     return reshape(b, permuted(b, parts, (0, 2, 1, 3)), call.shape)
-
-
-def _product(sizes: Sequence[int]) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result

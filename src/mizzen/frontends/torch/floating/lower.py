@@ -19,7 +19,7 @@ from mizzen.frontends.torch.floating.context import (
     Term,
 )
 from mizzen.frontends.torch.program import Role, TorchProgram
-from mizzen.frontends.torch.source import kind_of
+from mizzen.frontends.torch.source import GETITEM, kind_of
 from mizzen.frontends.torch.tensors import (
     is_tensor,
     mapped,
@@ -40,8 +40,6 @@ WITHOUT_RESULT = frozenset(
     }
 )
 """Nodes that only check, at export."""
-
-ITEM = "<built-in function getitem>"
 
 
 def lower_float(program: TorchProgram) -> Graph:
@@ -80,7 +78,7 @@ def is_computable(node: Any) -> bool:
     return (
         name_of(node) in LOWERINGS
         or name_of(node) in SHAPE_ONLY
-        or str(node.target) in (ITEM, *WITHOUT_RESULT)
+        or str(node.target) in (GETITEM, *WITHOUT_RESULT)
     )
 
 
@@ -111,7 +109,7 @@ def _input(context: Context, node: Any) -> Value:
 
 
 def _lower(context: Context, node: Any) -> Result:
-    if str(node.target) == ITEM:
+    if str(node.target) == GETITEM:
         return _item(context, node)
     folded = _folded(context, node)
     if folded is not None:
