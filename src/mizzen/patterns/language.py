@@ -281,4 +281,4 @@ def _anchors(node: Node) -> Iterator[Op | Through]:
 
 def expects(wanted: object, value: Any) -> bool:
     """Whether an attribute is what a pattern says."""
-    return wanted.test(value) if isinstance(wanted, Is) else bool(value == wanted)  # pyright: ignore[reportUnknownMemberType]
+    return wanted.test(value) if isinstance(wanted, Is) else bool(value == wanted)  # pyright: ignore[reportUnknownMemberType] - isinstance cannot tell of what an Is is

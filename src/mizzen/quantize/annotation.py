@@ -57,7 +57,8 @@ def gives_float(node: Node) -> bool:
     """Whether a node gives floating-point numbers, in one tensor or several."""
     value = node.meta.get("val")
     if isinstance(value, (list, tuple)):
-        return any(isinstance(v, torch.Tensor) and v.dtype.is_floating_point for v in value)  # pyright: ignore[reportUnknownVariableType]
+        parts = cast("list[object]", value)
+        return any(isinstance(v, torch.Tensor) and v.dtype.is_floating_point for v in parts)
     return is_float(node)
 
 
@@ -171,8 +172,10 @@ class Annotator:
         (buffer,) = reader.all_input_nodes
         for writer in buffer.users:
             if str(writer.target) == "aten.copy_.default" and writer.args[0] is buffer:
+                written = writer.args[1]
+                assert isinstance(written, Node)
                 for state in reader.users:
-                    self.clusters.join(writer.args[1], state)  # pyright: ignore[reportArgumentType]
+                    self.clusters.join(written, state)
 
     def _choose_specs(self, nodes: list[Node]) -> None:
         readers: dict[Node, list[QuantizationConfig]] = {}
@@ -215,13 +218,15 @@ class Annotator:
 
     def _scaled(self, node: Node, factor: float, like: QuantizationSpec) -> QuantizationSpecBase:
         """Give what a multiplication by a number needs: another scale, and the same integers."""
+        source = node.args[0]
+        assert isinstance(source, Node)
 
         def derive(observers: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
             scale, zero_point = observers[0].calculate_qparams()
             return scale * factor, zero_point
 
         return DerivedQuantizationSpec(
-            derived_from=[(node.args[0], node)],  # pyright: ignore[reportArgumentType]
+            derived_from=[(source, node)],
             derive_qparams_fn=derive,
             dtype=like.dtype,
             quant_min=like.quant_min,
@@ -286,7 +291,8 @@ class Annotator:
     ) -> None:
         config, hidden = self._configs[node], node.args[1]
         weight, *rest = node.args[1 + steps.states :]
-        reads[weight] = config.weight_spec(0)  # pyright: ignore[reportArgumentType]
+        assert isinstance(weight, Node)
+        reads[weight] = config.weight_spec(0)
         if rest and isinstance(rest[0], Node):
             reads[rest[0]] = config.bias_spec([(hidden, node), (weight, node)], 0)
         if steps.kind is Kind.GRU:

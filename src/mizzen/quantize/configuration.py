@@ -76,8 +76,8 @@ class QuantizationConfig:
 
         `edges` are input and weight, as (producer, consumer). Ref: TOSA 1.0, 2.3.3 CONV2D.
         """
-        per_channel = channel_axis is not None and self.weight is not None
-        per_channel = per_channel and self.weight_spec(channel_axis).ch_axis is not None  # pyright: ignore[reportOptionalMemberAccess]
+        weight = None if channel_axis is None else self.weight_spec(channel_axis)
+        per_channel = weight is not None and weight.ch_axis is not None
         return DerivedQuantizationSpec(
             derived_from=edges,
             derive_qparams_fn=product_of_scales,

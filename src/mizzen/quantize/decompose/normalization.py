@@ -54,12 +54,17 @@ def normalized(rewriter: Rewriter, value: Node, axes: list[int], epsilon: float)
 
 def layer_norm(rewriter: Rewriter, node: Node) -> Node | None:
     """Normalize along the last axes, then scale and shift."""
-    value, shape = node.args[:2]
+    value = node.args[0]
     assert isinstance(value, Node)
-    axes = list(range(-len(list(shape)), 0))  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+    axes = _last_axes(node)
     result = normalized(rewriter, value, axes, argument(node, 4, "eps", 1e-5))
     scale, offset = argument(node, 2, "weight"), argument(node, 3, "bias")
     return scale_and_shift(rewriter, result, scale, offset)
+
+
+def _last_axes(node: Node) -> list[int]:
+    """Give the axes that a normalization is along, counted from behind."""
+    return list(range(-len(argument(node, 1, "normalized_shape")), 0))
 
 
 def scale_and_shift(rewriter: Rewriter, value: Node, scale: Any, offset: Any) -> Node:
@@ -76,11 +81,11 @@ def scale_and_shift(rewriter: Rewriter, value: Node, scale: Any, offset: Any) ->
 
 def rms_norm(rewriter: Rewriter, node: Node) -> Node | None:
     """Divide by the root of the mean square along the last axes, then scale."""
-    value, shape = node.args[:2]
+    value = node.args[0]
     assert isinstance(value, Node)
     epsilon = argument(node, 3, "eps")
     epsilon = torch.finfo(torch.float32).eps if epsilon is None else epsilon
-    axes = list(range(-len(list(shape)), 0))  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+    axes = _last_axes(node)
     square = rewriter.call(aten.mul.Tensor, value, value)
     mean = rewriter.call(aten.mean.dim, square, axes, True)
     above_zero = rewriter.call(aten.add.Tensor, mean, epsilon)
@@ -156,8 +161,8 @@ def variance(rewriter: Rewriter, node: Node) -> Node | None:
     if str(node.target) == "aten.var.dim":
         correction, keep = float(argument(node, 2, "unbiased", True)), argument(node, 3, "keepdim")
     else:
-        correction = node.kwargs.get("correction")
-        correction = 1.0 if correction is None else float(correction)  # pyright: ignore[reportArgumentType]
+        given: Any = node.kwargs.get("correction")
+        correction = 1.0 if given is None else float(given)
         keep = node.kwargs.get("keepdim", False)
     axes = list(range(len(shape_of(value)))) if axes is None else axes
     count = math.prod(shape_of(value)[axis] for axis in axes)
