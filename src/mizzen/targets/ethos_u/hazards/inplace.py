@@ -36,11 +36,15 @@ def overwritten(
 
 def _is_element_by_element(item: Input, result: Result) -> bool:
     """Whether each block is written exactly where its own input lies."""
-    at_point = isinstance(item.window, Sliding) and not item.window.every_channel
-    if at_point and isinstance(item.window, Sliding):
-        at_point = item.window.x == POINT == item.window.y
+    match item.window:
+        case Pointwise():
+            at_point = True
+        case Sliding(every_channel=False) as window:
+            at_point = window.x == POINT == window.y
+        case _:
+            at_point = False
     straight = result.axes == (0, 1, 2) and result.reversed is None
-    return straight and item.map == result.map and (at_point or isinstance(item.window, Pointwise))
+    return at_point and straight and item.map == result.map
 
 
 def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:
