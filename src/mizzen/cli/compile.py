@@ -1,4 +1,4 @@
-"""Compile a quantised TFLite network, or a TOSA network, for an NPU."""
+"""Compile a quantised TFLite network or PyTorch program, or a TOSA file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mizzen.cli.placement import cpu_text, summary_rows
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
 
-SUMMARY = "quantised TFLite or TOSA -> artifact; placement and memory"
+SUMMARY = "quantised TFLite, .pt2, TOSA -> artifact; placement and memory"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

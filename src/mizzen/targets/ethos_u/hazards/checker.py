@@ -47,8 +47,7 @@ def find_hazards(program: Program) -> HazardReport:
     """Check the stream of a program for the accelerator that its payload names.
 
     Raises E604 and E605 for a payload that names no accelerator, E5xx for a stream that cannot be
-    decoded, E611 and E613 for operations that cannot be
-    resolved, E677 for a stream with branches.
+    decoded, E611 and E613 for operations that cannot be resolved, E677 for a stream with branches.
     """
     accelerator = accelerator_of(program.hardware)
     checker = _Checker(program, accelerator)
