@@ -83,6 +83,7 @@ def one(
     types = in_dtypes or [dtype] * len(shapes)
 
     def build() -> bytes:
+        """Build the network of the operator."""
         net = NetworkBuilder(name)
         scales = in_q or [quantization(type_) for type_ in types]
         inputs = [

@@ -129,6 +129,7 @@ def _convolution(
     fan_in = int(np.prod(weights_shape)) // channels
 
     def build() -> bytes:
+        """Build the network of the convolution."""
         net = NetworkBuilder(label)
         x = net.tensor("x", shape, dtype, SCALE[dtype], ZERO[dtype])
         weights, bias, out_q = _weighted(
@@ -191,6 +192,7 @@ def transpose_conv(
     )
 
     def build() -> bytes:
+        """Build the network of the transposed convolution."""
         net = NetworkBuilder(label)
         x = net.tensor("x", shape, dtype, SCALE[dtype], ZERO[dtype])
         weights, bias, out_q = _weighted(
@@ -233,6 +235,7 @@ def lstm(dtype: str, *, time_major: bool = False) -> Case:
     name = f"lstm_{dtype}" + ("_time_major" if time_major else "")
 
     def build() -> bytes:
+        """Build the network: an LSTM whose weights are drawn by its name."""
         net = NetworkBuilder(name)
         rng = rng_of(name)
         wide = dtype == "int16"

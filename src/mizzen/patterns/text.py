@@ -50,6 +50,7 @@ class _Writer:
         self.written: set[Node] = set()
 
     def node(self, node: Node) -> str:
+        """Give a node in words, with everything in front of it."""
         match node:
             case Var():
                 return self.leaf(node, node.name, node.value)

@@ -90,6 +90,7 @@ def transposed(call: Call) -> Pending:
     kernel = channels_last_kernel(integers.swapaxes(0, 1), spatial)
 
     def emit(target: Target) -> Value:
+        """Add the transposed convolution, and what gives the integers of `target`."""
         b = call.b
         source = _to_channels_last(b, x.value)
         out_pad = transposed_pads(padding, extra)

@@ -43,6 +43,7 @@ def maximum(call: Call) -> Pending:
     call.need(dilation == (1, 1), "its window is dilated", "pool without dilation")
 
     def emit(target: Target) -> Value:
+        """Add the pooling, and what gives the integers of `target`."""
         b = call.b
         source = _channels_last(b, x.value)
         source, pad = covering(call, b, source, kernel, stride, pads)

@@ -27,6 +27,7 @@ def nearest(call: Call) -> Pending:
     ratios = _ratios(x.value.shape[2:], call.shape[2:], corners=False)
 
     def emit(target: Target) -> Value:
+        """Add the resizing, and what gives the integers of `target`."""
         b = call.b
         scale, offset, border = _integers(x, call, ratios, [_start(ratio) for ratio in ratios])
         value = b(
@@ -65,6 +66,7 @@ def bilinear(call: Call) -> Pending:
     starts = [Fraction(0) if corners else half / ratio - half for ratio in ratios]
 
     def emit(target: Target) -> Value:
+        """Add the resizing, its division, and what gives the integers of `target`."""
         b = call.b
         scale, offset, border = _integers(x, call, ratios, starts)
         value = b(

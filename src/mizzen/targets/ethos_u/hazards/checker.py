@@ -72,6 +72,7 @@ class _Checker:
         self.operations = 0
 
     def run(self) -> Iterator[Finding]:
+        """Give the findings in the order of the stream, then those about the outputs."""
         for step in steps(self._program, self._accelerator):
             match step:
                 case Wait():

@@ -121,6 +121,7 @@ class _Planner:
         self._result = Plan()
 
     def plan(self, instructions: list[Instruction]) -> Plan:
+        """Resolve a decoded stream up to its OP_STOP. E612 for a stream without one."""
         registers = REGISTERS[self._hardware.arch](self._hardware)
         places = {item.offset_words: index for index, item in enumerate(instructions)}
         index = 0
