@@ -12,16 +12,7 @@ from mizzen.diagnostics import MizzenError, Origin
 from mizzen.targets.ethos_u.program import HardwareId, Program
 from mizzen.targets.ethos_u.sim import Simulator
 
-from .assembler import (
-    U55,
-    U55_128,
-    Settings,
-    activation,
-    feature_map,
-    instructions,
-    kernel,
-    program,
-)
+from .assembler import IFM, IFM2, U55_128, Settings, activation, feature_map, result, window
 
 SHAPE = (2, 2, 4)
 AVERAGE, REDUCE_SUM = 1, 2
@@ -30,18 +21,18 @@ SHL = 9
 
 def pooling_settings(**changes: Any) -> Settings:
     settings = (
-        feature_map("IFM", SHAPE, np.int8, 0)
-        | feature_map("OFM", SHAPE, np.int8, 0x2000)
+        feature_map("IFM", SHAPE, np.int8, IFM)
+        | result(SHAPE, np.int8)
         | activation(-128, 127)
-        | kernel(1, 1)
+        | window(1, 1)
         | {"SET_OFM_SCALE": {"scale": 1, "shift": 0}}
     )
     return {name: value for name, value in (settings | changes).items() if value is not None}
 
 
 def pooling_program(**changes: Any) -> Program:
-    commands = instructions(pooling_settings(**changes), "OP_POOL", pooling_mode=AVERAGE)
-    return program(commands, [(SHAPE, np.int8)], (SHAPE, np.int8))
+    commands = U55_128.commands(pooling_settings(**changes), "OP_POOL", pooling_mode=AVERAGE)
+    return U55_128.program(commands, [(SHAPE, np.int8)], (SHAPE, np.int8))
 
 
 def fault(made: Program) -> str:
@@ -90,9 +81,9 @@ def test_an_output_among_constants() -> None:
 
 
 def test_a_stream_without_an_end() -> None:
-    commands = instructions(pooling_settings(), "OP_POOL", pooling_mode=AVERAGE)
-    made = program(commands, [(SHAPE, np.int8)], (SHAPE, np.int8), stop=False)
-    assert fault(made) == (
+    made = pooling_program()
+    stop = U55_128["OP_STOP"].words
+    assert fault(replace(made, words=made.words[:-stop])) == (
         "error[E612]: a command stream must end with OP_STOP, and this one does not\n"
         "  help the command stream is damaged; compile it again"
     )
@@ -118,10 +109,10 @@ def test_elements_of_64_bits() -> None:
 
 
 def test_a_sum_over_channels_of_several() -> None:
-    commands = instructions(
+    commands = U55_128.commands(
         pooling_settings(SET_IFM_DEPTH_M1={"depth": 4}), "OP_POOL", pooling_mode=REDUCE_SUM
     )
-    message = fault(program(commands, [(SHAPE, np.int8)], (SHAPE, np.int8)))
+    message = fault(U55_128.program(commands, [(SHAPE, np.int8)], (SHAPE, np.int8)))
     assert "error[E613]: OP_POOL: a sum over channels must have depth 1, not 4" in message
 
 
@@ -143,7 +134,7 @@ def test_no_hardware_configuration() -> None:
 
 
 def test_hardware_that_does_not_exist() -> None:
-    odd = HardwareId(config_word=0x0000_000F, id_word=U55_128.id_word)
+    odd = HardwareId(config_word=0x0000_000F, id_word=U55_128.hardware.id_word)
     assert "CONFIG must be the word of an accelerator, not 0x0000000f" in fault(
         replace(pooling_program(), hardware=odd)
     )
@@ -160,14 +151,14 @@ def test_a_table_that_nothing_loaded() -> None:
 def test_an_accumulator_beyond_its_width() -> None:
     shape = (1, 1, 4)
     settings = (
-        feature_map("IFM", shape, np.int32, 0)
-        | feature_map("OFM", (1, 1, 1), np.int32, 0x2000)
+        feature_map("IFM", shape, np.int32, IFM)
+        | result((1, 1, 1), np.int32)
         | activation(-32768, 32767)
-        | kernel(1, 1)
+        | window(1, 1)
         | {"SET_OFM_SCALE": {"scale": 1, "shift": 0}, "SET_IFM_DEPTH_M1": {"depth": 4}}
     )
-    commands = instructions(settings, "OP_POOL", pooling_mode=REDUCE_SUM)
-    simulator = Simulator(program(commands, [(shape, np.int32)], ((1, 1, 1), np.int32)))
+    commands = U55_128.commands(settings, "OP_POOL", pooling_mode=REDUCE_SUM)
+    simulator = Simulator(U55_128.program(commands, [(shape, np.int32)], ((1, 1, 1), np.int32)))
     fits = np.full((1, *shape), (1 << 29) - 1, np.int32)
     assert simulator.run([fits], 1).outputs[0].item() == (1 << 31) - 4
     with pytest.raises(MizzenError) as caught:
@@ -189,10 +180,10 @@ def test_a_tensor_outside_memory() -> None:
 
 def test_inferred_paths_are_said_once() -> None:
     settings = pooling_settings(
-        **feature_map("OFM", SHAPE, np.int8, 0x2000, round_mode=1)  # TRUNCATE
+        **result(SHAPE, np.int8, round_mode=1)  # TRUNCATE
     )
-    commands = instructions(settings, "OP_POOL", pooling_mode=AVERAGE)
-    made = program([*commands, commands[-1]], [(SHAPE, np.int8)], (SHAPE, np.int8))
+    commands = U55_128.commands(settings, "OP_POOL", pooling_mode=AVERAGE)
+    made = U55_128.program([*commands, commands[-1]], [(SHAPE, np.int8)], (SHAPE, np.int8))
     x = np.zeros((1, *SHAPE), np.int8)
     (note,) = Simulator(made).run([x], 1).diagnostics
     assert note.render() == (
@@ -209,20 +200,20 @@ def test_a_transfer_through_the_custom_dma() -> None:
 
 def test_commands_know_their_fields() -> None:
     with pytest.raises(MizzenError, match=r"^error\[E511\]"):
-        U55["SET_IFM_REGION"](region=8, custom_dma_cs=0)
+        U55_128["SET_IFM_REGION"](region=8, custom_dma_cs=0)
 
 
 def test_a_left_shift_beyond_32_bits() -> None:
     shape = (1, 1, 2)
     settings = (
-        feature_map("IFM", shape, np.int32, 0)
-        | feature_map("IFM2", shape, np.int32, 0x1000)
-        | feature_map("OFM", shape, np.int32, 0x2000)
+        feature_map("IFM", shape, np.int32, IFM)
+        | feature_map("IFM2", shape, np.int32, IFM2)
+        | result(shape, np.int32)
         | activation(-32768, 32767)
         | {"SET_IFM_UPSCALE": {"mode": 0}, "SET_IFM2_BROADCAST": {}}
     )
-    commands = instructions(settings, "OP_ELEMENTWISE", elementwise_mode=SHL)
-    simulator = Simulator(program(commands, [(shape, np.int32)] * 2, (shape, np.int32)))
+    commands = U55_128.commands(settings, "OP_ELEMENTWISE", elementwise_mode=SHL)
+    simulator = Simulator(U55_128.program(commands, [(shape, np.int32)] * 2, (shape, np.int32)))
     values = np.array([3, -5], np.int32).reshape(1, *shape)
     (output,) = simulator.run([values, np.full_like(values, 28)], 1).outputs
     assert output.ravel().tolist() == [3 << 28, -5 << 28]

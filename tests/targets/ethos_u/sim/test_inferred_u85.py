@@ -6,6 +6,7 @@ takes an inferred path.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,10 @@ from mizzen.targets.ethos_u.commands import (
     Storage,
     TransposeU85,
 )
+from mizzen.targets.ethos_u.sim import Outcome, Simulator
 
-from .assembler_u85 import IFM, IFM2, OFM, U85, commands, feature_map, program, result, run, window
+from . import assembler
+from .assembler import IFM, IFM2, OFM, U85_256, Settings, Tensor, feature_map, window
 
 Array = npt.NDArray[Any]
 SHAPE = (4, 3, 5)
@@ -38,17 +41,48 @@ def random(shape: tuple[int, ...] = SHAPE, dtype: npt.DTypeLike = np.int8, seed:
     return np.random.default_rng(seed).integers(info.min, info.max, shape, dtype, endpoint=True)
 
 
+def result(shape: tuple[int, int, int], dtype: npt.DTypeLike, **precision: int) -> Settings:
+    """SET commands of the output: in blocks of 16, unscaled, not clipped."""
+    return assembler.result(shape, dtype, **precision) | {
+        "SET_OFM_BLK_HEIGHT_M1": {"height": 16},
+        "SET_OFM_BLK_WIDTH_M1": {"width": 16},
+        "SET_OFM_BLK_DEPTH_M1": {"depth": 16},
+        "SET_OFM_SCALE": {"scale": 1},
+        "SET_ACTIVATION": {"activation_clip_range": 1},
+    }
+
+
+def simulated(
+    made: Iterable[Instruction],
+    inputs: Sequence[Array],
+    output: Tensor,
+    constants: npt.NDArray[np.uint8] | None = None,
+) -> Outcome:
+    given = [(x.shape, x.dtype) for x in inputs]
+    simulator = Simulator(U85_256.program(made, given, output, constants))
+    return simulator.run([x[None] for x in inputs], 1)
+
+
+def run(
+    made: Iterable[Instruction],
+    inputs: Sequence[Array],
+    output: Tensor,
+    constants: npt.NDArray[np.uint8] | None = None,
+) -> tuple[Array, list[str]]:
+    """Execute; gives the output and the codes of the notes."""
+    outcome = simulated(made, inputs, output, constants)
+    return outcome.outputs[0][0], [row.code for row in outcome.diagnostics]
+
+
 def pool(mode: PoolingModeU85, **settings: dict[str, int]) -> list[Instruction]:
     """POOL of one element to 32 bits; `settings` replace SET commands."""
     base = feature_map("IFM", SHAPE, np.int8, IFM) | result(SHAPE, np.int32) | window(1, 1)
-    return commands(base | settings, "OP_POOL", pooling_mode=mode)
+    return U85_256.commands(base | settings, "OP_POOL", pooling_mode=mode)
 
 
 def fault(made: list[Instruction], *inputs: Array) -> str:
-    from mizzen.targets.ethos_u.sim import Simulator
-
     with pytest.raises(MizzenError) as caught:
-        Simulator(program(made, inputs, (SHAPE, np.int32))).run([x[None] for x in inputs], 1)
+        simulated(made, inputs, (SHAPE, np.int32))
     return str(caught.value)
 
 
@@ -56,16 +90,16 @@ class TestBranch:
     def test_it_passes_over_commands(self) -> None:
         skipped = pool(PoolingModeU85.MAX)
         target = 4 * (2 + sum(item.command.words for item in skipped))
-        branch = U85["OP_BRANCH"](branch_cond=0, branch_target=target)
+        branch = U85_256["OP_BRANCH"](branch_cond=0, branch_target=target)
         x = random()
-        made = [branch, *skipped, *commands({}, "OP_IRQ", mask=0)]
+        made = [branch, *skipped, *U85_256.commands({}, "OP_IRQ", mask=0)]
         found, notes = run(made, [x], (SHAPE, np.int32))
         assert not found.any()
         assert notes == ["N665"]
 
     @pytest.mark.parametrize(("condition", "target"), [(1, 8), (0, 0), (0, 6), (0, 1 << 20)])
     def test_conditions_and_what_is_no_command_ahead(self, condition: int, target: int) -> None:
-        branch = U85["OP_BRANCH"](branch_cond=condition, branch_target=target)
+        branch = U85_256["OP_BRANCH"](branch_cond=condition, branch_target=target)
         said = fault([branch, *pool(PoolingModeU85.MAX)], random())
         assert said.startswith(
             "error[E614]: OP_BRANCH: a branch must be taken always and go forward to a command"
@@ -88,7 +122,7 @@ class TestTransfers:
             "SET_DMA0_DST_STRIDE0": {"stride": 8},
             "SET_DMA0_DST_STRIDE1": {"stride": 24},
         }
-        found, notes = run(commands(settings, "OP_DMA_START"), [x], ((2, 3, 8), np.int8))
+        found, notes = run(U85_256.commands(settings, "OP_DMA_START"), [x], ((2, 3, 8), np.int8))
         assert np.array_equal(found, x[:, :, :8])
         assert notes == ["N666"]
 
@@ -108,7 +142,9 @@ class TestTransfers:
             "SET_DMA0_IDX_MAX": {"idx_max": 2},
         }
         said = fault(
-            commands(settings, "OP_DMA_START"), random((3, 5)), np.array([0, index], np.int32)
+            U85_256.commands(settings, "OP_DMA_START"),
+            random((3, 5)),
+            np.array([0, index], np.int32),
         )
         assert said.startswith("error[E643]: OP_DMA_START: an index must be in 0..2, and reaches ")
 
@@ -205,7 +241,7 @@ class TestResults:
         settings = result(SHAPE, np.int16) | {
             "SET_ACTIVATION": {**function, "activation_clip_range": 1}
         }
-        made = [*commands(load, "OP_DMA_START"), *pool(PoolingModeU85.SUM, **settings)]
+        made = [*U85_256.commands(load, "OP_DMA_START"), *pool(PoolingModeU85.SUM, **settings)]
         found, notes = run(made, [x], (SHAPE, np.int16), table.view(np.uint8))
         assert np.array_equal(found, table[x.astype(int) + 128])
         assert notes == ["N682"]
@@ -252,7 +288,7 @@ def test_a_resize_that_replicates() -> None:
         "SET_RESIZE_Y": {"one_step_mod": 1},
         "SET_RESIZE_X": {"one_step_mod": 1},
     }
-    made = commands(settings, "OP_RESIZE", resize_mode=ResizeModeU85.REPLICATE)
+    made = U85_256.commands(settings, "OP_RESIZE", resize_mode=ResizeModeU85.REPLICATE)
     found, notes = run(made, [x], (shape, np.int32))
     assert np.array_equal(found, x.repeat(2, axis=0).repeat(3, axis=1))
     assert notes == ["N668"]
