@@ -20,6 +20,17 @@ from . import machine_coverage
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
+NETWORKS = (
+    "ad01_int8",
+    "audio_preprocessor_int8",
+    "hello_world_int8",
+    "kws_ref_model",
+    "micro_speech_quantized",
+    "person_detect",
+    "pretrainedResnet_quant",
+    "vww_96_int8",
+)
+"""Real models that compilers take, without their `.tflite`."""
 ORACLES = {
     "TensorFlow Lite Micro (tflite_micro)": "tflite_micro",
     "LiteRT (ai_edge_litert)": "ai_edge_litert",
@@ -111,6 +122,12 @@ def model_file(models: Path) -> Callable[[str], Path]:
         return models / name
 
     return find
+
+
+@pytest.fixture(params=NETWORKS)
+def network_file(request: pytest.FixtureRequest, model_file: Callable[[str], Path]) -> Path:
+    """Every real network in turn; skips the test where it is missing."""
+    return model_file(f"{request.param}.tflite")
 
 
 def pytest_report_header() -> list[str]:

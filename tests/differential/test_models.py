@@ -13,30 +13,8 @@ import pytest
 import mizzen
 from mizzen.conformance.inputs import random_inputs
 from mizzen.cpu.tflm import CpuKernels
+from mizzen.targets.ethos_u.config import ACCELERATORS
 
-NETWORKS = (
-    "ad01_int8",
-    "audio_preprocessor_int8",
-    "hello_world_int8",
-    "kws_ref_model",
-    "micro_speech_quantized",
-    "person_detect",
-    "pretrainedResnet_quant",
-    "vww_96_int8",
-)
-ACCELERATORS = (
-    "ethos-u55-32",
-    "ethos-u55-64",
-    "ethos-u55-128",
-    "ethos-u55-256",
-    "ethos-u65-256",
-    "ethos-u65-512",
-    "ethos-u85-128",
-    "ethos-u85-256",
-    "ethos-u85-512",
-    "ethos-u85-1024",
-    "ethos-u85-2048",
-)
 SAMPLE = (
     ("ethos-u55-32", "Performance"),
     ("ethos-u55-32", "Size"),
@@ -65,17 +43,15 @@ def check(path: Path, accelerator: str, optimise: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(("accelerator", "optimise"), SAMPLE)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_network(models: Path, name: str, accelerator: str, optimise: str) -> None:
-    check(models / f"{name}.tflite", accelerator, optimise, 5)
+def test_network(network_file: Path, accelerator: str, optimise: str) -> None:
+    check(network_file, accelerator, optimise, 5)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("optimise", ["Performance", "Size"])
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_network_with_200_inputs(models: Path, name: str, accelerator: str, optimise: str) -> None:
-    check(models / f"{name}.tflite", accelerator, optimise, 200)
+def test_network_with_200_inputs(network_file: Path, accelerator: str, optimise: str) -> None:
+    check(network_file, accelerator, optimise, 200)
 
 
 def samples(path: Path) -> npt.NDArray[np.int16]:

@@ -17,16 +17,6 @@ from mizzen.targets.ethos_u.system_config import resolve
 
 CASES = cases()
 
-NETWORKS = (
-    "ad01_int8",
-    "audio_preprocessor_int8",
-    "hello_world_int8",
-    "kws_ref_model",
-    "micro_speech_quantized",
-    "person_detect",
-    "pretrainedResnet_quant",
-    "vww_96_int8",
-)
 QUICK = ("ethos-u55-32", "ethos-u65-512", "ethos-u85-256")
 
 
@@ -48,11 +38,8 @@ def test_network(
 @pytest.mark.sweep
 @pytest.mark.parametrize("optimise", ["Performance", "Size"])
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_network_everywhere(
-    model_file: Callable[[str], Path], name: str, accelerator: str, optimise: str
-) -> None:
-    check(model_file(f"{name}.tflite"), accelerator, optimise)
+def test_network_everywhere(network_file: Path, accelerator: str, optimise: str) -> None:
+    check(network_file, accelerator, optimise)
 
 
 def findings(network: bytes) -> list[str]:
@@ -101,13 +88,11 @@ def test_operator_of_the_deprecated_core(case: Case) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("optimise", ["Performance", "Size"])
 @pytest.mark.parametrize("accelerator", ["ethos-u55-64", "ethos-u55-128", "ethos-u65-512"])
-@pytest.mark.parametrize("name", NETWORKS)
 def test_network_of_the_deprecated_core(
-    model_file: Callable[[str], Path], name: str, accelerator: str, optimise: str
+    network_file: Path, accelerator: str, optimise: str
 ) -> None:
-    network = model_file(f"{name}.tflite").read_bytes()
     configuration = resolve(accelerator, optimise=optimise)
-    outcome = build(network, name, Compiler.LEGACY, configuration)
+    outcome = build(network_file.read_bytes(), network_file.stem, Compiler.LEGACY, configuration)
     assert isinstance(outcome, Built)
     assert findings(outcome.network) == []
 
