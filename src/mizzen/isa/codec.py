@@ -64,22 +64,22 @@ class InstructionSet:
         """Decode a whole stream, uint32 [words]; E501 to E504 with the word offset if it is bad."""
         return list(self._walk(words))
 
-    def decode_partial(self, words: npt.NDArray[np.uint32]) -> Unpack:
-        """Decode as far as the stream is good, for listings of broken streams."""
+    def decode_partial(self, words: npt.NDArray[np.uint32], start: int = 0) -> Unpack:
+        """Decode from word `start` as far as the stream is good, for listings of broken streams."""
         instructions: list[Instruction] = []
         try:
-            for instruction in self._walk(words):
+            for instruction in self._walk(words, start):
                 instructions.append(instruction)
         except MizzenError as error:
             return Unpack(instructions, error.diagnostic)
         return Unpack(instructions, None)
 
-    def _walk(self, words: npt.NDArray[np.uint32]) -> Iterator[Instruction]:
+    def _walk(self, words: npt.NDArray[np.uint32], start: int = 0) -> Iterator[Instruction]:
         stream: list[int] = words.tolist()
         by_key = self._by_key
         key_mask = self.key_mask
         total = len(stream)
-        at = 0
+        at = start
         while at < total:
             command_bits = stream[at]
             command = by_key.get(command_bits & key_mask)

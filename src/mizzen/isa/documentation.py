@@ -13,6 +13,8 @@ _LEGEND = """\
 The key is the low end of word 0. Bits are counted in their word; a field in several places has its
 most significant bits first. Values are what you read and write: sizes, not sizes minus one. Bits
 without a field must be zero."""
+LARGEST_NUMBER_BITS = 64
+"""A wider field is text, not a number."""
 _HEAD = "| Key | Command | Field | Bits | Values | Meaning |\n|---|---|---|---|---|---|"
 
 
@@ -47,6 +49,8 @@ def _place(piece: Slice) -> str:
 def _values(item: Field) -> str:
     if item.enum is not None:
         return f"[{item.enum.__name__}](#{item.enum.__name__.lower()})"
+    if item.width > LARGEST_NUMBER_BITS:
+        return f"{item.width // 8} bytes"
     unit = f" {item.unit}" if item.unit else ""
     return f"{item.minimum} to {item.maximum}{unit}"
 
