@@ -1,0 +1,1 @@
+"""The weights of a pass as the stream that Ethos-N reads."""
