@@ -65,18 +65,21 @@ def compile_case(name: str, target: str, case_file: Path, folder: Path) -> dict[
 
 def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     """Write the TOSA of each region on the NPU; for that, the program is placed once more."""
+    from mizzen.backends.tosa_regions import TosaCode, TosaRegions
     from mizzen.frontends.torch.lower import lower
     from mizzen.frontends.torch.program import read
     from mizzen.partition import Place
     from mizzen.targets.ethos_u.system_config import resolve
     from mizzen.torch.compilation import place
 
-    placed = place(lower(read(program)), resolve(target), (), None)
+    placed = place(lower(read(program)), TosaRegions(resolve(target)), (), None)
     files: list[str] = []
     for region in placed.partition.regions:
         if region.place is Place.NPU:
             path = folder / f"region{len(files)}.tosa"
-            path.write_bytes(placed.code[region.groups].tosa)
+            code = placed.code[region.groups]
+            assert isinstance(code, TosaCode)
+            path.write_bytes(code.tosa)
             files.append(path.name)
     return files
 

@@ -43,6 +43,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets": ("mizzen.diagnostics", "mizzen.graph", "mizzen.isa", "mizzen.ops"),
     "mizzen.torch": (
         "mizzen.artifact",
+        "mizzen.backends",
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
         "mizzen.frontends",
@@ -52,9 +53,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.partition",
         "mizzen.passes",
         "mizzen.quantize",
+        "mizzen.regions",
         "mizzen.report",
         "mizzen.targets",
     ),
+    # Joins targets with the front-ends, as the root does.
+    "mizzen.backends": ("mizzen",),
     "mizzen.conformance": (
         "mizzen.artifact",
         "mizzen.cpu",
@@ -84,6 +88,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.cli": (
         "mizzen.artifact",
+        "mizzen.backends",
         "mizzen.checking",
         "mizzen.conformance",
         "mizzen.diagnostics",

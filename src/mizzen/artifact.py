@@ -12,26 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.backends import Backend, backend_for, backend_of
+from mizzen.backends.backend import HazardReport, Origins
 from mizzen.batching import Arrays, Batch, arrange, batch_of
-from mizzen.diagnostics import Diagnostic, Origin, fail
+from mizzen.diagnostics import Diagnostic, fail
 from mizzen.frontends.tflite import Model, Operator, Quantization, Tensor, read
-from mizzen.frontends.tflite.npu import NpuOperator, is_npu, npu_operator
+from mizzen.frontends.tflite.npu import is_npu
 from mizzen.host import HostStep
-from mizzen.targets.ethos_u import driver, raw
-from mizzen.targets.ethos_u.program import Placement, Program, Region
-from mizzen.targets.ethos_u.system_config import find_accelerator
 
 if TYPE_CHECKING:
     from mizzen.cpu.tflm import CpuKernels, CpuSession
     from mizzen.report import CompileReport
-    from mizzen.targets.ethos_u.hazards import HazardReport
-    from mizzen.targets.ethos_u.sim import Simulator
 
 Array = npt.NDArray[Any]
 Values = dict[int, Array]
 """Tensor index to a batch of values, `[N, *shape]`."""
-Origins = dict[int, Origin]
-"""Byte offset of a command in its stream to the model's operator."""
 
 ARCHIVE_START = b"PK"
 """How a ZIP archive starts, which is what an `.npz` is."""
@@ -70,35 +65,41 @@ class Variable:
 
 
 class NpuStep:
-    """An NPU operator: its program, and the tensors that it takes (with its state) and gives."""
+    """An NPU operator: its program, and the tensors that it takes (with its state) and gives.
+
+    program  of the type of the backend's target
+    """
 
     on_npu = True
 
     def __init__(
         self,
-        program: Program,
+        backend: Backend[Any],
+        program: Any,
         inputs: tuple[int, ...],
         outputs: tuple[int, ...],
         variables: tuple[Variable, ...],
     ) -> None:
+        self.backend = backend
         self.program = program
         self.inputs = inputs
         self.outputs = outputs
         self.variables = variables
 
     @cached_property
-    def simulator(self) -> Simulator:
-        """The simulator of the program; planning it is done on first use."""
-        from mizzen.targets.ethos_u.sim import Simulator
-
-        return Simulator(self.program)
+    def simulator(self) -> Any:
+        """The simulator of the program, a `Simulator`; planning it is done on first use."""
+        return self.backend.simulator(self.program)
 
     @cached_property
     def hazards(self) -> HazardReport:
         """What the waits of the stream leave unordered; found on first use."""
-        from mizzen.targets.ethos_u.hazards import find_hazards
+        return self.backend.hazards(self.program)
 
-        return find_hazards(self.program)
+    @property
+    def accelerator(self) -> str:
+        """The accelerator that the program is for."""
+        return self.backend.accelerator_of(self.program)
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs, and the variables' next values, from the inputs in `values`."""
@@ -182,7 +183,7 @@ class Artifact:
     def notes(self) -> tuple[Diagnostic, ...]:
         """What there is to know about the NPU's part: paths whose meaning is only inferred."""
         steps = (step for step in self.steps if isinstance(step, NpuStep))
-        return tuple(note for step in steps for note in step.simulator.plan.diagnostics)
+        return tuple(note for step in steps for note in step.simulator.notes)
 
     @property
     def hazards(self) -> tuple[Diagnostic, ...]:
@@ -193,7 +194,7 @@ class Artifact:
         are not written. Raises as `mizzen.targets.ethos_u.hazards.find_hazards`.
         """
         reports = (step.hazards for step in self.steps if isinstance(step, NpuStep))
-        return tuple(found.diagnostic for report in reports for found in report.findings)
+        return tuple(found for report in reports for found in report.diagnostics)
 
     def session(self, batch: int = 1) -> Session:
         """Start `batch` independent streams of inferences whose state goes on."""
@@ -324,7 +325,7 @@ def load(path: str | Path, accelerator: str | None = None) -> Artifact:
     none or are damaged, E113 for another accelerator, E210 for one that there is not.
     """
     if accelerator is not None:
-        find_accelerator(accelerator)
+        backend_for(accelerator)
     source = Path(path)
     try:
         data = source.read_bytes()
@@ -376,7 +377,9 @@ def _read(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
 
         if is_program(data):
             return unpack(data, name)
-    return _from_raw(data, name)
+    from mizzen.raw_artifact import contents_of
+
+    return contents_of(data, name)
 
 
 def _from_tflite(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
@@ -404,34 +407,6 @@ def _info(tensor: Tensor, file: str) -> TensorInfo:
     return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
 
 
-def _from_raw(data: bytes, name: str) -> Contents:
-    """Read Vela's raw archive: one program, whose tensors get their places as indices."""
-    model = raw.read(data, name)
-    program = model.program
-    taken = range(len(program.inputs))
-    given = range(len(program.inputs), len(program.inputs) + len(program.outputs))
-    real = [index for index in taken if not program.inputs[index].variable]
-    quantized = dict(zip((*taken, *given), (*model.inputs, *model.outputs), strict=True))
-    infos = {
-        index: TensorInfo(place.name, place.shape, place.dtype, _raw_quantization(quantized, index))
-        for index, place in zip((*taken, *given), (*program.inputs, *program.outputs), strict=True)
-    }
-    variables = tuple(
-        _variable(index, place.shape, place.dtype, infos[index].quantization)
-        for index, place in enumerate(program.inputs)
-        if place.variable
-    )
-    step = NpuStep(program, tuple(taken), tuple(given), variables)
-    return Contents(tuple(real), tuple(given), infos, (step,), {})
-
-
-def _raw_quantization(
-    quantized: dict[int, raw.RawQuantization | None], index: int
-) -> Quantization | None:
-    found = quantized.get(index)
-    return None if found is None else Quantization(found.scales, found.zero_points)
-
-
 def _steps(model: Model, origins: Sequence[Origins]) -> Iterator[Step]:
     streams = 0
     for on_npu, operators in groupby(model.main.operators, is_npu):
@@ -446,63 +421,24 @@ def _steps(model: Model, origins: Sequence[Origins]) -> Iterator[Step]:
 
 def npu_step(model: Model, operator: Operator, origins: Origins) -> NpuStep:
     """Make the step of an NPU operator, whose tensors are the model's; `origins` of its stream."""
-    parts = npu_operator(model, operator)
-    return NpuStep(
-        _program(model, parts, origins),
-        tuple(place.tensor.index for place in parts.inputs),
-        tuple(place.tensor.index for place in parts.outputs),
-        tuple(
-            _variable(tensor.index, tensor.shape, tensor.dtype, tensor.quantization)
-            for tensor in (place.tensor for place in parts.inputs)
-            if tensor.variable
-        ),
-    )
+    backend = backend_of(operator.kind)
+    assert backend is not None, "an NPU operator is one of a backend"
+    return backend.step(model, operator, origins)
 
 
-def _variable(
-    index: int,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any] | None,
-    quantization: Quantization | None,
-) -> Variable:
-    """State starts at real zero, which is the zero point."""
-    zero = quantization.zero_point[0] if quantization else 0
-    return Variable(index, shape, dtype or np.dtype(np.uint8), zero)
+def variable_of(tensor: Tensor) -> Variable:
+    """Give the state that a tensor holds."""
+    zero = zero_of(tensor.quantization)
+    return Variable(tensor.index, tensor.shape, tensor.dtype or np.dtype(np.uint8), zero)
 
 
-def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
-    payload = driver.parse(parts.payload)
-    sizes = {Region.READ_ONLY: parts.read_only.nbytes, Region.SCRATCH: parts.scratch_bytes}
-    if parts.scratch_fast_bytes is not None:
-        sizes[Region.SCRATCH_FAST] = parts.scratch_fast_bytes
-    inputs, outputs = (
-        tuple(_placement(place.tensor, place.offset_bytes) for place in places)
-        for places in (parts.inputs, parts.outputs)
-    )
-    return Program(
-        words=payload.words,
-        hardware=payload.hardware,
-        region_bytes={int(region): size for region, size in sizes.items()},
-        constants={int(Region.READ_ONLY): parts.read_only},
-        inputs=inputs,
-        outputs=outputs,
-        name=model.name,
-        origins=origins,
-    )
-
-
-def _placement(tensor: Tensor, offset_bytes: int) -> Placement:
-    dtype = tensor.dtype or np.dtype(np.uint8)
-    region = int(Region.SCRATCH)
-    return Placement(tensor.name, tensor.shape, dtype, region, offset_bytes, tensor.variable)
+def zero_of(quantization: Quantization | None) -> int:
+    """Give the number that state starts at: the one that stands for zero."""
+    return quantization.zero_point[0] if quantization else 0
 
 
 def _accelerator(steps: Sequence[Step], name: str) -> str | None:
-    found = {
-        driver.configuration(step.program.hardware).accelerator
-        for step in steps
-        if isinstance(step, NpuStep)
-    }
+    found = {step.accelerator for step in steps if isinstance(step, NpuStep)}
     if len(found) > 1:
         raise fail("E114", f"{name} must be for one accelerator, not for {sorted(found)}")
     return found.pop() if found else None

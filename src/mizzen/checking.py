@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from mizzen.backends import Asked, Chosen, ConfigFiles, Waiting, choose
 from mizzen.compilation import DEFAULT_ACCELERATOR, compile_file, file_of
 from mizzen.diagnostics import Diagnostic
+from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.sidecar import as_dict
-from mizzen.targets.ethos_u.config import Configuration
-from mizzen.targets.ethos_u.generate import Waiting
-from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
-from mizzen.tosa_checking import check_tosa
-from mizzen.tosa_compilation import is_tosa
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +63,7 @@ def check(
     optimise: str = "Performance",
     arena_cache_size: int | None = None,
     ignore_ops: Sequence[str] = (),
+    target_options: Mapping[str, str] | None = None,
     waiting: Waiting | None = None,
 ) -> CheckReport:
     """Compile a network to see what becomes of it, without keeping the artifact.
@@ -73,26 +71,25 @@ def check(
     `sram_budget` is in bytes; the other keywords and the errors are those of `compile`. Operators
     of a `.tosa` that the NPU does not take are no error here, but on the CPU, with their reasons.
     """
-    configuration = resolve(
+    asked = Asked(
         accelerator,
-        config=config,
-        system_config=system_config,
-        memory_mode=memory_mode,
-        optimise=optimise,
-        arena_cache_size=arena_cache_size,
-        ignore_ops=ignore_ops,
+        config,
+        system_config,
+        memory_mode,
+        optimise,
+        arena_cache_size,
+        ignore_ops,
+        target_options or {},
     )
-    report = _report(*file_of(model), configuration, waiting)
+    report = _report(*file_of(model), choose(asked), waiting)
     failures = tuple(failures_of(report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget))
     return CheckReport(report, max_cpu_ops, sram_budget, failures)
 
 
-def _report(
-    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None
-) -> CompileReport:
+def _report(data: bytes, name: str, chosen: Chosen, waiting: Waiting | None) -> CompileReport:
     if is_tosa(data, name):
-        return check_tosa(data, name, configuration, waiting)
-    report = compile_file(data, name, configuration, waiting).report
+        return chosen.backend.check_tosa(data, name, chosen.configuration, waiting)
+    report = compile_file(data, name, chosen, waiting).report
     assert report is not None, "a compilation always reports"
     return report
 

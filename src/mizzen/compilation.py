@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
 from mizzen.artifact import Artifact
+from mizzen.backends import Asked, Chosen, ConfigFiles, Waiting, choose
 from mizzen.diagnostics import fail
-from mizzen.fallback import generate_whatever_happens
 from mizzen.flatbuffer.tflite import BuiltinOperator
+from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.frontends.tflite import Model, is_npu, read, require_quantized
-from mizzen.reporting import origins_of, report_of
-from mizzen.targets.ethos_u.config import Configuration
-from mizzen.targets.ethos_u.generate import Waiting
-from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
-from mizzen.tosa_compilation import compile_tosa, is_tosa
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 """Vela's default."""
@@ -39,53 +35,46 @@ def compile(
     optimise: str = "Performance",
     arena_cache_size: int | None = None,
     ignore_ops: Sequence[str] = (),
+    target_options: Mapping[str, str] | None = None,
     waiting: Waiting | None = None,
 ) -> Artifact:
     """Compile a quantised `.tflite`, `.tosa` or `.pt2` for an NPU; the first two also as bytes.
 
     `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
-    types to keep on the CPU; `waiting` is called with the seconds gone by once it takes long.
-    The artifact's `report` says what went where and why. Raises E1xx for a file that is no
-    quantised network, E2xx for a configuration that is none, E3xx if the compiler fails; TOSA
-    operations that no NPU operator computes are such a failure.
+    types to keep on the CPU, `target_options` are those of one family of NPUs; `waiting` is called
+    with the seconds gone by once it takes long. The artifact's `report` says what went where and
+    why. Raises E1xx for a file that is no quantised network, E2xx for a configuration that is none,
+    E3xx or E9xx if the compiler fails; TOSA operations that no NPU operator computes are such a
+    failure.
     """
-    configuration = resolve(
+    asked = Asked(
         accelerator,
-        config=config,
-        system_config=system_config,
-        memory_mode=memory_mode,
-        optimise=optimise,
-        arena_cache_size=arena_cache_size,
-        ignore_ops=ignore_ops,
+        config,
+        system_config,
+        memory_mode,
+        optimise,
+        arena_cache_size,
+        ignore_ops,
+        target_options or {},
     )
+    chosen = choose(asked)
     data, name = file_of(model)
-    return compile_file(data, name, configuration, waiting)
+    return compile_file(data, name, chosen, waiting)
 
 
 def compile_file(
-    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None = None
+    data: bytes, name: str, chosen: Chosen, waiting: Waiting | None = None
 ) -> Artifact:
     """Compile a file's network, whatever form it has, for a configuration."""
+    backend, configuration = chosen.backend, chosen.configuration
     _require_known(configuration.ignore_ops)
     if is_tosa(data, name):
-        return compile_tosa(data, name, configuration, waiting)
+        return backend.compile_tosa(data, name, configuration, waiting)
     if name.endswith(EXPORTED):
         from mizzen.torch.files import compile_exported
 
-        return compile_exported(data, name, configuration, waiting)
-    return compile_network(_network(data, name), data, configuration, waiting)
-
-
-def compile_network(
-    model: Model, data: bytes, configuration: Configuration, waiting: Waiting | None
-) -> Artifact:
-    """Compile a network that was read from the file `data`. Raises E3xx if the compiler fails."""
-    generated = generate_whatever_happens(model, data, configuration, waiting=waiting)
-    origins = origins_of(model, generated.compiled)
-    name = f"{Path(model.name).stem}_vela.tflite"
-    artifact = Artifact(generated.compiled.network, name, None, origins)
-    artifact.report = report_of(model, configuration, generated, origins)
-    return artifact
+        return compile_exported(data, name, chosen, waiting)
+    return backend.compile_tflite(_network(data, name), data, configuration, waiting)
 
 
 def _network(data: bytes, name: str) -> Model:

@@ -16,7 +16,7 @@ from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Reason, fail
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
-from mizzen.flatbuffer.tosa import SCHEMA
+from mizzen.flatbuffer.tosa import ENDING
 from mizzen.frontends import tosa as frontend
 from mizzen.frontends.tflite import read as read_tflite
 from mizzen.graph import Graph, Operation
@@ -34,17 +34,10 @@ from mizzen.targets.ethos_u.generate_defects import SUMS, avoid_defects
 from mizzen.targets.ethos_u.legal.tosa import defects
 from mizzen.targets.ethos_u.legal.tosa.rule import WRONG
 
-ENDING = ".tosa"
-
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""
 
 CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
-
-
-def is_tosa(data: bytes, name: str) -> bool:
-    """Whether a file is, or says by its name that it is, a TOSA network."""
-    return data[4:8] == SCHEMA.identifier or name.endswith(ENDING)
 
 
 def compile_tosa(

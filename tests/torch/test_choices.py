@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from mizzen.artifact import Array
+from mizzen.backends.tosa_regions import TosaRegions
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
@@ -79,7 +80,7 @@ def test_choices_are_on_u85_what_pytorch_computes(
     config = get_symmetric_a16w8_quantization_config() if bits == 16 else None
     exported = converted(_Chooses(CHOICES[name]), calls, U85, config)
     lowered = lower(read(exported))
-    placed = place(lowered, resolve(U85), (), None)
+    placed = place(lowered, TosaRegions(resolve(U85)), (), None)
     (region,) = [row for row in placed.partition.regions if row.place is Place.NPU]
     part = extract(lowered.graph, region.groups)
     (output,) = part.outputs
@@ -121,7 +122,7 @@ def test_truth_values_may_leave_the_model(bits: int, converted: Build) -> None:
     config = get_symmetric_a16w8_quantization_config() if bits == 16 else None
     exported = converted(_Chooses(lambda a, b: a > b), calls, U85, config)
     lowered = lower(read(exported))
-    placed = place(lowered, resolve(U85), (), None)
+    placed = place(lowered, TosaRegions(resolve(U85)), (), None)
     assert [row.place for row in placed.partition.groups.values()].count(Place.NPU) == 3
     assert lowered.graph.outputs[0].dtype.numpy == np.bool_
 

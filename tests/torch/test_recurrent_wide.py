@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from mizzen.artifact import Array
+from mizzen.backends.tosa_regions import TosaRegions
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
@@ -71,7 +72,7 @@ def test_the_stream_is_the_lowered_layer_bit_for_bit(
     name: str, converted: Build, tosa_oracle: Oracle
 ) -> None:
     lowered = lower(read(_exported(name, converted)[0], name))
-    ((groups, code),) = place(lowered, resolve(U55), (), None).code.items()
+    ((groups, code),) = place(lowered, TosaRegions(resolve(U55)), (), None).code.items()
     whole = extract(lowered.graph, groups)
     tensors: dict[object, int] = {}
     for value in (*whole.inputs, *whole.outputs):

@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from mizzen.artifact import Array
+from mizzen.backends.tosa_regions import TosaRegions
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import DType, Graph, Value, integer_range
@@ -128,7 +129,7 @@ def drawn(value: Value, generator: np.random.Generator) -> Array:
 def require_stream_is_lowered(exported: Any, oracle: Oracle) -> None:
     """Hold each region's stream to the reference model of what was lowered, for all integers."""
     lowered = lower(read(exported))
-    code = place(lowered, resolve(U85), (), None).code
+    code = place(lowered, TosaRegions(resolve(U85)), (), None).code
     assert len(code) == 1
     generator = np.random.default_rng(0)
     for groups, compiled in code.items():

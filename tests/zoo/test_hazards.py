@@ -24,5 +24,5 @@ def test_streams_have_no_hazards(name: str, accelerator: str) -> None:
         tensors: dict[object, int] = {}
         for value in (*whole.inputs, *whole.outputs):
             tensors.setdefault(value, len(tensors))
-        findings = step_of(code, tensors).hazards.findings
-        assert [finding.diagnostic.render() for finding in findings] == []
+        found_hazards = step_of(code, tensors).hazards.diagnostics
+        assert [row.render() for row in found_hazards] == []

@@ -23,6 +23,7 @@ from torch.utils._pytree import tree_map
 
 import mizzen.torch
 from mizzen.artifact import Array, Artifact
+from mizzen.backends.tosa_regions import TosaRegions
 from mizzen.frontends.torch.lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
@@ -91,7 +92,7 @@ class Regions:
 @cache
 def regions(name: str, accelerator: str) -> Regions:
     lowered = lower(read(converted(name), name))
-    return Regions(lowered, place(lowered, resolve(accelerator), (), None))
+    return Regions(lowered, place(lowered, TosaRegions(resolve(accelerator)), (), None))
 
 
 @pytest.mark.parametrize("name", networks(*QUICK))

@@ -38,11 +38,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compile, write the artifact and its report, and say what became of the network."""
     import mizzen
     from mizzen.checking import failures_of
-    from mizzen.cli.vela_summary import write_summary
     from mizzen.report import sidecar_path
 
     asked = keywords(options)
-    configuration = show_configuration(asked, console)
+    chosen = show_configuration(asked, console)
     with console.progress(f"compiling {options.model}"):
         artifact = mizzen.compile(options.model, **asked)
     report = artifact.report
@@ -50,11 +49,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     folder = output_folder(options)
     path = folder / artifact.name
     artifact.save(path)
-    summary = write_summary(report, configuration, folder)
+    summary = chosen.backend.write_summary(report, chosen.configuration, folder)
     failures = failures_of(
         report, max_cpu_ops=options.max_cpu_ops, sram_budget_bytes=options.sram_budget
     )
-    files = {"artifact": path, "report": sidecar_path(path), "summary": summary}
+    files = {"artifact": path, "report": sidecar_path(path)}
+    if summary is not None:
+        files["summary"] = summary
     return Answer(
         {**{what: str(file) for what, file in files.items()}, **document(report)},
         _text(report, list(files.values()), console),

@@ -10,8 +10,8 @@ from mizzen.cli.layout import read_size
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
+    from mizzen.backends import Chosen
     from mizzen.cli.console import Console
-    from mizzen.targets.ethos_u.config import Configuration
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 
@@ -26,6 +26,7 @@ class Keywords(TypedDict):
     optimise: str
     arena_cache_size: int | None
     ignore_ops: tuple[str, ...]
+    target_options: dict[str, str]
 
 
 def add_configuration_options(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +36,8 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
         "--accelerator-config",
         metavar="NAME",
         default=DEFAULT_ACCELERATOR,
-        help="the NPU, for instance ethos-u55-128 or ethos-u65-512; `mizzen targets` lists them "
-        "(default: %(default)s)",
+        help="the NPU, for instance ethos-u55-128 or ethos-n78-4tops-4ple; `mizzen targets` lists "
+        "them (default: %(default)s)",
     )
     group.add_argument(
         "--config",
@@ -75,6 +76,14 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="types of operators to keep on the CPU, for instance SOFTMAX",
     )
+    group.add_argument(
+        "--target-option",
+        metavar="NAME=VALUE",
+        type=name_and_value,
+        action="append",
+        default=[],
+        help="an option that only one family of NPUs has; may be given several times",
+    )
 
 
 def keywords(options: argparse.Namespace) -> Keywords:
@@ -87,6 +96,7 @@ def keywords(options: argparse.Namespace) -> Keywords:
         optimise=options.optimise,
         arena_cache_size=options.arena_cache_size,
         ignore_ops=options.ignore_ops,
+        target_options=dict(options.target_option),
     )
 
 
@@ -131,14 +141,14 @@ def output_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def show_configuration(asked: Keywords, console: Console) -> Configuration:
+def show_configuration(asked: Keywords, console: Console) -> Chosen:
     """Give the configuration in force, and write it before anything is done with it."""
+    from mizzen.backends import Asked, choose
     from mizzen.cli.placement import configuration_text
-    from mizzen.targets.ethos_u.system_config import resolve
 
-    configuration = resolve(**asked)
-    console.note(configuration_text(configuration, width=console.width))
-    return configuration
+    chosen = choose(Asked(**asked))
+    console.note(configuration_text(chosen, width=console.width))
+    return chosen
 
 
 def whole_number(text: str) -> int:
@@ -163,6 +173,14 @@ def size_in_bytes(text: str) -> int:
     except ValueError:
         reason = f"a size is written like 393216, 384K or 2M, not like {text!r}"
         raise argparse.ArgumentTypeError(reason) from None
+
+
+def name_and_value(text: str) -> tuple[str, str]:
+    """Read the value of an option that sets another."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"NAME=VALUE is needed, not {text!r}")
+    return name.strip(), value.strip()
 
 
 def names_list(text: str) -> tuple[str, ...]:

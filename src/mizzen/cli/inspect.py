@@ -11,11 +11,10 @@ from mizzen.cli.layout import count, fields, shape, size, table
 from mizzen.cli.placement import artifact_text
 
 if TYPE_CHECKING:
-    from mizzen.artifact import Artifact, CpuStep, NpuStep, TensorInfo
+    from mizzen.artifact import Artifact, CpuStep, TensorInfo
+    from mizzen.backends import ProgramView
     from mizzen.diagnostics import Diagnostic
     from mizzen.host import HostStep
-    from mizzen.targets.ethos_u.listing import ProgramListing
-    from mizzen.targets.ethos_u.program import Placement, Program
 
 SUMMARY = "listing of the command stream, regions, memory map"
 
@@ -41,12 +40,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Describe the artifact, as far as its streams can be read."""
     import mizzen
     from mizzen.artifact import NpuStep
-    from mizzen.targets.ethos_u.listing import list_program
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     console.note(artifact_text(artifact, width=console.width))
-    listings = {
-        i: list_program(step.program)
+    views = {
+        i: step.backend.view(step.program)
         for i, step in enumerate(artifact.steps)
         if isinstance(step, NpuStep)
     }
@@ -54,15 +52,15 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     data: list[dict[str, object]] = []
     for i, step in enumerate(artifact.steps):
         if isinstance(step, NpuStep):
-            parts += _npu_text(i, step, listings[i], console)
-            data.append(_npu_data(step, listings[i], options.listing))
+            parts += _npu_text(i, views[i], console)
+            data.append(_npu_data(views[i], options.listing))
         else:
             parts.append(_cpu_text(i, step, console))
             data.append({"region": "CPU", "operators": list(step.kinds)})
-        if options.listing and i in listings:
-            parts.append(f"Commands of step {i}\n{listings[i]}")
+        if options.listing and i in views:
+            parts.append(f"Commands of step {i}\n{views[i].listing}")
     document = {**_interface_data(artifact), "steps": data}
-    stopped = [listing.stopped_by for listing in listings.values() if listing.stopped_by]
+    stopped = [row.listing.stopped_by for row in views.values() if row.listing.stopped_by]
     if stopped:
         return Answer(document, "\n\n".join(parts), error=stopped[0])
     failures: list[Diagnostic] = []
@@ -85,7 +83,7 @@ def _hazard_texts(
             data[i]["hazards"] = report.as_dict()
             rows = [
                 ("checked", f"{count(report.operations, 'operation')} of {report.accelerator}"),
-                ("found", count(len(report.findings), "hazard")),
+                ("found", count(len(report.diagnostics), "hazard")),
             ]
             yield f"Hazards of step {i}\n{fields(rows, width=console.width)}"
 
@@ -127,34 +125,22 @@ def _interface_data(artifact: Artifact) -> dict[str, object]:
     }
 
 
-def _kinds(listing: ProgramListing) -> dict[str, int]:
-    """Count the operation commands by name, those that occur most first."""
-    from mizzen.isa import Kind
-
-    names = [line.name for line in listing.lines if line.kind is Kind.OPERATION]
-    counts = {name: names.count(name) for name in dict.fromkeys(names)}
-    return dict(sorted(counts.items(), key=lambda item: -item[1]))
-
-
-def _npu_text(
-    index: int, step: NpuStep, listing: ProgramListing, console: Console
-) -> Iterator[str]:
-    program = step.program
-    kinds = ", ".join(f"{number} {name}" for name, number in _kinds(listing).items())
+def _npu_text(index: int, view: ProgramView, console: Console) -> Iterator[str]:
+    kinds = ", ".join(f"{number} {name}" for name, number in view.operations.items())
     rows = [
-        ("hardware", _hardware(program)),
-        ("stream", f"{size(program.words.nbytes)}, {count(len(listing.lines), 'command')}"),
+        ("hardware", view.hardware),
+        ("stream", f"{size(view.stream_bytes)}, {count(view.commands, 'command')}"),
         ("operations", kinds or "none"),
     ]
     yield f"Step {index}: NPU operator\n{fields(rows, width=console.width)}"
-    regions = [(str(region), role, size(held)) for region, role, held in _regions(program)]
+    regions = [(str(row.region), row.holds, size(row.size_bytes)) for row in view.regions]
     headings = ("region", "holds", "size")
     yield f"Regions of step {index}\n" + table(
         regions, width=console.width, headings=headings, right=(0,)
     )
     cells = [
-        (str(place.region), f"{place.offset:#08x}", size(place.size_bytes), role, place.name)
-        for role, place in _places(program)
+        (str(row.region), f"{row.offset_bytes:#08x}", size(row.size_bytes), row.role, row.name)
+        for row in view.tensors
     ]
     headings = ("region", "offset", "size", "", "tensor")
     yield f"Memory map of step {index}\n" + table(
@@ -162,56 +148,17 @@ def _npu_text(
     )
 
 
-def _hardware(program: Program) -> str:
-    from mizzen.targets.ethos_u.driver import configuration
-
-    hardware = configuration(program.hardware)
-    version = ".".join(str(number) for number in hardware.arch_version)
-    buffer = "" if hardware.shram_kib is None else f", {hardware.shram_kib} KiB shared buffer"
-    return f"{hardware.accelerator}, architecture {version}{buffer}"
-
-
-def _regions(program: Program) -> Iterator[tuple[int, str, int]]:
-    from mizzen.targets.ethos_u.regions import base_pointers
-
-    roles = base_pointers(0, 0)
-    for region, held in sorted(program.region_bytes.items()):
-        yield region, roles[region] if region < len(roles) else "-", held
-
-
-def _places(program: Program) -> list[tuple[str, Placement]]:
-    """Give the tensors that the operator takes and gives, by address."""
-    inputs = [("state" if place.variable else "input", place) for place in program.inputs]
-    places = [*inputs, *(("output", place) for place in program.outputs)]
-    return sorted(places, key=lambda row: (row[1].region, row[1].offset))
-
-
-def _npu_data(step: NpuStep, listing: ProgramListing, with_commands: bool) -> dict[str, object]:
-    program = step.program
+def _npu_data(view: ProgramView, with_commands: bool) -> dict[str, object]:
     data: dict[str, object] = {
         "region": "NPU",
-        "stream_bytes": program.words.nbytes,
-        "commands": len(listing.lines),
-        "operations": _kinds(listing),
-        "regions": [
-            {"region": region, "holds": role, "size_bytes": held}
-            for region, role, held in _regions(program)
-        ],
-        "memory_map": [
-            {
-                "name": place.name,
-                "role": role,
-                "region": place.region,
-                "offset_bytes": place.offset,
-                "size_bytes": place.size_bytes,
-                "shape": list(place.shape),
-                "dtype": str(place.dtype),
-            }
-            for role, place in _places(program)
-        ],
+        "stream_bytes": view.stream_bytes,
+        "commands": view.commands,
+        "operations": dict(view.operations),
+        "regions": [row.as_dict() for row in view.regions],
+        "memory_map": [row.as_dict() for row in view.tensors],
     }
     if with_commands:
-        data["listing"] = listing.as_dict()["commands"]
+        data["listing"] = view.listing.as_dict()["commands"]
     return data
 
 

@@ -10,8 +10,8 @@ from mizzen.diagnostics import Reason
 
 if TYPE_CHECKING:
     from mizzen.artifact import Artifact
+    from mizzen.backends import Chosen
     from mizzen.report import CompileReport, OperatorPlacement
-    from mizzen.targets.ethos_u.config import Configuration
 
 MEMORY_NAMES = {
     "Sram": "SRAM",
@@ -21,34 +21,20 @@ MEMORY_NAMES = {
 }
 """The memories that a board has, by their names in `vela.ini`."""
 
-SHOWN_SETTINGS = (
-    ("system_config", "system"),
-    ("memory_mode", "memory mode"),
-    ("arena_cache_size", "arena cache"),
-)
+SHOWN_SETTINGS = (("system_config", "system"), ("memory_mode", "memory mode"))
 REASON_INDENT = "    "
 NAME_WIDTH = 24
 """Of an output in a table; converters give names of a hundred letters whose ends tell most."""
 
 
-def configuration_text(configuration: Configuration, *, width: int) -> str:
+def configuration_text(chosen: Chosen, *, width: int) -> str:
     """Say which configuration is in force, and what of it nobody asked for."""
-    settings = {setting.name: setting for setting in configuration.settings}
-    rows = [
-        (
-            "accelerator",
-            f"{configuration.accelerator.name}, optimise {configuration.optimise.value}",
-        )
-    ]
-    for name, label in SHOWN_SETTINGS:
-        setting = settings.get(name)
-        if setting is None or setting.source.startswith("default:"):
-            continue
-        value = size(int(setting.value)) if name == "arena_cache_size" else str(setting.value)
-        rows.append((label, f"{value} (default)" if setting.source == "default" else value))
-    rows.append(("from", ", ".join(configuration.files)))
-    if configuration.ignore_ops:
-        rows.append(("on the CPU", ", ".join(configuration.ignore_ops)))
+    rows: list[tuple[str, str]] = []
+    for row in chosen.backend.shown(chosen.configuration):
+        value = row.value if isinstance(row.value, str) else size(row.value)
+        rows.append((row.label, f"{value} (default)" if row.is_default else value))
+    if chosen.configuration.ignore_ops:
+        rows.append(("on the CPU", ", ".join(chosen.configuration.ignore_ops)))
     return fields(rows, width=width)
 
 
@@ -64,7 +50,9 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
     rows += [("accelerator", artifact.accelerator)] if artifact.accelerator else []
     if artifact.report is not None:
         configuration = artifact.report.configuration
-        rows += [(label, configuration[name]) for name, label in SHOWN_SETTINGS[:2]]
+        rows += [
+            (label, configuration[name]) for name, label in SHOWN_SETTINGS if name in configuration
+        ]
     return fields(rows, width=width)
 
 

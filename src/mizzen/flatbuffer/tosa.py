@@ -178,3 +178,10 @@ def _widen(octets: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 SCHEMA = Schema("TOSA", "TosaGraph", b"TOSA", TABLES, UNIONS)
 """What reads and writes `.tosa` files."""
+
+ENDING = ".tosa"
+
+
+def is_tosa(data: bytes, name: str) -> bool:
+    """Whether a file is, or says by its name that it is, a TOSA network."""
+    return data[4:8] == SCHEMA.identifier or name.endswith(ENDING)

@@ -8,38 +8,41 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact import Artifact, Carried, Contents, Step, TensorInfo
+from mizzen.backends import Chosen
 from mizzen.frontends.tflite import Quantization as TensorQuantization
 from mizzen.frontends.torch.extract import extract as extract_torch
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation, Value
 from mizzen.host import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.partition import Partition, Place, Region
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.regions import RegionCode
 from mizzen.torch.archive import pack
 from mizzen.torch.legality import DEQUANTIZE, is_edge
 from mizzen.torch.network import named_network
-from mizzen.torch.region import CompiledRegion, step_of
+from mizzen.torch.region import step_of
 from mizzen.torch.reporting import report_of
 
 
 def assemble(
     lowered: Lowered,
     partition: Partition,
-    code: Mapping[tuple[int, ...], CompiledRegion],
-    configuration: Configuration,
+    code: Mapping[tuple[int, ...], RegionCode],
+    chosen: Chosen,
 ) -> Artifact:
     """Give the artifact of a placed program."""
     assembly = _Assembly(lowered, partition, code)
     contents = assembly.contents()
-    report = report_of(lowered, partition, code, configuration)
+    report = report_of(lowered, partition, code, chosen)
     regions = [code[row.groups] for row in partition.regions if row.place is Place.NPU]
     names = _edge_names(lowered)
     networks = [named_network(region, names) for region in regions]
     name = lowered.program.name
     if len(networks) == 1 and _only_edges(contents) and not contents.carried:
-        return Artifact(networks[0], f"{name}_vela.tflite", report, (), contents)
+        return Artifact(
+            networks[0], chosen.backend.artifact_name(name, ".tflite"), report, (), contents
+        )
     data = pack(name, contents, networks)
-    return Artifact(data, f"{name}_vela.zip", report, (), contents)
+    return Artifact(data, chosen.backend.artifact_name(name, ".zip"), report, (), contents)
 
 
 def _only_edges(contents: Contents) -> bool:
@@ -68,7 +71,7 @@ class _Assembly:
         self,
         lowered: Lowered,
         partition: Partition,
-        code: Mapping[tuple[int, ...], CompiledRegion],
+        code: Mapping[tuple[int, ...], RegionCode],
     ) -> None:
         self.lowered = lowered
         self.partition = partition

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mizzen.artifact import Artifact
+from mizzen.backends import Asked, ConfigFiles, Waiting, choose
 from mizzen.diagnostics import Diagnostic, Severity, fail
 from mizzen.quantize.requirement import require_torch
-from mizzen.targets.ethos_u.generate import Waiting
-from mizzen.targets.ethos_u.system_config import ConfigFiles, resolve
 from mizzen.torch.compilation import DEFAULT_ACCELERATOR, compile_program
 from mizzen.torch.exporting import export
 
@@ -34,6 +33,7 @@ def compile(
     memory_mode: str | None = None,
     optimise: str = "Performance",
     arena_cache_size: int | None = None,
+    target_options: Mapping[str, str] | None = None,
     waiting: Waiting | None = None,
 ) -> Artifact:
     """Quantise a floating-point model to 8 bits and compile it.
@@ -48,19 +48,21 @@ def compile(
     none.
     """
     require_torch()
-    configuration = resolve(
+    asked = Asked(
         accelerator,
-        config=config,
-        system_config=system_config,
-        memory_mode=memory_mode,
-        optimise=optimise,
-        arena_cache_size=arena_cache_size,
+        config,
+        system_config,
+        memory_mode,
+        optimise,
+        arena_cache_size,
+        target_options=target_options or {},
     )
+    chosen = choose(asked)
     _require_inference(model)
     title = name or type(model).__name__
     calls = [tuple(example_inputs)] if calibration is None else [_call(row) for row in calibration]
     converted = _converted(model, tuple(example_inputs), calls, quantization, accelerator, title)
-    artifact = compile_program(export(converted, tuple(example_inputs), title), configuration,
+    artifact = compile_program(export(converted, tuple(example_inputs), title), chosen,
                                name=title, waiting=waiting)  # fmt: skip
     if calibration is None and artifact.report is not None:
         _warn(artifact)

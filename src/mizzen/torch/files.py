@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mizzen.artifact import Artifact
+from mizzen.backends import Chosen, Waiting
 from mizzen.diagnostics import fail
 from mizzen.quantize.requirement import require_torch
-from mizzen.targets.ethos_u.config import Configuration
-from mizzen.targets.ethos_u.generate import Waiting
 from mizzen.torch.requirement import register_operators
 
 if TYPE_CHECKING:
@@ -45,13 +44,13 @@ def load_exported(data: bytes, name: str) -> ExportedProgram:
 
 
 def compile_exported(
-    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None = None
+    data: bytes, name: str, chosen: Chosen, waiting: Waiting | None = None
 ) -> Artifact:
     """Compile a file's program, which must be quantised. E167 for one that is not."""
     from mizzen.torch.compilation import compile_program
 
     stem = name.removesuffix(ENDING)
-    return compile_program(load_exported(data, name), configuration, name=stem, waiting=waiting)
+    return compile_program(load_exported(data, name), chosen, name=stem, waiting=waiting)
 
 
 @contextmanager

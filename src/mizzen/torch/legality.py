@@ -10,8 +10,6 @@ from mizzen.frontends.torch.context import is_dequantize, noted
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation
 from mizzen.partition.placement import Legal
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.tosa import reasons
 
 Checks = Sequence[Callable[[Any], str | None]]
 """The user's own: each is called with an FX node, and says why it must stay on the CPU, or None."""
@@ -25,16 +23,16 @@ def is_edge(operation: Operation) -> bool:
     return operation.kind == "CUSTOM" and operation["operator_name"] in EDGES
 
 
-def legality(lowered: Lowered, arch: Arch, additional: Checks) -> Legal:
-    """Give what says why an operation of a program may not be on an NPU of a family.
+def legality(lowered: Lowered, of_target: Legal, additional: Checks) -> Legal:
+    """Give what says why an operation of a program may not be on an NPU.
 
-    What depends on the order of axes, or on what passes make of an operation, is left to the code
-    generator, which may refuse an operation that breaks none of these rules.
+    `of_target` has the target's rules; an operation without a form in integers has none, and the
+    user's own come first.
     """
     asked = _asked(lowered, additional)
 
     def legal(operation: Operation) -> Sequence[Reason]:
-        return form_of(operation) or asked.get(operation.group, ()) or reasons(operation, arch)
+        return form_of(operation) or asked.get(operation.group, ()) or of_target(operation)
 
     return legal
 

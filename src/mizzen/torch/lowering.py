@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from mizzen.backends.tosa_regions import STANDARD
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.floating import lower_float, read_float
 from mizzen.frontends.torch.lower import lower
@@ -14,7 +15,6 @@ from mizzen.package import tosa
 from mizzen.partition import extract, partition
 from mizzen.passes import plain
 from mizzen.torch.legality import form_of, is_edge
-from mizzen.torch.region import STANDARD
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

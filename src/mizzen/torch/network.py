@@ -7,15 +7,15 @@ import numpy as np
 from mizzen.flatbuffer import read, write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.graph import Value
-from mizzen.torch.region import CompiledRegion
+from mizzen.regions import RegionCode
 
 
-def named_network(region: CompiledRegion, names: dict[Value, str]) -> bytes:
+def named_network(region: RegionCode, names: dict[Value, str]) -> bytes:
     """Give a region's network with inputs and outputs as a runtime wants to see them.
 
     names  what values of the program's edge are called there; others keep the compiler's names
     """
-    record = read(region.compiled.network, SCHEMA, region.part.graph.name)
+    record = read(region.network, SCHEMA, region.part.graph.name)
     (main,) = record["subgraphs"]
     for side, values in (("inputs", region.part.inputs), ("outputs", region.part.outputs)):
         for index, value in zip(main[side], values, strict=True):

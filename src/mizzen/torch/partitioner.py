@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mizzen.backends.tosa_regions import TosaRegions
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.partition import Partition, partition
@@ -36,8 +37,8 @@ class EthosUPartitioner:
         The code generator may still refuse a region, which compiling then takes apart.
         """
         lowered = lower(read(exported_program, name))
-        arch = self.compile_spec.configuration.accelerator.arch
-        legal = legality(lowered, arch, self.additional_checks)
+        rules = TosaRegions(self.compile_spec.configuration).legality(lowered.graph)
+        legal = legality(lowered, rules, self.additional_checks)
         return partition(lowered.graph, legal, edge=is_edge)
 
 

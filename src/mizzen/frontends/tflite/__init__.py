@@ -2,11 +2,21 @@
 
 from mizzen.frontends.tflite.macs import macs
 from mizzen.frontends.tflite.model import Model, Operator, Quantization, Subgraph, Tensor
-from mizzen.frontends.tflite.npu import NpuOperator, NpuTensor, is_npu, npu_operator
+from mizzen.frontends.tflite.npu import (
+    CONTAINER_CODE,
+    ContainerOperator,
+    NpuOperator,
+    NpuTensor,
+    container_operator,
+    is_npu,
+    npu_operator,
+)
 from mizzen.frontends.tflite.quantized import require_quantized
 from mizzen.frontends.tflite.reading import read
 
 __all__ = [
+    "CONTAINER_CODE",
+    "ContainerOperator",
     "Model",
     "NpuOperator",
     "NpuTensor",
@@ -14,6 +24,7 @@ __all__ = [
     "Quantization",
     "Subgraph",
     "Tensor",
+    "container_operator",
     "is_npu",
     "macs",
     "npu_operator",

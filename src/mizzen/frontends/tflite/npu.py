@@ -20,6 +20,11 @@ from mizzen.frontends.tflite.model import ABSENT, Model, Operator, Tensor
 CODE = "ethos-u"
 """The custom operator's code."""
 
+CONTAINER_CODE = "ethos-n"
+"""That of an operator whose only constant is a container with everything that the NPU needs."""
+
+CODES = frozenset({CODE, CONTAINER_CODE})
+
 ALLOCATION = "OfflineMemoryAllocation"
 """The metadata that says where tensors lie: int32 ``[version, subgraph, count, offsets...]``."""
 
@@ -51,9 +56,33 @@ class NpuOperator:
     outputs: tuple[NpuTensor, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ContainerOperator:
+    """An NPU operator's container, and its real inputs and outputs."""
+
+    container: npt.NDArray[np.uint8]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
 def is_npu(operator: Operator) -> bool:
     """Whether an operator is one for the NPU."""
+    return operator.custom and operator.kind in CODES
+
+
+def has_memory(operator: Operator) -> bool:
+    """Whether an operator is one for the NPU that takes its memory as inputs."""
     return operator.custom and operator.kind == CODE
+
+
+def container_operator(model: Model, operator: Operator) -> ContainerOperator:
+    """Take an NPU operator of the main subgraph apart that has a container. E120 if it has none."""
+    inputs = model.main.present(operator.inputs)
+    if not inputs or inputs[0].data is None:
+        message = "an NPU operator's first input must be its container, a constant"
+        raise _wrong(model, operator, "E120", message)
+    outputs = model.main.present(operator.outputs)
+    return ContainerOperator(inputs[0].data, inputs[1:], outputs)
 
 
 def npu_operator(model: Model, operator: Operator) -> NpuOperator:

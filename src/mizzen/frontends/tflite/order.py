@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.tflite.model import Model, Tensor
-from mizzen.frontends.tflite.npu import MEMORY_INPUTS, is_npu
+from mizzen.frontends.tflite.npu import MEMORY_INPUTS, has_memory
 
 
 def require_order(model: Model) -> None:
@@ -17,7 +17,7 @@ def require_order(model: Model) -> None:
     known = set(main.inputs)
     known.update(tensor.index for tensor in main.tensors if _exists_from_the_start(tensor))
     for operator in main.operators:
-        memory = MEMORY_INPUTS if is_npu(operator) else 0
+        memory = MEMORY_INPUTS if has_memory(operator) else 0
         for tensor in main.present(operator.inputs[memory:]):
             if tensor.index not in known:
                 raise _unknown(tensor, model.origin(operator))

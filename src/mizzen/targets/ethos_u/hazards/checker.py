@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mizzen.diagnostics import Diagnostic
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.contents import Contents, span_of
 from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
@@ -33,6 +34,11 @@ class HazardReport:
     accelerator: str
     operations: int
     findings: tuple[Finding, ...]
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What was found, for people."""
+        return tuple(finding.diagnostic for finding in self.findings)
 
     def as_dict(self) -> dict[str, object]:
         """Give the report as JSON-ready data."""

@@ -49,6 +49,11 @@ class Simulator:
         self._check_interface()
         self._bound: tuple[Memory, list[Run]] | None = None
 
+    @property
+    def notes(self) -> tuple[Diagnostic, ...]:
+        """What of the program is executed by inference, not by the example of a compiler."""
+        return tuple(self.plan.diagnostics)
+
     def run(self, inputs: Sequence[Array], batch: int) -> Outcome:
         """Execute for `inputs`, one array `[batch, *shape]` per input of the program, in order."""
         parts = [
