@@ -17,6 +17,7 @@ SOURCE = ROOT / "src"
 MEASURED = [ROOT / name for name in ("src", "tests", "examples", "benchmarks", "docs")]
 
 ETHOS_U = "mizzen.targets.ethos_u"
+ETHOS_N = "mizzen.targets.ethos_n"
 
 # Package -> what it may import of Mizzen besides itself. The most specific row holds.
 LAYERS: dict[str, tuple[str, ...]] = {
@@ -85,6 +86,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         f"{ETHOS_U}.commands",
         f"{ETHOS_U}.config",
         f"{ETHOS_U}.program",
+    ),
+    # It judges what compilers emit and simulators run, so it knows neither.
+    f"{ETHOS_N}.reference": (
+        "mizzen.diagnostics",
+        f"{ETHOS_N}.network",
+        f"{ETHOS_N}.operations",
+        f"{ETHOS_N}.tensors",
     ),
     "mizzen.cli": (
         "mizzen.artifact",
