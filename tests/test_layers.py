@@ -53,6 +53,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.package",
         "mizzen.partition",
         "mizzen.passes",
+        "mizzen.placing",
         "mizzen.quantize",
         "mizzen.regions",
         "mizzen.report",

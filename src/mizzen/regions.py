@@ -10,7 +10,7 @@ from mizzen.backends.backend import Waiting
 from mizzen.diagnostics import Origin, Reason
 from mizzen.frontends.tflite import Model, read
 from mizzen.graph import Graph
-from mizzen.partition import Extracted
+from mizzen.partition import Extracted, Partition
 from mizzen.partition.placement import Legal
 from mizzen.report import Area, Measure
 
@@ -81,6 +81,10 @@ class RegionCompiler(Protocol):
 
         What depends on the whole region is left to `compile`.
         """
+        ...
+
+    def unworthy(self, partition: Partition) -> Mapping[int, Reason]:
+        """Give the groups of NPU regions that had better stay on the CPU, and why."""
         ...
 
     def compile(self, part: Extracted, waiting: Waiting | None) -> RegionCode | Refusal:

@@ -10,7 +10,7 @@ from mizzen.diagnostics import Origin, Reason
 from mizzen.frontends.tflite import is_npu, npu_operator, read
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
-from mizzen.partition import Extracted
+from mizzen.partition import Extracted, Partition
 from mizzen.partition.placement import Legal
 from mizzen.passes import standard
 from mizzen.regions import Costs, Refusal, RegionCode
@@ -57,6 +57,10 @@ class TosaRegions:
         """
         arch = self.configuration.accelerator.arch
         return lambda operation: reasons(operation, arch)
+
+    def unworthy(self, partition: Partition) -> dict[int, Reason]:
+        """Keep every region: what is worth its transfers the partition says."""
+        return {}
 
     def compile(self, part: Extracted, waiting: Waiting | None) -> TosaCode | Refusal:
         """Compile a region, whose graph is changed to the form that the core takes."""

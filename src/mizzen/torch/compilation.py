@@ -1,25 +1,21 @@
-"""Compile an exported PyTorch program: lower it, place it, generate code, put steps together.
-
-Where the code generator will not take a region, the group that it stops at goes to the CPU, and
-the program is placed again: there is an artifact whatever the program is.
-"""
+"""Compile an exported PyTorch program: lower it, place it, generate code, put steps together."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.artifact import Artifact
 from mizzen.backends import Asked, Chosen, ConfigFiles, Waiting, backend_for, choose
 from mizzen.backends.tosa_regions import TosaCode
-from mizzen.diagnostics import Reason, fail
+from mizzen.diagnostics import fail
 from mizzen.frontends.torch.lower import Lowered, lower
 from mizzen.frontends.torch.program import read
-from mizzen.partition import Partition, Place, Region, extract, partition
-from mizzen.regions import Refusal, RegionCode, RegionCompiler
+from mizzen.placing import Placement
+from mizzen.placing import place as place_graph
+from mizzen.regions import RegionCompiler
 from mizzen.torch.assembly import assemble
 from mizzen.torch.legality import Checks, is_edge, legality
 from mizzen.torch.partitioner import EthosUPartitioner
@@ -29,9 +25,6 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 DEFAULT_ACCELERATOR = "ethos-u55-128"
-
-MOST_TRIES = 64
-"""Times that a program is placed anew before every group that is left goes to the CPU."""
 
 
 def compile_converted(
@@ -134,60 +127,9 @@ def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
             (path / f"{stem}_debug.json").write_text(text, encoding="utf-8")
 
 
-@dataclass(frozen=True, eq=False)
-class Placement:
-    """A program's regions, and the code of those on the NPU, by their groups."""
-
-    partition: Partition
-    code: dict[tuple[int, ...], RegionCode]
-
-
-@dataclass(eq=False)
-class _Search:
-    """What is known after some tries."""
-
-    lowered: Lowered
-    compiler: RegionCompiler
-    waiting: Waiting | None
-    refused: dict[int, Reason] = field(default_factory=dict[int, Reason])
-    code: dict[tuple[int, ...], RegionCode] = field(
-        default_factory=dict[tuple[int, ...], RegionCode]
-    )
-
-    def compile(self, region: Region) -> Refusal | None:
-        """Compile a region unless that was done; gives why it cannot be."""
-        if region.groups in self.code:
-            return None
-        part = extract(self.lowered.graph, region.groups, self.lowered.program.name)
-        result = self.compiler.compile(part, self.waiting)
-        if isinstance(result, Refusal):
-            return result
-        self.code[region.groups] = result
-        return None
-
-
 def place(
     lowered: Lowered, compiler: RegionCompiler, additional_checks: Checks, waiting: Waiting | None
 ) -> Placement:
     """Place a program's groups so that the code generator takes every region."""
     legal = legality(lowered, compiler.legality(lowered.graph), additional_checks)
-    search = _Search(lowered, compiler, waiting)
-    why: Refusal | None = None
-    for _ in range(MOST_TRIES):
-        found = partition(lowered.graph, legal, edge=is_edge, refused=search.refused)
-        why = _first_refusal(found, search)
-        if why is None:
-            return Placement(found, search.code)
-        search.refused.update(why.reasons)
-    assert why is not None
-    everything = dict.fromkeys(lowered.nodes, why.general)
-    return Placement(partition(lowered.graph, legal, edge=is_edge, refused=everything), {})
-
-
-def _first_refusal(found: Partition, search: _Search) -> Refusal | None:
-    for region in found.regions:
-        if region.place is Place.NPU:
-            refusal = search.compile(region)
-            if refusal is not None:
-                return refusal
-    return None
+    return place_graph(lowered.graph, legal, is_edge, compiler, waiting)
