@@ -1,0 +1,255 @@
+"""What an Ethos-N78 supports: Arm's support queries as tables of rules.
+
+Each operation has an ordered list of rules. The first that is broken decides the level and gives
+the library's message; a network can be compiled if all its operations are Supported. Extents are
+counted exactly, where the library's 32-bit numbers wrap round.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.hpp`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from mizzen.diagnostics import Reason, fail
+from mizzen.targets.ethos_n.config import Capabilities, Profile
+from mizzen.targets.ethos_n.legal import (
+    activations,
+    boundaries,
+    convolutions,
+    elementwise,
+    joining,
+    movement,
+    pooling,
+    transpose,
+)
+from mizzen.targets.ethos_n.legal.rule import (
+    BOTH,
+    V25_03,
+    Breach,
+    Case,
+    EachInput,
+    Level,
+    Rule,
+    Step,
+    steps_of,
+)
+from mizzen.targets.ethos_n.network_text import Query
+from mizzen.targets.ethos_n.operations import (
+    Addition,
+    Concatenation,
+    Constant,
+    Convolution,
+    DepthToSpace,
+    DepthwiseConvolution,
+    EstimateOnly,
+    FullyConnected,
+    Input,
+    LeakyRelu,
+    MeanXy,
+    Multiplication,
+    Operation,
+    Output,
+    Pooling,
+    ReinterpretQuantization,
+    Relu,
+    Requantize,
+    Reshape,
+    Resize,
+    Sigmoid,
+    SpaceToDepth,
+    Split,
+    StandalonePadding,
+    Tanh,
+    Transpose,
+    TransposeConvolution,
+)
+from mizzen.targets.ethos_n.tensors import TensorInfo
+
+__all__ = [
+    "OPERATIONS",
+    "Answer",
+    "Entry",
+    "Level",
+    "Rule",
+    "reasons",
+    "rules",
+    "supported",
+]
+
+ANY_NUMBER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An operation that can be asked about.
+
+    inputs    how many it takes; ANY_NUMBER for as many as there are
+    table     its rules in the order of the library's tests
+    profiles  the releases that have it
+    """
+
+    inputs: int
+    table: tuple[Step[Any], ...]
+    profiles: tuple[Profile, ...] = BOTH
+
+
+OPERATIONS: dict[type[Operation], Entry] = {
+    Input: Entry(0, boundaries.INPUT),
+    Constant: Entry(0, boundaries.CONSTANT),
+    Output: Entry(1, boundaries.OUTPUT),
+    Convolution: Entry(3, convolutions.CONVOLUTION),
+    DepthwiseConvolution: Entry(3, convolutions.DEPTHWISE_CONVOLUTION),
+    TransposeConvolution: Entry(3, convolutions.TRANSPOSE_CONVOLUTION),
+    FullyConnected: Entry(3, convolutions.FULLY_CONNECTED),
+    Concatenation: Entry(ANY_NUMBER, joining.CONCATENATION),
+    Split: Entry(1, joining.SPLIT),
+    Addition: Entry(2, elementwise.ADDITION),
+    Multiplication: Entry(2, elementwise.MULTIPLICATION, V25_03),
+    ReinterpretQuantization: Entry(1, activations.REINTERPRET_QUANTIZATION),
+    Requantize: Entry(1, activations.REQUANTIZE),
+    Relu: Entry(1, activations.RELU),
+    LeakyRelu: Entry(1, activations.LEAKY_RELU),
+    Sigmoid: Entry(1, activations.SIGMOID),
+    Tanh: Entry(1, activations.TANH),
+    MeanXy: Entry(1, pooling.MEAN_XY),
+    Pooling: Entry(1, pooling.POOLING),
+    Reshape: Entry(1, movement.RESHAPE),
+    DepthToSpace: Entry(1, movement.DEPTH_TO_SPACE),
+    SpaceToDepth: Entry(1, movement.SPACE_TO_DEPTH),
+    Transpose: Entry(1, transpose.TRANSPOSE),
+    Resize: Entry(1, movement.RESIZE),
+    StandalonePadding: Entry(1, movement.STANDALONE_PADDING, V25_03),
+    EstimateOnly: Entry(ANY_NUMBER, boundaries.ESTIMATE_ONLY),
+}
+"""Every operation, in the order of `operations`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the library answers.
+
+    outputs  the infos of what the operation makes; none if the library stops before it knows them
+    message  its words; for what is Supported empty, or a remark
+    """
+
+    level: Level
+    outputs: tuple[TensorInfo, ...]
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.level is Level.SUPPORTED
+
+
+def supported(
+    query: Query,
+    capabilities: Capabilities,
+    profile: Profile = Profile.V23_02,
+    expected: tuple[TensorInfo, ...] | None = None,
+) -> Answer:
+    """Answer a support query as a release of the library does, word for word.
+
+    `expected` are output infos to compare with; one without elements is not compared. An operation
+    that a release does not have is Unsupported, in our words. E920 for a wrong number of inputs.
+    """
+    case = _case(query.operation, query.inputs, capabilities, expected)
+    message, filled = "", False
+    for rule, part in steps_of(_table(type(query.operation), profile), case):
+        breach = rule.measure(part)
+        if breach is None:
+            filled = filled or rule.fills
+            continue
+        message = rule.text(breach)
+        if rule.level is not Level.SUPPORTED:
+            return Answer(rule.level, case.outputs if filled else (), message)
+    return Answer(Level.SUPPORTED, case.outputs, message)
+
+
+def reasons(
+    operation: Operation,
+    inputs: tuple[TensorInfo, ...],
+    capabilities: Capabilities,
+    profile: Profile = Profile.V23_02,
+) -> tuple[Reason, ...]:
+    """Tell why an operation is not Supported; none if it is. E920 for a wrong number of inputs.
+
+    The rules that make it EstimateOnly, up to the first that makes it Unsupported: what comes
+    after that one may not mean anything.
+    """
+    case = _case(operation, inputs, capabilities, None)
+    found: dict[str, Reason] = {}
+    for rule, part in steps_of(_table(type(operation), profile), case):
+        breach = rule.measure(part)
+        if breach is not None and rule.level is not Level.SUPPORTED:
+            reason = _reason(rule, breach, type(operation).__name__, profile)
+            found.setdefault(rule.id, reason)
+            if rule.level is Level.UNSUPPORTED:
+                break
+    return tuple(found.values())
+
+
+def rules(kind: type[Operation], profile: Profile) -> tuple[Rule[Any], ...]:
+    """Give the rules of an operation of a release, in the order of the tests."""
+    found: list[Rule[Any]] = []
+    for step in _table(kind, profile):
+        found += step.rules if isinstance(step, EachInput) else [step]
+    return tuple(found)
+
+
+def _case(
+    operation: Operation,
+    inputs: tuple[TensorInfo, ...],
+    capabilities: Capabilities,
+    expected: tuple[TensorInfo, ...] | None,
+) -> Case[Any]:
+    wanted = OPERATIONS[type(operation)].inputs
+    if wanted not in (ANY_NUMBER, len(inputs)):
+        raise fail(
+            "E920",
+            f"{type(operation).__name__} takes {wanted} inputs, and is asked about with "
+            f"{len(inputs)}",
+            help="weighted operations take the feature map, the bias and the weights",
+        )
+    if isinstance(operation, Input | Constant):
+        # What their rules are about is their own tensor.
+        inputs = (operation.info,)
+    return Case(operation, inputs, capabilities, expected)
+
+
+@cache
+def _table(kind: type[Operation], profile: Profile) -> tuple[Step[Any], ...]:
+    """Give the rules that hold in a release."""
+    entry = OPERATIONS[kind]
+    if profile not in entry.profiles:
+        return (_absent(kind, profile, entry.profiles),)
+    return tuple(
+        step for step in entry.table if isinstance(step, EachInput) or profile in step.profiles
+    )
+
+
+def _absent(kind: type[Operation], profile: Profile, having: tuple[Profile, ...]) -> Rule[Any]:
+    releases = " or ".join(row.value for row in having)
+    breach = Breach(profile.value)
+    return Rule(
+        "release",
+        Level.UNSUPPORTED,
+        f"release {releases} of the driver stack",
+        f"{kind.__name__} is not in release {profile.value}",
+        lambda _: breach,
+        "write it with other operations",
+        (profile,),
+    )
+
+
+def _reason(rule: Rule[Any], breach: Breach, kind: str, profile: Profile) -> Reason:
+    only = " (only its performance can be estimated)" if rule.level is Level.ESTIMATE_ONLY else ""
+    return Reason(
+        rule.id,
+        f"{kind} must have {rule.limit}, and has {breach.actual}{only}",
+        rule.limit,
+        breach.actual,
+        rule.help,
+        f"Ethos-N driver stack {profile.value}, Is{kind}Supported",
+    )

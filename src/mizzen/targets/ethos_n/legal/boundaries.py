@@ -1,0 +1,90 @@
+"""Rules of what a network takes and gives, of its constants, and of what is only estimated.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp`.
+"""
+
+from __future__ import annotations
+
+from mizzen.targets.ethos_n.legal.quantization import (
+    input_per_tensor,
+    input_zero_point,
+    zero_point,
+    zero_point_fits,
+)
+from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Rule, Step
+from mizzen.targets.ethos_n.legal.tensors import (
+    BATCH,
+    FEATURE_MAP_FORMATS,
+    OUTPUT_INFO,
+    data_type,
+    depth,
+    first,
+    input_layout,
+)
+from mizzen.targets.ethos_n.operations import Constant, EstimateOnly, Output
+
+
+def _output_format(case: Case[Output]) -> Breach | None:
+    found = case.operation.format
+    return None if found in FEATURE_MAP_FORMATS else Breach(found.value)
+
+
+def _given_zero_points(case: Case[EstimateOnly]) -> Breach | None:
+    for info in case.operation.outputs:
+        if not zero_point_fits(info.data_type, info.quantization):
+            return Breach(f"{info.quantization.zero_point} for {info.data_type.value}")
+    return None
+
+
+def _reason(case: Case[EstimateOnly]) -> Breach | None:
+    return Breach(case.operation.reason or "no form")
+
+
+INPUT = (
+    BATCH,
+    depth("input-depth", "Input layer", first),
+    data_type("input-type", "Input layer", first),
+    input_layout("Input layer must be NHWC or NHWCB"),
+    *input_per_tensor("Input layer"),
+    OUTPUT_INFO,
+    input_zero_point(),
+)
+OUTPUT: tuple[Step[Output], ...] = (
+    BATCH,
+    depth("input-depth", "Input layer", first),
+    data_type("input-type", "Output layer's input", first),
+    input_layout("An Output layer's input must be NHWC or NHWCB"),
+    Rule(
+        "output-format",
+        Level.UNSUPPORTED,
+        "an output in NHWC or NHWCB",
+        "An Output layer's format must be NHWC or NHWCB",
+        _output_format,
+        "give it in NHWC",
+    ),
+    *input_per_tensor("Output layer"),
+    input_zero_point(),
+)
+CONSTANT: tuple[Step[Constant], ...] = (
+    depth("constant-depth", "Constant layer", first),
+    zero_point("constant-zero-point", "constant info", first),
+)
+ESTIMATE_ONLY: tuple[Step[EstimateOnly], ...] = (
+    Rule(
+        "outputs-zero-point",
+        Level.UNSUPPORTED,
+        "zero points of the outputs from 0 to 255 for UINT8, from -128 to 127 for INT8",
+        "Zero point out of range for at least one output info in EstimateOnlyInfo",
+        _given_zero_points,
+        "give other zero points",
+    ),
+    OUTPUT_INFO,
+    Rule(
+        "estimate",
+        Level.ESTIMATE_ONLY,
+        "another form",
+        "",
+        _reason,
+        "replace it by operations that are supported",
+    ),
+)

@@ -1,0 +1,116 @@
+"""Rules of what combines two feature maps element by element.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp`; `Multiplication` is of 25.03 only.
+"""
+
+from __future__ import annotations
+
+from mizzen.targets.ethos_n.legal.quantization import ONE_SCALE, output_zero_point, zero_point
+from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Measure, Rule, Step, shape_text
+from mizzen.targets.ethos_n.legal.tensors import (
+    FEATURE_MAP_FORMATS,
+    OUTPUT_INFO,
+    batch,
+    data_type,
+    depth,
+    first,
+    layout,
+    second,
+)
+from mizzen.targets.ethos_n.operations import Addition, Multiplication
+
+Binary = Addition | Multiplication
+
+AXES = ("Height", "Width", "Channels")
+"""Dimensions 1 to 3 in the library's messages."""
+
+
+def _shapes(case: Case[Binary]) -> str:
+    return " and ".join(shape_text(info) for info in case.inputs)
+
+
+def _incompatible(dimension: int) -> Measure[Binary]:
+    def measure(case: Case[Binary]) -> Breach | None:
+        one, other = (info.shape[dimension] for info in case.inputs)
+        return None if one == other or 1 in (one, other) else Breach(f"{one} and {other}")
+
+    return measure
+
+
+def _types(case: Case[Binary]) -> Breach | None:
+    one, other = (info.data_type for info in case.inputs)
+    return None if one is other else Breach(f"{one.value} and {other.value}")
+
+
+def _axes(case: Case[Binary]) -> Breach | None:
+    axes = [info.quantization.axis for info in case.inputs]
+    found = [str(axis) for axis in axes if axis is not None]
+    return Breach(f"scales along axis {' and '.join(found)}") if found else None
+
+
+def _stretched(case: Case[Binary]) -> Breach | None:
+    one, other = case.inputs
+    return None if one.shape[1:] == other.shape[1:] else Breach(_shapes(case))
+
+
+def _compatible_rule(dimension: int) -> Rule[Binary]:
+    axis = AXES[dimension - 1]
+    return Rule(
+        axis.lower(),
+        Level.UNSUPPORTED,
+        f"inputs of the same {axis.lower()}, or one with 1",
+        # The library speaks of the height whatever the dimension is.
+        f"{axis} must be either equal or one of the tensor's height must be 1",
+        _incompatible(dimension),
+        "reshape or slice the inputs to the same shape",
+    )
+
+
+def _table(name: str, title: str) -> tuple[Step[Binary], ...]:
+    """Make the rules; `name` and `title` are the operation in the library's messages."""
+    layout_message = "Input to addition must be NHWC or NHWCB"
+    return (
+        batch(first, second),
+        depth("input-depth", f"Input0 to {name}", first),
+        depth("second-input-depth", f"Input1 to {name}", second),
+        zero_point("input-zero-point", "input0 info", first),
+        zero_point("second-input-zero-point", "input1 info", second),
+        _compatible_rule(1),
+        _compatible_rule(2),
+        _compatible_rule(3),
+        data_type("input-type", f"Input to {name}", first),
+        data_type("second-input-type", f"Input to {name}", second),
+        Rule(
+            "inputs-type",
+            Level.UNSUPPORTED,
+            "inputs of the same type",
+            f"Inputs to {name} must have the same data type",
+            _types,
+            "quantise both to the same type",
+        ),
+        output_zero_point("outputQuantizationInfo"),
+        layout("input-format", FEATURE_MAP_FORMATS, layout_message, first),
+        layout("second-input-format", FEATURE_MAP_FORMATS, layout_message, second),
+        Rule(
+            "inputs-axis",
+            Level.UNSUPPORTED,
+            "inputs without an axis of quantisation",
+            f"Quantization Dim should not be used on any Inputs of {title}",
+            _axes,
+            ONE_SCALE,
+        ),
+        OUTPUT_INFO,
+        Rule(
+            "broadcast",
+            Level.ESTIMATE_ONLY,
+            "inputs of the same shape",
+            "Cannot stretch along the requested dimensions.",
+            _stretched,
+            "give both the same shape; what is constant can be folded into a convolution's bias "
+            "or weights",
+        ),
+    )
+
+
+ADDITION: tuple[Step[Addition], ...] = _table("addition", "Addition")
+MULTIPLICATION: tuple[Step[Multiplication], ...] = _table("Multiplication", "Multiplication")

@@ -1,0 +1,263 @@
+"""Rules of what moves the elements of a feature map: reshape, blocks, resize, padding.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp`; `StandalonePadding` is of 25.03
+only.
+"""
+
+from __future__ import annotations
+
+from mizzen.targets.ethos_n.config import Capabilities
+from mizzen.targets.ethos_n.legal.padding import REGISTER_LARGEST, padding_text, sides
+from mizzen.targets.ethos_n.legal.quantization import (
+    input_per_tensor,
+    input_zero_point,
+    output_zero_point,
+)
+from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Measure, Rule, Step, shape_text
+from mizzen.targets.ethos_n.legal.tensors import (
+    BATCH,
+    FULL_OUTPUT_INFO,
+    OUTPUT_INFO,
+    batch,
+    data_type,
+    depth,
+    first,
+    input_layout,
+    output,
+)
+from mizzen.targets.ethos_n.operations import (
+    DepthToSpace,
+    Reshape,
+    Resize,
+    SpaceToDepth,
+    StandalonePadding,
+)
+from mizzen.targets.ethos_n.tensors import TensorInfo
+
+BLOCK = 2
+"""Block of `DepthToSpace` in elements along both axes."""
+UPSCALE = 2
+
+
+def _elements(case: Case[Reshape]) -> Breach | None:
+    # The library takes the size of the output as that of 8-bit elements, whatever the input's are.
+    given, made = case.input, case.outputs[0]
+    if given.elements * given.data_type.dtype.itemsize == made.elements:
+        return None
+    return Breach(f"{shape_text(given)} to {shape_text(made)}")
+
+
+def _uneven_channels(case: Case[DepthToSpace]) -> Breach | None:
+    square, channels = case.operation.block**2, case.input.channels
+    # The library divides by a block of 0.
+    if square and channels % square == 0:
+        return None
+    return Breach(f"{channels} channels for blocks of {case.operation.block}")
+
+
+def _other_block(case: Case[DepthToSpace]) -> Breach | None:
+    block = case.operation.block
+    return None if block == BLOCK else Breach(str(block))
+
+
+def _small_block(case: Case[SpaceToDepth]) -> Breach | None:
+    block = case.operation.block
+    return None if block > 1 else Breach(str(block))
+
+
+def _uneven_plane(case: Case[SpaceToDepth]) -> Breach | None:
+    block, info = case.operation.block, case.input
+    if info.height % block == 0 and info.width % block == 0:
+        return None
+    return Breach(f"{info.height}x{info.width} for blocks of {block}")
+
+
+def space_to_depth_bytes(info: TensorInfo, block: int, capabilities: Capabilities) -> int:
+    """Give the SRAM that the two passes over one row of blocks need.
+
+    The second pass writes from the end of the SRAM over what the first has left.
+    """
+    height = min(info.height, block)
+    banks = min(capabilities.srams, block * info.channels)
+    if not banks:
+        return 0
+    while block * info.channels % banks:
+        banks -= 1
+    step = 8 * banks
+    first = -(-info.width * info.channels // step) * -(-height // (8 * block))
+    second = -(-block * info.channels // step) * -(-info.width * height // (8 * block**2))
+    return 64 * (first + max(first, second) * (block - 1) + second) * capabilities.srams
+
+
+def _two_passes(case: Case[SpaceToDepth]) -> Breach | None:
+    there = case.capabilities.sram_bytes
+    needed = space_to_depth_bytes(case.input, case.operation.block, case.capabilities)
+    return None if needed <= there else Breach(f"{needed} of {there} bytes")
+
+
+def _never(case: Case[SpaceToDepth]) -> Breach | None:
+    return Breach(f"a block of {case.operation.block}")
+
+
+def _upscaled(along_width: bool) -> Measure[Resize]:
+    def measure(case: Case[Resize]) -> Breach | None:
+        operation, info = case.operation, case.input
+        new = operation.width if along_width else operation.height
+        old = info.width if along_width else info.height
+        if new in (UPSCALE * old, UPSCALE * old - 1):
+            return None
+        return Breach(f"{new} where the input has {old}")
+
+    return measure
+
+
+def _parity(case: Case[Resize]) -> Breach | None:
+    height, width = case.operation.height, case.operation.width
+    return None if height % 2 == width % 2 else Breach(f"{height}x{width}")
+
+
+def _resize_rule(axis: str, measure: Measure[Resize]) -> Rule[Resize]:
+    return Rule(
+        axis,
+        Level.UNSUPPORTED,
+        f"a new {axis} of twice the old, or 1 less",
+        f"Requested {axis} isn't supported",
+        measure,
+        "resize by 2, several times if need be",
+    )
+
+
+def _no_elements(case: Case[StandalonePadding]) -> Breach | None:
+    return None if case.input.elements else Breach(f"one of {shape_text(case.input)}")
+
+
+def _sides(case: Case[StandalonePadding]) -> Breach | None:
+    padding = case.operation.padding
+    kept = max(sides(padding)) <= REGISTER_LARGEST
+    return None if kept else Breach(padding_text(padding))
+
+
+RESHAPE: tuple[Step[Reshape], ...] = (
+    batch(first, output),
+    depth("input-depth", "Input to reshape", first),
+    Rule(
+        "elements",
+        Level.UNSUPPORTED,
+        "as many elements before as after",
+        "Total elements in the input doesn't match new dimensions",
+        _elements,
+        "export the network again",
+    ),
+    *input_per_tensor("Reshape"),
+    input_zero_point(),
+    depth("output-depth", "Output of reshape", output),
+    OUTPUT_INFO,
+)
+DEPTH_TO_SPACE: tuple[Step[DepthToSpace], ...] = (
+    BATCH,
+    depth("input-depth", "Input to depth to space", first),
+    data_type("input-type", "Input to depth to space", first),
+    input_layout("Input must be NHWC or NHWCB"),
+    Rule(
+        "channels",
+        Level.UNSUPPORTED,
+        "a multiple of the squared block as channels",
+        "Number of channels of input must be an exact multiple of the square of the block size",
+        _uneven_channels,
+        "export the network again",
+    ),
+    *input_per_tensor("Depth to Space"),
+    input_zero_point(),
+    OUTPUT_INFO,
+    Rule(
+        "block",
+        Level.ESTIMATE_ONLY,
+        f"blocks of {BLOCK}x{BLOCK}",
+        "Only block size of 2 is supported",
+        _other_block,
+        "do it several times, each with a block of 2",
+    ),
+)
+SPACE_TO_DEPTH: tuple[Step[SpaceToDepth], ...] = (
+    depth("input-depth", "Input to space to depth", first),
+    data_type("input-type", "Input to space to depth", first),
+    Rule(
+        "block",
+        Level.UNSUPPORTED,
+        "blocks of at least 2x2",
+        "Block size must be larger than 1",
+        _small_block,
+        "leave it out",
+    ),
+    Rule(
+        "plane",
+        Level.UNSUPPORTED,
+        "height and width that are multiples of the block",
+        "Input width and height must be a multiple of the block size",
+        _uneven_plane,
+        "pad or crop the input",
+    ),
+    *input_per_tensor("Space to Depth", Level.ESTIMATE_ONLY),
+    input_zero_point(),
+    depth("output-depth", "Output of space to depth", output),
+    FULL_OUTPUT_INFO,
+    Rule(
+        "sram",
+        Level.UNSUPPORTED,
+        "an input of which a row of blocks fits in the SRAM, in both passes",
+        "The tensor is too large",
+        _two_passes,
+        "split the input along its width or channels, or take a variant with more SRAM",
+    ),
+    Rule(
+        "estimate",
+        Level.ESTIMATE_ONLY,
+        "another form",
+        "",
+        _never,
+        "write it as a convolution whose kernel and stride are the block",
+    ),
+)
+RESIZE: tuple[Step[Resize], ...] = (
+    BATCH,
+    depth("input-depth", "Input to resize", first),
+    data_type("input-type", "Input to resize", first),
+    input_layout("Input must be NHWC or NHWCB"),
+    _resize_rule("height", _upscaled(along_width=False)),
+    _resize_rule("width", _upscaled(along_width=True)),
+    Rule(
+        "parity",
+        Level.SUPPORTED,
+        "a new height and width both even or both odd",
+        "Requested width and height have different parity, result might be inaccurate",
+        _parity,
+        "resize both axes to twice the old, or both to 1 less",
+    ),
+    input_zero_point(),
+    output_zero_point("resizeInfo"),
+    OUTPUT_INFO,
+)
+STANDALONE_PADDING: tuple[Step[StandalonePadding], ...] = (
+    BATCH,
+    depth("input-depth", "Input to standalone padding", first),
+    data_type("input-type", "Input to standalone padding", first),
+    input_layout("Input to standalone padding must be NHWC OR NHWCB"),
+    input_zero_point(),
+    Rule(
+        "empty",
+        Level.UNSUPPORTED,
+        "an input with elements",
+        "Output tensor would be empty",
+        _no_elements,
+        "leave it out",
+    ),
+    OUTPUT_INFO,
+    Rule(
+        "padding",
+        Level.UNSUPPORTED,
+        f"at most {REGISTER_LARGEST} elements of padding at each side",
+        "Padding not supported",
+        _sides,
+        "pad several times",
+    ),
+)

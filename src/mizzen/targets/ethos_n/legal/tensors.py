@@ -1,0 +1,195 @@
+"""Rules of feature maps, weights and biases: extents, types, layouts; and of given output infos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Measure, O, Rule, shape_text
+from mizzen.targets.ethos_n.operations import Operation
+from mizzen.targets.ethos_n.tensors import DataFormat, DataType, TensorInfo
+
+Pick = Callable[[Case[O]], TensorInfo]
+"""Gives the tensor that a rule is about."""
+
+CHUNK_BYTES = 8 * 8
+"""SRAM for each channel: the least part of a plane that NHWC can be turned into bricks by."""
+
+EIGHT_BITS = (DataType.U8, DataType.S8)
+FEATURE_MAP_FORMATS = (DataFormat.NHWC, DataFormat.NHWCB)
+QUANTIZE = "quantise it to INT8 or UINT8"
+
+
+def first(case: Case[Operation]) -> TensorInfo:
+    """Give the first input."""
+    return case.inputs[0]
+
+
+def second(case: Case[Operation]) -> TensorInfo:
+    """Give the second input: of weighted operations the bias."""
+    return case.inputs[1]
+
+
+def third(case: Case[Operation]) -> TensorInfo:
+    """Give the third input: of weighted operations the weights."""
+    return case.inputs[2]
+
+
+def output(case: Case[Operation]) -> TensorInfo:
+    """Give the first output."""
+    return case.outputs[0]
+
+
+def batch(*pick: Pick[O]) -> Rule[O]:
+    """Make the rule that feature maps hold one element of a batch."""
+
+    def measure(case: Case[O]) -> Breach | None:
+        found = (row(case).shape[0] for row in pick)
+        return next((Breach(f"one of {count}") for count in found if count != 1), None)
+
+    return Rule(
+        "batch",
+        Level.UNSUPPORTED,
+        "a batch of 1",
+        "Batch size must be 1",
+        measure,
+        "export the network with a batch of 1, and run it for each element of the batch",
+    )
+
+
+BATCH = batch(first)
+
+
+def is_too_deep(info: TensorInfo, sram_bytes: int) -> bool:
+    """Whether the channels of one chunk do not fit; where W is 1, channels can be split."""
+    return info.width != 1 and CHUNK_BYTES * info.channels > sram_bytes
+
+
+def deep(info: TensorInfo, sram_bytes: int) -> Breach:
+    """Tell that the channels do not fit."""
+    chunk = CHUNK_BYTES * info.channels
+    actual = f"{info.channels} channels, which take {chunk} of {sram_bytes} bytes"
+    return Breach(actual, (chunk, sram_bytes))
+
+
+def depth(id: str, what: str, pick: Pick[O]) -> Rule[O]:
+    """Make the rule that the channels of a tensor fit in the SRAM."""
+
+    def measure(case: Case[O]) -> Breach | None:
+        info, sram_bytes = pick(case), case.capabilities.sram_bytes
+        return deep(info, sram_bytes) if is_too_deep(info, sram_bytes) else None
+
+    return depth_rule(id, what, measure)
+
+
+def depth_rule(id: str, what: str, measure: Measure[O]) -> Rule[O]:
+    """Make the rule that `depth` makes, with another measure."""
+    tensor = id.removesuffix("-depth").replace("-", " ")
+    return Rule(
+        id,
+        Level.UNSUPPORTED,
+        f"channels of the {tensor} that fit in the SRAM, {CHUNK_BYTES} bytes each, "
+        "unless it is 1 wide",
+        f"{what}: Tensor max depth cannot fit in SRAM (%d / %d)",
+        measure,
+        "split the channels over several operations, or take a variant with more SRAM",
+    )
+
+
+def data_type(id: str, what: str, pick: Pick[O]) -> Rule[O]:
+    """Make the rule that a tensor has 8 bits."""
+
+    def measure(case: Case[O]) -> Breach | None:
+        found = pick(case).data_type
+        return None if found in EIGHT_BITS else Breach(found.value)
+
+    return Rule(
+        id,
+        Level.UNSUPPORTED,
+        f"{_tensor(id)} of UINT8 or INT8",
+        f"{what} must be UINT8_QUANTIZED or INT8_QUANTIZED",
+        measure,
+        QUANTIZE,
+    )
+
+
+def bias_type(what: str) -> Rule[Operation]:
+    """Make the rule that the bias has 32 bits."""
+
+    def measure(case: Case[Operation]) -> Breach | None:
+        found = case.inputs[1].data_type
+        return None if found is DataType.S32 else Breach(found.value)
+
+    return Rule(
+        "bias-type",
+        Level.UNSUPPORTED,
+        "a bias of INT32",
+        f"{what} must be INT32_QUANTIZED",
+        measure,
+        "give the bias as INT32",
+    )
+
+
+def layout(id: str, wanted: tuple[DataFormat, ...], message: str, pick: Pick[O]) -> Rule[O]:
+    """Make the rule that a tensor has one of some formats."""
+    names = " or ".join(row.value for row in wanted)
+
+    def measure(case: Case[O]) -> Breach | None:
+        found = pick(case).format
+        return None if found in wanted else Breach(found.value)
+
+    return Rule(
+        id,
+        Level.UNSUPPORTED,
+        f"{_tensor(id)} in {names}",
+        message,
+        measure,
+        f"give it in {names}",
+    )
+
+
+def input_layout(message: str) -> Rule[Operation]:
+    """Make the rule that the first input is a feature map by its format."""
+    return layout("input-format", FEATURE_MAP_FORMATS, message, first)
+
+
+def _tensor(id: str) -> str:
+    """Name the tensor that a rule is about, from the rule's name."""
+    tensor = id.rpartition("-")[0].replace("-", " ")
+    article = {"inputs": "", "weights": ""}.get(tensor, "an " if tensor[0] in "aeiou" else "a ")
+    return f"{article}{tensor}"
+
+
+def _differs(case: Case[Operation]) -> Breach | None:
+    """Compare the given output infos; one without elements stands for "tell me"."""
+    for given, made in zip(case.expected or (), case.outputs, strict=False):
+        if given.elements and given != made:
+            return Breach(f"{shape_text(made)} {made.data_type.value}, not {shape_text(given)}")
+    return None
+
+
+def _differs_or_empty(case: Case[Operation]) -> Breach | None:
+    for given, made in zip(case.expected or (), case.outputs, strict=False):
+        if given != made:
+            return Breach(f"{shape_text(made)} {made.data_type.value}, not {shape_text(given)}")
+    return None
+
+
+OUTPUT_INFO: Rule[Operation] = Rule(
+    "output-info",
+    Level.UNSUPPORTED,
+    "the output info that was given, where one was given",
+    "Provided outputInfo is incorrect",
+    _differs,
+    "give no output info, or that which the operation makes of its inputs",
+    fills=True,
+)
+FULL_OUTPUT_INFO: Rule[Operation] = Rule(
+    OUTPUT_INFO.id,
+    OUTPUT_INFO.level,
+    OUTPUT_INFO.limit,
+    OUTPUT_INFO.message,
+    _differs_or_empty,
+    OUTPUT_INFO.help,
+    fills=True,
+)
+"""The same of `SpaceToDepth`, where an info without elements is compared like any other."""
