@@ -273,7 +273,9 @@ class BlockConfig:
         return f"{self.width}x{self.height}"
 
 
-BLOCK_CONFIGS = tuple(BlockConfig(w, h) for w, h in ((16, 16), (32, 8), (8, 32), (8, 8)))
+BLOCK_CONFIGS = tuple(
+    BlockConfig(w, h) for w, h in ((16, 16), (32, 8), (8, 32), (16, 8), (8, 16), (8, 8))
+)
 """Those that a compilation may use, in the order of preference."""
 CHOOSABLE_STRATEGIES = tuple(Strategy)[:-1]
 """Strategies that can be switched off; X is always there."""
@@ -285,12 +287,14 @@ class CompilationOptions:
 
     intermediate_compression  whether feature maps between passes may be compressed in DRAM
     winograd                  whether convolutions may use the Winograd algorithm
+    strict_precision          whether every requantisation is a stage of its own
     """
 
     strategies: frozenset[Strategy] = frozenset(CHOOSABLE_STRATEGIES)
     block_configs: frozenset[BlockConfig] = frozenset(BLOCK_CONFIGS)
     intermediate_compression: bool = True
     winograd: bool = True
+    strict_precision: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,198 @@
+"""The work graph: what a network becomes on its way to passes.
+
+Nodes are finer than operations (an FC is a relabelling, perhaps a change of layout, and an MCE
+operation) and a pass takes a chain of them. Every node makes one feature map; the same map may be
+an input of a node more than once. The graph is edited in place, by rewrites and by repairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import pairwise
+from typing import TypeVar
+
+from mizzen.targets.ethos_n.lower.work import Work
+from mizzen.targets.ethos_n.tensors import DataFormat, DataType, QuantizationInfo, Shape, TensorInfo
+
+W = TypeVar("W", bound=Work)
+
+
+class Layout(Enum):
+    """How a feature map lies in DRAM when it is not compressed."""
+
+    NHWC = "NHWC"
+    NHWCB = "NHWCB"
+
+
+def layout_of(format: DataFormat) -> Layout:
+    """Give the layout of what a network takes or gives."""
+    return Layout.NHWCB if format is DataFormat.NHWCB else Layout.NHWC
+
+
+@dataclass(slots=True)
+class Demands:
+    """What is fixed about a node's output or its pass, beyond what the work itself says.
+
+    dram            the output must be in DRAM
+    uncompressed    the output must not be compressed
+    direct          the convolution must not use the Winograd algorithm
+    stays           a change of layout that must not be merged with its neighbours
+    """
+
+    dram: bool = False
+    uncompressed: bool = False
+    direct: bool = False
+    stays: bool = False
+
+
+@dataclass(slots=True)
+class Wishes:
+    """What a failed attempt to form a pass wants changed; granted between two attempts."""
+
+    dram: bool = False
+    uncompressed: bool = False
+    direct: bool = False
+    identity_before: bool = False
+    output_layout: Layout | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A piece of work and the feature map that it makes.
+
+    operation_ids  the network's operations that it is a part of
+    users          in the order of connection, once for each input that the map is
+    """
+
+    work: Work
+    shape: Shape
+    data_type: DataType
+    quantization: QuantizationInfo
+    layout: Layout
+    operation_ids: set[int]
+    inputs: list[Node] = field(default_factory=list["Node"])
+    users: list[Node] = field(default_factory=list["Node"])
+    demands: Demands = field(default_factory=Demands)
+    wishes: Wishes = field(default_factory=Wishes)
+
+    @property
+    def source(self) -> Node:
+        """The first input."""
+        return self.inputs[0]
+
+    def doing(self, kind: type[W]) -> W:
+        """Give the work, which is known to be of a kind."""
+        assert isinstance(self.work, kind)
+        return self.work
+
+
+def make_node(work: Work, info: TensorInfo, layout: Layout, operation_ids: set[int]) -> Node:
+    """Make an unconnected node whose map is as `info` says, but for the layout."""
+    ids = set(operation_ids)
+    return Node(work, info.shape, info.data_type, info.quantization, layout, ids)
+
+
+class Graph:
+    """Nodes and their connections."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+    def add(self, node: Node) -> Node:
+        """Take a node in, unconnected."""
+        self.nodes.append(node)
+        return node
+
+    def connect(self, source: Node, user: Node, place: int | None = None) -> None:
+        """Make `source` an input of `user`, the last one unless a place is given."""
+        source.users.append(user)
+        user.inputs.insert(len(user.inputs) if place is None else place, source)
+
+    def _disconnect(self, user: Node, place: int) -> Node:
+        source = user.inputs.pop(place)
+        source.users.remove(user)
+        return source
+
+    def insert_before(self, user: Node, place: int, node: Node) -> Node:
+        """Put `node` between `user` and its input at `place`."""
+        self.add(node)
+        source = self._disconnect(user, place)
+        self.connect(source, node)
+        self.connect(node, user, place)
+        return node
+
+    def insert_after(self, source: Node, node: Node) -> Node:
+        """Put `node` between `source` and all its users."""
+        self.add(node)
+        for user in list(source.users):
+            place = user.inputs.index(source)
+            self._disconnect(user, place)
+            self.connect(node, user, place)
+        self.connect(source, node)
+        return node
+
+    def bypass(self, node: Node) -> None:
+        """Remove `node`; in its users' inputs its own inputs take its place."""
+        for user in list(node.users):
+            place = user.inputs.index(node)
+            self._disconnect(user, place)
+            for index, source in enumerate(node.inputs):
+                self.connect(source, user, place + index)
+        self.remove(node)
+
+    def remove(self, node: Node) -> None:
+        """Remove a node that has no users."""
+        while node.inputs:
+            self._disconnect(node, 0)
+        self.nodes.remove(node)
+
+    def sorted(self) -> list[Node]:
+        """Give the nodes each after its inputs: depth first from the nodes without users."""
+        found: dict[Node, None] = {}
+        for target in self.nodes:
+            if not target.users:
+                _visit(target, found)
+        return list(found)
+
+
+def _visit(target: Node, found: dict[Node, None]) -> None:
+    """Add a node's unvisited ancestors and itself, in post-order."""
+    stack: list[tuple[Node, Iterator[Node]]] = []
+    if target not in found:
+        stack.append((target, iter(target.inputs)))
+    while stack:
+        node, inputs = stack[-1]
+        following = next((source for source in inputs if source not in found), None)
+        if following is None:
+            stack.pop()
+            found[node] = None
+        else:
+            stack.append((following, iter(following.inputs)))
+
+
+def nearest(node: Node, holds: Callable[[Node], bool]) -> Node | None:
+    """Give the first of a node and its ancestors, depth first, of which something holds."""
+    seen: set[Node] = set()
+    stack = [node]
+    while stack:
+        found = stack.pop()
+        if found in seen:
+            continue
+        if holds(found):
+            return found
+        seen.add(found)
+        stack.extend(reversed(found.inputs))
+    return None
+
+
+def chain(graph: Graph, sources: Sequence[Node], nodes: Sequence[Node]) -> Node:
+    """Add nodes that follow one another, the first of which takes `sources`; give the last."""
+    for node in nodes:
+        graph.add(node)
+    for before, after in pairwise(nodes):
+        graph.connect(before, after)
+    for source in sources:
+        graph.connect(source, nodes[0])
+    return nodes[-1]

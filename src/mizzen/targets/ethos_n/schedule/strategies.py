@@ -1,0 +1,223 @@
+"""The strategies that a pass of the compute engines may follow, and the choice among them.
+
+A strategy is a sequence of output stripes to ask for, the best first; the first that can be worked
+on and has room in SRAM is taken. Strategy 6 compares all of its own instead.
+
+| strategy | cuts |
+|---|---|
+| 3 | nothing |
+| 0 | the planes along H |
+| 1 | the weights, by output channels |
+| 6 | the planes along H and W, and the output channels |
+| 4 | the planes along W, and the output channels |
+| 7 | the planes along H and the channels of a depthwise convolution |
+
+Ref: Ethos-N driver stack 23.02, the Support Library's strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+
+from mizzen.targets.ethos_n.commands_values import Strategy
+from mizzen.targets.ethos_n.config import BlockConfig, Capabilities
+from mizzen.targets.ethos_n.schedule.block_configs import best_first
+from mizzen.targets.ethos_n.schedule.fcaf import CELLS, consists_of_cells
+from mizzen.targets.ethos_n.schedule.input_traffic import input_traffic_bytes
+from mizzen.targets.ethos_n.schedule.placement import place
+from mizzen.targets.ethos_n.schedule.plan import BRICK_WIDTH, McePlan, divide_up, round_up
+from mizzen.targets.ethos_n.schedule.sram import Holes
+from mizzen.targets.ethos_n.schedule.stripes import INPUT_STRIPES, Request, Stage, cut
+from mizzen.targets.ethos_n.tensors import DataFormat
+
+Asked = tuple[BlockConfig, Request]
+Asks = Callable[[Stage, tuple[BlockConfig, ...], Capabilities], Iterable[Asked]]
+
+
+def choose_strategy(
+    stage: Stage,
+    strategies: Iterable[Strategy],
+    blocks: tuple[BlockConfig, ...],
+    holes: Holes,
+    capabilities: Capabilities,
+) -> McePlan | None:
+    """Give the plan of the first strategy, in the order of `PREFERENCE`, that has one."""
+    allowed = set(strategies)
+    ordered = best_first(blocks, stage.output, stage.kernel[:2])
+    for strategy, asks in PREFERENCE.items():
+        if strategy not in allowed or not ordered:
+            continue
+        asked = asks(stage, ordered, capabilities)
+        pick = _cheapest if strategy is Strategy.STRATEGY_6 else _first
+        found = pick(strategy, asked, stage, holes, capabilities)
+        if found is not None:
+            return found
+    return None
+
+
+def _first(
+    strategy: Strategy,
+    asked: Iterable[Asked],
+    stage: Stage,
+    holes: Holes,
+    capabilities: Capabilities,
+) -> McePlan | None:
+    """Give the first plan that there is."""
+    for block, request in asked:
+        found = _plan(strategy, block, request, stage, holes, capabilities)
+        if found is not None:
+            return found
+    return None
+
+
+def _cheapest(
+    strategy: Strategy,
+    asked: Iterable[Asked],
+    stage: Stage,
+    holes: Holes,
+    capabilities: Capabilities,
+) -> McePlan | None:
+    """Give the plan with the least input traffic, counting half where the output compresses."""
+    best: McePlan | None = None
+    least = 0
+    tried: set[Request] = set()
+    for block, request in asked:
+        # Blocks do not matter for the fit: the first that asks for a stripe is the best of them.
+        if request in tried:
+            continue
+        tried.add(request)
+        found = _plan(strategy, block, request, stage, holes, capabilities)
+        if found is None:
+            continue
+        cost = _cost(found, request, stage, capabilities)
+        if best is None or cost < least:
+            best, least = found, cost
+    return best
+
+
+def _plan(
+    strategy: Strategy,
+    block: BlockConfig,
+    request: Request,
+    stage: Stage,
+    holes: Holes,
+    capabilities: Capabilities,
+) -> McePlan | None:
+    parts = cut(stage, request, capabilities)
+    if parts is None:
+        return None
+    return place(parts, strategy, block, stage.input_offset_bytes, holes, capabilities)
+
+
+def _cost(plan: McePlan, request: Request, stage: Stage, capabilities: Capabilities) -> int:
+    deep = divide_up(stage.output[3], plan.output.stripe[3])
+    traffic = input_traffic_bytes(
+        stage.input, plan.input.stripe, stage.kernel, stage.weight_format, deep, capabilities
+    )
+    extents = (request.height, request.width, request.channels)
+    compresses = any(consists_of_cells(format, extents) for format in CELLS)
+    return traffic // 2 if compresses else traffic
+
+
+def _steps(whole: int, block: int) -> range:
+    """Give the extents of a stripe of whole blocks, from about a half of `whole` down to one."""
+    return range(round_up(whole // 2, block), block - 1, -block)
+
+
+def _whole(
+    stage: Stage, blocks: tuple[BlockConfig, ...], capabilities: Capabilities
+) -> Iterator[Asked]:
+    """Strategy 3: everything at once."""
+    yield blocks[0], Request(*stage.output[1:])
+
+
+def _rows(
+    stage: Stage, blocks: tuple[BlockConfig, ...], capabilities: Capabilities
+) -> Iterator[Asked]:
+    """Strategy 0: rows, with a fourth stripe of the input if there is room."""
+    for block in blocks:
+        heights = _steps(stage.mce_output[1], block.height)
+        if heights and heights[0] >= stage.mce_output[1]:
+            continue
+        for height, stripes in product(heights, (INPUT_STRIPES + 1, INPUT_STRIPES)):
+            asked = stage.ple_ratio.height.times(height)
+            yield block, Request(asked, *stage.output[2:], input_stripes=stripes)
+
+
+def _depth_parts(channels: int) -> list[int]:
+    """Give what is left of the channels when they are divided in 2, in 3, ...; each once."""
+    return list(dict.fromkeys(channels // parts for parts in range(2, channels)))
+
+
+def _outputs(
+    stage: Stage, blocks: tuple[BlockConfig, ...], capabilities: Capabilities
+) -> Iterator[Asked]:
+    """Strategy 1: output channels; a single stripe of weights in SRAM only as a last resort."""
+    _, height, width, channels = stage.output
+    parts = _depth_parts(channels)
+    for part, stripes in [*product(parts, (3, 2)), *product(parts, (1,))]:
+        yield blocks[0], Request(height, width, part, weight_stripes=stripes)
+
+
+def _columns(
+    stage: Stage, blocks: tuple[BlockConfig, ...], capabilities: Capabilities
+) -> Iterator[Asked]:
+    """Strategy 4: narrow columns and as few output channels as the engines make at once."""
+    ratio = stage.ratio
+    mce_width = stage.mce_ratio.width.times(BRICK_WIDTH)
+    width = stage.ple_ratio.width.times(mce_width)
+    deep = round_up(min(stage.output[3], capabilities.ogs), capabilities.srams)
+    fitting = sorted(blocks, key=lambda block: block.width != mce_width)
+    for stripes in (2, 1):
+        request = Request(stage.output[1], width, ratio.channels.times(deep), stripes)
+        yield fitting[0], request
+
+
+def _tiles(
+    stage: Stage, blocks: tuple[BlockConfig, ...], capabilities: Capabilities
+) -> Iterator[Asked]:
+    """Strategy 6: rows, columns and output channels."""
+    if stage.input_offset_bytes is not None:
+        return
+    _, made_height, made_width, _ = stage.mce_output
+    planes: list[tuple[BlockConfig, int, int]] = []
+    for block in blocks:
+        heights, widths = _steps(made_height, block.height), _steps(made_width, block.width)
+        if not heights or not widths or heights[0] >= made_height or widths[0] > made_width:
+            continue
+        for width, height in product(widths, heights):
+            asked = stage.ple_ratio.height.times(height), stage.ple_ratio.width.times(width)
+            planes.append((block, *asked))
+    channels = stage.output[3]
+    for part in dict.fromkeys(channels // parts for parts in range(1, channels)):
+        for block, height, width in planes:
+            yield block, Request(height, width, part)
+
+
+def _deep_rows(
+    stage: Stage, blocks: tuple[BlockConfig, ...], capabilities: Capabilities
+) -> Iterator[Asked]:
+    """Strategy 7: rows and channels, of a depthwise convolution."""
+    if stage.weight_format is not DataFormat.HWIM or stage.input_offset_bytes is not None:
+        return
+    for block in blocks:
+        heights = [
+            stage.ple_ratio.height.times(height)
+            for height in _steps(stage.mce_output[1], block.height)
+        ]
+        parts = _depth_parts(stage.output[3])
+        several, single = product(heights, parts, (3, 2)), product(heights, parts, (1,))
+        for height, part, stripes in [*several, *single]:
+            yield block, Request(height, stage.output[2], part, stripes)
+
+
+PREFERENCE: dict[Strategy, Asks] = {
+    Strategy.STRATEGY_3: _whole,
+    Strategy.STRATEGY_0: _rows,
+    Strategy.STRATEGY_1: _outputs,
+    Strategy.STRATEGY_6: _tiles,
+    Strategy.STRATEGY_4: _columns,
+    Strategy.STRATEGY_7: _deep_rows,
+}
+"""What each strategy asks for, the best strategy first."""
