@@ -95,6 +95,21 @@ LAYERS: dict[str, tuple[str, ...]] = {
         f"{ETHOS_N}.operations",
         f"{ETHOS_N}.tensors",
     ),
+    f"{ETHOS_N}.lower": (
+        "mizzen.diagnostics",
+        f"{ETHOS_N}.commands_values",
+        f"{ETHOS_N}.config",
+        f"{ETHOS_N}.network",
+        f"{ETHOS_N}.operations",
+        f"{ETHOS_N}.tensors",
+    ),
+    f"{ETHOS_N}.schedule": (
+        "mizzen.diagnostics",
+        f"{ETHOS_N}.commands_values",
+        f"{ETHOS_N}.config",
+        f"{ETHOS_N}.lower",
+        f"{ETHOS_N}.tensors",
+    ),
     "mizzen.cli": (
         "mizzen.artifact",
         "mizzen.backends",

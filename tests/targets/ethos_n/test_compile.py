@@ -1,0 +1,71 @@
+"""What Mizzen compiles against what Arm's library, release 23.02, compiled of the same networks."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
+from mizzen.targets.ethos_n.config import Configuration, find_variant
+from mizzen.targets.ethos_n.emit import Parents
+
+from .golden import ETHOS_N, Compiled, compiled_networks, needs_golden
+
+NETWORKS = compiled_networks()
+
+
+def compiled(case: Compiled) -> CompiledNetwork:
+    """Compile a network for the variant that Arm compiled it for."""
+    variant = find_variant(f"Ethos-N78_{case.variant}")
+    return compile_network(case.network, Configuration(variant))
+
+
+@needs_golden
+@pytest.mark.parametrize("case", NETWORKS, ids=str)
+def test_container_is_the_same_to_the_byte(case: Compiled) -> None:
+    assert compiled(case).serialize() == case.encn
+
+
+@needs_golden
+def test_networks_of_arm_are_all_there() -> None:
+    assert len(NETWORKS) == 92
+
+
+def parents_of(text: str) -> Parents:
+    """Read the parents of a performance estimate: lists of pass indices, nested."""
+
+    def tuples(row: list[object]) -> Parents:
+        return tuple(tuples(item) if isinstance(item, list) else int(str(item)) for item in row)
+
+    return tuples(json.loads(text))
+
+
+@needs_golden
+@pytest.mark.parametrize("case", NETWORKS, ids=str)
+def test_passes_say_where_they_come_from(case: Compiled) -> None:
+    text = case.path("perf.json").read_text()
+    operations = [
+        sorted(map(int, ids.split(","))) for ids in re.findall(r'OperationIds": \[ (.*?) \]', text)
+    ]
+    parents = [parents_of(row) for row in re.findall(r'ParentIds": (\[.*\]),', text)]
+    passes = compiled(case).passes
+    assert [list(row.operation_ids) for row in passes] == operations
+    assert [row.parents for row in passes] == parents
+
+
+@needs_golden
+@pytest.mark.parametrize(
+    "case", [case for case in NETWORKS if not case.name.startswith("mobilenet")], ids=str
+)
+def test_buffers_are_told_as_arms_library_tells_them(case: Compiled) -> None:
+    summary = json.loads((ETHOS_N / "networks-23" / "summary.json").read_text())
+    result = compiled(case)
+    told = f"compiled 1 intermediate {result.intermediate_bytes}"
+    for kind, buffers in (("in", result.inputs), ("out", result.outputs)):
+        for row in buffers:
+            told += (
+                f" {kind}({row.size_bytes},op{row.source_operation_id},{row.source_output_index})"
+            )
+    assert told == summary[str(case)]["result"]
