@@ -21,6 +21,7 @@ from mizzen.targets.ethos_n.operations import (
     TransposeConvolution,
 )
 from mizzen.targets.ethos_n.program import Program, read_program
+from mizzen.targets.ethos_n.sim.weights import decode
 from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
 from mizzen.targets.ethos_n.weights.format import WeightLayout
 from mizzen.targets.ethos_n.weights.headers import OutputScale
@@ -124,3 +125,19 @@ def test_weights_are_encoded_as_arm_encoded_them(compiled: Compiled) -> None:
         ours = encoded(values, command, capabilities)
         assert ours.data == program.constant(command.weights.dram_buffer_id)
         assert ours.stripes == program.weight_stripes(command)
+
+
+@needs_golden
+@pytest.mark.parametrize("compiled", compiled_networks(), ids=str)
+def test_arms_weights_decode_to_what_they_were_encoded_from(compiled: Compiled) -> None:
+    capabilities = capabilities_of(find_variant(f"Ethos-N78_{compiled.variant}"))
+    program = read_program(compiled.encn, capabilities)
+    for command, values in passes(compiled, program):
+        data = program.constant(command.weights.dram_buffer_id)
+        stripes = program.weight_stripes(command)
+        found = decode(data, stripes, WeightLayout.of(command), capabilities)
+        assert np.array_equal(found.weights, values.weights.astype(int) - values.zero_point)
+        assert np.array_equal(found.bias, values.bias)
+        assert set(found.multipliers) == {values.multiplier}
+        assert set(found.shifts) == {values.shift}
+        assert set(found.zero_points) == {command.mce.output_zero_point % 256}

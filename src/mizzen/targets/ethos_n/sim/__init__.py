@@ -1,0 +1,1 @@
+"""Executes compiled networks on the host."""
