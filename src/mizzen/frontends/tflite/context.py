@@ -1,0 +1,271 @@
+"""The state of lowering one network: the values of its tensors, and what stays with the CPU."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mizzen.diagnostics import MizzenError, Origin
+from mizzen.flatbuffer.tflite import TensorType as FileType
+from mizzen.frontends.tflite.model import ABSENT, Model, Operator, Tensor
+from mizzen.frontends.tflite.tensors import DTYPES, Array, quantization_of, to_graph, type_of
+from mizzen.graph import DType, Graph, Operation, Quantization, Value
+from mizzen.ops import Builder
+
+Result = Value | tuple[Value, ...]
+
+DOMAIN = "tflite"
+"""Domain of the CUSTOM operations that are operators of TFLite."""
+
+
+class RefusedError(Exception):
+    """An operator has no exact TOSA form here; `reason` says why, `help` what would change that."""
+
+    def __init__(self, reason: str, help: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.help = help
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a CUSTOM operation says of itself: which operator it is, and why it has no other form.
+
+    inputs, outputs  the tensors that its operands and results are, by index
+    """
+
+    operator: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    reason: str
+    help: str | None
+
+
+def note_of(operation: Operation) -> Note:
+    """Read what a CUSTOM operation of this front-end says of itself."""
+    parts: dict[str, Any] = json.loads(operation["implementation_attrs"])
+    parts["inputs"], parts["outputs"] = tuple(parts["inputs"]), tuple(parts["outputs"])
+    return Note(**parts)
+
+
+def _written(note: Note) -> bytes:
+    parts = {field: getattr(note, field) for field in Note.__slots__}
+    return json.dumps(parts, sort_keys=True).encode()
+
+
+class Context:
+    """What is known while a network is lowered."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.tensors = model.main.tensors
+        self.graph = Graph(model.name)
+        self.value_of: dict[int, Value] = {}
+        self._given = frozenset(model.main.inputs)
+        self._taken: set[Value] = set()
+        """Values that are those of tensors already."""
+
+    def add_inputs(self) -> None:
+        """Add the network's inputs."""
+        for index in self.model.main.inputs:
+            tensor = self.tensors[index]
+            type = type_of(tensor, Origin(self.model.name))
+            self.value_of[index] = self.graph.add_input(type, tensor.name)
+
+    def value(self, index: int, builder: Builder) -> Value:
+        """Give the value of a tensor; constants are added where they are first needed."""
+        found = self.value_of.get(index)
+        if found is None:
+            tensor = self.tensors[index]
+            found = constant_value(builder, tensor, contents(tensor), quantization_of(tensor))
+            self.value_of[index] = found
+            self._taken.add(found)
+        return found
+
+    def lower(self, operator: Operator) -> None:
+        """Add an operator's operations, or one that the CPU computes."""
+        origin = self.model.origin(operator)
+        builder = Builder(self.graph, origin, operator.index)
+        before, known = len(self.graph), dict(self.value_of)
+        try:
+            self._define(operator, builder, self._lowered(operator, builder))
+        except (RefusedError, MizzenError) as error:
+            for operation in reversed(tuple(self.graph)[before:]):
+                self.graph.erase(operation)
+            self.value_of = known
+            self._custom(operator, builder, error)
+
+    def _lowered(self, operator: Operator, builder: Builder) -> tuple[Value, ...]:
+        lowering = None if operator.custom else LOWERINGS.get(operator.kind)
+        if lowering is None:
+            raise RefusedError(f"TOSA has no form of {operator.kind} that is known to be exact")
+        result = lowering(Call(self, operator, builder))
+        return result if isinstance(result, tuple) else (result,)
+
+    def _define(self, operator: Operator, b: Builder, results: tuple[Value, ...]) -> None:
+        """Make values those of the operator's outputs; each is an operation's of its own."""
+        for index, result in zip(operator.outputs, results, strict=True):
+            tensor, value = self.tensors[index], result
+            type = type_of(tensor, b.origin)
+            if value.type.with_dtype(value.dtype) != type.with_dtype(type.dtype):
+                raise RefusedError(f'its output "{tensor.name}" has not the shape that follows')
+            producer = value.producer
+            if producer is None or producer.group != operator.index or value in self._taken:
+                value = b("IDENTITY", value)
+            value.type, value.name = type, tensor.name
+            self.value_of[index] = value
+            self._taken.add(value)
+
+    def _custom(self, operator: Operator, b: Builder, error: RefusedError | MizzenError) -> None:
+        reason, help = str(error), None
+        if isinstance(error, RefusedError):
+            reason, help = error.reason, error.help
+        else:
+            reason = error.diagnostic.message
+        outputs = [index for index in operator.outputs if not self.tensors[index].variable]
+        inputs = [index for index in dict.fromkeys(operator.inputs) if self._is_operand(index)]
+        note = Note(operator.index, tuple(inputs), tuple(outputs), reason, help)
+        results = b.custom(
+            f"{DOMAIN}.{operator.kind}",
+            [self.value(index, b) for index in inputs],
+            [type_of(self.tensors[index], b.origin) for index in outputs],
+            domain_name=DOMAIN,
+            implementation_attrs=_written(note),
+        )
+        for index, value in zip(outputs, results, strict=True):
+            value.name = self.tensors[index].name
+            self.value_of[index] = value
+
+    def _is_operand(self, index: int) -> bool:
+        """Whether the CPU must be given a tensor: it has constants and state itself."""
+        if index == ABSENT:
+            return False
+        tensor = self.tensors[index]
+        kept = tensor.data is not None or not tensor.elements
+        return not kept and (not tensor.variable or index in self._given)
+
+
+def contents(tensor: Tensor) -> Array:
+    """Give the contents of a constant as TFLite has them; refuse one that is none, or packed."""
+    values = tensor.values
+    if values is None:
+        what = "packed" if tensor.data is not None else "no constant"
+        raise RefusedError(f'its input "{tensor.name}" is {what}')
+    return values
+
+
+def constant_value(
+    b: Builder, tensor: Tensor, values: Array, quantization: Quantization | None
+) -> Value:
+    """Add a constant of a tensor's type with some of its contents, or those in another shape."""
+    value = b.graph.constant(
+        to_graph(tensor, values),
+        DTYPES[tensor.type],
+        quantization=quantization,
+        origin=b.origin,
+        group=b.group,
+    )
+    value.name = tensor.name
+    return value
+
+
+class Call:
+    """An operator that is being lowered."""
+
+    def __init__(self, context: Context, operator: Operator, builder: Builder) -> None:
+        self.operator = operator
+        self.b = builder
+        self._context = context
+
+    def need(self, holds: bool, reason: str, help: str | None = None) -> None:
+        """Refuse the operator unless a condition holds."""
+        if not holds:
+            raise RefusedError(reason, help)
+
+    def option(self, name: str, default: Any = 0) -> Any:
+        """Give an option; the schema's default where the file has none."""
+        return self.operator.options.get(name, default)
+
+    def has(self, index: int) -> bool:
+        """Whether the operator has an input."""
+        inputs = self.operator.inputs
+        return index < len(inputs) and inputs[index] != ABSENT
+
+    def input(self, index: int) -> Tensor:
+        """Give the tensor that an input is."""
+        self.need(self.has(index), f"it has no input {index}")
+        return self._context.tensors[self.operator.inputs[index]]
+
+    def output(self, index: int = 0) -> Tensor:
+        """Give the tensor that an output is."""
+        self.need(index < len(self.operator.outputs), f"it has no output {index}")
+        return self._context.tensors[self.operator.outputs[index]]
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The tensors that the outputs are."""
+        return tuple(self._context.tensors[index] for index in self.operator.outputs)
+
+    def value(self, index: int = 0) -> Value:
+        """Give the value of an input."""
+        return self._context.value(self.input(index).index, self.b)
+
+    def contents(self, index: int) -> Array:
+        """Give the elements of an input that must be a constant, as TFLite has them."""
+        return contents(self.input(index))
+
+    def integers(self, index: int) -> tuple[int, ...]:
+        """Give the elements of an input that must be a constant of integers."""
+        values = self.contents(index)
+        self.need(values.dtype.kind == "i", f"its input {index} has no integers")
+        return tuple(values.reshape(-1).tolist())
+
+    def constant(
+        self, index: int, shape: tuple[int, ...], quantization: Quantization | None
+    ) -> Value:
+        """Add a constant input in another shape, with the quantisation it has in that one."""
+        tensor = self.input(index)
+        return constant_value(self.b, tensor, self.contents(index).reshape(shape), quantization)
+
+    def quantization(self, tensor: Tensor) -> Quantization:
+        """Give the scale and zero point that a tensor must have, as one for all of it."""
+        found = quantization_of(tensor)
+        if found is None or found.axis is not None:
+            raise RefusedError(f'tensor "{tensor.name}" must have one scale and one zero point')
+        self.need(found.scale > 0, f'the scale of "{tensor.name}" is not positive')
+        return found
+
+    def need_types(self, *allowed: FileType, tensors: tuple[Tensor, ...] = ()) -> FileType:
+        """Refuse the operator unless first input and output, and `tensors`, have one of types."""
+        first = self.output().type
+        for tensor in tensors or (self.input(0), self.output()):
+            self.need(
+                tensor.type is first and first in allowed,
+                f'its tensor "{tensor.name}" is {tensor.type.name}, its output {first.name}',
+            )
+        return first
+
+
+Lowering = Callable[[Call], Result]
+LOWERINGS: dict[str, Lowering] = {}
+"""Builtin operator to what lowers it."""
+
+
+def lowers(*kinds: str) -> Callable[[Lowering], Lowering]:
+    """Register what lowers operators."""
+
+    def register(function: Lowering) -> Lowering:
+        for kind in kinds:
+            LOWERINGS[kind] = function
+        return function
+
+    return register
+
+
+def zero(b: Builder, dtype: DType, value: int = 0) -> Value:
+    """Give a zero point as an operand."""
+    return b.constant(np.array([value]), dtype)

@@ -1,0 +1,54 @@
+"""Lower a quantised TFLite network to one graph of TOSA operations.
+
+Each operator becomes operations of one group, its index, that compute the integers of TFLite
+Micro's kernels bit for bit. What has no such form becomes a CUSTOM operation, with the reason; so
+the graph is whole whatever the network is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mizzen.diagnostics import Origin
+from mizzen.frontends.tflite import lowering
+from mizzen.frontends.tflite.context import Context
+from mizzen.frontends.tflite.model import Model, Operator
+from mizzen.frontends.tflite.quantized import require_quantized
+from mizzen.graph import Graph, Operation, Value
+from mizzen.ops import Builder
+
+assert lowering.__all__, "importing the lowerings registers them"
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A network as a graph, and how the two belong together.
+
+    graph      inputs and outputs are the network's, in its order; an operation's group is the
+               index of the operator that it is part of
+    value_of   tensor index to value; constants only where an operation takes them as they are
+    tensor_of  value to tensor index
+    """
+
+    model: Model
+    graph: Graph
+    value_of: dict[int, Value]
+    tensor_of: dict[Value, int]
+
+    def operator_of(self, operation: Operation) -> Operator | None:
+        """Give the operator that an operation is part of."""
+        group = operation.group
+        return None if group is None else self.model.main.operators[group]
+
+
+def lower(model: Model) -> Lowered:
+    """Lower a network. E107 for one that is not quantised, E132 for tensors of no numbers."""
+    require_quantized(model)
+    context = Context(model)
+    context.add_inputs()
+    for operator in model.main.operators:
+        context.lower(operator)
+    outside = Builder(context.graph, Origin(model.name))
+    context.graph.set_outputs(context.value(index, outside) for index in model.main.outputs)
+    tensor_of = {value: index for index, value in context.value_of.items()}
+    return Lowered(model, context.graph, context.value_of, tensor_of)

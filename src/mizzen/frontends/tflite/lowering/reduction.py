@@ -1,0 +1,77 @@
+"""Sums, means and extremes along axes."""
+
+from __future__ import annotations
+
+from math import prod
+
+from mizzen.flatbuffer.tflite import TensorType as FileType
+from mizzen.frontends.tflite.context import Call, lowers
+from mizzen.frontends.tflite.lowering.requantization import (
+    FRACTION_BITS,
+    Scale,
+    centered,
+    checked,
+    multiplier_of,
+    reach,
+    rescale,
+)
+from mizzen.graph import Value
+
+MOST_SHIFTED = 32
+"""Bits by which TFLite shifts a multiplier at most before it divides it."""
+
+
+@lowers("MEAN", "SUM")
+def total(call: Call) -> Value:
+    """RESCALE (zero point off), REDUCE_SUM along each axis, RESCALE, RESHAPE.
+
+    A mean's multiplier is that of the scales divided by the number of elements.
+    """
+    call.need_types(FileType.INT8, FileType.INT16, FileType.UINT8)
+    before, after = call.quantization(call.input(0)), call.quantization(call.output())
+    value, axes = call.value(), _axes(call)
+    count = prod(value.shape[axis] for axis in axes)
+    call.need(count > 0, "it has no elements")
+    dtype, bound = value.dtype, count * reach(value.dtype, before.zero_point)
+    scale = _scale(before.scale / after.scale, 1 if call.operator.kind == "SUM" else count)
+    value = centered(call.b, value, before.zero_point)
+    for axis in axes:
+        value = call.b("REDUCE_SUM", value, axis=axis)
+    value = rescale(
+        call.b,
+        value,
+        scale,
+        dtype,
+        bound=bound,
+        zero_points=(0, after.zero_point),
+        quantization=after,
+    )
+    return call.b("RESHAPE", value, call.b.shape(call.output().shape))
+
+
+def _scale(ratio: float, count: int) -> Scale:
+    """Give a scale divided by a number, as TFLite does: the multiplier, in its upper bits."""
+    multipliers, exponents = multiplier_of(ratio)
+    exponent = int(exponents[0])
+    bits = min(count.bit_length() - 1, MOST_SHIFTED, FRACTION_BITS + exponent)
+    return checked(Scale((multipliers << bits) // count, FRACTION_BITS - (exponents - bits)))
+
+
+@lowers("REDUCE_MAX", "REDUCE_MIN")
+def extreme(call: Call) -> Value:
+    """Greatest or least of the integers as they are: REDUCE_MAX or REDUCE_MIN along each axis,
+    RESHAPE."""
+    call.need_types(FileType.INT8, FileType.INT16, FileType.UINT8, FileType.INT32)
+    same = call.input(0).quantization == call.output().quantization
+    call.need(same, "its output has another quantisation than its input")
+    value = call.value()
+    for axis in _axes(call):
+        value = call.b(call.operator.kind, value, axis=axis, quantization=value.quantization)
+    return call.b("RESHAPE", value, call.b.shape(call.output().shape))
+
+
+def _axes(call: Call) -> list[int]:
+    rank = len(call.input(0).shape)
+    axes = sorted({axis + rank if axis < 0 else axis for axis in call.integers(1)})
+    call.need(all(0 <= axis < rank for axis in axes), "it reduces an axis that there is not")
+    return axes
