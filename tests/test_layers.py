@@ -89,6 +89,19 @@ LAYERS: dict[str, tuple[str, ...]] = {
         f"{ETHOS_U}.program",
     ),
     # It judges what compilers emit and simulators run, so it knows neither.
+    f"{ETHOS_N}.patterns": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.partition",
+        "mizzen.passes",
+        "mizzen.patterns",
+        f"{ETHOS_N}.config",
+        f"{ETHOS_N}.legal",
+        f"{ETHOS_N}.network",
+        f"{ETHOS_N}.operations",
+        f"{ETHOS_N}.tensors",
+    ),
     f"{ETHOS_N}.reference": (
         "mizzen.diagnostics",
         f"{ETHOS_N}.network",

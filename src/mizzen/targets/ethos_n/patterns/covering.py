@@ -1,0 +1,198 @@
+"""A graph's composites, and why what is in none is in none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from mizzen.diagnostics import Reason
+from mizzen.graph import Graph, Operation
+from mizzen.patterns import Cover, Match, Miss, Pattern, Reject
+from mizzen.targets.ethos_n import legal
+from mizzen.targets.ethos_n.config import Configuration
+from mizzen.targets.ethos_n.network import Network
+from mizzen.targets.ethos_n.operations import Input
+from mizzen.targets.ethos_n.patterns.arrangement import Parts, parts_of, split
+from mizzen.targets.ethos_n.patterns.emission import Emission
+from mizzen.targets.ethos_n.patterns.findings import UnfitError, accumulated
+from mizzen.targets.ethos_n.patterns.table import PREFIX, SPLIT, TABLE, Row
+
+CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
+SOURCE = "Mizzen's pattern table for Ethos-N"
+
+REPLACEMENTS = {
+    "MUL": "multiply by a constant of one number, or of one for each channel",
+    "SUB": "subtract a constant of one number, or of one for each channel",
+    "PAD": "pad in front of a convolution, as its own padding could",
+    "SLICE": "split the tensor: all parts along one axis, nothing left out",
+    "TRANSPOSE": "keep channels last from end to end",
+}
+"""What to write instead of operations that only some surroundings make fit."""
+
+OTHERWISE = "write it with convolutions, poolings, sums and the functions of the pattern table"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composite:
+    """Operations that become one operation of the Support Library, or a few.
+
+    name        as in TVM
+    becomes     the name of what it is converted to
+    operations  in the order of the graph, constants left out
+    add         adds it to a network
+    """
+
+    name: str
+    becomes: str
+    operations: tuple[Operation, ...]
+    add: Callable[[Emission], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Operations that are as a row wants them, and why they do not fit nevertheless."""
+
+    rank: int
+    operations: tuple[Operation, ...]
+    reasons: tuple[Reason, ...]
+
+
+class Covering:
+    """The composites of a graph, in an order in which they can be done one after the other.
+
+    composite_of  operation to its composite
+    """
+
+    def __init__(self, graph: Graph, configuration: Configuration) -> None:
+        self.graph = graph
+        self._capabilities = configuration.capabilities
+        self._refusals: list[_Refusal] = []
+        self._cover = Cover(graph, [self._asking(rank, row) for rank, row in enumerate(TABLE)])
+        self._order = {row: place for place, row in enumerate(graph.sorted())}
+        found = dict(chain(self._from_patterns(), self._from_slices()))
+        self.composites = tuple(sorted(found, key=found.__getitem__))
+        self.composite_of = {row: each for each in self.composites for row in each.operations}
+
+    def _from_patterns(self) -> Iterator[tuple[Composite, int]]:
+        """Give what patterns found, and when it can be done."""
+        for found in self._cover.composites:
+            row = ROWS[found.name, id(found.match.pattern.root)]
+            made = Composite(row.name, row.becomes, found.operations, _adding(row, found.match))
+            yield made, self._order[found.match.root]
+
+    def _from_slices(self) -> Iterator[tuple[Composite, int]]:
+        """Give the splits, which are several operations side by side, and when they can be done."""
+        free = [row for row in self._order if self._cover.composite_of(row) is None]
+        for parts in parts_of([row for row in free if row.kind == "SLICE"]):
+            add = _splitting(parts)
+            reasons = self._ask(add)
+            if reasons:
+                self._refusals.append(_Refusal(len(TABLE), parts.slices, reasons))
+            else:
+                made = Composite(SPLIT, SPLIT, parts.slices, add)
+                yield made, min(map(self._order.__getitem__, parts.slices))
+
+    def _asking(self, rank: int, row: Row) -> Pattern:
+        """Give a row's pattern with one more guard: the library supports what it becomes."""
+
+        def guard(match: Match) -> Reject | None:
+            def ask(emission: Emission) -> None:
+                row.ask(emission, match)
+
+            reasons = self._ask(ask)
+            if not reasons:
+                return None
+            self._refusals.append(_Refusal(rank, match.operations, reasons))
+            return Reject(accumulated(reasons))
+
+        guard.__doc__ = "The Support Library supports it."
+        return replace(row.pattern, guards=(*row.pattern.guards, guard))
+
+    def _ask(self, add: Callable[[Emission], None]) -> tuple[Reason, ...]:
+        """Give what speaks against a composite, as a network of its own."""
+        emission = Emission()
+        try:
+            add(emission)
+        except UnfitError as error:
+            return error.reasons
+        return tuple(self.breaches(emission.network))
+
+    def breaches(self, network: Network) -> Iterator[Reason]:
+        """Give what the library does not support of a network, inputs left out."""
+        for node in network:
+            if not isinstance(node.operation, Input):
+                infos = tuple(operand.info for operand in node.inputs)
+                yield from legal.reasons(node.operation, infos, self._capabilities)
+
+    def uncovered(self, operations: Iterable[Operation]) -> list[Operation]:
+        """Give those of some operations that are in no composite and need to be."""
+        return [row for row in operations if row not in self.composite_of and not _is_constant(row)]
+
+    def reasons(self, operations: Iterable[Operation]) -> tuple[Reason, ...]:
+        """Give why some operations, those of one group, are not all in composites."""
+        left = self.uncovered(operations)
+        refusals = filter(None, (self._refusal_of(row) for row in left))
+        found = dict.fromkeys(reason for refusal in refusals for reason in refusal.reasons)
+        if left and not found:
+            return (self._unknown(left),)
+        return tuple(found)
+
+    def _refusal_of(self, operation: Operation) -> _Refusal | None:
+        """Give the refusal that says most of an operation: the widest, the last of equal ones."""
+        found = [row for row in self._refusals if operation in row.operations]
+        return max(found, key=lambda row: (len(row.operations), row.rank), default=None)
+
+    def _unknown(self, operations: list[Operation]) -> Reason:
+        """Say why operations are as no row wants them."""
+        last = operations[-1]
+        misses = [miss for row in operations for miss in self._cover.misses(row)]
+        best = max(misses, key=_nearness, default=None)
+        if best is None:
+            kind = last.kind if last.kind != "CUSTOM" else str(last["operator_name"])
+            return Reason(
+                "no-form",
+                f"Ethos-N78 has no form of {kind}",
+                "an operation of the pattern table",
+                kind,
+                REPLACEMENTS.get(last.kind, OTHERWISE),
+                SOURCE,
+            )
+        help = REPLACEMENTS.get(best.at.kind, f"{best.at.kind} {best.reason}")
+        name = best.pattern.removeprefix(PREFIX)
+        return Reason("no-composite", f"nearest is {name}: {best.at.kind}: {best.reason}",
+                      name, best.at.kind, help, SOURCE)  # fmt: skip
+
+
+def _adding(row: Row, match: Match) -> Callable[[Emission], None]:
+    def add(emission: Emission) -> None:
+        emission.origin = match.root.origin
+        row.add(emission, match)
+
+    return add
+
+
+def _splitting(parts: Parts) -> Callable[[Emission], None]:
+    def add(emission: Emission) -> None:
+        emission.origin = parts.slices[0].origin
+        split(emission, parts)
+
+    return add
+
+
+def _nearness(miss: Miss) -> tuple[bool, int]:
+    return miss.guarded, miss.depth
+
+
+def _is_constant(operation: Operation) -> bool:
+    """Whether an operation is a constant, or computes of constants alone."""
+    if operation.kind in CONSTANTS:
+        return True
+    operands = operation.operands
+    return bool(operands) and all(
+        value.producer is not None and _is_constant(value.producer) for value in operands
+    )
+
+
+ROWS = {(row.name, id(row.pattern.root)): row for row in TABLE}
+"""Rows by name and by what is matched; means have two rows."""

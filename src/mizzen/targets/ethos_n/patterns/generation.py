@@ -1,0 +1,119 @@
+"""From a region of the tensor graph to a network of the Support Library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mizzen.diagnostics import MizzenError, Origin, Reason, fail
+from mizzen.graph import Graph, Operation
+from mizzen.targets.ethos_n.config import Configuration
+from mizzen.targets.ethos_n.network import Network, Operand
+from mizzen.targets.ethos_n.operations import Input, Reshape
+from mizzen.targets.ethos_n.patterns.covering import Covering
+from mizzen.targets.ethos_n.patterns.emission import Emission
+from mizzen.targets.ethos_n.patterns.findings import UnfitError
+
+
+class RegionRefusedError(MizzenError):
+    """A region is not as the NPU wants it; `groups` has the reasons of those that must leave it."""
+
+    def __init__(self, error: MizzenError, groups: Mapping[int, Reason]) -> None:
+        super().__init__(error.diagnostic)
+        self.groups = groups
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generated:
+    """A region's network.
+
+    inputs   of each input of the region's graph, the network's
+    outputs  of each output of the region's graph, the operand whose elements it has, in their
+             order; two outputs may be one operand, and its shape may be another than the graph's
+    """
+
+    network: Network
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+
+    @property
+    def input_order(self) -> tuple[int, ...]:
+        """For each input of the network, in its order, which input of the region it is."""
+        return tuple(self.inputs.index(operand) for operand in self.network.inputs)
+
+    @property
+    def output_order(self) -> tuple[int, ...]:
+        """For each output of the region, which output of the network it is."""
+        given = self.network.outputs
+        return tuple(given.index(operand) for operand in self.outputs)
+
+
+def generate(graph: Graph, configuration: Configuration) -> Generated:
+    """Make the network of a region's graph, as `mizzen.partition.extract` gives it.
+
+    RegionRefusedError (E960, E961) names the groups that are not supported in this region; E962 for
+    inputs that nothing takes.
+    """
+    covering = Covering(graph, configuration)
+    left = covering.uncovered(graph.sorted())
+    if left:
+        reasons = {row.group: covering.reasons([row]) for row in left}
+        found = {group: rows[0] for group, rows in reasons.items() if group is not None}
+        first = next(iter(reasons.values()))[0]
+        raise _refused("E960", left[0].origin, left[0].kind, first, found)
+    emission = Emission()
+    _add_all(covering, emission)
+    outputs = tuple(_outputs(graph, emission))
+    for operand in dict.fromkeys(outputs):
+        emission.network.add_output(operand, origin=emission.network[operand.operation_id].origin)
+    _check(covering, emission.network)
+    return Generated(emission.network, tuple(_inputs(graph, emission)), outputs)
+
+
+def _add_all(covering: Covering, emission: Emission) -> None:
+    for composite in covering.composites:
+        try:
+            composite.add(emission)
+        except UnfitError as error:
+            row = composite.operations[-1]
+            found = _groups(composite.operations, error.reasons[0])
+            raise _refused("E961", row.origin, composite.name, error.reasons[0], found) from error
+
+
+def _outputs(graph: Graph, emission: Emission) -> Iterator[Operand]:
+    """Give the operands of the graph's outputs; one that is an input is copied."""
+    for value in graph.outputs:
+        operand = emission.as_it_is(value)
+        if isinstance(emission.network[operand.operation_id].operation, Input):
+            operand = emission.add(Reshape(operand.info.shape), operand)
+        yield operand
+
+
+def _inputs(graph: Graph, emission: Emission) -> Iterator[Operand]:
+    for index, value in enumerate(graph.inputs):
+        if value not in emission.inputs:
+            raise fail(
+                "E962",
+                f"every input of a region must be taken, and nothing takes input {index}",
+                help="leave the input out of the region",
+            )
+        yield emission.inputs[value]
+
+
+def _check(covering: Covering, network: Network) -> None:
+    """Ask about all of a network: shapes may be others than where composites were asked about."""
+    for reason in covering.breaches(network):
+        groups = _groups(covering.graph, reason)
+        raise _refused("E961", None, "the region", reason, groups)
+
+
+def _groups(operations: Graph | tuple[Operation, ...], reason: Reason) -> dict[int, Reason]:
+    return {row.group: reason for row in operations if row.group is not None}
+
+
+def _refused(
+    code: str, origin: Origin | None, what: str, reason: Reason, groups: Mapping[int, Reason]
+) -> RegionRefusedError:
+    message = f"{what} must be supported by the NPU, and is not: {reason.message}"
+    error = fail(code, message, origin=origin, rule=reason.rule, help=reason.help or None)
+    return RegionRefusedError(error, groups)

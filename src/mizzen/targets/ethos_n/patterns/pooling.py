@@ -1,0 +1,132 @@
+"""Poolings and means over planes."""
+
+from __future__ import annotations
+
+from mizzen.graph import DType, integer_range
+from mizzen.patterns import Const, Is, Match, Pattern, Reject, Var, of, op
+from mizzen.targets.ethos_n.operations import MeanXy, Pooling, PoolingType, Requantize, output_infos
+from mizzen.targets.ethos_n.patterns.emission import Emission
+from mizzen.targets.ethos_n.patterns.findings import Findings, unfit
+from mizzen.targets.ethos_n.patterns.values import (
+    close,
+    info_of,
+    number,
+    quantization_info,
+    rescaling_of,
+)
+from mizzen.targets.ethos_n.patterns.windows import IMAGE, PAD, Window, X, needs_extents, window_of
+
+MAXIMUM = op("MAX_POOL2D", IMAGE)
+IN_ZERO, OUT_ZERO = Const("input zero point"), Const("output zero point")
+AVERAGE = op("AVG_POOL2D", IMAGE, IN_ZERO, OUT_ZERO)
+
+PLANE = Var("plane")
+ONES = Const("ones", Is("of ones", lambda array: bool((array == 1).all())))
+ZEROS = Const("zeros", Is("of zeros", lambda array: not array.any()))
+INPUT_ZERO, ONES_ZERO = Const("input zero"), Const("weights zero")
+SUMMED = op("DEPTHWISE_CONV2D", PLANE, ONES, ZEROS, INPUT_ZERO, ONES_ZERO, once=True)
+SUM_SCALED = op("RESCALE", SUMMED)
+
+CENTERED = op("RESCALE", PLANE, result=of(DType.INT32), once=True)
+ONE_AXIS = op("REDUCE_SUM", CENTERED, once=True)
+BOTH_AXES = op("REDUCE_SUM", ONE_AXIS, once=True)
+REDUCED_SCALED = op("RESCALE", BOTH_AXES)
+
+
+def _is_whole_plane(match: Match) -> Reject | None:
+    """The window is the whole plane, and is not padded."""
+    kernel, plane = tuple(match[ONES].shape[:2]), match[PLANE].shape[1:3]
+    if kernel != plane or any(match[SUMMED]["pad"]) or number(match[ONES_ZERO]) != 0:
+        return Reject("the window must be the whole plane", match[SUMMED])
+    return None
+
+
+def _sums_both_axes(match: Match) -> Reject | None:
+    """What is summed is height and width."""
+    axes = {match[ONE_AXIS]["axis"], match[BOTH_AXES]["axis"]}
+    if axes != {1, 2} or match[PLANE].type.rank != 4:
+        return Reject(f"axes must be height and width, and are {sorted(axes)}", match[BOTH_AXES])
+    return None
+
+
+PATTERNS = {
+    "max_pool2d": Pattern("ethos-n.nn.max_pool2d", MAXIMUM),
+    "qnn_avg_pool2d": Pattern("ethos-n.qnn_avg_pool2d", AVERAGE),
+    "qnn_mean": Pattern("ethos-n.qnn_mean", REDUCED_SCALED, (_sums_both_axes,)),
+    "qnn_mean_of_ones": Pattern("ethos-n.qnn_mean", SUM_SCALED, (_is_whole_plane,)),
+}
+
+
+def maximum(emission: Emission, match: Match) -> None:
+    """Add a pooling of maxima."""
+    findings = Findings()
+    findings.feature_map(match[X], match.root.result)
+    findings.settle()
+    lowest, _ = integer_range(match[X].dtype)
+    window = window_of(match, findings, lowest)
+    _pool(emission, match, findings, window, PoolingType.MAX)
+
+
+def average(emission: Emission, match: Match) -> None:
+    """Add a pooling of means; what is padded does not count."""
+    findings = Findings()
+    findings.feature_map(match[X], match.root.result)
+    zeros = number(match[IN_ZERO]), number(match[OUT_ZERO])
+    findings.need(
+        zeros[0] == zeros[1],
+        "zero-point",
+        f"zero points={list(zeros)}, zero points must be equal",
+        help="let the pooling's output have its input's quantisation",
+    )
+    window = window_of(match, findings, number(match[IN_ZERO]))
+    findings.need(
+        PAD not in match,
+        "counted-padding",
+        "padding counts as elements of the mean, padding must not",
+        limit="a mean of the elements that are there",
+        actual="a PAD in front",
+        help="do not count padding (count_include_pad=False)",
+    )
+    _pool(emission, match, findings, window, PoolingType.AVG)
+
+
+def _pool(
+    emission: Emission, match: Match, findings: Findings, window: Window, type: PoolingType
+) -> None:
+    findings.settle()
+    height, width = match.root["kernel"]
+    operation = Pooling((height, width), window.stride, window.padding, type)
+    (given,) = output_infos(operation, (info_of(match[X]),))
+    needs_extents(findings, given.shape, match.root.result)
+    findings.settle()
+    emission.bind(match.root.result, emission.add(operation, emission.operand(match[X])))
+
+
+def mean_of_sums(emission: Emission, match: Match) -> None:
+    """Add a mean over planes, of which the graph has the sum."""
+    before = rescaling_of(match[CENTERED])
+    _mean(emission, match, before.before, before.ratio)
+
+
+def mean_of_ones(emission: Emission, match: Match) -> None:
+    """Add a mean over planes, of which the graph has a convolution with ones."""
+    _mean(emission, match, number(match[INPUT_ZERO]), 1.0)
+
+
+def _mean(emission: Emission, match: Match, zero_point: int, ratio: float) -> None:
+    """Add a mean; its output is requantised where it is not quantised as the input is."""
+    plane, result = match[PLANE], match.root.result
+    findings = Findings()
+    findings.feature_map(plane, result)
+    findings.settle()
+    before, after = quantization_info(plane), quantization_info(result)
+    rescaling = rescaling_of(match.root)
+    count = plane.shape[1] * plane.shape[2]
+    wanted = before.scale / (count * after.scale)
+    fits = close(ratio * rescaling.ratio, wanted) and rescaling.ratios.size == 1
+    if not fits or (zero_point, rescaling.after) != (before.zero_point, after.zero_point):
+        raise unfit("mean", "scales and zero points of a mean must be those of its tensors")
+    operand = emission.add(MeanXy(), emission.operand(plane))
+    if operand.info.quantization != after:
+        operand = emission.add(Requantize(after), operand)
+    emission.bind(result, operand)

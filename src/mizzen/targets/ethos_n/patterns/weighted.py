@@ -1,0 +1,269 @@
+"""Convolutions and dense layers: sums of products with constant weights, RESCALEd to 8 bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mizzen.graph import Array, Operation, Value
+from mizzen.patterns import Const, Match, Pattern, Reject, op
+from mizzen.targets.ethos_n.network import Operand
+from mizzen.targets.ethos_n.operations import (
+    Convolution,
+    DepthwiseConvolution,
+    FullyConnected,
+    TransposeConvolution,
+    Weighted,
+    output_infos,
+)
+from mizzen.targets.ethos_n.patterns.emission import Emission
+from mizzen.targets.ethos_n.patterns.findings import Findings, unfit
+from mizzen.targets.ethos_n.patterns.values import (
+    DATA_TYPES,
+    Rescaling,
+    contents,
+    info_of,
+    number,
+    quantization_info,
+    rescaling_of,
+)
+from mizzen.targets.ethos_n.patterns.windows import IMAGE, X, needs_extents, window_of
+from mizzen.targets.ethos_n.tensors import (
+    DataFormat,
+    DataType,
+    Padding,
+    QuantizationInfo,
+    Shape,
+    Stride,
+    TensorInfo,
+)
+
+WEIGHTS, BIAS = Const("weights"), Const("bias")
+INPUT_ZERO, WEIGHTS_ZERO = Const("input zero point"), Const("weights zero point")
+OPERANDS = (WEIGHTS, BIAS, INPUT_ZERO, WEIGHTS_ZERO)
+
+CONVOLUTION = op(("CONV2D", "DEPTHWISE_CONV2D"), IMAGE, *OPERANDS, once=True)
+CONVOLVED = op("RESCALE", CONVOLUTION)
+TRANSPOSED = op("TRANSPOSE_CONV2D", X, *OPERANDS, once=True)
+SPREAD = op("RESCALE", TRANSPOSED)
+PRODUCT = op("CONV2D", X, *OPERANDS, once=True)
+DENSE = op("RESCALE", PRODUCT)
+
+TO_HWIO = (1, 2, 3, 0)
+"""From TOSA's weights [OC,KH,KW,IC]."""
+
+RECORDED = 1e-5
+"""Relative difference up to which recorded scales of weights are those that RESCALE has: some
+kernels multiply scales in float32 first."""
+
+
+def _is_one_pixel(match: Match) -> Reject | None:
+    """The input is one pixel, the kernel 1x1."""
+    height, width = match[X].shape[1:3]
+    kernel = tuple(match[WEIGHTS].shape[1:3])
+    if (height, width) != (1, 1) or kernel != (1, 1):
+        return Reject(f"its input must be one pixel, and is {height}x{width}", match[PRODUCT])
+    return None
+
+
+PATTERNS = {
+    "qnn_fc": Pattern("ethos-n.qnn_fc", DENSE, (_is_one_pixel,)),
+    "qnn_conv2d": Pattern("ethos-n.qnn_conv2d", CONVOLVED),
+    "qnn_conv2d_transpose": Pattern("ethos-n.qnn_conv2d_transpose", SPREAD),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Numbers [H,W,I,O] or [H,W,I,M] with their quantisation, the bias, and the output's."""
+
+    data: Array
+    info: TensorInfo
+    bias: Array
+    bias_info: TensorInfo
+    output: QuantizationInfo
+
+
+def convolution(emission: Emission, match: Match) -> None:
+    """Add a convolution, depthwise where it is."""
+    findings, result = Findings(), match.root.result
+    findings.feature_map(match[X], result)
+    _dilation(findings, match[CONVOLUTION])
+    window = window_of(match, findings, number(match[INPUT_ZERO]))
+    findings.settle()
+    source = info_of(match[X])
+    depthwise = match[CONVOLUTION].kind == "DEPTHWISE_CONV2D"
+    # A single input channel is convolved with every kernel: that is no work apart.
+    depthwise = depthwise and source.channels > 1
+    weights = _weights(match, source, DataFormat.HWIM if depthwise else DataFormat.HWIO)
+    kind = DepthwiseConvolution if depthwise else Convolution
+    operation = kind(window.padding, window.stride, weights.output)
+    (given,) = output_infos(operation, (source, weights.bias_info, weights.info))
+    needs_extents(findings, given.shape, result)
+    findings.settle()
+    emission.bind(result, add(emission, operation, emission.operand(match[X]), weights))
+
+
+def transposed(emission: Emission, match: Match) -> None:
+    """Add a transposed convolution: TOSA's `out_pad` is negative where the library pads."""
+    findings, result = Findings(), match.root.result
+    findings.feature_map(match[X], result)
+    pads = tuple(-amount for amount in match[TRANSPOSED]["out_pad"])
+    findings.need(
+        min(pads) >= 0,
+        "output-padding",
+        f"output padding={[-pad for pad in pads]}, output padding must be <= 0",
+        limit="no output padding",
+        actual=str([-pad for pad in pads]),
+        help="let the transposed convolution give as many rows and columns as it reaches",
+    )
+    findings.settle()
+    vertical, horizontal = match[TRANSPOSED]["stride"]
+    source = info_of(match[X])
+    weights = _weights(match, source, DataFormat.HWIO)
+    operation = TransposeConvolution(
+        Padding(pads[0], pads[1], pads[2], pads[3]), Stride(horizontal, vertical), weights.output
+    )
+    emission.bind(result, add(emission, operation, emission.operand(match[X]), weights))
+
+
+def dense(emission: Emission, match: Match) -> None:
+    """Add a dense layer of one pixel: [1,1,1,C]."""
+    findings, result = Findings(), match.root.result
+    findings.feature_map(match[X], result)
+    _dilation(findings, match[PRODUCT])
+    findings.settle()
+    shape: Shape = (1, 1, 1, match[X].shape[3])
+    weights = _weights(match, info_of(match[X], shape), DataFormat.HWIO)
+    source = emission.operand(match[X], shape)
+    emission.bind(result, add(emission, FullyConnected(weights.output), source, weights))
+
+
+def add(emission: Emission, operation: Weighted, source: Operand, weights: Weights) -> Operand:
+    """Add a layer with its constants."""
+    bias = emission.constant(weights.bias_info, weights.bias)
+    data = emission.constant(weights.info, weights.data)
+    return emission.add(operation, source, bias, data)
+
+
+def weights_of(
+    data: Array,
+    scales: Array,
+    zero_point: int,
+    bias: Array,
+    source: TensorInfo,
+    output: QuantizationInfo,
+    *,
+    data_type: DataType = DataType.S8,
+    format: DataFormat = DataFormat.HWIO,
+) -> Weights:
+    """Give weights with all that the library must know of them.
+
+    scales  one, or one for each output channel (HWIO) or input channel (HWIM); several that are
+            equal become one. The bias' are exactly input scale * weight scale, in float32.
+    """
+    rounded = np.asarray(scales, np.float32).reshape(-1)
+    if rounded.size > 1 and (rounded == rounded[0]).all():
+        rounded = rounded[:1]
+    axis = None if rounded.size == 1 else 3 if format is DataFormat.HWIO else 2
+    sums = np.float32(source.quantization.scale) * rounded
+    height, width, inputs, last = data.shape
+    outputs = last if format is DataFormat.HWIO else inputs * last
+    info = TensorInfo(
+        (height, width, inputs, last),
+        data_type,
+        format,
+        QuantizationInfo(zero_point, tuple(rounded.tolist()), axis),
+    )
+    bias_info = TensorInfo(
+        (1, 1, 1, outputs),
+        DataType.S32,
+        quantization=QuantizationInfo(0, tuple(sums.tolist()), None if axis is None else 3),
+    )
+    whole = np.broadcast_to(bias.reshape(-1), (outputs,)).reshape(1, 1, 1, outputs)
+    return Weights(data, info, whole, bias_info, output)
+
+
+def _weights(match: Match, source: TensorInfo, format: DataFormat) -> Weights:
+    """Read the constants of a layer and of the RESCALE behind it."""
+    rescaling, output = rescaling_of(match.root), quantization_info(match.root.result)
+    value = match[WEIGHTS]
+    _zero_points(match, source, rescaling, output)
+    data_type = DATA_TYPES.get(value.dtype)
+    if data_type is None:
+        raise unfit(
+            "weights-type",
+            f"dtype='{value.dtype.numpy.name}', dtype must be either uint8, int8 or int32",
+            limit="weights of 8 bits",
+            actual=value.dtype.value,
+        )
+    data, bias = _in_order(match), contents(match[BIAS])
+    scales = _scales(value, rescaling, source.quantization, output)
+    return weights_of(
+        data,
+        scales,
+        number(match[WEIGHTS_ZERO]),
+        bias,
+        source,
+        output,
+        data_type=data_type,
+        format=format,
+    )
+
+
+def _in_order(match: Match) -> Array:
+    """Give the weights as [H,W,I,M] of a depthwise convolution, else as [H,W,I,O]."""
+    data = contents(match[WEIGHTS])
+    depthwise = CONVOLUTION in match and match[CONVOLUTION].kind == "DEPTHWISE_CONV2D"
+    return data if depthwise else data.transpose(TO_HWIO)
+
+
+def _scales(
+    weights: Value, rescaling: Rescaling, source: QuantizationInfo, output: QuantizationInfo
+) -> Array:
+    """Give the scales of weights: what RESCALE makes them, or those recorded where they agree.
+
+    RESCALE multiplies sums by input scale * weight scale / output scale, to 31 bits.
+    """
+    derived = rescaling.ratios * output.scale / source.scale
+    recorded = weights.quantization
+    if recorded is not None:
+        scales = np.asarray(recorded.scales)
+        fits = scales.size in (1, derived.size)
+        if fits and np.allclose(derived, scales, rtol=RECORDED, atol=0.0):
+            return np.broadcast_to(scales, derived.shape)
+    return derived
+
+
+def _zero_points(
+    match: Match, source: TensorInfo, rescaling: Rescaling, output: QuantizationInfo
+) -> None:
+    """Refuse zero points that are not those of the tensors."""
+    findings = Findings()
+    pairs = (
+        ("input", number(match[INPUT_ZERO]), source.quantization.zero_point),
+        ("sums", rescaling.before, 0),
+        ("output", rescaling.after, output.zero_point),
+    )
+    for name, found, wanted in pairs:
+        findings.need(
+            found == wanted,
+            "zero-point",
+            f"{name} zero point={found}, {name} zero point must = {wanted}",
+            limit=f"a zero point of {wanted}",
+            actual=str(found),
+        )
+    findings.settle()
+
+
+def _dilation(findings: Findings, operation: Operation) -> None:
+    dilation = list(operation["dilation"])
+    findings.need(
+        dilation == [1, 1],
+        "dilation",
+        f"dilation={dilation}, dilation must = [1, 1]",
+        limit="no dilation",
+        actual=str(dilation),
+        help="use a larger kernel with zeros between its weights",
+    )
