@@ -1,0 +1,102 @@
+"""What an estimate needs to know of a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_n.commands import (
+    Cascade,
+    Convert,
+    McePle,
+    PleOnly,
+    SpaceToDepth,
+    TensorRecord,
+)
+from mizzen.targets.ethos_n.program import Program
+from mizzen.targets.ethos_n.tensors import Shape
+
+ParentIds = tuple["int | ParentIds", ...]
+"""For each input of a pass, the place of the pass that makes it, or the inputs of what is no pass.
+
+So it is () for an input of the network, and nested for a concatenation or a reshape.
+"""
+PassCommand = McePle | PleOnly | Convert
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A command, and what it does not say of itself.
+
+    operation_ids        of the network's operations that it carries out, ascending
+    parents              where its inputs come from
+    weight_stripe_bytes  encoded size of each stripe of its weights, in the stream's order
+    weights_shape        of its weights as the network has them, H W I O, or None where the command
+                         says it; a Winograd kernel's extents are rounded up to multiples of 3 there
+    """
+
+    command: PassCommand
+    operation_ids: tuple[int, ...] = ()
+    parents: ParentIds = ()
+    weight_stripe_bytes: tuple[int, ...] = ()
+    weights_shape: Shape | None = None
+
+
+def passes_of(program: Program) -> list[Pass]:
+    """Give the passes of a compiled network, whose operations and parents are not known.
+
+    Commands that only dump, wait or mark are none. E928 and E929 for weights that are not there,
+    E952 for a command that cannot be estimated.
+    """
+    found: list[Pass] = []
+    for command in program.commands:
+        match command:
+            case McePle():
+                sizes = tuple(place.size for place in program.weight_stripes(command))
+                found.append(Pass(command, weight_stripe_bytes=sizes))
+            case PleOnly() | Convert():
+                found.append(Pass(command))
+            case SpaceToDepth() | Cascade():
+                name = type(command).__name__
+                raise fail("E952", f"a pass must be McePle, PleOnly or Convert, not {name}")
+            case _:
+                pass
+    return found
+
+
+def require_possible(row: Pass) -> None:
+    """E953 for a pass that no compiler makes: parts without extent, or weights without stripes."""
+    command = row.command
+    for what, count in _counts(row):
+        if count <= 0:
+            name = type(command).__name__
+            raise fail("E953", f"{what} of a pass must be at least 1, and is {count} in {name}")
+    if isinstance(command, PleOnly) and command.input_count > 2:
+        raise fail("E953", f"inputs of a pass must be at most 2, and are {command.input_count}")
+
+
+def _counts(row: Pass) -> Iterator[tuple[str, int]]:
+    """Give what must not be 0, with its name."""
+    command = row.command
+    for record in tensors_of(command):
+        yield "the stripe extents", min(record.stripe_shape)
+        yield "the extents", min(record.shape)
+    if isinstance(command, PleOnly):
+        yield "the inputs", command.input_count
+    if isinstance(command, McePle):
+        yield "the weights' stripes", len(row.weight_stripe_bytes)
+        yield "the weights' extents", min(row.weights_shape or command.weights.shape)
+        yield "the block's extents", min(command.block_config.width, command.block_config.height)
+        yield "the strides", min(command.mce.stride_x, command.mce.stride_y)
+        yield "the engine's stripe extents", min(command.mce.output_stripe_shape)
+        yield "the engine's extents", min(command.mce.output_shape)
+
+
+def tensors_of(command: PassCommand) -> tuple[TensorRecord, ...]:
+    """Give the feature maps of a pass: its inputs, then its output."""
+    match command:
+        case PleOnly():
+            return *(command.input0, command.input1)[: command.input_count], command.output
+        case McePle() | Convert():
+            return command.input, command.output
