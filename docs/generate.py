@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
+    from mizzen.targets.ethos_n.operations import Operation as EthosNOperation
     from mizzen.targets.ethos_u.legal.tosa import Rule as TosaRule
 
 LINE_WIDTH = 88
@@ -51,6 +52,7 @@ def pages() -> dict[str, str]:
         "reference/accelerators.md": accelerators_page(),
         "reference/operators.md": operators_page(),
         "reference/tosa-operations.md": tosa_page(),
+        "reference/ethos-n-operations.md": ethos_n_page(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,
@@ -152,6 +154,53 @@ def _tosa_rules(found: Iterable[TosaRule]) -> Iterator[str]:
         ]
         yield f"### {rule.id}"
         yield _table(("", ""), rows)
+
+
+def ethos_n_page() -> str:
+    """Give the Ethos-N78 variants, and the rules of each operation in the order of the tests."""
+    from mizzen.targets.ethos_n.config import VARIANTS
+    from mizzen.targets.ethos_n.legal import OPERATIONS
+
+    variants = [
+        (f"`{row.name}`", f"`{row.arm_name}`", row.engines, row.igs, row.ogs, row.sram_kib)
+        for row in VARIANTS.values()
+    ]
+    parts = [
+        "# Ethos-N operations",
+        "The operations of Arm's Ethos-N Support Library, and the rules that make them Supported. "
+        "The first rule that is broken decides; its message is the library's, with N for a number. "
+        "What levels and releases are is told in "
+        "[Ethos-N: levels and releases](../explanation/ethos-n.md).",
+        "## Variants",
+        "Engines, input and output generators of each, SRAM in KiB.",
+        _table(("Name", "Arm's name", "Engines", "IGs", "OGs", "SRAM"), variants),
+    ]
+    for kind, entry in OPERATIONS.items():
+        parts += [f"## {kind.__name__}", _doc(kind)]
+        if len(entry.profiles) == 1:
+            parts.append(f"Of release {entry.profiles[0].value} only.")
+        parts.append(_ethos_n_rules(kind))
+    return "\n\n".join(parts) + "\n"
+
+
+def _ethos_n_rules(kind: type[EthosNOperation]) -> str:
+    """Give a table of an operation's rules; one of a single release says so."""
+    from mizzen.targets.ethos_n.config import Profile
+    from mizzen.targets.ethos_n.legal import OPERATIONS
+    from mizzen.targets.ethos_n.legal.rule import Level, rules_of
+
+    rows = [
+        (
+            f"`{rule.id}`",
+            rule.limit,
+            "a remark" if rule.level is Level.SUPPORTED else rule.level.value,
+            rule.message.replace("%d", "N") or "-",
+            rule.help,
+            "all" if len(rule.profiles) == len(Profile) else rule.profiles[0].value,
+        )
+        for rule in rules_of(OPERATIONS[kind].table)
+    ]
+    return _table(("Rule", "Must have", "Otherwise", "Message", "What to change", "Release"), rows)
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

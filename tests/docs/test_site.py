@@ -14,6 +14,8 @@ import pytest
 
 import mizzen
 from mizzen.cli.parser import help_texts
+from mizzen.targets.ethos_n.legal import OPERATIONS
+from mizzen.targets.ethos_n.legal import rules as ethos_n_rules
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.legal import RULES
@@ -67,6 +69,16 @@ def test_every_rule_of_tosa_is_in_the_reference(generated: dict[str, str]) -> No
     page = generated["reference/tosa-operations.md"]
     rules = (*TOSA_RULES, *LAYOUT_RULES)
     assert all(f"\n### {rule.id}\n" in page and rule.limit in page for rule in rules)
+
+
+def test_every_rule_of_ethos_n_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/ethos-n-operations.md"]
+    for kind in OPERATIONS:
+        _, _, after = page.partition(f"\n## {kind.__name__}\n")
+        section = after.partition("\n## ")[0]
+        for profile in OPERATIONS[kind].profiles:
+            for rule in ethos_n_rules(kind, profile):
+                assert f"| `{rule.id}` | {rule.limit} |" in section
 
 
 @pytest.mark.parametrize("arch", Arch)

@@ -1,8 +1,10 @@
 """What an Ethos-N78 supports: Arm's support queries as tables of rules.
 
 Each operation has an ordered list of rules. The first that is broken decides the level and gives
-the library's message; a network can be compiled if all its operations are Supported. Extents are
-counted exactly, where the library's 32-bit numbers wrap round.
+the library's message; a network can be compiled if all its operations are Supported.
+
+The answers are the library's but where its 32-bit numbers wrap round: here, feature maps of 4 GiB
+are too large, and a window larger than its plane leaves an extent of 0.
 
 Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.hpp`.
 """
@@ -34,6 +36,7 @@ from mizzen.targets.ethos_n.legal.rule import (
     Level,
     Rule,
     Step,
+    rules_of,
     steps_of,
 )
 from mizzen.targets.ethos_n.network_text import Query
@@ -192,10 +195,7 @@ def reasons(
 
 def rules(kind: type[Operation], profile: Profile) -> tuple[Rule[Any], ...]:
     """Give the rules of an operation of a release, in the order of the tests."""
-    found: list[Rule[Any]] = []
-    for step in _table(kind, profile):
-        found += step.rules if isinstance(step, EachInput) else [step]
-    return tuple(found)
+    return rules_of(_table(kind, profile))
 
 
 def _case(

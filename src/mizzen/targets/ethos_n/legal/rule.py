@@ -124,6 +124,12 @@ def steps_of(
                     yield rule, part
 
 
+def rules_of(table: tuple[Step[Any], ...]) -> tuple[Rule[Any], ...]:
+    """Give the rules of a table in the order of the tests."""
+    rows = (step.rules if isinstance(step, EachInput) else (step,) for step in table)
+    return tuple(rule for group in rows for rule in group)
+
+
 def shape_text(info: TensorInfo) -> str:
     """Write a shape."""
     return "x".join(map(str, info.shape))
