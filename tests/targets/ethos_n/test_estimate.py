@@ -267,14 +267,14 @@ def test_passes_that_cannot_be() -> None:
     with pytest.raises(MizzenError) as caught:
         estimate([replace(convolution(), weight_stripe_bytes=())], CAPABILITIES)
     assert caught.value.diagnostic.render() == (
-        "error[E953]: the weights' stripes of a pass must be at least 1, and is 0 in McePle"
+        "error[E983]: the weights' stripes of a pass must be at least 1, and is 0 in McePle"
     )
     row = addition(8)
     assert isinstance(row.command, PleOnly)
-    with pytest.raises(MizzenError, match=r"E953.*inputs of a pass must be at most 2, and are 3"):
+    with pytest.raises(MizzenError, match=r"E983.*inputs of a pass must be at most 2, and are 3"):
         cycles([replace(row, command=replace(row.command, input_count=3))], CAPABILITIES)
     empty = replace(row.command.output, stripe_shape=(1, 0, 8, 16))
-    with pytest.raises(MizzenError, match=r"E953.*the stripe extents of a pass must be at least"):
+    with pytest.raises(MizzenError, match=r"E983.*the stripe extents of a pass must be at least"):
         cycles([replace(row, command=replace(row.command, output=empty))], CAPABILITIES)
 
 
@@ -288,5 +288,5 @@ def test_commands_that_cannot_be_estimated() -> None:
     with pytest.raises(MizzenError) as caught:
         passes_of(other)
     assert caught.value.diagnostic.render() == (
-        "error[E952]: a pass must be McePle, PleOnly or Convert, not SpaceToDepth"
+        "error[E982]: a pass must be McePle, PleOnly or Convert, not SpaceToDepth"
     )

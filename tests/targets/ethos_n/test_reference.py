@@ -501,12 +501,12 @@ def test_inputs_that_are_not_the_networks() -> None:
     with pytest.raises(MizzenError) as caught:
         evaluate(network, [])
     assert caught.value.diagnostic.render() == (
-        "error[E950]: a network of 1 inputs must have as many arrays, not 0"
+        "error[E980]: a network of 1 inputs must have as many arrays, not 0"
     )
     with pytest.raises(MizzenError) as caught:
         evaluate(network, [np.zeros((2, 4, 6, 9), np.uint8)])
     assert caught.value.diagnostic.render() == (
-        "error[E950]: input 0 must be uint8 of shape (N, 4, 6, 8), with one N for all inputs; "
+        "error[E980]: input 0 must be uint8 of shape (N, 4, 6, 8), with one N for all inputs; "
         "it is uint8 of (2, 4, 6, 9)"
     )
 
@@ -519,14 +519,14 @@ def test_operations_without_an_integer_meaning() -> None:
     with pytest.raises(MizzenError) as caught:
         evaluate(network, [drawn(info)])
     assert caught.value.diagnostic.render() == (
-        "error[E951]: EstimateOnly must be an operation that release 23.02 can run; it is none"
+        "error[E981]: EstimateOnly must be an operation that release 23.02 can run; it is none"
     )
     network = Network()
     operand = network.add_input(info)
     network.add(Multiplication(info.quantization), operand, operand)
-    with pytest.raises(MizzenError, match=r"E951.*Multiplication must be"):
+    with pytest.raises(MizzenError, match=r"E981.*Multiplication must be"):
         evaluate(network, [drawn(info)])
-    with pytest.raises(MizzenError, match=r"E951.*a mean must be of 7 x 7"):
+    with pytest.raises(MizzenError, match=r"E981.*a mean must be of 7 x 7"):
         of_one(Pooling((2, 2), Stride(2, 2), Padding(), PoolingType.AVG), info)
 
 

@@ -57,7 +57,7 @@ def cycles(
 ) -> int:
     """Give the cycles that a compiled network takes, its passes one after the other; rounded up.
 
-    E953 for passes that cannot be.
+    E983 for passes that cannot be.
     """
     return math.ceil(sum(pass_cycles(row, capabilities, options) for row in passes))
 

@@ -47,7 +47,7 @@ def passes_of(program: Program) -> list[Pass]:
     """Give the passes of a compiled network, whose operations and parents are not known.
 
     Commands that only dump, wait or mark are none. E928 and E929 for weights that are not there,
-    E952 for a command that cannot be estimated.
+    E982 for a command that cannot be estimated.
     """
     found: list[Pass] = []
     for command in program.commands:
@@ -59,21 +59,21 @@ def passes_of(program: Program) -> list[Pass]:
                 found.append(Pass(command))
             case SpaceToDepth() | Cascade():
                 name = type(command).__name__
-                raise fail("E952", f"a pass must be McePle, PleOnly or Convert, not {name}")
+                raise fail("E982", f"a pass must be McePle, PleOnly or Convert, not {name}")
             case _:
                 pass
     return found
 
 
 def require_possible(row: Pass) -> None:
-    """E953 for a pass that no compiler makes: parts without extent, or weights without stripes."""
+    """E983 for a pass that no compiler makes: parts without extent, or weights without stripes."""
     command = row.command
     for what, count in _counts(row):
         if count <= 0:
             name = type(command).__name__
-            raise fail("E953", f"{what} of a pass must be at least 1, and is {count} in {name}")
+            raise fail("E983", f"{what} of a pass must be at least 1, and is {count} in {name}")
     if isinstance(command, PleOnly) and command.input_count > 2:
-        raise fail("E953", f"inputs of a pass must be at most 2, and are {command.input_count}")
+        raise fail("E983", f"inputs of a pass must be at most 2, and are {command.input_count}")
 
 
 def _counts(row: Pass) -> Iterator[tuple[str, int]]:

@@ -52,7 +52,7 @@ def evaluate(network: Network, inputs: Sequence[Array]) -> list[Array]:
 
     inputs  an array [N, H, W, C] for each input of the network, in its shape but for N
 
-    E950 for inputs that are not the network's, E951 for an operation that has no integer meaning in
+    E980 for inputs that are not the network's, E981 for an operation that has no integer meaning in
     release 23.02.
     """
     users = network.users()
@@ -121,7 +121,7 @@ class _Evaluation:
         assert isinstance(node.operation, WEIGHTED)
         bias, weights = (self.network.data_of(row) for row in constants)
         if bias is None or weights is None:
-            raise fail("E951", f"{node.kind} must have constants, not what is computed")
+            raise fail("E981", f"{node.kind} must have constants, not what is computed")
         infos = operand.info, constants[0].info, constants[1].info
         return mce.weighted(node.operation, infos, numbers, (bias, weights), finish)
 
@@ -167,14 +167,14 @@ class _Evaluation:
 def _require_inputs(inputs: Sequence[Operand], arrays: Sequence[Array]) -> None:
     if len(inputs) != len(arrays):
         raise fail(
-            "E950", f"a network of {len(inputs)} inputs must have as many arrays, not {len(arrays)}"
+            "E980", f"a network of {len(inputs)} inputs must have as many arrays, not {len(arrays)}"
         )
     counts = {len(array) if array.ndim else 0 for array in arrays}
     for at, (operand, array) in enumerate(zip(inputs, arrays, strict=True)):
         shape, dtype = operand.info.shape, operand.info.data_type.dtype
         if array.shape[1:] != shape[1:] or array.dtype != dtype or len(counts) != 1:
             raise fail(
-                "E950",
+                "E980",
                 f"input {at} must be {dtype} of shape (N, {', '.join(map(str, shape[1:]))}), "
                 f"with one N for all inputs; it is {array.dtype} of {array.shape}",
             )
@@ -256,7 +256,7 @@ def _pooled(node: Node, numbers: Numbers) -> Numbers:
         case _:
             extents = node.inputs[0].info.shape[1:3]
             raise fail(
-                "E951",
+                "E981",
                 f"a mean must be of 7 x 7 or 8 x 8 whole planes, or of 3 x 3 with stride 1 and "
                 f"padding 1; it is {node.operation} of {extents[0]} x {extents[1]}",
                 origin=node.origin,

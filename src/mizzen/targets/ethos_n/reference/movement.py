@@ -19,7 +19,7 @@ from mizzen.targets.ethos_n.reference.mce import Numbers
 def moved(node: Node, numbers: Numbers) -> Numbers:
     """Give what an operation makes of numbers [N, H, W, C] by moving them.
 
-    E951 for any other operation.
+    E981 for any other operation.
     """
     match node.operation:
         case ReinterpretQuantization():
@@ -36,7 +36,7 @@ def moved(node: Node, numbers: Numbers) -> Numbers:
             return np.pad(numbers, around, constant_values=zero_point)
         case _:
             raise fail(
-                "E951",
+                "E981",
                 f"{node.kind} must be an operation that release 23.02 can run; it is none",
                 origin=node.origin,
             )
