@@ -1,0 +1,144 @@
+"""How a tensor lies in a DRAM buffer: views of bytes, and dense arrays.
+
+NHWCB: groups of 8 x 8 x 16 elements (H, W, C), their order Y, X, C. In a group four bricks of
+4 x 4 x 16, first down, then across; in a brick the channels, of each its 4 x 4 elements by rows.
+
+FCAF is compressed by the hardware in a way that is not public. A buffer of it has the full size,
+and holds here what NHWCB would; that is smaller, so it fits.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `Utils.hpp` (`TotalSizeBytesNHWCB`,
+`TotalSizeBytesFCAF`), `Capabilities` (brick group, patch).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.targets.ethos_n.commands import TensorRecord
+from mizzen.targets.ethos_n.commands_values import DataTypeCode, Format
+
+Array = npt.NDArray[Any]
+
+GROUP = (8, 8, 16)
+"""Extents of a brick group along H, W, C."""
+BRICK = 4
+"""Extent of a brick along H and W."""
+FCAF_CELL_BYTES = 2112
+"""Bytes of a compressed cell: its elements, and what an incompressible one needs besides."""
+DTYPES: dict[DataTypeCode, np.dtype[Any]] = {
+    DataTypeCode.U8: np.dtype(np.uint8),
+    DataTypeCode.S8: np.dtype(np.int8),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FormatRow:
+    """A layout: the cells that a transfer moves as a whole (H, W, C), and the bytes of each.
+
+    cell_bytes  of a compressed cell; None where a byte is an element
+    """
+
+    cell: tuple[int, int, int]
+    bricks: bool
+    cell_bytes: int | None = None
+
+
+FORMATS: dict[Format, FormatRow] = {
+    Format.NHWC: FormatRow((1, 1, 1), bricks=False),
+    Format.NCHW: FormatRow((1, 1, 1), bricks=False),
+    Format.NHWCB: FormatRow(GROUP, bricks=True),
+    Format.FCAF_DEEP: FormatRow((8, 8, 32), bricks=True, cell_bytes=FCAF_CELL_BYTES),
+    Format.FCAF_WIDE: FormatRow((8, 16, 16), bricks=True, cell_bytes=FCAF_CELL_BYTES),
+}
+"""The layouts of feature maps; NHWCB_COMPRESSED is of an older machine."""
+
+
+def is_compressed(format_: Format) -> bool:
+    """Tell whether only the same layout reads what was written in this one."""
+    row = FORMATS.get(format_)
+    return row is not None and row.cell_bytes is not None
+
+
+def required_bytes(record: TensorRecord) -> int:
+    """Give the bytes of the whole tensor (the supertensor) in its layout."""
+    row = FORMATS[record.format]
+    cells = [-(-n // c) for n, c in zip(record.supertensor_shape[1:], row.cell, strict=True)]
+    return math.prod(cells) * (row.cell_bytes or math.prod(row.cell))
+
+
+def cells_view(buffer: Array, record: TensorRecord) -> Array:
+    """View the elements of a tensor in a buffer `[n, bytes]`, whole brick groups of it.
+
+    `[n, H, W, C]`, or `[n, H/8, W/8, C/16, 2 across, 2 down, 16, 4, 4]` where there are bricks.
+    """
+    images = len(buffer)
+    _, height, width, depth = record.supertensor_shape
+    starts = record.supertensor_offset[1:]
+    parts = [slice(a, a + n) for a, n in zip(starts, record.shape[1:], strict=True)]
+    if FORMATS[record.format].bricks:
+        counts = [-(-n // c) for n, c in zip((height, width, depth), GROUP, strict=True)]
+        shape = (images, *counts, 2, 2, GROUP[2], BRICK, BRICK)
+        groups = tuple(_grouped(part, c) for part, c in zip(parts, GROUP, strict=True))
+        return buffer[:, : math.prod(shape[1:])].reshape(shape)[:, *groups]
+    payload = buffer[:, : height * width * depth]
+    if record.format is Format.NCHW:
+        whole = payload.reshape(images, depth, height, width).transpose(0, 2, 3, 1)
+    else:
+        whole = payload.reshape(images, height, width, depth)
+    return whole[:, *parts]
+
+
+def _grouped(part: slice, extent: int) -> slice:
+    return slice(part.start // extent, -(-part.stop // extent))
+
+
+# [n, gy, gx, gc, bx, by, c, y, x] -> [n, gy, by, y, gx, bx, x, gc, c], and back.
+_TO_DENSE = (0, 1, 5, 7, 2, 4, 8, 3, 6)
+_TO_BRICKS = tuple(int(axis) for axis in np.argsort(_TO_DENSE))
+
+
+def read(buffer: Array, record: TensorRecord) -> Array:
+    """Give a tensor in a buffer, uint8 `[n, bytes]`, as `[n, H, W, C]`; it may be a view."""
+    cells = cells_view(buffer, record)
+    _, height, width, depth = record.shape
+    if FORMATS[record.format].bricks:
+        n, gy, gx, gc = cells.shape[:4]
+        dense = cells.transpose(_TO_DENSE).reshape(n, 8 * gy, 8 * gx, 16 * gc)
+        cells = dense[:, :height, :width, :depth]
+    return cells.view(DTYPES[record.data_type])
+
+
+def write(buffer: Array, record: TensorRecord, values: Array) -> None:
+    """Put a tensor, `[n, H, W, C]`, into a buffer, uint8 `[n, bytes]`.
+
+    What its brick groups have beyond the tensor becomes zero.
+    """
+    cells = cells_view(buffer, record)
+    raw = values.view(np.uint8)
+    if not FORMATS[record.format].bricks:
+        cells[...] = raw
+        return
+    n, gy, gx, gc = cells.shape[:4]
+    _, height, width, depth = record.shape
+    whole = (n, 8 * gy, 8 * gx, 16 * gc)
+    if raw.shape != whole:
+        padded = np.zeros(whole, np.uint8)
+        padded[:, :height, :width, :depth] = raw
+        raw = padded
+    cells[...] = raw.reshape(n, gy, 2, 4, gx, 2, 4, gc, 16).transpose(_TO_BRICKS)
+
+
+def flattened(values: Array, count: int) -> Array:
+    """Give the first `count` elements `[n, count]` of `[n, H, W, C]` in the order of NHWCB."""
+    n, height, width, depth = values.shape
+    groups = [-(-extent // c) for extent, c in zip((height, width, depth), GROUP, strict=True)]
+    gy, gx, gc = groups
+    padded = np.zeros((n, 8 * gy, 8 * gx, 16 * gc), values.dtype)
+    padded[:, :height, :width, :depth] = values
+    bricks = padded.reshape(n, gy, 2, 4, gx, 2, 4, gc, 16).transpose(_TO_BRICKS)
+    return bricks.reshape(n, -1)[:, :count]

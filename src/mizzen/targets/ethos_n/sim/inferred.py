@@ -1,0 +1,100 @@
+"""What the public sources leave open: how it is taken here, and how far a device may differ.
+
+The simulator executes these, and says so once for a program that uses one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from mizzen.diagnostics import Diagnostic, Severity
+from mizzen.targets.ethos_n.commands import Command, Convert, McePle, PleOnly, SpaceToDepth
+from mizzen.targets.ethos_n.commands import TensorRecord as Tensor
+from mizzen.targets.ethos_n.commands_values import Algorithm, PleOperation, Upsample
+from mizzen.targets.ethos_n.sim.formats import is_compressed
+from mizzen.targets.ethos_n.sim.where import Where
+
+LARGEST_CLOSE_KERNEL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class InferredPath:
+    """A row: what is open and how it is taken, and which commands depend on it.
+
+    bound  by how much an element may differ on a device; None where it is not known
+    """
+
+    code: str
+    what: str
+    bound: int | None
+    applies: Callable[[Command], bool]
+
+
+def _is_mce(command: Command) -> bool:
+    return isinstance(command, McePle)
+
+
+def _is_winograd(command: Command) -> bool:
+    return isinstance(command, McePle) and command.mce.algorithm is Algorithm.WINOGRAD
+
+
+def _is_large(command: Command) -> bool:
+    if not isinstance(command, McePle):
+        return False
+    return max(command.weights.shape[:2]) > LARGEST_CLOSE_KERNEL
+
+
+def _is_sigmoid(command: Command) -> bool:
+    return isinstance(command, McePle) and command.ple.operation is PleOperation.SIGMOID
+
+
+def _is_bilinear(command: Command) -> bool:
+    return isinstance(command, McePle) and command.mce.upsample is Upsample.BILINEAR
+
+
+def _maps(command: Command) -> tuple[Tensor, ...]:
+    match command:
+        case McePle() | Convert() | SpaceToDepth():
+            return command.input, command.output
+        case PleOnly():
+            return command.input0, command.output
+        case _:
+            return ()
+
+
+def _is_fcaf(command: Command) -> bool:
+    return any(is_compressed(record.format) for record in _maps(command))
+
+
+def _is_space_to_depth(command: Command) -> bool:
+    return isinstance(command, SpaceToDepth)
+
+
+INFERRED = (
+    InferredPath(
+        "N690", "the rounding of the compute engine's shift, taken as half up", 1, _is_mce
+    ),
+    InferredPath("N691", "Winograd transforms, computed as direct sums", 2, _is_winograd),
+    InferredPath("N692", "sums of kernels over 3 rows or columns, taken as exact", 3, _is_large),
+    InferredPath("N693", "EXP2 and RCP, taken to round to the nearest", 1, _is_sigmoid),
+    InferredPath("N694", "bilinear upsampling, taken as means rounded half up", 1, _is_bilinear),
+    InferredPath("N695", "compressed tensors, kept as they are", 0, _is_fcaf),
+    InferredPath("N696", "SPACE_TO_DEPTH, taken as blocks by rows", None, _is_space_to_depth),
+)
+"""The bounds are the tolerances of Arm's own system tests against its reference, where there are
+any."""
+
+
+def inferred(where: Where, command: Command) -> Iterator[Diagnostic]:
+    """Give a note for every open point that a command depends on."""
+    for row in INFERRED:
+        if row.applies(command):
+            yield Diagnostic(row.code, f"{where}: {_said(row)}", Severity.NOTE, where.origin)
+
+
+def _said(row: InferredPath) -> str:
+    if row.bound is None:
+        return f"the sources leave open {row.what}; compare with a device before you rely on it"
+    differ = f"may differ by {row.bound}" if row.bound else "do not differ for it"
+    return f"the sources leave open {row.what}; elements on a device {differ}"

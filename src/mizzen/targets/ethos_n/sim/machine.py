@@ -1,0 +1,84 @@
+"""The simulator: executes a compiled network for a whole batch of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import Diagnostic, fail
+from mizzen.targets.ethos_n.program import Buffer, BufferKind, Program
+from mizzen.targets.ethos_n.sim.memory import Memory, block_sizes
+from mizzen.targets.ethos_n.sim.plan import Plan, plan
+
+Array = npt.NDArray[Any]
+
+MEMORY_BUDGET_BYTES = 1 << 26
+"""A batch whose memory would be larger is executed in several parts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a run gives: uint8 arrays `[batch, bytes]` of the output buffers in order, and notes."""
+
+    outputs: tuple[npt.NDArray[np.uint8], ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class Simulator:
+    """Executes one program; planning happens once, at construction.
+
+    Raises E950 to E968, and E940 to E949 for weights, for a stream that cannot be executed.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.plan: Plan = plan(program)
+        self._inputs = program.of_kind(BufferKind.INPUT)
+        self._outputs = program.of_kind(BufferKind.OUTPUT)
+
+    def run(self, inputs: Sequence[Array], batch: int) -> Outcome:
+        """Execute for `inputs`: for each input buffer in order an array `[batch, ...]` of bytes.
+
+        The elements of an image are those of the buffer, uint8 or int8, in its layout. E966 for
+        arrays of other extents.
+        """
+        arrays = [self._as_bytes(row, array, batch) for row, array in self._pairs(inputs)]
+        sizes = sum(block_sizes(self.program).values())
+        part = max(1, MEMORY_BUDGET_BYTES // max(1, sizes))
+        outputs = [
+            self._run_part(
+                [array[start : start + part] for array in arrays], min(part, batch - start)
+            )
+            for start in range(0, batch, part)
+        ]
+        joined = tuple(np.concatenate(same) for same in zip(*outputs, strict=True))
+        return Outcome(joined, self.plan.diagnostics)
+
+    def _run_part(self, inputs: list[Array], batch: int) -> list[npt.NDArray[np.uint8]]:
+        memory = Memory(batch, self.program)
+        for buffer, array in zip(self._inputs, inputs, strict=True):
+            memory.bytes(buffer.id)[...] = array
+        for run in self.plan.runs:
+            run(memory)
+        return [memory.bytes(buffer.id) for buffer in self._outputs]
+
+    def _pairs(self, inputs: Sequence[Array]) -> list[tuple[Buffer, Array]]:
+        if len(inputs) != len(self._inputs):
+            raise fail(
+                "E966",
+                f"there must be an array for each of {len(self._inputs)} inputs, not {len(inputs)}",
+            )
+        return list(zip(self._inputs, inputs, strict=True))
+
+    def _as_bytes(self, buffer: Buffer, array: Array, batch: int) -> npt.NDArray[np.uint8]:
+        if array.dtype.itemsize != 1 or array.size != batch * buffer.size or not len(array):
+            raise fail(
+                "E966",
+                f"the array for buffer {buffer.id} must have {batch} times {buffer.size} elements "
+                f"of 8 bits, not {array.size} of {8 * array.dtype.itemsize}",
+            )
+        return np.ascontiguousarray(array).reshape(batch, -1).view(np.uint8)

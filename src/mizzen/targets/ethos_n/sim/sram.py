@@ -1,0 +1,158 @@
+"""Which part of SRAM holds which tensor, command by command.
+
+Offsets count bytes in each bank; the channels of a tensor are spread over all banks, so that a tile
+takes the same part of each. A tensor that one pass leaves for the next is gone as soon as another
+tile touches its part.
+
+Ref: Ethos-N driver stack 23.02, `SramAllocator.hpp`, `Utils.hpp` (`GetSramOffset`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mizzen.targets.ethos_n.commands import PleRecord, TensorRecord
+from mizzen.targets.ethos_n.commands_values import Location
+from mizzen.targets.ethos_n.config import Capabilities
+from mizzen.targets.ethos_n.sim.where import Port, Where
+
+BRICK_GROUP_SIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes of each bank, and what has them."""
+
+    name: str
+    start: int
+    stop: int
+
+    def meets(self, other: Span) -> bool:
+        """Tell whether both have a byte."""
+        return self.start < other.stop and other.start < self.stop
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.start}..{self.stop}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A tensor that a pass left in SRAM, and what has overwritten it, if anything has."""
+
+    record: TensorRecord
+    span: Span
+    gone: Span | None = None
+
+
+class SramTracker:
+    """Follows the contents of SRAM while a program is planned."""
+
+    def __init__(self, capabilities: Capabilities) -> None:
+        self._capabilities = capabilities
+        self._bank_bytes = capabilities.sram_bytes // capabilities.srams
+        self._kept: dict[int, Kept] = {}
+
+    def check_tile(self, port: Port, *, is_map: bool = True) -> Span:
+        """Give the part of the banks that a tile has; E956 beyond them, E959 for a wrong tile."""
+        record = port.record
+        if is_map:
+            self._check_stripe(port)
+        banks = self._capabilities.srams
+        stop = record.sram_offset_bytes + -(-record.tile_bytes // banks)
+        if stop > self._bank_bytes:
+            raise port.fault(
+                "E956",
+                f"must lie within the {self._bank_bytes} bytes of a bank of SRAM, not at "
+                f"{record.sram_offset_bytes}..{stop}",
+            )
+        return Span(port.role, record.sram_offset_bytes, stop)
+
+    def kernel_span(self, ple: PleRecord) -> Span:
+        """Give the part of the banks that the engine's kernel is loaded through."""
+        size = self._capabilities.max_ple_bytes
+        return Span("kernel", ple.ce_sram, ple.ce_sram + size)
+
+    def run(self, where: Where, inputs: Sequence[Port], output: Port, spans: list[Span]) -> None:
+        """Check what a pass reads from SRAM, and note what it overwrites and leaves.
+
+        E957 for tiles over each other, E958 for a tensor that is not there.
+        """
+        ordered = sorted(spans, key=lambda span: (span.start, span.stop))
+        for first, second in pairwise(ordered):
+            if first.meets(second):
+                raise where.fault("E957", f"tiles must not overlap, and {first} meets {second}")
+        read = {port.record.sram_offset_bytes for port in inputs if self._require(port)}
+        self._overwrite(where, [span for span in spans if span.start not in read])
+        if output.record.location is Location.SRAM:
+            span = next(span for span in spans if span.name == output.role)
+            named = Span(f"the {output.role} of {where}", span.start, span.stop)
+            self._kept[output.record.sram_offset_bytes] = Kept(output.record, named)
+
+    def _require(self, port: Port) -> bool:
+        """Check a tensor that is read from SRAM, if it is; E958 unless it is there as it says."""
+        record = port.record
+        if record.location is not Location.SRAM:
+            return False
+        kept = self._kept.get(record.sram_offset_bytes)
+        if kept is None:
+            raise port.fault(
+                "E958",
+                f"must have been left in SRAM at {record.sram_offset_bytes} by a pass before it, "
+                "and nothing was",
+            )
+        if kept.gone is not None:
+            raise port.fault(
+                "E958",
+                f"must still be in SRAM, and {kept.span.name} was overwritten by {kept.gone}",
+            )
+        if _content(kept.record) != _content(record):
+            raise port.fault(
+                "E958",
+                f"must be as it was left in SRAM: {_spoken(record)}, and {kept.span.name} is "
+                f"{_spoken(kept.record)}",
+            )
+        return True
+
+    def _overwrite(self, where: Where, spans: list[Span]) -> None:
+        for offset, kept in self._kept.items():
+            for span in spans:
+                if kept.gone is None and span.meets(kept.span):
+                    by = Span(f"the {span.name} of {where}", span.start, span.stop)
+                    self._kept[offset] = Kept(kept.record, kept.span, by)
+                    break
+
+    def _check_stripe(self, port: Port) -> None:
+        record = port.record
+        stripe = record.stripe_shape
+        steps = (1, BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
+        for axis, extent, step in zip("NHWC", stripe, steps, strict=True):
+            if extent == 0 or extent % step:
+                raise port.fault(
+                    "E959", f"must have stripes of a multiple of {step} along {axis}, not {extent}"
+                )
+        stripe_bytes = stripe[1] * stripe[2] * stripe[3]
+        if record.tile_bytes < stripe_bytes:
+            raise port.fault(
+                "E959",
+                f"must have a tile of at least one stripe, {stripe_bytes} bytes, not of "
+                f"{record.tile_bytes}",
+            )
+        is_whole = all(n <= s for n, s in zip(record.shape[1:], stripe[1:], strict=True))
+        if record.location is Location.SRAM and not is_whole:
+            raise port.fault(
+                "E959",
+                "must be one stripe to stay in SRAM: its shape is "
+                f"{'x'.join(map(str, record.shape))}, its stripes "
+                f"{'x'.join(map(str, stripe))}",
+            )
+
+
+def _content(record: TensorRecord) -> tuple[object, ...]:
+    return record.data_type, record.shape, record.stripe_shape, record.tile_bytes
+
+
+def _spoken(record: TensorRecord) -> str:
+    shape, stripe = ("x".join(map(str, each)) for each in (record.shape, record.stripe_shape))
+    return f"{record.data_type.name} {shape} in stripes of {stripe}, {record.tile_bytes} bytes"
