@@ -454,6 +454,33 @@ def test_a_concatenation_requantises_the_sum_that_it_follows() -> None:
     assert np.array_equal(made[..., 7:], inputs[1])
 
 
+def test_a_concatenation_bounds_what_is_requantised_behind_it() -> None:
+    narrow, coarse = QuantizationInfo(20, (0.01,)), QuantizationInfo(90, (0.05,))
+
+    def then(network: Network, result: Operand) -> Operand:
+        whole = network.add(Concatenation(3, narrow), result).operand
+        return network.add(Requantize(coarse), whole).operand
+
+    network, sums = convolution_then(then)
+    (made,) = evaluate(network, [drawn(network.inputs[0].info)])
+    bounds = (0 - 20) * 0.01, (255 - 20) * 0.01
+    within(made, np.clip(sums, *bounds), network.outputs[0].info, MCE_STEPS)
+
+
+def test_a_pooling_between_requantisations_takes_what_is_rounded_once() -> None:
+    coarse = QuantizationInfo(90, (0.05,))
+
+    def then(network: Network, result: Operand) -> Operand:
+        first = network.add(Requantize(QuantizationInfo(110, (0.07,))), result).operand
+        pooling = Pooling((2, 2), Stride(2, 2), Padding(), PoolingType.MAX)
+        return network.add(Requantize(coarse), network.add(pooling, first).operand).operand
+
+    network, sums = convolution_then(then)
+    (made,) = evaluate(network, [drawn(network.inputs[0].info)])
+    largest = sums.reshape(BATCH, 4, 2, 4, 2, 7).max((2, 4))
+    within(made, largest, network.outputs[0].info, MCE_STEPS)
+
+
 def test_a_sum_of_two_users_is_rounded_for_itself() -> None:
     def then(network: Network, result: Operand) -> Operand:
         network.add_output(result)

@@ -38,6 +38,11 @@ from mizzen.targets.ethos_n.tensors import Padding, Stride, TensorInfo
 MEAN_EXTENTS = (7, 8)
 WEIGHTED = (Convolution, DepthwiseConvolution, TransposeConvolution, FullyConnected)
 SUMMED = (*WEIGHTED, Resize)
+Steps = tuple[TensorInfo, ...]
+"""Types and quantisations that numbers go through one after the other, at least one.
+
+They are rounded only in the last, and bounded in all.
+"""
 AROUND = Padding(1, 1, 1, 1)
 
 
@@ -45,10 +50,12 @@ def evaluate(network: Network, inputs: Sequence[Array]) -> list[Array]:
     """Give what a network makes of a batch: an array [N, H, W, C] for each output.
 
     Where a requantisation is the only user of what a sum of weights gives, perhaps behind clamps
-    and then a pooling, the sum is rounded once, to the requantisation's own numbers; so it is of
-    what a concatenation requantises, of two requantisations in a row, and of the parts of a
-    requantised concatenation. `evaluate_apart` rounds at each operation, and differs from this by
-    at most a step of the output where that happens.
+    and then a pooling, the sum is rounded once, to the requantisation's own numbers, and bounded to
+    what it would be without it; so it is of what a concatenation requantises, of requantisations in
+    a row, and of the parts of a requantised concatenation. That is what Arm's compiler fuses; but
+    it forgets the bounds of the first of two requantisations, and it requantises before a
+    reinterpretation what comes behind it, and here both count. `evaluate_apart` rounds at each
+    operation.
 
     inputs  an array [N, H, W, C] for each input of the network, in its shape but for N
 
@@ -100,7 +107,7 @@ class _Evaluation:
             return [self._summed(node, Finish.of(node.operand.info))]
         match node.operation:
             case Requantize():
-                return [self._requantized(node.inputs[0], node.operand.info)]
+                return [self._requantized(node.inputs[0], (node.operand.info,))]
             case Concatenation(axis):
                 parts = [self._part(operand, node.operand.info) for operand in node.inputs]
                 return [_joined(parts, axis)]
@@ -125,29 +132,42 @@ class _Evaluation:
         infos = operand.info, constants[0].info, constants[1].info
         return mce.weighted(node.operation, infos, numbers, (bias, weights), finish)
 
-    def _part(self, operand: Operand, output: TensorInfo) -> Numbers:
+    def _part(self, operand: Operand, whole: TensorInfo) -> Numbers:
         """Give a part of a concatenation, in the quantisation of the whole."""
-        if operand.info.quantization == output.quantization:
+        if operand.info.quantization == whole.quantization:
             return self._value(operand)
-        return self._requantized(operand, output)
+        return self._requantized(operand, (whole,))
 
-    def _requantized(self, operand: Operand, to: TensorInfo) -> Numbers:
-        """Give an operand in another type and quantisation, made directly where that may be."""
+    def _requantized(self, operand: Operand, steps: Steps) -> Numbers:
+        """Give an operand in the last step's numbers, made directly where that may be."""
         node = self.network[operand.operation_id]
         if operand in self.ridden:
             match node.operation:
-                case Requantize() if _covers(operand.info, to):
-                    return self._requantized(node.inputs[0], to)
+                case Requantize():
+                    return self._requantized(node.inputs[0], _through(operand.info, steps))
                 case Concatenation(axis):
-                    return _joined([self._requantized(row, to) for row in node.inputs], axis)
+                    parts = [self._part_of(row, operand.info, steps) for row in node.inputs]
+                    return _joined(parts, axis)
                 case Pooling() | MeanXy() if not _is_average_3x3(node):
-                    return _pooled(node, self._finished(node.inputs[0], to))
+                    return _pooled(node, self._before_pooling(node.inputs[0], steps))
                 case _:
                     pass
-        return self._finished(operand, to)
+        return self._finished(operand, steps)
 
-    def _finished(self, operand: Operand, to: TensorInfo) -> Numbers:
-        """Give an operand in another type and quantisation, with the sum of weights under it.
+    def _part_of(self, operand: Operand, whole: TensorInfo, steps: Steps) -> Numbers:
+        """Give a part of a concatenation that is requantised."""
+        is_alike = operand.info.quantization == whole.quantization
+        return self._requantized(operand, steps if is_alike else _through(whole, steps))
+
+    def _before_pooling(self, operand: Operand, steps: Steps) -> Numbers:
+        """Give what a requantised pooling takes, after the requantisation."""
+        node = self.network[operand.operation_id]
+        if operand in self.ridden and isinstance(node.operation, Requantize):
+            return self._before_pooling(node.inputs[0], (operand.info, *steps))
+        return self._finished(operand, steps)
+
+    def _finished(self, operand: Operand, steps: Steps) -> Numbers:
+        """Give an operand in the last step's numbers, with the sum of weights under it.
 
         That is the one that its clamps are made with, or else a copy.
         """
@@ -155,13 +175,25 @@ class _Evaluation:
         while operand in self.ridden:
             node = self.network[operand.operation_id]
             if isinstance(node.operation, SUMMED):
-                return self._summed(node, bounds.requantized(to))
+                return self._summed(node, _after(bounds, steps))
             if not isinstance(node.operation, Relu):
                 break
             bounds = bounds.bounded(node.operation.lower, node.operation.upper)
             operand = node.inputs[0]
         numbers = self._value(operand)
-        return mce.copied(numbers, operand.info.quantization, bounds.requantized(to))
+        return mce.copied(numbers, operand.info.quantization, _after(bounds, steps))
+
+
+def _through(info: TensorInfo, steps: Steps) -> Steps:
+    """Put a step before others, unless it saturates nothing that the first of them keeps."""
+    return steps if _covers(info, steps[0]) else (info, *steps)
+
+
+def _after(bounds: Finish, steps: Steps) -> Finish:
+    """Take the bounds of a sum through requantisations."""
+    for info in steps:
+        bounds = bounds.requantized(info)
+    return bounds
 
 
 def _require_inputs(inputs: Sequence[Operand], arrays: Sequence[Array]) -> None:
