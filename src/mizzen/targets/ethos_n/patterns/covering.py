@@ -8,7 +8,7 @@ from itertools import chain
 
 from mizzen.diagnostics import Reason
 from mizzen.graph import Graph, Operation
-from mizzen.patterns import Cover, Match, Miss, Pattern, Reject
+from mizzen.patterns import Cover, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal
 from mizzen.targets.ethos_n.config import Configuration
 from mizzen.targets.ethos_n.network import Network
@@ -26,6 +26,7 @@ REPLACEMENTS = {
     "SUB": "subtract a constant of one number, or of one for each channel",
     "PAD": "pad in front of a convolution, as its own padding could",
     "SLICE": "split the tensor: all parts along one axis, nothing left out",
+    "TABLE": "use sigmoid, tanh or leaky ReLU",
     "TRANSPOSE": "keep channels last from end to end",
 }
 """What to write instead of operations that only some surroundings make fit."""
@@ -145,23 +146,33 @@ class Covering:
 
     def _unknown(self, operations: list[Operation]) -> Reason:
         """Say why operations are as no row wants them."""
-        last = operations[-1]
+        strange = next((row for row in operations if row.kind not in KINDS), None)
         misses = [miss for row in operations for miss in self._cover.misses(row)]
-        best = max(misses, key=_nearness, default=None)
-        if best is None:
-            kind = last.kind if last.kind != "CUSTOM" else str(last["operator_name"])
-            return Reason(
-                "no-form",
-                f"Ethos-N78 has no form of {kind}",
-                "an operation of the pattern table",
-                kind,
-                REPLACEMENTS.get(last.kind, OTHERWISE),
-                SOURCE,
-            )
-        help = REPLACEMENTS.get(best.at.kind, f"{best.at.kind} {best.reason}")
-        name = best.pattern.removeprefix(PREFIX)
-        return Reason("no-composite", f"nearest is {name}: {best.at.kind}: {best.reason}",
-                      name, best.at.kind, help, SOURCE)  # fmt: skip
+        if strange is not None or not misses:
+            return _no_form(strange or operations[-1])
+        best = max(misses, key=_nearness)
+        said = f"{best.at.kind}: {best.reason}"
+        help = next((text for row in operations if (text := REPLACEMENTS.get(row.kind))), OTHERWISE)
+        return Reason(
+            "no-composite",
+            f"it is as no composite is; the nearest is {best.pattern.removeprefix(PREFIX)}: {said}",
+            best.reason,
+            best.at.kind,
+            help,
+            SOURCE,
+        )
+
+
+def _no_form(operation: Operation) -> Reason:
+    kind = operation.kind if operation.kind != "CUSTOM" else str(operation["operator_name"])
+    return Reason(
+        "no-form",
+        f"Ethos-N78 has no form of {kind}",
+        "an operation of the pattern table",
+        kind,
+        REPLACEMENTS.get(operation.kind, OTHERWISE),
+        SOURCE,
+    )
 
 
 def _adding(row: Row, match: Match) -> Callable[[Emission], None]:
@@ -193,6 +204,16 @@ def _is_constant(operation: Operation) -> bool:
         value.producer is not None and _is_constant(value.producer) for value in operands
     )
 
+
+def _kinds_in(node: Node) -> Iterator[str]:
+    if isinstance(node, Op):
+        yield from node.kinds
+    for part in language.parts(node):
+        yield from _kinds_in(part)
+
+
+KINDS = frozenset(kind for row in TABLE for kind in _kinds_in(row.pattern.root))
+"""Operations that some composite has."""
 
 ROWS = {(row.name, id(row.pattern.root)): row for row in TABLE}
 """Rows by name and by what is matched; means have two rows."""

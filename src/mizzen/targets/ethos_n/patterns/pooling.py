@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mizzen.graph import DType, integer_range
+from mizzen.graph import DType
 from mizzen.patterns import Const, Is, Match, Pattern, Reject, Var, of, op
 from mizzen.targets.ethos_n.operations import MeanXy, Pooling, PoolingType, Requantize, output_infos
 from mizzen.targets.ethos_n.patterns.emission import Emission
@@ -62,8 +62,7 @@ def maximum(emission: Emission, match: Match) -> None:
     findings = Findings()
     findings.feature_map(match[X], match.root.result)
     findings.settle()
-    lowest, _ = integer_range(match[X].dtype)
-    window = window_of(match, findings, lowest)
+    window = window_of(match, findings, info_of(match[X]).data_type.lowest)
     _pool(emission, match, findings, window, PoolingType.MAX)
 
 
