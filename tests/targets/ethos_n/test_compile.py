@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from functools import cache
 
 import pytest
 
+from mizzen.targets.ethos_n.commands import BlockConfigRecord, McePle, PleOnly
+from mizzen.targets.ethos_n.commands_values import (
+    Algorithm,
+    MceOperation,
+    PleOperation,
+    Strategy,
+    Upsample,
+)
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
-from mizzen.targets.ethos_n.config import Configuration, find_variant
+from mizzen.targets.ethos_n.config import BLOCK_CONFIGS, VARIANTS, Configuration, find_variant
 from mizzen.targets.ethos_n.emit import Parents
 
+from .arms_containers import Answer, answers
 from .golden import ETHOS_N, Compiled, compiled_networks, needs_golden
 
 NETWORKS = compiled_networks()
 
 
+@cache
 def compiled(case: Compiled) -> CompiledNetwork:
     """Compile a network for the variant that Arm compiled it for."""
     variant = find_variant(f"Ethos-N78_{case.variant}")
@@ -69,3 +81,33 @@ def test_buffers_are_told_as_arms_library_tells_them(case: Compiled) -> None:
                 f" {kind}({row.size_bytes},op{row.source_operation_id},{row.source_output_index})"
             )
     assert told == summary[str(case)]["result"]
+
+
+ANSWERS = answers()
+
+
+@cache
+def answered(answer: Answer) -> CompiledNetwork:
+    """Compile a network as Arm did."""
+    return compile_network(answer.network, answer.configuration)
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=str)
+def test_container_has_the_digest_of_arms(answer: Answer) -> None:
+    assert hashlib.sha256(answered(answer).serialize()).hexdigest() == answer.sha256
+
+
+def test_networks_with_digests_use_everything() -> None:
+    commands = [command for answer in ANSWERS for command in answered(answer).commands]
+    passes = [command for command in commands if isinstance(command, McePle)]
+    alone = [command for command in commands if isinstance(command, PleOnly)]
+    assert {row.strategy for row in passes} == set(Strategy)
+    assert {row.mce.operation for row in passes} == set(MceOperation)
+    assert {row.mce.algorithm for row in passes} == set(Algorithm)
+    assert {row.mce.upsample for row in passes} == set(Upsample)
+    assert {str(row.block_config) for row in passes} >= {
+        str(BlockConfigRecord(block.width, block.height)) for block in BLOCK_CONFIGS
+    }
+    kernels = {row.ple.operation for row in (*passes, *alone)}
+    assert set(PleOperation) - kernels == {PleOperation.FAULT, PleOperation.TRANSPOSE_XY}
+    assert {answer.configuration.variant.name for answer in ANSWERS} == set(VARIANTS)

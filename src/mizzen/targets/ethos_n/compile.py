@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mizzen.diagnostics import fail
 from mizzen.targets.ethos_n import container as containers
 from mizzen.targets.ethos_n.codec import encode
 from mizzen.targets.ethos_n.commands import Command
-from mizzen.targets.ethos_n.config import Configuration
+from mizzen.targets.ethos_n.config import Capabilities, Configuration
 from mizzen.targets.ethos_n.container import Buffers, Container
 from mizzen.targets.ethos_n.emit import Emission, PassOrigin, emit
+from mizzen.targets.ethos_n.legal import Level, reasons, supported
 from mizzen.targets.ethos_n.lower import lower
 from mizzen.targets.ethos_n.network import Network
+from mizzen.targets.ethos_n.network_text import Query
 from mizzen.targets.ethos_n.schedule import schedule
 
 
@@ -62,6 +65,7 @@ def compile_network(network: Network, configuration: Configuration) -> CompiledN
     weights that are no constants.
     """
     capabilities, options = configuration.capabilities, configuration.options
+    _require_supported(network, capabilities)
     graph = lower(network, capabilities, strict_precision=options.strict_precision)
     attempt = schedule(graph, capabilities, options)
     emission = emit(graph, attempt, capabilities)
@@ -77,6 +81,24 @@ def compile_network(network: Network, configuration: Configuration) -> CompiledN
         passes=tuple(emission.origins),
         container=container,
     )
+
+
+def _require_supported(network: Network, capabilities: Capabilities) -> None:
+    """Refuse the first operation that the library would not compile."""
+    for node in network:
+        inputs = tuple(operand.info for operand in node.inputs)
+        answer = supported(Query(node.operation, inputs), capabilities)
+        if not answer:
+            found = reasons(node.operation, inputs, capabilities)
+            because = f": {answer.message}" if answer.message else ""
+            raise fail(
+                "E970",
+                f"operation {node.id} ({node.kind}) must be {Level.SUPPORTED.value}, and is "
+                f"{answer.level.value}{because}",
+                origin=node.origin,
+                rule=found[0].source or None,
+                help=found[0].help or "leave the operation to the CPU",
+            )
 
 
 def _network_buffers(emission: Emission, infos: Buffers) -> tuple[NetworkBuffer, ...]:

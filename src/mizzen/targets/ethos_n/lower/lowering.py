@@ -163,7 +163,11 @@ class _Lowering:
     def _weighted(self, operation: Weighted, node: NetworkNode) -> list[Node]:
         feature_map, bias, weights = node.inputs
         info, output = feature_map.info, node.operand.info
-        constants = (weights.info, self._numbers(weights), self._numbers(bias).reshape(-1))
+        constants = (
+            weights.info,
+            self._numbers(weights, node),
+            self._numbers(bias, node).reshape(-1),
+        )
         ids = {node.id, bias.operation_id, weights.operation_id}
         match operation:
             case TransposeConvolution():
@@ -175,13 +179,16 @@ class _Lowering:
                 srams = self.capabilities.srams
                 return convolution_nodes(operation, info, output, constants, ids, srams)
 
-    def _numbers(self, operand: Operand) -> npt.NDArray[Any]:
+    def _numbers(self, operand: Operand, user: NetworkNode) -> npt.NDArray[Any]:
+        """Give the numbers of weights or a bias of an operation."""
         data = self.network.data_of(operand)
         if data is None:
+            kind = self.network[operand.operation_id].kind
             raise fail(
                 "E974",
-                f"weights and biases must be constants; what operation {operand.operation_id} "
-                "gives is none",
+                f"weights and biases must be constants; operation {operand.operation_id} ({kind}), "
+                f"which gives one to operation {user.id}, is none",
+                origin=user.origin,
                 help="leave the operation to the CPU",
             )
         return data

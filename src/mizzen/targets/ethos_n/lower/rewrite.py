@@ -129,16 +129,17 @@ def merge_copy_into_requantisation(graph: Graph, node: Node) -> bool:
 def merge_requantisations(graph: Graph, node: Node) -> bool:
     """Of two requantisations the second remains, if the first saturates nothing that it keeps."""
     after = _only_user(node)
-    if after is None or not isinstance(after.work, Requantise) or not _covers(node, after):
+    if after is None or not isinstance(node.work, Requantise) or not _covers(node, after):
         return False
     return _merge_into_user(graph, node, Requantise, Requantise)
 
 
 def _covers(node: Node, after: Node) -> bool:
-    """Say whether the reals of one map's range are all in the other's."""
+    """Say whether no real that comes in is saturated by one node and kept by the other."""
     low, high = _real_range(node)
-    lower, higher = _real_range(after)
-    return low <= lower and higher <= high
+    kept_low, kept_high = _real_range(after)
+    given_low, given_high = _real_range(node.source)
+    return low <= max(kept_low, given_low) and high >= min(kept_high, given_high)
 
 
 def _real_range(node: Node) -> tuple[float, float]:
