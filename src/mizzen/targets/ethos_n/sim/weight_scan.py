@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.weights import format as fields
+from mizzen.targets.ethos_n.weights import format as form
 from mizzen.targets.ethos_n.weights.format import ChunkSizes
 
 
@@ -41,12 +41,12 @@ class Coding:
     @property
     def has_runs(self) -> bool:
         """Whether zeros are coded as runs."""
-        return self.zero_divisor != fields.NO_RUNS
+        return self.zero_divisor != form.NO_RUNS
 
     @property
     def is_uncoded(self) -> bool:
         """Whether symbols have no unary bits."""
-        return self.weight_divisor == fields.UNCODED
+        return self.weight_divisor == form.UNCODED
 
     @property
     def remainder_bits(self) -> int:
@@ -55,7 +55,7 @@ class Coding:
             return self.weight_divisor
         if self.palette:
             return max(1, (len(self.palette) - 1).bit_length())
-        return self.palette_bits + fields.LEAST_ENTRY_BITS
+        return self.palette_bits + form.LEAST_ENTRY_BITS
 
 
 @dataclass(slots=True)
@@ -113,16 +113,16 @@ class Scanner:
         another length. `name` is the stream's, for messages.
         """
         header = _Bits(self._data, at)
-        length = header.take(fields.LENGTH)
-        bias = header.take(fields.BIAS)
-        if header.take(fields.SCALE_FOLLOWS):
+        length = header.take(form.LENGTH)
+        bias = header.take(form.BIAS)
+        if header.take(form.SCALE_FOLLOWS):
             state.scale = Scale(
-                header.take(fields.MULTIPLIER),
-                header.take(fields.SHIFT),
-                header.take(fields.ZERO_POINT),
+                header.take(form.MULTIPLIER),
+                header.take(form.SHIFT),
+                header.take(form.ZERO_POINT),
             )
-        symbols = header.take(fields.SYMBOL_COUNT)
-        if header.take(fields.PARAMETERS_FOLLOW):
+        symbols = header.take(form.SYMBOL_COUNT)
+        if header.take(form.PARAMETERS_FOLLOW):
             state.coding = _coding(header, state.coding, name)
         if state.scale is None or state.coding is None:
             missing = "a scale" if state.scale is None else "how it is coded"
@@ -130,11 +130,11 @@ class Scanner:
         weights, runs, finish = self._payload(header.at, symbols, state.coding)
         if finish > end:
             raise fail("E946", f"{name} must end within its stripe, and lacks {finish - end} bits")
-        unit = 8 * fields.LENGTH_UNIT_BYTES
+        unit = 8 * form.LENGTH_UNIT_BYTES
         units = -(-(finish - begin) // unit) - (at - begin) // unit
         if length != units:
             raise fail("E949", f"{name} must say its length, {units} units, not {length}")
-        signed = bias - (bias >> (fields.BIAS - 1) << fields.BIAS)
+        signed = bias - (bias >> (form.BIAS - 1) << form.BIAS)
         return Scanned(name, signed, state.scale, state.coding, symbols, weights, runs, finish)
 
     def _payload(self, at: int, symbols: int, coding: Coding) -> tuple[Chunks, Chunks, int]:
@@ -176,7 +176,7 @@ class Scanner:
     def _with_runs(self, at: int, symbols: int, coding: Coding) -> tuple[Chunks, Chunks, int]:
         sizes, width, divisor = self._sizes, coding.remainder_bits, coding.zero_divisor
         plain = coding.is_uncoded
-        wide = plain and width > fields.WIDEST_IN_LARGE_CHUNK
+        wide = plain and width > form.WIDEST_IN_LARGE_CHUNK
         size = sizes.half if wide else sizes.three_quarters
         run_size = run_cells(divisor, sizes)
         weights, runs = Chunks(), Chunks()
@@ -224,7 +224,7 @@ class Scanner:
 
 def run_cells(divisor: int, sizes: ChunkSizes) -> int:
     """Give the unary bits of a chunk of runs."""
-    return sizes.half if divisor == fields.LARGEST_ZERO_DIVISOR else sizes.three_quarters
+    return sizes.half if divisor == form.LARGEST_ZERO_DIVISOR else sizes.three_quarters
 
 
 class _Bits:
@@ -243,20 +243,20 @@ class _Bits:
 
 def _coding(header: _Bits, before: Coding | None, name: str) -> Coding:
     """Read the parameters; a palette that is not sent is that from before."""
-    zero_divisor = header.take(fields.ZERO_DIVISOR)
-    weight_divisor = header.take(fields.WEIGHT_DIVISOR)
-    if fields.LARGEST_ZERO_DIVISOR < zero_divisor != fields.NO_RUNS:
+    zero_divisor = header.take(form.ZERO_DIVISOR)
+    weight_divisor = header.take(form.WEIGHT_DIVISOR)
+    if form.LARGEST_ZERO_DIVISOR < zero_divisor != form.NO_RUNS:
         raise fail("E947", f"{name} must have a divisor of runs of 0 to 3 or 7, not {zero_divisor}")
-    if fields.LARGEST_WEIGHT_DIVISOR < weight_divisor != fields.UNCODED:
+    if form.LARGEST_WEIGHT_DIVISOR < weight_divisor != form.UNCODED:
         raise fail(
             "E947", f"{name} must have a divisor of weights of 0 to 5 or 7, not {weight_divisor}"
         )
-    truncated = bool(header.take(fields.TRUNCATED))
-    offset = header.take(fields.OFFSET)
-    if header.take(fields.PALETTE_FOLLOWS):
+    truncated = bool(header.take(form.TRUNCATED))
+    offset = header.take(form.OFFSET)
+    if header.take(form.PALETTE_FOLLOWS):
         # 0 stands for no palette, not for one of a single entry.
-        size = header.take(fields.PALETTE_SIZE_LESS_1) + 1
-        bits = header.take(fields.PALETTE_BITS)
+        size = header.take(form.PALETTE_SIZE_LESS_1) + 1
+        bits = header.take(form.PALETTE_BITS)
         palette = tuple(_entry(header, bits) for _ in range(size if size > 1 else 0))
     elif before is not None:
         palette, bits = before.palette, before.palette_bits
@@ -266,6 +266,6 @@ def _coding(header: _Bits, before: Coding | None, name: str) -> Coding:
 
 
 def _entry(header: _Bits, bits: int) -> int:
-    value = header.take(bits + fields.LEAST_ENTRY_BITS)
-    sign = 1 << (bits + fields.LEAST_ENTRY_BITS - 1)
+    value = header.take(bits + form.LEAST_ENTRY_BITS)
+    sign = 1 << (bits + form.LEAST_ENTRY_BITS - 1)
     return sign - value if value & sign else value

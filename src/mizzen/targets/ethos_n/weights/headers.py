@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.weights import format as fields
+from mizzen.targets.ethos_n.weights import format as form
 from mizzen.targets.ethos_n.weights.symbols import Array, Flags, Numbers
 
 
@@ -60,12 +60,12 @@ def ofm_headers(ofms: int, ogs: int, bias: Array, scale: OutputScale) -> OfmHead
             f"there must be {ofms} biases, and 1 or {ofms} multipliers and shifts; there are "
             f"{bias.size}, {count} and {len(scale.shifts)}",
         )
-    low, high = -(1 << (fields.BIAS - 1)), 1 << (fields.BIAS - 1)
+    low, high = -(1 << (form.BIAS - 1)), 1 << (form.BIAS - 1)
     _require("bias", bias, low, high - 1)
-    _require("multiplier", np.array(scale.multipliers), 0, (1 << fields.MULTIPLIER) - 1)
-    _require("shift", np.array(scale.shifts), 0, (1 << fields.SHIFT) - 1)
+    _require("multiplier", np.array(scale.multipliers), 0, (1 << form.MULTIPLIER) - 1)
+    _require("shift", np.array(scale.shifts), 0, (1 << form.SHIFT) - 1)
     # Signed or unsigned, as the output is.
-    zero_byte = 1 << fields.ZERO_POINT
+    zero_byte = 1 << form.ZERO_POINT
     _require("zero point", np.array([scale.zero_point]), -zero_byte // 2, zero_byte - 1)
     # A generator keeps its scale, which is that of all OFMs unless each has its own.
     each_its_own = count > 1
