@@ -9,6 +9,8 @@ import pytest
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.config import VARIANTS, Profile, capabilities_of
 from mizzen.targets.ethos_n.legal import OPERATIONS, Answer, Level, reasons, rules, supported
+from mizzen.targets.ethos_n.legal.movement import space_to_depth_bytes
+from mizzen.targets.ethos_n.legal.transpose import depthwise_weight_bytes
 from mizzen.targets.ethos_n.network_text import Query, parse_query
 from mizzen.targets.ethos_n.operations import (
     Addition,
@@ -18,11 +20,12 @@ from mizzen.targets.ethos_n.operations import (
     Operation,
     Output,
     Pooling,
+    Relu,
     SpaceToDepth,
     Split,
     output_infos,
 )
-from mizzen.targets.ethos_n.tensors import DataType
+from mizzen.targets.ethos_n.tensors import DataFormat, DataType, Shape
 
 from . import plain_cases, size_cases, weighted_cases
 from .cases import MAP, PLAIN, Broken, Kept, ask, tensor
@@ -139,6 +142,75 @@ def test_a_reason_says_what_must_hold_what_came_and_what_to_do() -> None:
     assert (found.limit, found.actual) == ("a stride of 1x1 or 2x2", "3x3")
     assert found.help == "use a stride of 1x1 or 2x2"
     assert found.source == "Ethos-N driver stack 23.02, IsConvolutionSupported"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (
+            weighted_cases.convolution(input_data_type=DataType.S32),
+            "Convolution must have an input of UINT8 or INT8, and has INT32_QUANTIZED",
+        ),
+        (
+            weighted_cases.convolution(weights_format=DataFormat.HWIM),
+            "Convolution must have weights in HWIO, and has HWIM",
+        ),
+        (
+            weighted_cases.convolution(bias_format=DataFormat.NCHW),
+            "Convolution must have a bias in NHWC, and has NCHW",
+        ),
+        (
+            weighted_cases.convolution(bias_quantization=weighted_cases.channel_scales(32, 3, 0.5)),
+            "Convolution must have a bias with a scale of exactly input scale * weight scale, in "
+            "float32, and has 0.5 where it is 0.125 (only its performance can be estimated)",
+        ),
+        (
+            weighted_cases.convolution(
+                bias_quantization=weighted_cases.channel_scales(32, 3, 0.125)
+            ),
+            "Convolution must have a bias with a scale of exactly input scale * weight scale, in "
+            "float32, and has 32 scales where there are 1 (only its performance can be estimated)",
+        ),
+        (
+            weighted_cases.connected(weights_quantization=weighted_cases.channel_scales(32, 3)),
+            "FullyConnected must have one scale of the weights and one of the bias, and has "
+            "32 scales of the weights and 1 of the bias",
+        ),
+        (
+            ask(Relu(), tensor(1, 4, 4, 7169)),
+            "Relu must have channels of the input that fit in the SRAM, 64 bytes each, unless it "
+            "is 1 wide, and has 7169 channels, which take 458816 of 458752 bytes",
+        ),
+    ],
+)
+def test_messages_of_reasons(query: Query, message: str) -> None:
+    assert reasons(query.operation, query.inputs, SMALLEST)[0].message == message
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "expected"),
+    [
+        # 8 banks: 2 * 2 + 1 bricks of 64 elements.
+        ((1, 4, 8, 16), 2, 64 * 5 * 8),
+        # 4 * 38 + 8.
+        ((1, 4, 100, 24), 4, 64 * 160 * 8),
+        # 5 banks divide 15 channels: 3 * 4 + 2, in all 8.
+        ((1, 3, 30, 5), 3, 64 * 14 * 8),
+        # 10 * 3 + 2.
+        ((1, 10, 100, 1), 10, 64 * 32 * 8),
+        ((1, 4, 8, 0), 2, 0),
+    ],
+)
+def test_space_to_depth_works_on_one_row_of_blocks(shape: Shape, block: int, expected: int) -> None:
+    assert space_to_depth_bytes(tensor(*shape), block, SMALLEST) == expected
+
+
+def test_weights_of_an_identity_convolution_are_counted_at_their_worst() -> None:
+    # 58 bytes a channel: 2 weights with their bits, 41 of parameters, 14 of header.
+    assert depthwise_weight_bytes(16, SMALLEST) == 128 * 8
+    # 59 bytes a channel, 7 channels in each of 16 streams: 413, rounded to 416.
+    largest = capabilities_of(VARIANTS["ethos-n78-8tops-2ple"])
+    assert depthwise_weight_bytes(100, largest) == 416 * 16
 
 
 def test_the_reason_of_an_estimate_is_the_callers_own() -> None:

@@ -226,11 +226,14 @@ CONVOLUTIONS = [
         E,
         f"Bias for conv {NEED} {SCALE}",
     ),
-    Broken(
-        "kernel",
-        convolution(kernel=(4, 6)),
-        E,
-        f"Unsupported kernel size. Width(6)/height(4) {KERNELS}",
+    *(
+        Broken(
+            "kernel",
+            convolution(kernel=(height, width)),
+            E,
+            f"Unsupported kernel size. Width({width})/height({height}) {KERNELS}",
+        )
+        for height, width in ((4, 6), (8, 3), (3, 10), (11, 1))
     ),
     Broken(
         "stride",
@@ -444,6 +447,12 @@ BROKEN = [*CONVOLUTIONS, *DEPTHWISE, *TRANSPOSED, *CONNECTED]
 
 KEPT = [
     Kept(convolution()),
+    *(
+        Kept(convolution(kernel=(size, 1), padding=Padding(size // 2, (size - 1) // 2, 0, 0)))
+        for size in (1, 2, 3, 5, 7, 9)
+    ),
+    # An overall scale of 0 is in the range.
+    Kept(convolution(weights_quantization=of(0, 0.0), bias_quantization=of(0, 0.0))),
     Kept(convolution(kernel=(9, 1), padding=Padding(4, 4, 0, 0))),
     Kept(convolution(kernel=(7, 7), stride=(2, 2), padding=Padding(3, 3, 3, 3))),
     Kept(convolution(kernel=(2, 2), padding=Padding(0, 1, 0, 1))),

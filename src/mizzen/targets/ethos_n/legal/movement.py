@@ -37,6 +37,8 @@ from mizzen.targets.ethos_n.tensors import TensorInfo
 BLOCK = 2
 """Block of `DepthToSpace` in elements along both axes."""
 UPSCALE = 2
+BRICK_BYTES = 8 * 8
+"""One channel of a brick."""
 
 
 def _elements(case: Case[Reshape]) -> Breach | None:
@@ -75,7 +77,8 @@ def _uneven_plane(case: Case[SpaceToDepth]) -> Breach | None:
 def space_to_depth_bytes(info: TensorInfo, block: int, capabilities: Capabilities) -> int:
     """Give the SRAM that the two passes over one row of blocks need.
 
-    The second pass writes from the end of the SRAM over what the first has left.
+    The second pass writes from the end of the SRAM over what the first has left. There are `block`
+    parts of the first, which are never the smaller, and one of the second.
     """
     height = min(info.height, block)
     banks = min(capabilities.srams, block * info.channels)
@@ -86,7 +89,7 @@ def space_to_depth_bytes(info: TensorInfo, block: int, capabilities: Capabilitie
     step = 8 * banks
     first = -(-info.width * info.channels // step) * -(-height // (8 * block))
     second = -(-block * info.channels // step) * -(-info.width * height // (8 * block**2))
-    return 64 * (first + max(first, second) * (block - 1) + second) * capabilities.srams
+    return BRICK_BYTES * (first * block + second) * capabilities.srams
 
 
 def _two_passes(case: Case[SpaceToDepth]) -> Breach | None:
