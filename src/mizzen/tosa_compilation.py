@@ -6,7 +6,7 @@ rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -48,7 +48,7 @@ def compile_tosa(
     Raises E15x for a file that cannot be read, E80x for a network that TOSA does not allow, E158
     for variables, E223 for operators to keep on the CPU, E3xx if the compiler does not take it.
     """
-    graph = read_tosa(data, name, configuration)
+    graph = read_tosa(data, name, configuration.ignore_ops)
     _require_right(graph, configuration.accelerator.arch)
     form = NetworkForm.TOSA
     compiled = generate(package.write(graph), configuration, form, waiting=waiting)
@@ -62,13 +62,13 @@ def compile_tosa(
     return Artifact(network, artifact_name, report, [origins])
 
 
-def read_tosa(data: bytes, name: str, configuration: Configuration) -> Graph:
+def read_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
     """Read a file's network. E15x, E80x, E158 and E223 as for `compile_tosa`."""
-    if configuration.ignore_ops:
+    if ignore_ops:
         raise fail(
             "E223",
             "every operator of a TOSA network must run on the NPU, and "
-            f"{', '.join(configuration.ignore_ops)} should stay on the CPU",
+            f"{', '.join(ignore_ops)} should stay on the CPU",
             help="leave out `--ignore-ops`; split the network where it was made",
         )
     graph = frontend.read(data, name)

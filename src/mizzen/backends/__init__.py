@@ -39,7 +39,7 @@ __all__ = [
     "choose",
 ]
 
-FAMILIES = ("ethos_u",)
+FAMILIES = ("ethos_u", "ethos_n")
 """Modules of this package, each with a `BACKEND`."""
 
 

@@ -18,7 +18,7 @@ from mizzen.artifact import Array, Carried, Contents, NpuStep, Step, TensorInfo,
 from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Quantization, is_npu, read
 from mizzen.host import DequantizeStep, QuantizeStep, TorchStep
-from mizzen.torch.region import RegionStep
+from mizzen.torch.region import RegionStep, edge_of
 
 PLAN = "plan.json"
 ARRAYS = "arrays.npz"
@@ -121,7 +121,7 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
             (operator,) = [found for found in network.main.operators if is_npu(found)]
             shapes = {int(tensor): tuple(shape) for tensor, shape in row["shapes"].items()}
             step = npu_step(network, operator, {})
-            return RegionStep(step, row["inputs"], row["outputs"], shapes)
+            return RegionStep(step, row["inputs"], row["outputs"], shapes, edge_of(network, step))
         case "quantize":
             source, result, scale, zero_point, low, high = row["numbers"]
             dtype = np.dtype(row["dtype"])

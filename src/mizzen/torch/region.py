@@ -3,31 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from mizzen.artifact import NpuStep, Values, npu_step
-from mizzen.frontends.tflite import is_npu
+from mizzen.artifact import Array, NpuStep, Values, npu_step
+from mizzen.frontends.tflite import Model, Operator, is_npu
 from mizzen.regions import RegionCode
 
 Shape = tuple[int, ...]
+
+
+Permutation = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a network does to a tensor at its edge: the tensor outside, and the order of its axes.
+
+    axis d of what comes out is axis `order[d]` of what goes in; no order, nothing is done
+    """
+
+    outside: int
+    order: Permutation | None = None
+
+    def apply(self, array: Array) -> Array:
+        """Turn a batch `[N, *shape]`."""
+        if self.order is None:
+            return array
+        return array.transpose(0, *(axis + 1 for axis in self.order))
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What a region's network does around its NPU operator, tensor by tensor of the operator."""
+
+    inputs: tuple[Turn, ...]
+    outputs: tuple[Turn, ...]
+
+
+def edge_of(model: Model, step: NpuStep) -> Edge:
+    """Find what a network does around its one NPU operator: TRANSPOSEs, if anything."""
+    rows = [row for row in model.main.operators if row.kind == "TRANSPOSE"]
+    sources = {row.outputs[0]: Turn(row.inputs[0], _order(model, row)) for row in rows}
+    targets = {row.inputs[0]: Turn(row.outputs[0], _order(model, row)) for row in rows}
+    return Edge(
+        tuple(sources.get(index, Turn(index)) for index in step.inputs),
+        tuple(targets.get(index, Turn(index)) for index in step.outputs),
+    )
+
+
+def _order(model: Model, row: Operator) -> Permutation:
+    axes = model.main.tensors[row.inputs[1]].values
+    assert axes is not None, "the axes of a region's TRANSPOSE are a constant"
+    return tuple(axes.tolist())
 
 
 class RegionStep(NpuStep):
     """An NPU operator whose tensors have the shapes of the program, not the compiler's."""
 
     def __init__(self, step: NpuStep, inputs: Sequence[int], outputs: Sequence[int],
-                 shapes: dict[int, Shape]) -> None:  # fmt: skip
+                 shapes: dict[int, Shape], edge: Edge) -> None:  # fmt: skip
         super().__init__(step.backend, step.program, tuple(inputs), tuple(outputs), ())
         self.shapes = shapes
+        self._edge = edge
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs from the inputs in `values`."""
         given = [
-            values[index].reshape(batch, *place.shape)
-            for index, place in zip(self.inputs, self.program.inputs, strict=True)
+            turn.apply(values[index]).reshape(batch, *place.shape)
+            for index, turn, place in zip(
+                self.inputs, self._edge.inputs, self.program.inputs, strict=True
+            )
         ]
         outcome = self.simulator.run(given, batch)
-        for index, array in zip(self.outputs, outcome.outputs, strict=True):
-            values[index] = array.reshape(batch, *self.shapes[index])
+        for index, turn, array in zip(
+            self.outputs, self._edge.outputs, outcome.outputs, strict=True
+        ):
+            values[index] = turn.apply(array).reshape(batch, *self.shapes[index])
 
 
 def step_of(region: RegionCode, tensors: dict[object, int]) -> RegionStep:
@@ -35,13 +86,15 @@ def step_of(region: RegionCode, tensors: dict[object, int]) -> RegionStep:
     model = region.model
     (operator,) = [row for row in model.main.operators if is_npu(row)]
     step = npu_step(model, operator, dict(region.origins))
+    edge = edge_of(model, step)
     part = region.part
     inputs = dict(zip(model.main.inputs, part.inputs, strict=True))
     outputs = dict(zip(model.main.outputs, part.outputs, strict=True))
     shapes = {tensors[value]: value.shape for value in (*part.inputs, *part.outputs)}
     return RegionStep(
         step,
-        [tensors[inputs[index]] for index in step.inputs],
-        [tensors[outputs[index]] for index in step.outputs],
+        [tensors[inputs[turn.outside]] for turn in edge.inputs],
+        [tensors[outputs[turn.outside]] for turn in edge.outputs],
         shapes,
+        edge,
     )

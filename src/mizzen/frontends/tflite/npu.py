@@ -21,7 +21,7 @@ CODE = "ethos-u"
 """The custom operator's code."""
 
 CONTAINER_CODE = "ethos-n"
-"""That of an operator whose only constant is a container with everything that the NPU needs."""
+"""That of an operator whose container has everything that the NPU needs."""
 
 CODES = frozenset({CODE, CONTAINER_CODE})
 
@@ -58,9 +58,10 @@ class NpuOperator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContainerOperator:
-    """An NPU operator's container, and its real inputs and outputs."""
+    """An NPU operator's container, the NPU's capabilities, and its real inputs and outputs."""
 
     container: npt.NDArray[np.uint8]
+    capabilities: npt.NDArray[np.uint8]
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
 
@@ -78,11 +79,11 @@ def has_memory(operator: Operator) -> bool:
 def container_operator(model: Model, operator: Operator) -> ContainerOperator:
     """Take an NPU operator of the main subgraph apart that has a container. E120 if it has none."""
     inputs = model.main.present(operator.inputs)
-    if not inputs or inputs[0].data is None:
-        message = "an NPU operator's first input must be its container, a constant"
+    held = [tensor.data for tensor in inputs[:2] if tensor.data is not None]
+    if len(held) != 2:
+        message = "an NPU operator's first two inputs must be constants: container, capabilities"
         raise _wrong(model, operator, "E120", message)
-    outputs = model.main.present(operator.outputs)
-    return ContainerOperator(inputs[0].data, inputs[1:], outputs)
+    return ContainerOperator(*held, inputs[2:], model.main.present(operator.outputs))
 
 
 def npu_operator(model: Model, operator: Operator) -> NpuOperator:

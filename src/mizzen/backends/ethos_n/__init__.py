@@ -1,0 +1,137 @@
+"""Ethos-N78: networks are placed as graphs, and regions compiled by Mizzen's own compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mizzen.backends.backend import (
+    Asked,
+    Backend,
+    HazardReport,
+    Origins,
+    ProgramView,
+    Shown,
+    Waiting,
+)
+from mizzen.backends.ethos_n.configuration import InForce, resolve
+from mizzen.frontends.tflite import CONTAINER_CODE, Model, Operator, Tensor, container_operator
+from mizzen.targets.ethos_n.config import VARIANTS, decode_capabilities
+from mizzen.targets.ethos_n.program import read_program
+
+if TYPE_CHECKING:
+    from mizzen.artifact import Artifact, NpuStep
+    from mizzen.backends.ethos_n.programs import NpuProgram, NpuSimulator, Place
+    from mizzen.backends.ethos_n.regions import EthosNRegions
+    from mizzen.report import CompileReport
+
+
+class EthosN(Backend[InForce]):
+    """Ethos-N78."""
+
+    name = "Ethos-N"
+    code = CONTAINER_CODE
+    accelerators = tuple(VARIANTS)
+
+    def resolve(self, asked: Asked) -> InForce:
+        """Give the configuration in force. Raises E2xx for what cannot be, E911 for the SRAM."""
+        return resolve(asked)
+
+    def shown(self, configuration: InForce) -> Iterator[Shown]:
+        """Say which configuration is in force."""
+        return configuration.shown()
+
+    def artifact_name(self, stem: str, ending: str) -> str:
+        """Name an artifact after its NPU."""
+        return f"{stem}_ethosn{ending}"
+
+    def compile_tflite(
+        self, model: Model, data: bytes, configuration: InForce, waiting: Waiting | None
+    ) -> Artifact:
+        """Compile a network; what the NPU does not take stays on the CPU."""
+        from mizzen.backends.ethos_n.network import compile_network
+
+        return compile_network(model, configuration, waiting)
+
+    def compile_tosa(
+        self, data: bytes, name: str, configuration: InForce, waiting: Waiting | None
+    ) -> Artifact:
+        """Compile a file's TOSA network, all of which must run on the NPU."""
+        from mizzen.backends.ethos_n.tosa import compile_tosa
+
+        return compile_tosa(data, name, configuration, waiting)
+
+    def check_tosa(
+        self, data: bytes, name: str, configuration: InForce, waiting: Waiting | None
+    ) -> CompileReport:
+        """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
+        from mizzen.backends.ethos_n.tosa import check_tosa
+
+        return check_tosa(data, name, configuration, waiting)
+
+    def region_compiler(self, configuration: InForce) -> EthosNRegions:
+        """Give what compiles regions of tensor graphs."""
+        from mizzen.backends.ethos_n.regions import EthosNRegions
+
+        return EthosNRegions(configuration.target, configuration.inline)
+
+    def write_summary(
+        self, report: CompileReport, configuration: InForce, folder: Path
+    ) -> Path | None:
+        """Write nothing: the report has everything, and no other tool reads a summary."""
+        return None
+
+    def step(self, model: Model, operator: Operator, origins: Origins) -> NpuStep:
+        """Make the step of an operator. E12x, E91x, E92x or E93x if it is damaged."""
+        from mizzen.artifact import NpuStep
+        from mizzen.backends.ethos_n.programs import NpuProgram
+
+        parts = container_operator(model, operator)
+        capabilities = decode_capabilities(parts.capabilities.tobytes())
+        program = NpuProgram(
+            read_program(parts.container.tobytes(), capabilities),
+            tuple(map(_place, parts.inputs)),
+            tuple(map(_place, parts.outputs)),
+            model.name,
+            origins,
+        )
+        inputs, outputs = (
+            tuple(row.index for row in side) for side in (parts.inputs, parts.outputs)
+        )
+        return NpuStep(self, program, inputs, outputs, ())
+
+    def accelerator_of(self, program: NpuProgram) -> str:
+        """Name the variant that the operator says it is for."""
+        from mizzen.backends.ethos_n.programs import variant_of
+
+        return variant_of(program.program.capabilities).name
+
+    def simulator(self, program: NpuProgram) -> NpuSimulator:
+        """Plan a program's execution."""
+        from mizzen.backends.ethos_n.programs import NpuSimulator
+
+        return NpuSimulator(program)
+
+    def hazards(self, program: NpuProgram) -> HazardReport:
+        """Find none: passes run one after the other."""
+        from mizzen.backends.ethos_n.programs import NoHazards
+
+        return NoHazards(self.accelerator_of(program), len(program.program.commands))
+
+    def view(self, program: NpuProgram) -> ProgramView:
+        """Take a program apart to look at it."""
+        from mizzen.backends.ethos_n.programs import view
+
+        return view(program)
+
+
+def _place(tensor: Tensor) -> Place:
+    from mizzen.backends.ethos_n.programs import Place
+
+    return Place(tensor.name, tensor.shape, tensor.dtype or np.dtype(np.uint8))
+
+
+BACKEND = EthosN()

@@ -1,0 +1,84 @@
+"""Which backend an accelerator has, and what it makes of what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mizzen.backends import Asked, backend_for, backend_of, backends, choose
+from mizzen.diagnostics import MizzenError
+
+
+def refusal(asked: Asked) -> str:
+    with pytest.raises(MizzenError) as caught:
+        choose(asked)
+    return caught.value.diagnostic.render()
+
+
+def test_every_accelerator_has_the_backend_that_names_it() -> None:
+    for backend in backends():
+        assert backend.accelerators
+        for name in backend.accelerators:
+            assert backend_for(name.upper()) is backend
+            assert choose(Asked(name)).accelerator == name
+
+
+def test_codes_find_backends() -> None:
+    assert [backend.name for backend in backends()] == ["Ethos-U", "Ethos-N"]
+    assert [backend_of(backend.code) for backend in backends()] == list(backends())
+    assert backend_of("ethos-x") is None
+
+
+def test_an_unknown_accelerator_is_answered_with_the_nearest_of_all() -> None:
+    text = refusal(Asked("ethos-n78-4tops-3ple"))
+    assert text.startswith("error[E210]: the accelerator must be ethos-u55-32, ethos-u55-64, ")
+    assert text.endswith(
+        "or ethos-n78-8tops-2ple, not 'ethos-n78-4tops-3ple'\n"
+        "  help did you mean ethos-n78-4tops-4ple?"
+    )
+
+
+def test_an_ethos_u_has_no_options_of_its_own() -> None:
+    asked = Asked("ethos-u55-128", target_options={"disable_winograd": "true"})
+    assert refusal(asked) == (
+        "error[E225]: Ethos-U has no options of its own, and disable_winograd came\n"
+        "  help leave out --target-option"
+    )
+
+
+@pytest.mark.parametrize("name", ["config", "system_config", "memory_mode"])
+def test_an_ethos_n_needs_no_description_of_its_system(name: str) -> None:
+    option = name.replace("_", "-")
+    assert refusal(replace(Asked("ethos-n78-1tops-2ple"), **{name: "x"})) == (
+        f"error[E226]: --{option} must be left out for Ethos-N, whose system needs no "
+        "description, and is 'x'\n"
+        "  help --arena-cache-size sets another SRAM, --target-option the compiler's options"
+    )
+
+
+def test_the_configuration_in_force_of_an_ethos_n() -> None:
+    asked = Asked(
+        "ethos-n78-4tops-4ple",
+        arena_cache_size=16 * 48 * 1024,
+        target_options={"disable_winograd": "true"},
+    )
+    chosen = choose(asked)
+    assert chosen.configuration.as_dict() == {
+        "accelerator": "ethos-n78-4tops-4ple",
+        "sram_bytes": 16 * 48 * 1024,
+        "options": {"disable_winograd": "true"},
+    }
+    shown = [
+        (row.label, row.value, row.is_default) for row in chosen.backend.shown(chosen.configuration)
+    ]
+    assert shown == [
+        ("accelerator", "ethos-n78-4tops-4ple", False),
+        ("SRAM", 16 * 48 * 1024, False),
+        ("options", "disable_winograd=true", False),
+    ]
+
+
+def test_an_sram_that_an_ethos_n_cannot_have() -> None:
+    text = refusal(Asked("ethos-n78-4tops-4ple", arena_cache_size=1000))
+    assert text.startswith("error[E911]: User configured SRAM size is smaller than the minimum")
