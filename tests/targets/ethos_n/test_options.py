@@ -66,26 +66,26 @@ def test_every_flag_changes_something(name: str) -> None:
     [
         (
             {"strategy2": "true"},
-            f"error[E963]: an option must be one of {', '.join(NAMES)}, not 'strategy2'\n"
+            f"error[E993]: an option must be one of {', '.join(NAMES)}, not 'strategy2'\n"
             "  help did you mean strategy7?",
         ),
         (
             {"zzz": "1"},
-            f"error[E963]: an option must be one of {', '.join(NAMES)}, not 'zzz'",
+            f"error[E993]: an option must be one of {', '.join(NAMES)}, not 'zzz'",
         ),
         (
             {"disable_winograd": "yes"},
-            "error[E964]: option disable_winograd must be true or false, and is 'yes'",
+            "error[E994]: option disable_winograd must be true or false, and is 'yes'",
         ),
-        ({"tops": "-1"}, "error[E964]: option tops must be a whole number, and is '-1'"),
+        ({"tops": "-1"}, "error[E994]: option tops must be a whole number, and is '-1'"),
         (
             {"sram_size": "1.5"},
-            "error[E964]: option sram_size must be a whole number, and is '1.5'",
+            "error[E994]: option sram_size must be a whole number, and is '1.5'",
         ),
-        ({"variant": "n77"}, "error[E964]: option variant must be n78, and is 'n77'"),
+        ({"variant": "n77"}, "error[E994]: option variant must be n78, and is 'n77'"),
         (
             {"dump_ram": "true"},
-            "error[E964]: option dump_ram must be false, which is all that Mizzen has, and is "
+            "error[E994]: option dump_ram must be false, which is all that Mizzen has, and is "
             "'true'",
         ),
     ],

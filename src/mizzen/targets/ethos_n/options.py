@@ -72,14 +72,14 @@ class TargetOptions:
 def parse_options(options: Mapping[str, str], default: Variant = DEFAULT) -> TargetOptions:
     """Read options; what is left out is as in TVM, or as the default variant has it.
 
-    E963 for an unknown option, E964 for a value that the option cannot have; E910 for a variant
+    E993 for an unknown option, E994 for a value that the option cannot have; E910 for a variant
     that there is not, E911 for its SRAM.
     """
     for name in options:
         if name not in NAMES:
             close = difflib.get_close_matches(name, NAMES, n=1)
             raise fail(
-                "E963",
+                "E993",
                 f"an option must be one of {', '.join(NAMES)}, not {name!r}",
                 help=f"did you mean {close[0]}?" if close else None,
             )
@@ -128,4 +128,4 @@ def _number(name: str, text: str) -> int:
 
 
 def _wrong(name: str, text: str, wanted: str) -> Exception:
-    return fail("E964", f"option {name} must be {wanted}, and is {text!r}")
+    return fail("E994", f"option {name} must be {wanted}, and is {text!r}")

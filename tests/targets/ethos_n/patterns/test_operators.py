@@ -115,11 +115,11 @@ OPERATORS: dict[str, tuple[Build, str, str, int]] = {
         "reshape qnn_conv2d reshape", "Convolution", 1,
     ),
     "maximum 2x2": (
-        lambda n: n.pool("MAX_POOL2D", n.input(1, 8, 8, 16), (2, 2), (2, 2)),
+        lambda n: n.pool("MAX_POOL2D", n.input(1, 16, 16, 16), (2, 2), (2, 2)),
         "nn.max_pool2d", "Pooling", 0,
     ),
     "maximum 3x3": (
-        lambda n: n.pool("MAX_POOL2D", n.input(1, 9, 9, 16), (3, 3), (2, 2)),
+        lambda n: n.pool("MAX_POOL2D", n.input(1, 17, 17, 16), (3, 3), (2, 2)),
         "nn.max_pool2d", "Pooling", 0,
     ),
     "average 3x3": (
@@ -129,6 +129,24 @@ OPERATORS: dict[str, tuple[Build, str, str, int]] = {
     "average of a plane": (
         lambda n: n.pool("AVG_POOL2D", n.input(1, 8, 8, 16), (8, 8), (1, 1)),
         "qnn_avg_pool2d", "Pooling", 1,
+    ),
+    "average of other planes": (
+        lambda n: n.pool("AVG_POOL2D", n.input(1, 3, 3, 16), (3, 3), (1, 1)),
+        "qnn_avg_pool2d_to_depthwise",
+        "DepthwiseConvolution",
+        1,
+    ),
+    "average of windows": (
+        lambda n: n.pool("AVG_POOL2D", n.input(1, 16, 16, 16), (2, 2), (2, 2)),
+        "qnn_avg_pool2d_to_depthwise",
+        "DepthwiseConvolution",
+        1,
+    ),
+    "mean of other planes": (
+        lambda n: n.mean(n.input(1, 3, 3, 16), (0.03, 1)),
+        "qnn_mean_to_depthwise reshape",
+        "DepthwiseConvolution",
+        1,
     ),
     # MeanXy rounds to the input's steps, which are no finer than the output's.
     "mean": (

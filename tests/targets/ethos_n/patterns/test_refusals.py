@@ -221,7 +221,7 @@ def test_region_that_is_not_supported() -> None:
     with pytest.raises(RegionRefusedError) as error:
         generate(net.graph, FOUR_TOPS)
     assert str(error.value) == (
-        "error[E960]: SLICE must be supported by the NPU, and is not: Ethos-N78 has no form of "
+        "error[E990]: SLICE must be supported by the NPU, and is not: Ethos-N78 has no form of "
         "SLICE\n"
         "  at   net, operator 0 SLICE\n"
         "  rule no-form\n"
@@ -237,6 +237,6 @@ def test_input_that_nothing_takes() -> None:
     with pytest.raises(MizzenError) as error:
         generate(net.graph, FOUR_TOPS)
     assert str(error.value) == (
-        "error[E962]: every input of a region must be taken, and nothing takes input 0\n"
+        "error[E992]: every input of a region must be taken, and nothing takes input 0\n"
         "  help leave the input out of the region"
     )

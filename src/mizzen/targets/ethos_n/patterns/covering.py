@@ -133,16 +133,17 @@ class Covering:
     def reasons(self, operations: Iterable[Operation]) -> tuple[Reason, ...]:
         """Give why some operations, those of one group, are not all in composites."""
         left = self.uncovered(operations)
-        refusals = filter(None, (self._refusal_of(row) for row in left))
-        found = dict.fromkeys(reason for refusal in refusals for reason in refusal.reasons)
+        found = dict.fromkeys(chain.from_iterable(map(self._refused, left)))
         if left and not found:
             return (self._unknown(left),)
         return tuple(found)
 
-    def _refusal_of(self, operation: Operation) -> _Refusal | None:
-        """Give the refusal that says most of an operation: the widest, the last of equal ones."""
+    def _refused(self, operation: Operation) -> list[Reason]:
+        """Give the reasons of the widest refusals that an operation is in, in the table's order."""
         found = [row for row in self._refusals if operation in row.operations]
-        return max(found, key=lambda row: (len(row.operations), row.rank), default=None)
+        widest = max((len(row.operations) for row in found), default=0)
+        rows = sorted((row for row in found if len(row.operations) == widest), key=_rank)
+        return [reason for row in rows for reason in row.reasons]
 
     def _unknown(self, operations: list[Operation]) -> Reason:
         """Say why operations are as no row wants them."""
@@ -189,6 +190,10 @@ def _splitting(parts: Parts) -> Callable[[Emission], None]:
         split(emission, parts)
 
     return add
+
+
+def _rank(refusal: _Refusal) -> int:
+    return refusal.rank
 
 
 def _nearness(miss: Miss) -> tuple[bool, int]:

@@ -51,7 +51,7 @@ class Generated:
 def generate(graph: Graph, configuration: Configuration) -> Generated:
     """Make the network of a region's graph, as `mizzen.partition.extract` gives it.
 
-    RegionRefusedError (E960, E961) names the groups that are not supported in this region; E962 for
+    RegionRefusedError (E990, E991) names the groups that are not supported in this region; E992 for
     inputs that nothing takes.
     """
     covering = Covering(graph, configuration)
@@ -60,7 +60,7 @@ def generate(graph: Graph, configuration: Configuration) -> Generated:
         reasons = {row.group: covering.reasons([row]) for row in left}
         found = {group: rows[0] for group, rows in reasons.items() if group is not None}
         first = next(iter(reasons.values()))[0]
-        raise _refused("E960", left[0].origin, left[0].kind, first, found)
+        raise _refused("E990", left[0].origin, left[0].kind, first, found)
     emission = Emission()
     _add_all(covering, emission)
     outputs = tuple(_outputs(graph, emission))
@@ -77,7 +77,7 @@ def _add_all(covering: Covering, emission: Emission) -> None:
         except UnfitError as error:
             row = composite.operations[-1]
             found = _groups(composite.operations, error.reasons[0])
-            raise _refused("E961", row.origin, composite.name, error.reasons[0], found) from error
+            raise _refused("E991", row.origin, composite.name, error.reasons[0], found) from error
 
 
 def _outputs(graph: Graph, emission: Emission) -> Iterator[Operand]:
@@ -93,7 +93,7 @@ def _inputs(graph: Graph, emission: Emission) -> Iterator[Operand]:
     for index, value in enumerate(graph.inputs):
         if value not in emission.inputs:
             raise fail(
-                "E962",
+                "E992",
                 f"every input of a region must be taken, and nothing takes input {index}",
                 help="leave the input out of the region",
             )
@@ -104,7 +104,7 @@ def _check(covering: Covering, network: Network) -> None:
     """Ask about all of a network: shapes may be others than where composites were asked about."""
     for reason in covering.breaches(network):
         groups = _groups(covering.graph, reason)
-        raise _refused("E961", None, "the region", reason, groups)
+        raise _refused("E991", None, "the region", reason, groups)
 
 
 def _groups(operations: Graph | tuple[Operation, ...], reason: Reason) -> dict[int, Reason]:

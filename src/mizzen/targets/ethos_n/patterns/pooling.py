@@ -1,10 +1,25 @@
-"""Poolings and means over planes."""
+"""Poolings and means over planes.
+
+A mean that the library has no pooling for is a depthwise convolution with ones, as long as all of
+its windows are whole.
+"""
 
 from __future__ import annotations
 
-from mizzen.graph import DType
+from math import prod
+
+import numpy as np
+
+from mizzen.graph import DType, Value
 from mizzen.patterns import Const, Is, Match, Pattern, Reject, Var, of, op
-from mizzen.targets.ethos_n.operations import MeanXy, Pooling, PoolingType, Requantize, output_infos
+from mizzen.targets.ethos_n.operations import (
+    DepthwiseConvolution,
+    MeanXy,
+    Pooling,
+    PoolingType,
+    Requantize,
+    output_infos,
+)
 from mizzen.targets.ethos_n.patterns.emission import Emission
 from mizzen.targets.ethos_n.patterns.findings import Findings, unfit
 from mizzen.targets.ethos_n.patterns.values import (
@@ -14,7 +29,9 @@ from mizzen.targets.ethos_n.patterns.values import (
     quantization_info,
     rescaling_of,
 )
+from mizzen.targets.ethos_n.patterns.weighted import add, weights_of
 from mizzen.targets.ethos_n.patterns.windows import IMAGE, PAD, Window, X, needs_extents, window_of
+from mizzen.targets.ethos_n.tensors import DataFormat, Padding, Stride
 
 MAXIMUM = op("MAX_POOL2D", IMAGE)
 IN_ZERO, OUT_ZERO = Const("input zero point"), Const("output zero point")
@@ -54,6 +71,10 @@ PATTERNS = {
     "qnn_avg_pool2d": Pattern("ethos-n.qnn_avg_pool2d", AVERAGE),
     "qnn_mean": Pattern("ethos-n.qnn_mean", REDUCED_SCALED, (_sums_both_axes,)),
     "qnn_mean_of_ones": Pattern("ethos-n.qnn_mean", SUM_SCALED, (_is_whole_plane,)),
+    "qnn_avg_pool2d_to_depthwise": Pattern("ethos-n.qnn_avg_pool2d_to_depthwise", AVERAGE),
+    "qnn_mean_to_depthwise": Pattern(
+        "ethos-n.qnn_mean_to_depthwise", REDUCED_SCALED, (_sums_both_axes,)
+    ),
 }
 
 
@@ -69,6 +90,26 @@ def maximum(emission: Emission, match: Match) -> None:
 def average(emission: Emission, match: Match) -> None:
     """Add a pooling of means; what is padded does not count."""
     findings = Findings()
+    window = _averaged_window(match, findings)
+    _pool(emission, match, findings, window, PoolingType.AVG)
+
+
+def average_of_ones(emission: Emission, match: Match) -> None:
+    """Add a convolution with ones for a pooling of means without padding."""
+    findings = Findings()
+    window = _averaged_window(match, findings)
+    findings.need(
+        window.padding == Padding(),
+        "padding",
+        "padding of a mean must be around a window of 3x3 with stride 1",
+        limit="windows without padding",
+        help="leave out the padding, or average 3x3 with stride 1, padded by 1",
+    )
+    findings.settle()
+    _ones(emission, match[X], match.root.result, match.root["kernel"], window.stride)
+
+
+def _averaged_window(match: Match, findings: Findings) -> Window:
     findings.feature_map(match[X], match.root.result)
     zeros = number(match[IN_ZERO]), number(match[OUT_ZERO])
     findings.need(
@@ -77,7 +118,6 @@ def average(emission: Emission, match: Match) -> None:
         f"zero points={list(zeros)}, zero points must be equal",
         help="let the pooling's output have its input's quantisation",
     )
-    window = window_of(match, findings, number(match[IN_ZERO]))
     findings.need(
         PAD not in match,
         "counted-padding",
@@ -86,7 +126,7 @@ def average(emission: Emission, match: Match) -> None:
         actual="a PAD in front",
         help="do not count padding (count_include_pad=False)",
     )
-    _pool(emission, match, findings, window, PoolingType.AVG)
+    return window_of(match, findings, zeros[0])
 
 
 def _pool(
@@ -104,16 +144,26 @@ def _pool(
 def mean_of_sums(emission: Emission, match: Match) -> None:
     """Add a mean over planes, of which the graph has the sum."""
     before = rescaling_of(match[CENTERED])
-    _mean(emission, match, before.before, before.ratio)
+    _check_mean(match, before.before, before.ratio)
+    _mean(emission, match)
 
 
 def mean_of_ones(emission: Emission, match: Match) -> None:
     """Add a mean over planes, of which the graph has a convolution with ones."""
-    _mean(emission, match, number(match[INPUT_ZERO]), 1.0)
+    _check_mean(match, number(match[INPUT_ZERO]), 1.0)
+    _mean(emission, match)
 
 
-def _mean(emission: Emission, match: Match, zero_point: int, ratio: float) -> None:
-    """Add a mean; its output is requantised where it is not quantised as the input is."""
+def convolved_mean(emission: Emission, match: Match) -> None:
+    """Add a convolution with ones for a mean over planes, of which the graph has the sum."""
+    before = rescaling_of(match[CENTERED])
+    _check_mean(match, before.before, before.ratio)
+    plane = match[PLANE].shape[1:3]
+    _ones(emission, match[PLANE], match.root.result, plane, Stride())
+
+
+def _check_mean(match: Match, zero_point: int, ratio: float) -> None:
+    """Refuse a mean whose RESCALEs are not what the tensors' quantisations give."""
     plane, result = match[PLANE], match.root.result
     findings = Findings()
     findings.feature_map(plane, result)
@@ -125,7 +175,34 @@ def _mean(emission: Emission, match: Match, zero_point: int, ratio: float) -> No
     fits = close(ratio * rescaling.ratio, wanted) and rescaling.ratios.size == 1
     if not fits or (zero_point, rescaling.after) != (before.zero_point, after.zero_point):
         raise unfit("mean", "scales and zero points of a mean must be those of its tensors")
-    operand = emission.add(MeanXy(), emission.operand(plane))
+
+
+def _mean(emission: Emission, match: Match) -> None:
+    """Add a mean; its output is requantised where it is not quantised as the input is."""
+    after = quantization_info(match.root.result)
+    operand = emission.add(MeanXy(), emission.operand(match[PLANE]))
     if operand.info.quantization != after:
         operand = emission.add(Requantize(after), operand)
-    emission.bind(result, operand)
+    emission.bind(match.root.result, operand)
+
+
+def _ones(
+    emission: Emission, source: Value, result: Value, kernel: tuple[int, ...], stride: Stride
+) -> None:
+    """Add a depthwise convolution with ones that stand for 1 / elements of the window."""
+    info, output = info_of(source), quantization_info(result)
+    weights = weights_of(
+        np.ones((*kernel, info.channels, 1), np.int8),
+        np.array([1 / prod(kernel)]),
+        0,
+        np.zeros(1, np.int32),
+        info,
+        output,
+        format=DataFormat.HWIM,
+    )
+    operation = DepthwiseConvolution(Padding(), stride, output)
+    (given,) = output_infos(operation, (info, weights.bias_info, weights.info))
+    findings = Findings()
+    needs_extents(findings, given.shape, result)
+    findings.settle()
+    emission.bind(result, add(emission, operation, emission.operand(source), weights))

@@ -77,10 +77,12 @@ TABLE: tuple[Row, ...] = (
     # Before convolutions, which the graph has for means and dense layers.
     _row(_POOLING["qnn_mean"], pooling.mean_of_sums),
     _row(_POOLING["qnn_mean_of_ones"], pooling.mean_of_ones),
+    _row(_POOLING["qnn_mean_to_depthwise"], pooling.convolved_mean, becomes=CONVOLUTION),
     _row(_WEIGHTED["qnn_fc"], weighted.dense),
     _row(_WEIGHTED["qnn_conv2d"], weighted.convolution),
     _row(_WEIGHTED["qnn_conv2d_transpose"], weighted.transposed),
     _row(_POOLING["qnn_avg_pool2d"], pooling.average),
+    _row(_POOLING["qnn_avg_pool2d_to_depthwise"], pooling.average_of_ones, becomes=CONVOLUTION),
     _row(_FUNCTIONS["qnn_sigmoid"], functions.logistic),
     _row(_FUNCTIONS["qnn_tanh"], functions.hyperbolic_tangent),
     _row(_FUNCTIONS["qnn_leaky_relu"], functions.leaky),
