@@ -16,7 +16,10 @@ from typing import Any
 import hypothesis
 import pytest
 
+from mizzen.targets.ethos_n.network import Network
+
 from . import machine_coverage
+from .targets.ethos_n import golden
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
@@ -146,3 +149,15 @@ def tosa_oracle() -> Any:
     from .reference.tosa_oracle import find
 
     return find()
+
+
+@pytest.fixture
+def golden_network() -> Callable[[str], Network]:
+    """Give a network of Arm's Ethos-N answers, or skip the test if they are not there."""
+
+    def find(name: str) -> Network:
+        if not golden.ETHOS_N.exists():
+            pytest.skip(golden.MISSING)
+        return golden.read_network(golden.ETHOS_N / "networks-23", name)
+
+    return find

@@ -71,7 +71,5 @@ def queries(release: str) -> Iterator[tuple[str, str, str]]:
             yield variant, query, answer
 
 
-needs_golden = pytest.mark.skipif(
-    not ETHOS_N.exists(),
-    reason="Arm's Ethos-N answers are not here: set MIZZEN_GOLDEN to their folder",
-)
+MISSING = "Arm's Ethos-N answers are not here: set MIZZEN_GOLDEN to their folder"
+needs_golden = pytest.mark.skipif(not ETHOS_N.exists(), reason=MISSING)
