@@ -140,7 +140,18 @@ WEIGHTS = np.ones(PLAIN.shape, np.int64)
 @pytest.mark.parametrize(
     ("code", "message", "weights", "change"),
     [
-        ("E940", "weights must have shape (1, 1, 4, 8), and have (4, 8)", WEIGHTS[0, 0], {}),
+        (
+            "E940",
+            "weights must be integers of shape (1, 1, 4, 8), not int64 of shape (4, 8)",
+            WEIGHTS[0, 0],
+            {},
+        ),
+        (
+            "E940",
+            "weights must be integers of shape (1, 1, 4, 8), not float32 of shape (1, 1, 4, 8)",
+            WEIGHTS.astype(np.float32),
+            {},
+        ),
         (
             "E940",
             "there must be 8 biases, and 1 or 8 multipliers and shifts; there are 7, 1 and 1",

@@ -91,8 +91,12 @@ def encode(
 
 def _symbols(weights: Array, layout: WeightLayout, zero_point: int) -> Array:
     """Give the symbols of each OFM's weights, [OFMs, taps + 1]; the last is a zero to fill up."""
-    if weights.shape != layout.shape:
-        raise fail("E940", f"weights must have shape {layout.shape}, and have {weights.shape}")
+    if weights.shape != layout.shape or weights.dtype.kind not in "iu":
+        raise fail(
+            "E940",
+            f"weights must be integers of shape {layout.shape}, not {weights.dtype} of shape "
+            f"{weights.shape}",
+        )
     most = LARGEST_SYMBOL // 2
     low, high = int(weights.min()) - zero_point, int(weights.max()) - zero_point
     if low < -most or high > most:
