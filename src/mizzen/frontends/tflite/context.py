@@ -13,10 +13,13 @@ from mizzen.diagnostics import MizzenError, Origin
 from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.tflite.model import ABSENT, Model, Operator, Tensor
 from mizzen.frontends.tflite.tensors import DTYPES, Array, quantization_of, to_graph, type_of
-from mizzen.graph import DType, Graph, Operation, Quantization, Value
+from mizzen.graph import DType, Graph, Operation, Quantization, Value, integer_range
 from mizzen.ops import Builder
 
 Result = Value | tuple[Value, ...]
+
+INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT16, FileType.INT32})
+"""Types of tensors that are lowered; TOSA has 8 and 16 bits, 32 for sums and indices, and bool."""
 
 DOMAIN = "tflite"
 """Domain of the CUSTOM operations that are operators of TFLite."""
@@ -103,8 +106,24 @@ class Context:
         lowering = None if operator.custom else LOWERINGS.get(operator.kind)
         if lowering is None:
             raise RefusedError(f"TOSA has no form of {operator.kind} that is known to be exact")
+        self._need_integers(operator)
         result = lowering(Call(self, operator, builder))
         return result if isinstance(result, tuple) else (result,)
+
+    def _need_integers(self, operator: Operator) -> None:
+        """Refuse an operator on other numbers, or on nothing: TOSA has no empty tensors."""
+        types: set[FileType] = set()
+        taken = [index for index in operator.inputs if index in self.value_of]
+        for index in (*taken, *operator.outputs):
+            tensor = self.tensors[index]
+            if not tensor.elements:
+                raise RefusedError(f'its tensor "{tensor.name}" has no elements')
+            if tensor.type not in INTEGERS:
+                raise RefusedError(f'its tensor "{tensor.name}" is {tensor.type.name}')
+            types.add(tensor.type)
+        if len(types) > 1 and operator.kind != "QUANTIZE":
+            names = " and ".join(sorted(type.name for type in types))
+            raise RefusedError(f"its tensors are {names}")
 
     def _define(self, operator: Operator, b: Builder, results: tuple[Value, ...]) -> None:
         """Make values those of the operator's outputs; each is an operation's of its own."""
@@ -224,6 +243,17 @@ class Call:
         self.need(values.dtype.kind == "i", f"its input {index} has no integers")
         return tuple(values.reshape(-1).tolist())
 
+    def integer(self, index: int) -> int:
+        """Give the one element of an input that must be a constant integer."""
+        values = self.integers(index)
+        self.need(len(values) == 1, f"its input {index} is no single number")
+        return values[0]
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Give an axis counted from the front; refuse one that there is not."""
+        self.need(-rank <= axis < rank, f"it works on axis {axis} of {rank}")
+        return axis % rank
+
     def constant(
         self, index: int, shape: tuple[int, ...], quantization: Quantization | None
     ) -> Value:
@@ -236,7 +266,6 @@ class Call:
         found = quantization_of(tensor)
         if found is None or found.axis is not None:
             raise RefusedError(f'tensor "{tensor.name}" must have one scale and one zero point')
-        self.need(found.scale > 0, f'the scale of "{tensor.name}" is not positive')
         return found
 
     def need_types(self, *allowed: FileType, tensors: tuple[Tensor, ...] = ()) -> FileType:
@@ -266,6 +295,15 @@ def lowers(*kinds: str) -> Callable[[Lowering], Lowering]:
     return register
 
 
+def kept(value: Value) -> Quantization | None:
+    """Give the quantisation that parts of a value have too, or the value in another shape."""
+    found = value.quantization
+    return None if found is None or found.axis is not None else found
+
+
 def zero(b: Builder, dtype: DType, value: int = 0) -> Value:
-    """Give a zero point as an operand."""
+    """Give a zero point as an operand; refuse one that TOSA does not allow the type."""
+    low, high = integer_range(dtype) if dtype is DType.INT8 else (0, 0)
+    if not low <= value <= high:
+        raise RefusedError(f"a zero point of {value} is out of range for {dtype.value}")
     return b.constant(np.array([value]), dtype)

@@ -7,6 +7,7 @@ bits; only operators that the CPU computes have them.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -43,13 +44,19 @@ SIGN_BIT = np.uint8(0x80)
 
 
 def quantization_of(tensor: Tensor) -> Quantization | None:
-    """Give how the integers of a tensor in the graph stand for real numbers, if that is known."""
+    """Give how the integers of a tensor in the graph stand for real numbers, if that is known.
+
+    Scales that are no positive numbers, or do not fit the shape, say nothing.
+    """
     found = tensor.quantization
-    if found is None:
+    if found is None or not all(0 < scale < inf for scale in found.scale):
+        return None
+    several = len(found.scale) > 1
+    if several and dict(enumerate(tensor.shape)).get(found.axis) != len(found.scale):
         return None
     offset = BYTE_OFFSET if tensor.type is FileType.UINT8 else 0
     zero_points = tuple(zero_point - offset for zero_point in found.zero_point)
-    return Quantization(found.scale, zero_points, found.axis if len(found.scale) > 1 else None)
+    return Quantization(found.scale, zero_points, found.axis if several else None)
 
 
 def type_of(tensor: Tensor, origin: Origin | None) -> TensorType:

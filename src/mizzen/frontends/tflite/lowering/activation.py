@@ -9,7 +9,7 @@ Ref: TFLite Micro, kernels/internal/reference: logistic.h, tanh.h, hard_swish.h,
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp
+from math import frexp, isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +117,7 @@ def hard_swish(call: Call) -> Value:
     x, y = _bytes(call), call.quantization(call.output())
     output, output_exponent = _short(_ratio(call, x.scale, y.scale, 1 / 128))
     gate, gate_exponent = _short(_ratio(call, x.scale, 3 / 32768, 1 / 128))
+    call.need(gate_exponent < 16, "its input is too coarse for TFLite's kernel")
     call.need(output_exponent <= 0, "its output is more than 128 times as fine as its input")
     wide = (EVERY - x.zero_point) << 7
     call.need(int(np.abs(wide).max()) <= 1 << 15, "its zero point is out of range")
@@ -146,7 +147,10 @@ def leaky_relu(call: Call) -> Value:
 def _ratio(call: Call, before: float, after: float, factor: float = 1.0) -> float:
     """Give before * factor / after in float64, as TFLite Micro does, or in float32, as LiteRT."""
     wide = np.float32 if call.output().type is FileType.UINT8 else np.float64
-    return float(wide(before) * wide(factor) / wide(after))
+    with np.errstate(over="ignore", under="ignore"):
+        ratio = float(wide(before) * wide(factor) / wide(after))
+    call.need(isfinite(ratio), "its scales are too far apart")
+    return ratio
 
 
 def _bytes(call: Call) -> Quantization:
@@ -163,8 +167,11 @@ def _sigmoid(real: Floats) -> Floats:
 def _floating(call: Call, function: Callable[[Floats], Floats]) -> Value:
     """Add a table that is computed in float32, as the kernels for unsigned bytes do."""
     x, y = call.quantization(call.input(0)), call.quantization(call.output())
-    real = np.float32(x.scale) * (EVERY - x.zero_point).astype(np.float32)
-    fine = function(real) * (np.float32(1) / np.float32(y.scale))
+    with np.errstate(over="ignore"):
+        real = np.float32(x.scale) * (EVERY - x.zero_point).astype(np.float32)
+        fine = function(real) * (np.float32(1) / np.float32(y.scale))
+    call.need(bool(np.isfinite(fine).all()), "its scales are too far apart")
+    fine = np.clip(fine, -(1 << 16), 1 << 16)
     away = np.copysign(np.floor(np.abs(fine.astype(np.float64)) + 0.5), fine)
     return _table(call, away.astype(np.int64) + y.zero_point)
 

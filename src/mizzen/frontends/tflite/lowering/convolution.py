@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mizzen.flatbuffer.tflite import TensorType as FileType
-from mizzen.frontends.tflite.context import Call, lowers, zero
+from mizzen.frontends.tflite.context import Call, kept, lowers, zero
 from mizzen.frontends.tflite.lowering.requantization import (
     Scale,
     activated,
@@ -33,7 +33,7 @@ SUMS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
 LONG_SUMS = ("DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
 """Operators that add up 16-bit data in 64 bits always; others if the bias has 64 bits."""
 
-SUM_LIMIT = 1 << 31
+SUM_LIMIT, LONG_SUM_LIMIT = 1 << 31, 1 << 47
 SHORT_IDENTITY = Scale(
     np.array([1 << 14]), np.array([14]), long=False, rounding=RoundingMode.SINGLE_ROUND
 )
@@ -74,6 +74,8 @@ def depthwise(call: Call) -> Value:
     channels = layer.x.shape[-1]
     call.need(channels > 0 and outputs % channels == 0, "its channels do not fit its weights")
     multiplier = outputs // channels
+    given = call.option("depth_multiplier", multiplier)
+    call.need(given == multiplier, "its channels do not fit its multiplier")
     window = window_of(call, (height, width))
     axis = 2 if multiplier == 1 else 3 if channels == 1 else None
     weight = call.constant(1, (height, width, channels, multiplier), layer.quantization(axis))
@@ -140,7 +142,7 @@ def dense(call: Call) -> Value:
     bias = layer.bias(outputs)
     b = call.b
     x = call.value()
-    source = b("RESHAPE", x, b.shape([rows, 1, 1, inputs]), quantization=x.quantization)
+    source = b("RESHAPE", x, b.shape([rows, 1, 1, inputs]), quantization=kept(x))
     sums = b(
         "CONV2D",
         source,
@@ -238,6 +240,7 @@ class _Layer:
     def finish(self, sums: Value, products: int) -> Value:
         """Scale sums of so many products, and the bias, to the output's integers; clamp them."""
         b, scales, bound = self.call.b, self._scales(), self._bound(sums, products)
+        self.call.need(bound < LONG_SUM_LIMIT, "its 48-bit sums can overflow")
         short = sums.dtype is DType.INT32 or self._sums_are_short
         if short and sums.dtype is not DType.INT32:
             self.call.need(bound < SUM_LIMIT, "its 32-bit sums can overflow")
@@ -294,8 +297,8 @@ def _layer(
     several = len(scales.scales)
     fits = several == 1 or (several == channels and scales.axis == axis)
     call.need(fits, "its weights have not one scale for each output channel")
-    call.need(min(scales.scales) >= 0, "a scale of its weights is negative")
-    plain = wanted is FileType.UINT8 or dense or not any(scales.zero_points)
+    shifted = wanted is FileType.UINT8 or (dense and several == 1)
+    plain = shifted or not any(scales.zero_points)
     call.need(plain and len(set(scales.zero_points)) == 1, "its weights have a zero point")
     return _Layer(
         call,

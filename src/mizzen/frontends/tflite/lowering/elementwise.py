@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.flatbuffer.tflite import TensorType as FileType
-from mizzen.frontends.tflite.context import Call, lowers
+from mizzen.frontends.tflite.context import Call, kept, lowers
 from mizzen.frontends.tflite.lowering.requantization import (
     IDENTITY,
     Scale,
@@ -166,7 +166,7 @@ def _operand(call: Call, index: int) -> Value:
     if tensor.data is not None:
         return call.constant(index, shape, quantization_of(tensor))
     value = call.value(index)
-    return call.b("RESHAPE", value, call.b.shape(shape), quantization=value.quantization)
+    return call.b("RESHAPE", value, call.b.shape(shape), quantization=kept(value))
 
 
 def _zero_point(value: Value) -> int:

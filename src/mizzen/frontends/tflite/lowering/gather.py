@@ -18,10 +18,12 @@ def gather(call: Call) -> Value:
     call.need(call.input(1).type is FileType.INT32, "its indices are not INT32")
     indices, value, b = call.contents(1), call.value(), call.b
     rank = value.type.rank
-    axis = int(call.option("axis")) % max(rank, 1)
-    batches = int(call.option("batch_dims")) % (indices.ndim + 1)
-    call.need(batches <= axis, "its batches are behind its axis")
+    axis = call.axis(int(call.option("axis")), rank)
+    batches = int(call.option("batch_dims"))
+    batches += indices.ndim if batches < 0 else 0
+    call.need(0 <= batches <= axis, "its batches are behind its axis")
     shape = value.shape
+    call.need(indices.shape[:batches] == shape[:batches], "its indices are of other batches")
     outer, middle = prod(shape[:batches]), prod(shape[batches:axis])
     extent, inner = shape[axis], prod(shape[axis + 1 :])
     places = indices.reshape(outer, -1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import prod
 
 from mizzen.flatbuffer.tflite import TensorType as FileType
-from mizzen.frontends.tflite.context import Call, lowers, zero
+from mizzen.frontends.tflite.context import Call, kept, lowers, zero
 from mizzen.frontends.tflite.lowering.requantization import activated
 from mizzen.frontends.tflite.lowering.windows import Window, window_of
 from mizzen.frontends.tflite.tensors import BYTE_OFFSET
@@ -40,7 +40,7 @@ def average(call: Call) -> Value:
         stride=window.stride,
         pad=pad,
         acc_type=DType.INT32,
-        quantization=value.quantization,
+        quantization=kept(value),
     )
     return activated(call, value, call.quantization(call.output()))
 
@@ -56,7 +56,7 @@ def maximum(call: Call) -> Value:
         kernel=window.kernel,
         stride=window.stride,
         pad=pad,
-        quantization=value.quantization,
+        quantization=kept(value),
     )
     return activated(call, value, call.quantization(call.output()))
 

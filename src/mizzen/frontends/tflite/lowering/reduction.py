@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from mizzen.flatbuffer.tflite import TensorType as FileType
-from mizzen.frontends.tflite.context import Call, lowers
+from mizzen.frontends.tflite.context import Call, kept, lowers
 from mizzen.frontends.tflite.lowering.requantization import (
     FRACTION_BITS,
     Scale,
@@ -66,12 +66,10 @@ def extreme(call: Call) -> Value:
     call.need(same, "its output has another quantisation than its input")
     value = call.value()
     for axis in _axes(call):
-        value = call.b(call.operator.kind, value, axis=axis, quantization=value.quantization)
+        value = call.b(call.operator.kind, value, axis=axis, quantization=kept(value))
     return call.b("RESHAPE", value, call.b.shape(call.output().shape))
 
 
 def _axes(call: Call) -> list[int]:
     rank = len(call.input(0).shape)
-    axes = sorted({axis + rank if axis < 0 else axis for axis in call.integers(1)})
-    call.need(all(0 <= axis < rank for axis in axes), "it reduces an axis that there is not")
-    return axes
+    return sorted({call.axis(axis, rank) for axis in call.integers(1)})

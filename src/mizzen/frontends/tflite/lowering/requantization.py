@@ -150,12 +150,15 @@ def reach(dtype: DType, zero_point: int) -> int:
 
 def quantized(real: float, quantization: Quantization) -> int:
     """Give the integer that stands for a real number, computed in float32, ties away from zero."""
-    ratio = np.float32(real) / np.float32(quantization.scale)
+    with np.errstate(over="ignore"):
+        ratio = np.float32(real) / np.float32(quantization.scale)
+    if not abs(ratio) < 1 << 31:
+        raise RefusedError("its scale is too small for the bounds of its activation")
     away = np.copysign(np.floor(np.abs(np.float64(ratio)) + 0.5), ratio)
     return int(away) + quantization.zero_point
 
 
-REAL_BOUNDS: dict[Activation, tuple[float | None, float | None]] = {
+REAL_BOUNDS: dict[int, tuple[float | None, float | None]] = {
     Activation.NONE: (None, None),
     Activation.RELU: (0.0, None),
     Activation.RELU_N1_TO_1: (-1.0, 1.0),
@@ -179,7 +182,7 @@ def bounds_of(
 def activated(call: Call, value: Value, quantization: Quantization) -> Value:
     """Add a CLAMP for the fused activation, if it bounds more than the type does."""
     number = int(call.option("fused_activation_function"))
-    real = REAL_BOUNDS.get(Activation(number)) if number <= max(Activation) else None
+    real = REAL_BOUNDS.get(number)
     if real is None:
         raise RefusedError(f"its fused activation is number {number}")
     low, high = bounds_of(real, value.dtype, quantization)

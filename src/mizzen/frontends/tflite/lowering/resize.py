@@ -59,7 +59,8 @@ def bilinear(call: Call) -> Value:
 def _need_image(call: Call) -> None:
     call.need(len(call.input(0).shape) == len(call.output().shape) == 4, "its input is no image")
     call.need(call.input(0).type is call.output().type, "its output is of another type")
-    call.need(0 not in call.output().shape, "its output has no elements")
+    size = call.output().shape[1:3]
+    call.need(call.integers(1) == size, "its output has not the size that it asks for")
 
 
 def _resize(call: Call, axes: list[_Axis], mode: ResizeMode) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from mizzen.frontends.tflite.context import Call, lowers, zero
+from mizzen.frontends.tflite.context import Call, kept, lowers, zero
 from mizzen.graph import Value
 
 
@@ -13,8 +13,9 @@ def split(call: Call) -> tuple[Value, ...]:
     """One SLICE for each output."""
     source, axis_input = (1, 0) if call.operator.kind == "SPLIT" else (0, 2)
     value = call.value(source)
-    (axis,) = call.integers(axis_input)
-    axis %= max(value.type.rank, 1)
+    axis = call.axis(call.integer(axis_input), value.type.rank)
+    ranks = {len(tensor.shape) for tensor in call.outputs}
+    call.need(ranks == {value.type.rank}, "its outputs are of another rank than its input")
     sizes = [tensor.shape[axis] for tensor in call.outputs]
     call.need(sum(sizes) == value.shape[axis], "its outputs are not all of its input")
     starts = (0, *accumulate(sizes))
@@ -27,7 +28,9 @@ def split(call: Call) -> tuple[Value, ...]:
 def unpack(call: Call) -> tuple[Value, ...]:
     """SLICE and RESHAPE for each output."""
     value = call.value()
-    axis = int(call.option("axis")) % max(value.type.rank, 1)
+    axis = call.axis(int(call.option("axis")), value.type.rank)
+    count = call.option("num", value.shape[axis])
+    call.need(count == value.shape[axis] == len(call.outputs), "it has not an output for each part")
     parts = [_part(call, value, axis, index, 1) for index in range(len(call.outputs))]
     return tuple(
         call.b("RESHAPE", part, call.b.shape(tensor.shape))
@@ -37,8 +40,13 @@ def unpack(call: Call) -> tuple[Value, ...]:
 
 @lowers("SLICE")
 def slice_(call: Call) -> Value:
-    """SLICE; sizes are those of the output."""
+    """SLICE; sizes are those of the output, -1 in the operator."""
     starts, sizes = call.integers(1), call.output().shape
+    asked = call.integers(2)
+    fits = len(asked) == len(sizes) and all(
+        wanted in (-1, size) for wanted, size in zip(asked, sizes, strict=True)
+    )
+    call.need(fits, "its output has not the size that it asks for")
     return call.b("SLICE", call.value(), call.b.shape(starts), call.b.shape(sizes))
 
 
@@ -46,8 +54,8 @@ def slice_(call: Call) -> Value:
 def strided_slice(call: Call) -> Value:
     """Of axes with negative steps REVERSE; SLICE; of axes with steps RESHAPE, SLICE (behind a PAD
     where the last step ends outside); RESHAPE to the output's shape."""
-    for name in ("ellipsis_mask", "new_axis_mask"):
-        call.need(not call.option(name), f"it has an {name}")
+    for name in ("ellipsis_mask", "new_axis_mask", "offset"):
+        call.need(not call.option(name), f"it has the option {name}")
     value = call.value()
     cuts = _cuts(call, value.shape)
     starts: list[int] = []
@@ -55,7 +63,7 @@ def strided_slice(call: Call) -> Value:
         call.need(len(cut) > 0, "it gives no elements")
         start, step = cut[0], cut.step
         if step < 0:
-            value = call.b("REVERSE", value, axis=axis, quantization=value.quantization)
+            value = call.b("REVERSE", value, axis=axis, quantization=kept(value))
             start = value.shape[axis] - 1 - start
         starts.append(start)
     for axis, (start, cut) in enumerate(zip(starts, cuts, strict=True)):
@@ -79,8 +87,7 @@ def _cuts(call: Call, shape: tuple[int, ...]) -> list[range]:
             call.need(0 <= place < extent, "it takes an index outside its input")
             cuts[axis] = range(place, place + 1)
             continue
-        stop = first + last if call.option("offset", False) else last
-        bounds = slice(None if open_start else first, None if open_end else stop, step)
+        bounds = slice(None if open_start else first, None if open_end else last, step)
         cuts[axis] = range(*bounds.indices(extent))
     return cuts
 
@@ -95,20 +102,18 @@ def _stepped(call: Call, value: Value, axis: int, start: int, count: int, step: 
     if missing > 0:
         padding = [0] * (2 * value.type.rank)
         padding[2 * axis + 1] = missing
-        value = b(
-            "PAD", value, b.shape(padding), zero(b, value.dtype), quantization=value.quantization
-        )
+        value = b("PAD", value, b.shape(padding), zero(b, value.dtype), quantization=kept(value))
     value = _part(call, value, axis, start, count * step)
     shape = value.shape
     apart = (*shape[:axis], count, step, *shape[axis + 1 :])
-    value = b("RESHAPE", value, b.shape(apart), quantization=value.quantization)
+    value = b("RESHAPE", value, b.shape(apart), quantization=kept(value))
     value = _part(call, value, axis + 1, 0, 1)
     shape = (*shape[:axis], count, *shape[axis + 1 :])
-    return b("RESHAPE", value, b.shape(shape), quantization=value.quantization)
+    return b("RESHAPE", value, b.shape(shape), quantization=kept(value))
 
 
 def _part(call: Call, value: Value, axis: int, start: int, size: int) -> Value:
     starts, sizes = [0] * value.type.rank, list(value.shape)
     starts[axis], sizes[axis] = start, size
     shapes = call.b.shape(starts), call.b.shape(sizes)
-    return call.b("SLICE", value, *shapes, quantization=value.quantization)
+    return call.b("SLICE", value, *shapes, quantization=kept(value))

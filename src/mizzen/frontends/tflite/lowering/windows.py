@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mizzen.frontends.tflite.context import Call
+from mizzen.frontends.tflite.context import Call, kept
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
@@ -53,7 +53,7 @@ class Window:
             sizes[1 + axis] = min(size, needed)
         if tuple(sizes) != value.shape:
             start, size = b.shape([0, 0, 0, 0]), b.shape(sizes)
-            value = b("SLICE", value, start, size, quantization=value.quantization)
+            value = b("SLICE", value, start, size, quantization=kept(value))
         return value, (pads[0], pads[1], pads[2], pads[3])
 
     def _span(self, axis: int) -> int:
