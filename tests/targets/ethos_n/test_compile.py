@@ -19,7 +19,7 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
 from mizzen.targets.ethos_n.config import BLOCK_CONFIGS, VARIANTS, Configuration, find_variant
-from mizzen.targets.ethos_n.emit import Parents
+from mizzen.targets.ethos_n.estimate.passes import ParentIds
 
 from .arms_containers import Answer, answers
 from .golden import ETHOS_N, Compiled, compiled_networks, needs_golden
@@ -45,10 +45,10 @@ def test_networks_of_arm_are_all_there() -> None:
     assert len(NETWORKS) == 92
 
 
-def parents_of(text: str) -> Parents:
+def parents_of(text: str) -> ParentIds:
     """Read the parents of a performance estimate: lists of pass indices, nested."""
 
-    def tuples(row: list[object]) -> Parents:
+    def tuples(row: list[object]) -> ParentIds:
         return tuple(tuples(item) if isinstance(item, list) else int(str(item)) for item in row)
 
     return tuples(json.loads(text))

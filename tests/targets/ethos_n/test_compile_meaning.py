@@ -2,7 +2,8 @@
 
 Arm's library looks at the kinds of nodes only. It forgets the quantisation that a concatenation has
 been given by a requantisation behind it, what the first of two requantisations saturates, that a
-reinterpretation changes the meaning of the numbers, and along which axis a concatenation is.
+reinterpretation changes the meaning of the numbers, along which axis a concatenation is, and that
+a part is taken out of a map by the DMA, which does not read SRAM.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.commands import Command, Convert, McePle
+from mizzen.targets.ethos_n.commands_values import Location
 from mizzen.targets.ethos_n.compile import compile_network
 from mizzen.targets.ethos_n.config import CompilationOptions, Configuration, find_variant
 from mizzen.targets.ethos_n.network_text import parse_network
@@ -92,6 +94,22 @@ output high NHWC
         ((1, 16, 16, 32), (1, 32, 16, 32), (0, 0, 0, 0)),
         ((1, 16, 16, 32), (1, 32, 16, 32), (0, 16, 0, 0)),
     }
+
+
+def test_parts_are_taken_out_of_maps_in_dram() -> None:
+    commands = commands_of(
+        """
+input x 1 16 16 16 u8 NHWC 128 1 0.05 -1
+op y sigmoid x
+op top split y 1 2 8 8
+output top.0 NHWC
+output top.1 NHWC
+"""
+    )
+    inputs = [command.input for command in commands if isinstance(command, McePle)]
+    parts = [row for row in inputs if row.shape != row.supertensor_shape]
+    assert [row.supertensor_offset for row in parts] == [(0, 0, 0, 0), (0, 8, 0, 0)]
+    assert {row.location for row in parts} == {Location.DRAM}
 
 
 TRANSPOSE = """

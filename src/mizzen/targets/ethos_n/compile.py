@@ -13,7 +13,8 @@ from mizzen.targets.ethos_n.codec import encode
 from mizzen.targets.ethos_n.commands import Command
 from mizzen.targets.ethos_n.config import Capabilities, Configuration
 from mizzen.targets.ethos_n.container import Buffers, Container
-from mizzen.targets.ethos_n.emit import Emission, PassOrigin, emit
+from mizzen.targets.ethos_n.emit import Emission, emit
+from mizzen.targets.ethos_n.estimate import Pass
 from mizzen.targets.ethos_n.legal import Level, reasons, supported
 from mizzen.targets.ethos_n.lower import lower
 from mizzen.targets.ethos_n.network import Network
@@ -41,16 +42,20 @@ class CompiledNetwork:
     operation_ids       of the network's operations that are in it
     inputs, outputs     in the order of the operations
     intermediate_bytes  of DRAM for feature maps between passes
-    passes              for each command, where it comes from
+    passes              the commands, each with where it comes from and what an estimate needs
     """
 
     operation_ids: tuple[int, ...]
     inputs: tuple[NetworkBuffer, ...]
     outputs: tuple[NetworkBuffer, ...]
     intermediate_bytes: int
-    commands: tuple[Command, ...]
-    passes: tuple[PassOrigin, ...]
+    passes: tuple[Pass, ...]
     container: Container
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The command stream."""
+        return tuple(row.command for row in self.passes)
 
     def serialize(self) -> bytes:
         """Give the compiled network as a container "ENCN" of version 1.0."""
@@ -69,7 +74,7 @@ def compile_network(network: Network, configuration: Configuration) -> CompiledN
     graph = lower(network, capabilities, strict_precision=options.strict_precision)
     attempt = schedule(graph, capabilities, options)
     emission = emit(graph, attempt, capabilities)
-    container = emission.buffers.finish(encode(emission.commands))
+    container = emission.buffers.finish(encode(row.command for row in emission.passes))
     return CompiledNetwork(
         operation_ids=tuple(range(len(network))),
         inputs=_network_buffers(emission, container.inputs),
@@ -77,8 +82,7 @@ def compile_network(network: Network, configuration: Configuration) -> CompiledN
         intermediate_bytes=max(
             (row.offset + row.size for row in container.intermediates), default=0
         ),
-        commands=tuple(emission.commands),
-        passes=tuple(emission.origins),
+        passes=tuple(emission.passes),
         container=container,
     )
 

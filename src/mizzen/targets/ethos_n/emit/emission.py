@@ -5,11 +5,10 @@ Ref: Ethos-N driver stack 23.02, the order in which the Support Library numbers 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mizzen.targets.ethos_n.commands import Command
 from mizzen.targets.ethos_n.commands_values import Location
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.emit.buffers import BufferTable, Entry
@@ -22,6 +21,8 @@ from mizzen.targets.ethos_n.emit.pass_commands import (
 )
 from mizzen.targets.ethos_n.emit.records import buffer_bytes
 from mizzen.targets.ethos_n.emit.weights import encode_weights
+from mizzen.targets.ethos_n.estimate.passes import ParentIds
+from mizzen.targets.ethos_n.estimate.passes import Pass as CompiledPass
 from mizzen.targets.ethos_n.lower.graph import Graph, Layout, Node
 from mizzen.targets.ethos_n.lower.work import Join, Relabel, Sink, Source, Stored
 from mizzen.targets.ethos_n.program import BufferKind
@@ -30,26 +31,14 @@ from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePas
 RELABELLED_MULTIPLE_BYTES = 1024
 """A buffer of NHWC bytes that are read as bricks is a whole number of brick groups."""
 
-Parents = tuple["int | Parents", ...]
-"""For each input the index of the pass that makes it; nested for a map that several make."""
-
-
-@dataclass(frozen=True, slots=True)
-class PassOrigin:
-    """Where a command comes from: operations of the network, and passes that made its inputs."""
-
-    operation_ids: tuple[int, ...]
-    parents: Parents
-
 
 @dataclass(slots=True)
 class Emission:
-    """The commands of a network and its buffers, in the making."""
+    """The passes of a network and its buffers, in the making."""
 
     capabilities: Capabilities
     attempt: Attempt
-    commands: list[Command] = field(default_factory=list[Command])
-    origins: list[PassOrigin] = field(default_factory=list[PassOrigin])
+    passes: list[CompiledPass] = field(default_factory=list[CompiledPass])
     buffers: BufferTable = field(default_factory=BufferTable)
     ids: dict[Node, int] = field(default_factory=dict[Node, int])
     """The buffer, or the number in SRAM, of each node's map."""
@@ -94,32 +83,40 @@ class Emission:
             self.buffers.widen(self.ids[node], RELABELLED_MULTIPLE_BYTES)
 
     def _emit_pass(self, made: Pass) -> None:
-        index = len(self.commands)
+        index = len(self.passes)
         self.places[made] = index
         first, last = made.nodes[0], made.nodes[-1]
         operation_ids = {number for node in made.nodes for number in node.operation_ids}
-        self.origins.append(PassOrigin(tuple(sorted(operation_ids)), self._parents(first)))
-        self.commands.append(self._command(made, tuple(self.ids[node] for node in first.inputs)))
+        compiled = self._compiled(made, tuple(self.ids[node] for node in first.inputs))
+        ids = tuple(sorted(operation_ids))
+        self.passes.append(replace(compiled, operation_ids=ids, parents=self._parents(first)))
         used = [source for source in first.inputs if self.attempt.in_dram(source)]
         if self.attempt.in_dram(last):
             used.append(last)
         self.buffers.use((self.ids[node] for node in used), index)
 
-    def _command(self, made: Pass, inputs: tuple[int, ...]) -> Command:
+    def _compiled(self, made: Pass, inputs: tuple[int, ...]) -> CompiledPass:
         match made:
             case McePass():
-                encoded = encode_weights(made, self.capabilities)
-                places = [(place.offset, place.size) for place in encoded.stripes]
-                weights = self.buffers.add_constant(BufferKind.CONSTANT_DMA, encoded.data)
-                metadata = self.buffers.add_constant(
-                    BufferKind.CONSTANT_CONTROL_UNIT, np.array(places, "<u4").tobytes()
-                )
-                ids = Ids(inputs, self._output_id(made), weights, metadata)
-                return mce_command(made, self.attempt, ids)
+                return self._compiled_mce(made, inputs)
             case PlePass():
-                return ple_command(made, self.attempt, Ids(inputs, self._output_id(made)))
+                ids = Ids(inputs, self._output_id(made))
+                return CompiledPass(ple_command(made, self.attempt, ids))
             case ConvertPass():
-                return convert_command(made, self.attempt, Ids(inputs, self._output_id(made)))
+                ids = Ids(inputs, self._output_id(made))
+                return CompiledPass(convert_command(made, self.attempt, ids))
+
+    def _compiled_mce(self, made: McePass, inputs: tuple[int, ...]) -> CompiledPass:
+        encoded = encode_weights(made, self.capabilities)
+        places = np.array([(place.offset, place.size) for place in encoded.stripes], "<u4")
+        weights = self.buffers.add_constant(BufferKind.CONSTANT_DMA, encoded.data)
+        metadata = self.buffers.add_constant(BufferKind.CONSTANT_CONTROL_UNIT, places.tobytes())
+        ids = Ids(inputs, self._output_id(made), weights, metadata)
+        return CompiledPass(
+            mce_command(made, self.attempt, ids),
+            weight_stripe_bytes=tuple(place.size for place in encoded.stripes),
+            weights_shape=made.work.weights.shape,
+        )
 
     def _output_id(self, made: Pass) -> int:
         """Give the number of a pass's output, which a concatenation's parts have in common."""
@@ -140,10 +137,10 @@ class Emission:
         size = buffer_bytes(node.shape, self.attempt.format(node))
         return self.buffers.add_intermediate(size)
 
-    def _parents(self, node: Node) -> Parents:
+    def _parents(self, node: Node) -> ParentIds:
         return tuple(self._parent(source) for source in node.inputs)
 
-    def _parent(self, source: Node) -> int | Parents:
+    def _parent(self, source: Node) -> int | ParentIds:
         made = self.attempt.of(source).made_by
         return self._parents(source) if made is None else self.places[made]
 

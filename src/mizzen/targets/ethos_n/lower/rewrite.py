@@ -135,11 +135,10 @@ def merge_requantisations(graph: Graph, node: Node) -> bool:
 
 
 def _covers(node: Node, after: Node) -> bool:
-    """Say whether no real that comes in is saturated by one node and kept by the other."""
+    """Say whether the reals of one map's range are all in the other's."""
     low, high = _real_range(node)
-    kept_low, kept_high = _real_range(after)
-    given_low, given_high = _real_range(node.source)
-    return low <= max(kept_low, given_low) and high >= min(kept_high, given_high)
+    lower, higher = _real_range(after)
+    return low <= lower and higher <= high
 
 
 def _real_range(node: Node) -> tuple[float, float]:

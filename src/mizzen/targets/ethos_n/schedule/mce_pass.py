@@ -20,7 +20,7 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.config import CompilationOptions
 from mizzen.targets.ethos_n.lower.graph import Layout, Node, nearest
-from mizzen.targets.ethos_n.lower.work import Mce
+from mizzen.targets.ethos_n.lower.work import Extract, Mce
 from mizzen.targets.ethos_n.schedule.attempt import Attempt, McePass
 from mizzen.targets.ethos_n.schedule.fcaf import CELLS, consists_of_cells
 from mizzen.targets.ethos_n.schedule.mce_chain import MAX_3X3, Chain
@@ -127,8 +127,18 @@ def _wish_readable_input(candidate: _Candidate, attempt: Attempt) -> bool:
     if source.layout is Layout.NHWC and not _reads_nhwc(source.shape, stripe):
         source.wishes.output_layout = Layout.NHWCB
         return True
+    offset = next(
+        (node.work.offset for node in candidate.nodes if isinstance(node.work, Extract)), None
+    )
+    if offset is not None and attempt.in_sram(source):
+        # A part is taken out of a map by the DMA, which the library does not see to.
+        source.wishes.dram = True
+        return True
     compression = attempt.of(source).compression
-    if compression is not None and not consists_of_cells(compression, stripe[1:]):
+    if compression is None:
+        return False
+    cut_at = (stripe[1:],) if offset is None else (stripe[1:], offset[1:])
+    if not all(consists_of_cells(compression, extents) for extents in cut_at):
         source.wishes.uncompressed = True
         return True
     return False
