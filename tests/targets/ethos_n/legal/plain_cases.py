@@ -29,7 +29,14 @@ from mizzen.targets.ethos_n.operations import (
     Tanh,
     Transpose,
 )
-from mizzen.targets.ethos_n.tensors import DataFormat, DataType, Padding, Shape, TensorInfo
+from mizzen.targets.ethos_n.tensors import (
+    DataFormat,
+    DataType,
+    Padding,
+    QuantizationInfo,
+    Shape,
+    TensorInfo,
+)
 
 from .cases import (
     BOTH,
@@ -545,6 +552,8 @@ KEPT = [
     Kept(ask(Requantize(of(255), DataType.U8), SIGNED)),
     Kept(ask(REINTERPRET, replace(MAP, quantization=TWO_SCALES))),
     Kept(ask(_JOIN, MAP, MAP)),
+    # Scales of an input are not counted; the first is taken.
+    Kept(ask(_JOIN, replace(MAP, quantization=QuantizationInfo(0, (1.0, 1000.0))), MAP)),
     Kept(ask(_JOIN, MAP, tensor(1, 16, 16, 17)), NEW),
     Kept(ask(Concatenation(2, PLAIN), tensor(1, 4, 5, 3), tensor(1, 4, 6, 3))),
     Kept(ask(_SPLIT, _SPLIT_INPUT)),
