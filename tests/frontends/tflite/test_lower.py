@@ -97,6 +97,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {"CONCATENATION": ("Concatenati
 def test_every_tensor_is_a_value_of_its_own() -> None:
     found = lowered(chain())
     values = [found.value_of[index] for index in range(4)]
+    assert not any(map(found.is_unsigned, values))
     assert len(set(values)) == 4
     assert [value.name for value in values] == ["x", "same", "again", "out"]
     assert [found.tensor_of[value] for value in values] == [0, 1, 2, 3]
@@ -116,6 +117,7 @@ def test_an_unsigned_tensor_is_the_signed_one_less_128() -> None:
         DType.INT8,
         Quantization((float(np.float32(0.1)),), (-7,)),
     )
+    assert found.is_unsigned(value)
     given = np.array([[0, 120, 121, 255]], np.uint8)
     (got,) = evaluate(found, [given])
     assert got.tolist() == [[121, 121, 121, 255]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mizzen.diagnostics import Origin
+from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.tflite import lowering
 from mizzen.frontends.tflite.context import Context
 from mizzen.frontends.tflite.model import Model, Operator
@@ -39,6 +40,14 @@ class Lowered:
         """Give the operator that an operation is part of."""
         group = operation.group
         return None if group is None else self.model.main.operators[group]
+
+    def is_unsigned(self, value: Value) -> bool:
+        """Whether a value is an unsigned 8-bit tensor, whose integers are less by 128 here.
+
+        Whoever passes the bytes of such a tensor on must add 128, which is to flip the upper bit.
+        """
+        index = self.tensor_of.get(value)
+        return index is not None and self.model.main.tensors[index].type is FileType.UINT8
 
 
 def lower(model: Model) -> Lowered:
