@@ -42,6 +42,8 @@ class DramTracker:
         self._owners = {
             block: np.full((1, size), NOBODY, np.int32) for block, size in sizes.items()
         }
+        self.needed: dict[int, int] = {}
+        """Bytes of each input buffer, from its start, that any command may read."""
         self._layouts: dict[int, TensorRecord] = {}
         """The tensor last written to a buffer in a compressed layout."""
 
@@ -49,6 +51,7 @@ class DramTracker:
         """Check that a tensor can be read; E950 to E955 if not."""
         buffer = self._checked(port)
         if buffer.kind in (BufferKind.INPUT, *CONSTANT_KINDS):
+            self._need(buffer, required_bytes(port.record))
             return
         self._require_layout(port)
         seen = cells_view(self._owned(buffer), port.record)
@@ -61,9 +64,11 @@ class DramTracker:
             raise port.fault(
                 "E950", f"must lie in buffer {buffer.id} of {buffer.size} bytes, and needs {count}"
             )
-        if buffer.kind not in (BufferKind.INPUT, *CONSTANT_KINDS):
-            self._require_layout(port)
-            self._require_owner(port, buffer, self._owned(buffer)[:, :count])
+        if buffer.kind in (BufferKind.INPUT, *CONSTANT_KINDS):
+            self._need(buffer, count)
+            return
+        self._require_layout(port)
+        self._require_owner(port, buffer, self._owned(buffer)[:, :count])
 
     def write(self, port: Port) -> None:
         """Note that a tensor is written; E950, E951, E954, E955 if it cannot be."""
@@ -91,6 +96,9 @@ class DramTracker:
                         f"every byte of output buffer {buffer.id} must be written, {missing} of "
                         f"{buffer.size} are not",
                     )
+
+    def _need(self, buffer: Buffer, count: int) -> None:
+        self.needed[buffer.id] = max(count, self.needed.get(buffer.id, 0))
 
     def _found(self, port: Port) -> Buffer:
         buffer = self._buffers.get(port.record.dram_buffer_id)

@@ -16,6 +16,7 @@ from mizzen.targets.ethos_n.sim.formats import is_compressed
 from mizzen.targets.ethos_n.sim.where import Where
 
 LARGEST_CLOSE_KERNEL = 3
+RESCALING = (PleOperation.ADDITION_RESCALE, PleOperation.LEAKY_RELU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,14 @@ def _is_fcaf(command: Command) -> bool:
     return any(is_compressed(record.format) for record in _maps(command))
 
 
+def _rescales_far(command: Command) -> bool:
+    if not isinstance(command, McePle | PleOnly) or command.ple.operation not in RESCALING:
+        return False
+    ple = command.ple
+    pairs = ((ple.multiplier0, ple.shift0), (ple.multiplier1, ple.shift1))
+    return any(multiplier and not shift for multiplier, shift in pairs)
+
+
 def _is_space_to_depth(command: Command) -> bool:
     return isinstance(command, SpaceToDepth)
 
@@ -81,6 +90,12 @@ INFERRED = (
     InferredPath("N694", "bilinear upsampling, taken as means rounded half up", 1, _is_bilinear),
     InferredPath("N695", "compressed tensors, kept as they are", 0, _is_fcaf),
     InferredPath("N696", "SPACE_TO_DEPTH, taken as blocks by rows", None, _is_space_to_depth),
+    InferredPath(
+        "N697",
+        "a rescaling by 2**15 or more, whose shift of 0 less 1 is taken as 31",
+        None,
+        _rescales_far,
+    ),
 )
 """The bounds are the tolerances of Arm's own system tests against its reference, where there are
 any."""

@@ -187,16 +187,20 @@ def _check_flat(where: Where, mce: MceRecord, came: Shape) -> None:
 
 
 def _check_edges(where: Where, way: Geometry) -> None:
-    """E960 unless the zeros after the plane are fewer than the window, and none of it is left."""
+    """E960 unless there are fewer zeros than the window has, and the output needs the plane.
+
+    Of an upsampled plane the last row and column may be left over; of a strided one too.
+    """
+    left = max(way.stride, 1 if way.upsample is Upsample.OFF else UPSAMPLING) - 1
     rows = (
         ("rows", way.padded_height - way.pad_top - way.height, way.kernel_height, way.pad_top),
         ("columns", way.padded_width - way.pad_left - way.width, way.kernel_width, way.pad_left),
     )
     for name, after, kernel, before in rows:
-        if not -way.stride < after < kernel or before >= kernel:
+        if not -left <= after < kernel or before >= kernel:
             raise where.fault(
-                "E960", f"{name} of zeros must be 0 to {kernel - 1} at each end of the input for "
-                f"this output, not {before} and {after}"
+                "E960", f"this output needs {before} {name} of zeros before the input and {after} "
+                f"after it; there must be less than {kernel}, and at most {left} left over"
             )  # fmt: skip
 
 

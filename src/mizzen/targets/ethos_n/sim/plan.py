@@ -5,7 +5,7 @@ Commands execute in stream order; the waits between them order what the hardware
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +49,13 @@ Run = Callable[[Memory], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The passes of a program in order, and notes on what of them is inferred."""
+    """The passes of a program in order, and notes on what of them is inferred.
+
+    needed  bytes of each input buffer, from its start, that the passes may read
+    """
 
     runs: tuple[Run, ...]
+    needed: Mapping[int, int]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -69,7 +73,7 @@ def plan(program: Program) -> Plan:
         for note in inferred(where, command):
             notes.setdefault(note.code, note)
     planner.dram.require_outputs()
-    return Plan(tuple(runs), tuple(notes.values()))
+    return Plan(tuple(runs), planner.dram.needed, tuple(notes.values()))
 
 
 def _where(number: int, instruction: Instruction) -> Where:

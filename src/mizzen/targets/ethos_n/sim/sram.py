@@ -9,6 +9,7 @@ Ref: Ethos-N driver stack 23.02, `SramAllocator.hpp`, `Utils.hpp` (`GetSramOffse
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,6 +20,8 @@ from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.sim.where import Port, Where
 
 BRICK_GROUP_SIDE = 8
+PATCH_SIDE = 4
+"""A stripe may be as wide as a patch; it takes a brick group's width in SRAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class SramTracker:
                 "E958",
                 f"must still be in SRAM, and {kept.span.name} was overwritten by {kept.gone}",
             )
-        if _content(kept.record) != _content(record):
+        if self._content(kept.record) != self._content(record):
             raise port.fault(
                 "E958",
                 f"must be as it was left in SRAM: {_spoken(record)}, and {kept.span.name} is "
@@ -125,34 +128,43 @@ class SramTracker:
 
     def _check_stripe(self, port: Port) -> None:
         record = port.record
-        stripe = record.stripe_shape
-        steps = (1, BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
-        for axis, extent, step in zip("NHWC", stripe, steps, strict=True):
-            if extent == 0 or extent % step:
+        steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
+        rows = zip("HWC", record.stripe_shape[1:], steps, strict=True)
+        for axis, extent, step in rows:
+            is_patch = axis == "W" and extent == PATCH_SIDE
+            if not is_patch and (extent == 0 or extent % step):
                 raise port.fault(
                     "E959", f"must have stripes of a multiple of {step} along {axis}, not {extent}"
                 )
-        stripe_bytes = stripe[1] * stripe[2] * stripe[3]
-        if record.tile_bytes < stripe_bytes:
+        resident = self._resident(record)
+        if record.tile_bytes < math.prod(resident):
             raise port.fault(
                 "E959",
-                f"must have a tile of at least one stripe, {stripe_bytes} bytes, not of "
+                f"must have a tile of at least one stripe, {math.prod(resident)} bytes, not of "
                 f"{record.tile_bytes}",
             )
-        is_whole = all(n <= s for n, s in zip(record.shape[1:], stripe[1:], strict=True))
+        is_whole = all(n <= s for n, s in zip(record.shape[1:], resident, strict=True))
         if record.location is Location.SRAM and not is_whole:
             raise port.fault(
                 "E959",
-                "must be one stripe to stay in SRAM: its shape is "
-                f"{'x'.join(map(str, record.shape))}, its stripes "
-                f"{'x'.join(map(str, stripe))}",
+                f"must be one stripe to stay in SRAM: its shape is {_extents(record.shape)}, its "
+                f"stripes {_extents(record.stripe_shape)}",
             )
 
+    def _resident(self, record: TensorRecord) -> tuple[int, ...]:
+        """Give H, W, C that a stripe has in SRAM: whole brick groups, and not beyond the tensor."""
+        steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
+        rows = zip(record.stripe_shape[1:], record.shape[1:], steps, strict=True)
+        return tuple(min(-(-n // step), -(-whole // step)) * step for n, whole, step in rows)
 
-def _content(record: TensorRecord) -> tuple[object, ...]:
-    return record.data_type, record.shape, record.stripe_shape, record.tile_bytes
+    def _content(self, record: TensorRecord) -> tuple[object, ...]:
+        return record.data_type, record.shape, self._resident(record)
+
+
+def _extents(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
 
 
 def _spoken(record: TensorRecord) -> str:
-    shape, stripe = ("x".join(map(str, each)) for each in (record.shape, record.stripe_shape))
-    return f"{record.data_type.name} {shape} in stripes of {stripe}, {record.tile_bytes} bytes"
+    shape, stripe = _extents(record.shape), _extents(record.stripe_shape)
+    return f"{record.data_type.name} {shape} in stripes of {stripe}"
