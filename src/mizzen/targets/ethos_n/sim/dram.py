@@ -53,9 +53,9 @@ class DramTracker:
         if buffer.kind in (BufferKind.INPUT, *CONSTANT_KINDS):
             self._need(buffer, required_bytes(port.record))
             return
-        self._require_layout(port)
         seen = cells_view(self._owned(buffer), port.record)
         self._require_owner(port, buffer, seen)
+        self._require_layout(port)
 
     def read_bytes(self, port: Port, count: int) -> None:
         """Check that the first `count` bytes of a tensor's buffer can be read, in any layout."""
@@ -67,8 +67,8 @@ class DramTracker:
         if buffer.kind in (BufferKind.INPUT, *CONSTANT_KINDS):
             self._need(buffer, count)
             return
-        self._require_layout(port)
         self._require_owner(port, buffer, self._owned(buffer)[:, :count])
+        self._require_layout(port)
 
     def write(self, port: Port) -> None:
         """Note that a tensor is written; E950, E951, E954, E955 if it cannot be."""
