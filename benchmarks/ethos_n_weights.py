@@ -12,7 +12,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,14 +92,21 @@ def rows() -> Iterator[Row]:
                 yield measure(variant, layer, zeros)
 
 
+def figures_of(found: Iterable[Row]) -> dict[str, float]:
+    """Give the worst of all layers."""
+    listed = list(found)
+    return {
+        "weights_per_s": min(row.encoded_per_s for row in listed),
+        "decoded_weights_per_s": min(row.decoded_per_s for row in listed),
+    }
+
+
 def main() -> None:
+    """Measure, and print a table or the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true")
     found = list(rows())
-    figures = {
-        "weights_per_s": min(row.encoded_per_s for row in found),
-        "decoded_weights_per_s": min(row.decoded_per_s for row in found),
-    }
+    figures = figures_of(found)
     if parser.parse_args().json:
         print(json.dumps({"figures": figures}))
         return

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mizzen
+from mizzen.backends import backend_for
 from mizzen.cli.parser import help_texts
-from mizzen.cli.targets import operators, rules
 from mizzen.isa import documentation
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 
@@ -98,7 +98,8 @@ def accelerators_page() -> str:
 
 def operators_page() -> str:
     """Give the operators that an NPU has a form of, and the rules that they must keep to."""
-    kinds = [(f"`{kind}`", ", ".join(npus)) for kind, npus in operators().items()]
+    support = backend_for("ethos-u55-128").support(None)
+    kinds = [(f"`{kind}`", ", ".join(npus)) for kind, npus in support.operators.items()]
     parts = [
         "# Operators",
         "An operator that the NPU has a form of runs there if it keeps to the rules below, by "
@@ -106,10 +107,10 @@ def operators_page() -> str:
         _table(("Operator", "NPU"), kinds),
         "## Rules",
     ]
-    for rule in rules():
+    for rule in support.rules:
         scope = ", ".join(f"`{kind}`" for kind in sorted(rule.operators))
         rows = [
-            ("NPU", ", ".join(arch.value for arch in rule.archs)),
+            ("NPU", ", ".join(rule.npus)),
             ("Must have", rule.limit),
             ("What to change", rule.help),
             ("Source", rule.source),

@@ -59,8 +59,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.report",
         "mizzen.targets",
     ),
-    # Joins targets with the front-ends, as the root does.
-    "mizzen.backends": ("mizzen",),
+    "mizzen.backends": (),
     "mizzen.conformance": (
         "mizzen.artifact",
         "mizzen.cpu",
@@ -155,20 +154,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.report",
         "mizzen.torch.files",
         "mizzen.torch.lowering",
-        f"{ETHOS_U}.commands",
-        f"{ETHOS_U}.config",
-        f"{ETHOS_U}.driver",
-        f"{ETHOS_U}.legal",
-        f"{ETHOS_U}.listing",
-        f"{ETHOS_U}.program",
-        f"{ETHOS_U}.regions",
-        f"{ETHOS_U}.sim.hardware",
-        f"{ETHOS_U}.sim.inferred",
         f"{ETHOS_U}.system_config",
-        f"{ETHOS_U}.vela_ini",
     ),
     "mizzen.__main__": ("mizzen.cli",),
 }
+JOINING = {None, "mizzen.backends"}
+"""Rows whose modules join everything below the command line, as the root's own do."""
 NOT_BELOW_THE_ROOT = ("mizzen.cli", "mizzen.__main__")
 
 # Third-party packages that cost time to import, or are not everywhere: inside functions only.
@@ -223,7 +214,7 @@ def row_of(module: str) -> str | None:
 
 def allowed(importer: str, imported: str) -> bool:
     row = row_of(importer)
-    if row is None:  # the root's own modules join everything below the command line
+    if row in JOINING:
         return not any(within(imported, package) for package in NOT_BELOW_THE_ROOT)
     if within(imported, row):
         return True

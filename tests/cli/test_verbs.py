@@ -442,6 +442,13 @@ def test_targets_as_json(run: Run) -> None:
         "ethos-u85-512",
         "ethos-u85-1024",
         "ethos-u85-2048",
+        "ethos-n78-1tops-2ple",
+        "ethos-n78-1tops-4ple",
+        "ethos-n78-2tops-2ple",
+        "ethos-n78-2tops-4ple",
+        "ethos-n78-4tops-2ple",
+        "ethos-n78-4tops-4ple",
+        "ethos-n78-8tops-2ple",
     ]
     assert "Shared_Sram" in answer["files"]["Arm/vela.ini"]["memory_modes"]
 
@@ -460,3 +467,12 @@ def test_targets_of_an_operator(run: Run) -> None:
     assert status == 0
     assert answer["npus"] == ["Ethos-U55", "Ethos-U65", "Ethos-U85"]
     assert answer["rules"][0]["id"] == "max-kernel"
+
+
+def test_targets_of_an_operation_of_the_support_library(run: Run) -> None:
+    status, out, _ = run("targets", "--operator", "MEANXY", "--json")
+    answer = document(out)
+    assert status == 0
+    assert (answer["type"], answer["npus"]) == ("MeanXy", ["Ethos-N78"])
+    limits = {rule["id"]: rule["limit"] for rule in answer["rules"]}
+    assert limits["plane"] == "a plane of 7x7 or 8x8"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy.typing as npt
 
+from mizzen.backends.support import Support
 from mizzen.diagnostics import Diagnostic, Origin, fail
 
 if TYPE_CHECKING:
@@ -267,6 +268,10 @@ class Backend(ABC, Generic[C]):
     @abstractmethod
     def region_compiler(self, configuration: C) -> RegionCompiler:
         """Give what compiles regions of tensor graphs."""
+
+    @abstractmethod
+    def support(self, config: str | None) -> Support:
+        """Give what the family supports; `config` names a file of configurations to list."""
 
     @abstractmethod
     def write_summary(self, report: CompileReport, configuration: C, folder: Path) -> Path | None:

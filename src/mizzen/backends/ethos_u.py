@@ -19,6 +19,7 @@ from mizzen.backends.backend import (
     Shown,
     Waiting,
 )
+from mizzen.backends.support import Support
 from mizzen.backends.tosa_regions import TosaRegions
 from mizzen.frontends.tflite import Model, NpuOperator, Operator, Tensor, npu_operator
 from mizzen.frontends.tflite.npu import CODE
@@ -106,6 +107,12 @@ class EthosU(Backend[Configuration]):
     def region_compiler(self, configuration: Configuration) -> TosaRegions:
         """Give what compiles regions of tensor graphs."""
         return TosaRegions(configuration)
+
+    def support(self, config: str | None) -> Support:
+        """Give what the family supports; `config` names a `vela.ini`. E213 to E217."""
+        from mizzen.backends.ethos_u_support import support
+
+        return support(config)
 
     def write_summary(
         self, report: CompileReport, configuration: Configuration, folder: Path

@@ -18,6 +18,7 @@ from mizzen.backends.backend import (
     Waiting,
 )
 from mizzen.backends.ethos_n.configuration import InForce, resolve
+from mizzen.backends.support import Support
 from mizzen.frontends.tflite import CONTAINER_CODE, Model, Operator, Tensor, container_operator
 from mizzen.targets.ethos_n.config import VARIANTS, decode_capabilities
 from mizzen.targets.ethos_n.program import read_program
@@ -77,6 +78,12 @@ class EthosN(Backend[InForce]):
         from mizzen.backends.ethos_n.regions import EthosNRegions
 
         return EthosNRegions(configuration.target, configuration.inline)
+
+    def support(self, config: str | None) -> Support:
+        """Give what the family supports; files of configurations are of no use here."""
+        from mizzen.backends.ethos_n.support import support
+
+        return support()
 
     def write_summary(
         self, report: CompileReport, configuration: InForce, folder: Path
