@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from functools import cache
 
 import pytest
@@ -18,8 +17,14 @@ from mizzen.targets.ethos_n.commands_values import (
     Upsample,
 )
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
-from mizzen.targets.ethos_n.config import BLOCK_CONFIGS, VARIANTS, Configuration, find_variant
-from mizzen.targets.ethos_n.estimate.passes import ParentIds
+from mizzen.targets.ethos_n.config import (
+    BLOCK_CONFIGS,
+    VARIANTS,
+    Configuration,
+    capabilities_of,
+    find_variant,
+)
+from mizzen.targets.ethos_n.estimate import as_json, estimate
 
 from .arms_containers import Answer, answers
 from .golden import ETHOS_N, Compiled, compiled_networks, needs_golden
@@ -45,26 +50,12 @@ def test_networks_of_arm_are_all_there() -> None:
     assert len(NETWORKS) == 92
 
 
-def parents_of(text: str) -> ParentIds:
-    """Read the parents of a performance estimate: lists of pass indices, nested."""
-
-    def tuples(row: list[object]) -> ParentIds:
-        return tuple(tuples(item) if isinstance(item, list) else int(str(item)) for item in row)
-
-    return tuples(json.loads(text))
-
-
 @needs_golden
 @pytest.mark.parametrize("case", NETWORKS, ids=str)
-def test_passes_say_where_they_come_from(case: Compiled) -> None:
-    text = case.path("perf.json").read_text()
-    operations = [
-        sorted(map(int, ids.split(","))) for ids in re.findall(r'OperationIds": \[ (.*?) \]', text)
-    ]
-    parents = [parents_of(row) for row in re.findall(r'ParentIds": (\[.*\]),', text)]
-    passes = compiled(case).passes
-    assert [list(row.operation_ids) for row in passes] == operations
-    assert [row.parents for row in passes] == parents
+def test_passes_are_estimated_as_arms_library_estimates_them(case: Compiled) -> None:
+    capabilities = capabilities_of(find_variant(f"Ethos-N78_{case.variant}"))
+    found = as_json(estimate(compiled(case).passes, capabilities))
+    assert found == case.path("perf.json").read_text()
 
 
 @needs_golden

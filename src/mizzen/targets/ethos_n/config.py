@@ -16,6 +16,10 @@ from mizzen.targets.ethos_n.commands_values import Strategy
 from mizzen.targets.ethos_n.tensors import Shape
 
 KIB = 1024
+BRICK_GROUP_SHAPE: Shape = (1, 8, 8, 16)
+"""The least that the DMA moves of a feature map in NHWCB."""
+PATCH_SHAPE: Shape = (1, 4, 4, 1)
+"""What the engines work on at a time."""
 
 
 class Profile(Enum):
@@ -112,8 +116,8 @@ class Capabilities:
     boundary_stripe_height: int = 8
     boundary_slots: int = 8
     central_slots: int = 8
-    brick_group_shape: Shape = (1, 8, 8, 16)
-    patch_shape: Shape = (1, 4, 4, 1)
+    brick_group_shape: Shape = BRICK_GROUP_SHAPE
+    patch_shape: Shape = PATCH_SHAPE
     mac_units_per_og: int = 8
     accumulators_per_mac_unit: int = 64
     weight_compression_version: int = 1

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mizzen.targets.ethos_n.config import BRICK_GROUP_SHAPE
 from mizzen.targets.ethos_n.lower.graph import Graph, Layout, Node, chain, make_node
 from mizzen.targets.ethos_n.lower.identity import identity_after
 from mizzen.targets.ethos_n.lower.work import Copy, Extract, Join, Relayout, Requantise
 from mizzen.targets.ethos_n.operations import Concatenation, Split
 from mizzen.targets.ethos_n.tensors import Shape, TensorInfo
-
-BRICK_GROUP_SHAPE = (1, 8, 8, 16)
 
 
 def _common_layout(axis: int, extents: Sequence[int]) -> Layout:

@@ -16,6 +16,7 @@ from itertools import product
 
 from mizzen.targets.ethos_n.commands_values import MceOperation, Strategy, Upsample
 from mizzen.targets.ethos_n.config import BlockConfig, Capabilities
+from mizzen.targets.ethos_n.lower.convolutions import FC_INPUTS_MULTIPLE
 from mizzen.targets.ethos_n.schedule.block_configs import widest_first
 from mizzen.targets.ethos_n.schedule.placement import place
 from mizzen.targets.ethos_n.schedule.plan import (
@@ -42,8 +43,6 @@ from mizzen.targets.ethos_n.schedule.stripes import (
 from mizzen.targets.ethos_n.schedule.weight_size import largest_weight_bytes
 from mizzen.targets.ethos_n.tensors import Shape
 
-WEIGHT_VECTOR = 1024
-"""Inputs of a matrix product that are worked on together."""
 UPSAMPLING_BLOCK = BlockConfig(16, 16)
 """The only block whose half, which the input is read in, the DMA can move."""
 FCAF_WIDE_DEPTH, FCAF_DEEP_DEPTH = 16, 32
@@ -209,7 +208,7 @@ def _weight_piece(
 ) -> Piece:
     inputs, stripes = stripe[3], 2
     if stage.operation is MceOperation.FULLY_CONNECTED:
-        inputs = round_up(volume(stripe), WEIGHT_VECTOR)
+        inputs = round_up(volume(stripe), FC_INPUTS_MULTIPLE)
     elif reloading is Reloading.NEVER:
         stripes = divide_up(stage.input[3], stripe[3])
     elif reloading is Reloading.SINGLE:

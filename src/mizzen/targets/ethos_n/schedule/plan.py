@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_n.commands_values import Strategy
-from mizzen.targets.ethos_n.config import BlockConfig
+from mizzen.targets.ethos_n.config import BRICK_GROUP_SHAPE, BlockConfig
 from mizzen.targets.ethos_n.tensors import Shape
 
-BRICK_HEIGHT, BRICK_WIDTH, BRICK_CHANNELS = 8, 8, 16
-"""A brick group, the least that the DMA moves of an NHWCB tensor."""
+BRICK_HEIGHT, BRICK_WIDTH, BRICK_CHANNELS = BRICK_GROUP_SHAPE[1:]
+"""Of a brick group."""
 
 
 def divide_up(number: int, divisor: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mizzen.targets.ethos_n.commands_values import MceOperation, Upsample
-from mizzen.targets.ethos_n.config import Capabilities
+from mizzen.targets.ethos_n.config import PATCH_SHAPE, Capabilities
 from mizzen.targets.ethos_n.lower.work import Ratio, ShapeRatio
 from mizzen.targets.ethos_n.schedule.plan import (
     BRICK_CHANNELS,
@@ -26,7 +26,7 @@ from mizzen.targets.ethos_n.schedule.plan import (
 from mizzen.targets.ethos_n.schedule.weight_size import largest_weight_bytes
 from mizzen.targets.ethos_n.tensors import DataFormat, Shape
 
-PATCH_WIDTH = 4
+PATCH_WIDTH = PATCH_SHAPE[2]
 """A stripe may be one patch wide, half of what the DMA moves."""
 WEIGHT_STRIPES = 2
 """Stripes in the weights' tile, unless a strategy says otherwise: one in use, one being loaded."""
