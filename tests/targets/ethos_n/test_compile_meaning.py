@@ -2,8 +2,9 @@
 
 Arm's library looks at the kinds of nodes only. It forgets the quantisation that a concatenation has
 been given by a requantisation behind it, what the first of two requantisations saturates, that a
-reinterpretation changes the meaning of the numbers, along which axis a concatenation is, and that
-a part is taken out of a map by the DMA, which does not read SRAM.
+reinterpretation changes the meaning of the numbers, along which axis a concatenation is, that a
+part is taken out of a map by the DMA, which does not read SRAM, and that a pooling behind a resize
+is not what has an odd extent.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.commands import Command, Convert, McePle
-from mizzen.targets.ethos_n.commands_values import Location
+from mizzen.targets.ethos_n.commands_values import Location, UpsampleEdge
 from mizzen.targets.ethos_n.compile import compile_network
 from mizzen.targets.ethos_n.config import CompilationOptions, Configuration, find_variant
 from mizzen.targets.ethos_n.network_text import parse_network
@@ -110,6 +111,22 @@ output top.1 NHWC
     parts = [row for row in inputs if row.shape != row.supertensor_shape]
     assert [row.supertensor_offset for row in parts] == [(0, 0, 0, 0), (0, 8, 0, 0)]
     assert {row.location for row in parts} == {Location.DRAM}
+
+
+def test_last_rows_of_a_resize_are_dropped_by_its_own_extents() -> None:
+    commands = commands_of(
+        """
+input x 1 7 8 16 u8 NHWC 128 1 0.05 -1
+op y resize x BIL 14 15 128 1 0.05 -1
+op z pool y 1 1 2 2 0 0 0 0 MAX
+output z NHWC
+"""
+    )
+    (made,) = commands
+    assert isinstance(made, McePle)
+    assert made.output.shape == (1, 7, 8, 16)
+    edges = made.mce.upsample_edge_row, made.mce.upsample_edge_column
+    assert edges == (UpsampleEdge.GENERATE, UpsampleEdge.DROP)
 
 
 TRANSPOSE = """

@@ -139,7 +139,7 @@ def _mce_record(made: McePass) -> MceRecord:
     if made.kernel is not None and made.kernel.kernel is PleOperation.SIGMOID:
         _, farthest = sigmoid_scale(written, last.quantization)
         bounds = narrowed(bounds, written.zero_point, farthest)
-    row, column = (_edge(work.upsample, extent) for extent in last.shape[1:3])
+    row, column = (_edge(work.upsample, extent) for extent in mce.shape[1:3])
     return MceRecord(
         stride_x=work.stride.x,
         stride_y=work.stride.y,
