@@ -165,6 +165,14 @@ OPERATORS: dict[str, tuple[Build, str, str, int]] = {
         lambda n: n.table(n.input(1, 8, 8, 16), leaky(0.1), (0.06, -20), "LEAKY_RELU"),
         "qnn_leaky_relu", "LeakyRelu", 1,
     ),
+    "leaky ReLU of numbers that are not negative": (
+        lambda n: n.table(
+            n.input(1, 8, 8, 16, q=(0.02, -128)), reals((0.02, -128)), (0.03, -128), "LEAKY_RELU"
+        ),
+        "qnn_leaky_relu",
+        "LeakyRelu",
+        1,
+    ),
     "clamp": (lambda n: n.clamp(n.input(1, 8, 8, 16), -60, 110), "clip", "Relu", 0),
     "requantisation": (
         lambda n: n.requantize(n.input(1, 8, 8, 16), (0.07, -9)), "qnn_requantize", "Requantize", 1,

@@ -63,6 +63,37 @@ def swish(net: Net) -> None:
     net.outputs(net.table(net.input(1, 8, 8, 16), x / (1 + np.exp(-x)), (0.1, 0), "SILU"))
 
 
+def twisted(net: Net) -> None:
+    x = net.input(1, 8, 8, 16)
+    b = net.begin("TRANSPOSE")
+    net.outputs(b("TRANSPOSE", x, perms=(0, 3, 1, 2), quantization=x.quantization))
+
+
+def along_channels(net: Net) -> None:
+    x = net.input(1, 8, 8, 16)
+    b = net.begin("MEAN")
+    value = b("REDUCE_SUM", net.rescale(x, 1.0, (3, 0), DType.INT32), axis=3)
+    net.outputs(net.rescale(value, 1 / 16, (0, 3), q=(0.05, 3)))
+
+
+def sum_of_planes(net: Net) -> None:
+    x = net.input(1, 7, 7, 16)
+    b = net.begin("SUM")
+    value = b("REDUCE_SUM", net.rescale(x, 1.0, (3, 0), DType.INT32), axis=1)
+    net.outputs(net.rescale(b("REDUCE_SUM", value, axis=2), 1.0, (0, 3), q=(0.05, 3)))
+
+
+def wide_output(net: Net) -> None:
+    x = net.input(1, 8, 8, 16)
+    net.begin("QUANTIZE")
+    net.outputs(net.rescale(x, 4.0, (3, 0), DType.INT16, q=(0.0125, 0)))
+
+
+def difference(net: Net) -> None:
+    x, y = net.input(1, 8, 8, 16), net.input(1, 8, 8, 16)
+    net.outputs(net.combined("SUB", x, y, (0.1, 0)))
+
+
 def bilinear(net: Net) -> None:
     value = net.doubled(net.input(1, 4, 4, 16), ResizeMode.BILINEAR)
     net.outputs(net.rescale(value, 1 / 16, q=(0.05, 3)))
@@ -129,9 +160,12 @@ REFUSALS: dict[Callable[[Net], None], tuple[str, ...]] = {
     crd: ("mode=CRD, mode must = DCR",),
     thirds: (f"DepthToSpace must have blocks of 2x2, and has 3{ONLY}",),
     steep: ("leaky relu alpha must be less than 1 and greater than 0, but was 1.50036",),
-    swish: (
-        "it is as no composite is; the nearest is qnn_sigmoid: TABLE: the table must be of sigmoid",
-    ),
+    swish: ("it is a function of each number, the function must be sigmoid, tanh or leaky ReLU",),
+    twisted: ("it exchanges axes, channels must be last from end to end",),
+    along_channels: ("it sums along axes, the sum must be a mean over height and width",),
+    sum_of_planes: ("multiplier=1, multiplier of a mean must = 0.0204082",),
+    wide_output: ("dtype='int16', dtype must be either uint8, int8 or int32",),
+    difference: ("it subtracts a tensor, what is subtracted must be a constant",),
     bilinear: (
         "mode=bilinear, mode must = nearest",
         "dtype='int32', dtype must be either uint8, int8 or int32",
@@ -142,8 +176,8 @@ REFUSALS: dict[Callable[[Net], None], tuple[str, ...]] = {
     ),
     stride: (f"Convolution must have a stride of 1x1 or 2x2, and has 3x3{ONLY}",),
     padding: ("padding number=9, padding number must = 3",),
-    lone_padding: ("Ethos-N78 has no form of PAD",),
-    part: ("Ethos-N78 has no form of SLICE",),
+    lone_padding: ("it pads, the next operator must be a convolution that can pad itself",),
+    part: ("it takes a part, parts must be all of a tensor, along one axis",),
     unquantised: ("quantization=unknown, feature maps must have one scale and one zero point",),
     maximum: ("Ethos-N78 has no form of MAXIMUM",),
     scale: (
@@ -221,13 +255,15 @@ def test_region_that_is_not_supported() -> None:
     with pytest.raises(RegionRefusedError) as error:
         generate(net.graph, FOUR_TOPS)
     assert str(error.value) == (
-        "error[E990]: SLICE must be supported by the NPU, and is not: Ethos-N78 has no form of "
-        "SLICE\n"
+        "error[E990]: SLICE must be supported by the NPU, and is not: it takes a part, parts must "
+        "be all of a tensor, along one axis\n"
         "  at   net, operator 0 SLICE\n"
-        "  rule no-form\n"
+        "  rule no-composite\n"
         "  help split the tensor: all parts along one axis, nothing left out"
     )
-    assert {group: reason.rule for group, reason in error.value.groups.items()} == {0: "no-form"}
+    assert {group: reason.rule for group, reason in error.value.groups.items()} == {
+        0: "no-composite"
+    }
 
 
 def test_input_that_nothing_takes() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from mizzen.diagnostics import Reason
-from mizzen.graph import Graph, Operation
+from mizzen.graph import Graph, Operation, Value
 from mizzen.patterns import Cover, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal
 from mizzen.targets.ethos_n.config import Configuration
@@ -15,21 +15,43 @@ from mizzen.targets.ethos_n.network import Network
 from mizzen.targets.ethos_n.operations import Input
 from mizzen.targets.ethos_n.patterns.arrangement import Parts, parts_of, split
 from mizzen.targets.ethos_n.patterns.emission import Emission
-from mizzen.targets.ethos_n.patterns.findings import UnfitError, accumulated
+from mizzen.targets.ethos_n.patterns.findings import Findings, UnfitError, accumulated
 from mizzen.targets.ethos_n.patterns.table import PREFIX, SPLIT, TABLE, Row
 
 CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 SOURCE = "Mizzen's pattern table for Ethos-N"
 
-REPLACEMENTS = {
-    "MUL": "multiply by a constant of one number, or of one for each channel",
-    "SUB": "subtract a constant of one number, or of one for each channel",
-    "PAD": "pad in front of a convolution, as its own padding could",
-    "SLICE": "split the tensor: all parts along one axis, nothing left out",
-    "TABLE": "use sigmoid, tanh or leaky ReLU",
-    "TRANSPOSE": "keep channels last from end to end",
+SAYINGS: dict[str, tuple[str, str]] = {
+    "MUL": (
+        "it multiplies two tensors, one of the two must be a constant",
+        "multiply by a constant of one number, or of one for each channel",
+    ),
+    "SUB": (
+        "it subtracts a tensor, what is subtracted must be a constant",
+        "subtract a constant of one number, or of one for each channel",
+    ),
+    "TABLE": (
+        "it is a function of each number, the function must be sigmoid, tanh or leaky ReLU",
+        "use sigmoid, tanh or leaky ReLU",
+    ),
+    "REDUCE_SUM": (
+        "it sums along axes, the sum must be a mean over height and width",
+        "use a mean over both height and width, keeping channels",
+    ),
+    "TRANSPOSE": (
+        "it exchanges axes, channels must be last from end to end",
+        "keep the order of axes, channels last",
+    ),
+    "PAD": (
+        "it pads, the next operator must be a convolution that can pad itself",
+        "pad in front of a convolution, as its own padding could",
+    ),
+    "SLICE": (
+        "it takes a part, parts must be all of a tensor, along one axis",
+        "split the tensor: all parts along one axis, nothing left out",
+    ),
 }
-"""What to write instead of operations that only some surroundings make fit."""
+"""Why operations that some composite has are in none here, and what would be better."""
 
 OTHERWISE = "write it with convolutions, poolings, sums and the functions of the pattern table"
 
@@ -148,20 +170,45 @@ class Covering:
     def _unknown(self, operations: list[Operation]) -> Reason:
         """Say why operations are as no row wants them."""
         strange = next((row for row in operations if row.kind not in KINDS), None)
+        if strange is not None:
+            return _no_form(strange)
+        findings = Findings()
+        findings.types(_crossing(operations))
+        if findings.reasons:
+            return findings.reasons[0]
+        said = next((SAYINGS[row.kind] for row in operations if row.kind in SAYINGS), None)
+        if said is not None:
+            return Reason("no-composite", said[0], "an operation of the pattern table", "",
+                          said[1], SOURCE)  # fmt: skip
         misses = [miss for row in operations for miss in self._cover.misses(row)]
-        if strange is not None or not misses:
-            return _no_form(strange or operations[-1])
-        best = max(misses, key=_nearness)
-        said = f"{best.at.kind}: {best.reason}"
-        help = next((text for row in operations if (text := REPLACEMENTS.get(row.kind))), OTHERWISE)
+        best = max(misses, key=_nearness, default=None)
+        if best is None:
+            return _no_form(operations[-1])
+        name = best.pattern.removeprefix(PREFIX)
         return Reason(
             "no-composite",
-            f"it is as no composite is; the nearest is {best.pattern.removeprefix(PREFIX)}: {said}",
+            f"it is as no composite is; the nearest is {name}: {best.at.kind}: {best.reason}",
             best.reason,
             best.at.kind,
-            help,
+            OTHERWISE,
             SOURCE,
         )
+
+
+def _crossing(operations: list[Operation]) -> list[Value]:
+    """Give the values that some operations take from others or give to others."""
+    inside = set(operations)
+    taken = [value for row in operations for value in row.operands]
+    given = [value for row in operations for value in row.results]
+    return [value for value in taken if not _is_within(value, inside)] + [
+        value for value in given if not value.uses or not inside.issuperset(value.uses)
+    ]
+
+
+def _is_within(value: Value, inside: set[Operation]) -> bool:
+    """Whether a value comes from some operations, or depends on constants alone."""
+    producer = value.producer
+    return producer is not None and (producer in inside or _is_constant(producer))
 
 
 def _no_form(operation: Operation) -> Reason:
@@ -171,7 +218,7 @@ def _no_form(operation: Operation) -> Reason:
         f"Ethos-N78 has no form of {kind}",
         "an operation of the pattern table",
         kind,
-        REPLACEMENTS.get(operation.kind, OTHERWISE),
+        OTHERWISE,
         SOURCE,
     )
 
@@ -218,7 +265,7 @@ def _kinds_in(node: Node) -> Iterator[str]:
 
 
 KINDS = frozenset(kind for row in TABLE for kind in _kinds_in(row.pattern.root))
-"""Operations that some composite has."""
+"""Operations that some composite has, and those that some have in front."""
 
 ROWS = {(row.name, id(row.pattern.root)): row for row in TABLE}
 """Rows by name and by what is matched; means have two rows."""

@@ -55,15 +55,7 @@ class Findings:
         """Note what keeps values from being feature maps: batch, type, dimensions."""
         for value in values:
             self._batch(value)
-            dtype = _numpy_name(value.dtype)
-            self.need(
-                value.dtype in TYPES,
-                "type",
-                f"dtype='{dtype}', dtype must be either uint8, int8 or int32",
-                limit="uint8 or int8",
-                actual=dtype,
-                help="quantise it to 8 bits",
-            )
+            self.types([value])
             rank = value.type.rank
             self.need(
                 rank <= MOST_DIMENSIONS,
@@ -72,6 +64,19 @@ class Findings:
                 limit=f"at most {MOST_DIMENSIONS} dimensions",
                 actual=str(rank),
                 help="join dimensions that lie behind each other",
+            )
+
+    def types(self, values: Iterable[Value]) -> None:
+        """Note values whose elements are not of 8 bits."""
+        for value in values:
+            dtype = _numpy_name(value.dtype)
+            self.need(
+                value.dtype in TYPES,
+                "type",
+                f"dtype='{dtype}', dtype must be either uint8, int8 or int32",
+                limit="uint8 or int8",
+                actual=dtype,
+                help="quantise it to 8 bits",
             )
 
     def _batch(self, value: Value) -> None:

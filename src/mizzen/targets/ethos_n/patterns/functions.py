@@ -40,6 +40,9 @@ REQUANTIZED = op("RESCALE", NARROW, result=of(DType.INT8, DType.UINT8))
 EVERY = np.arange(-128, 128)
 """The numbers that a table has entries for, in its order."""
 
+ANY_SLOPE = 0.01
+"""The library's own default."""
+
 Function = Callable[[Array], Array]
 
 
@@ -98,11 +101,14 @@ def _agrees(match: Match, reals: Array, output: QuantizationInfo) -> bool:
 
 
 def _slope(match: Match, reals: Array, output: QuantizationInfo) -> float:
-    """Give the slope of a table's entries for negative reals, where they are not at a bound."""
+    """Give the slope of a table's entries for negative reals, where they are not at a bound.
+
+    Where there are none, any slope is right, so that bounds alone, ReLU, are a leaky ReLU too.
+    """
     entries = contents(match[ENTRIES]).reshape(-1).astype(np.float64)
     used = (reals < 0) & (entries > -128) & (entries < 127)
     if not used.any():
-        return 0.0
+        return ANY_SLOPE
     given = (entries[used] - output.zero_point) * output.scale
     return float((given * reals[used]).sum() / (reals[used] ** 2).sum())
 

@@ -29,7 +29,7 @@ class Generated:
 
     inputs   of each input of the region's graph, the network's
     outputs  of each output of the region's graph, the operand whose elements it has, in their
-             order; two outputs may be one operand, and its shape may be another than the graph's
+             order; its shape may be another than the graph's. No two are one operand
     """
 
     network: Network
@@ -63,8 +63,8 @@ def generate(graph: Graph, configuration: Configuration) -> Generated:
         raise _refused("E990", left[0].origin, left[0].kind, first, found)
     emission = Emission()
     _add_all(covering, emission)
-    outputs = tuple(_outputs(graph, emission))
-    for operand in dict.fromkeys(outputs):
+    outputs = _outputs(graph, emission)
+    for operand in outputs:
         emission.network.add_output(operand, origin=emission.network[operand.operation_id].origin)
     _check(covering, emission.network)
     return Generated(emission.network, tuple(_inputs(graph, emission)), outputs)
@@ -80,13 +80,17 @@ def _add_all(covering: Covering, emission: Emission) -> None:
             raise _refused("E991", row.origin, composite.name, error.reasons[0], found) from error
 
 
-def _outputs(graph: Graph, emission: Emission) -> Iterator[Operand]:
-    """Give the operands of the graph's outputs; one that is an input is copied."""
+def _outputs(graph: Graph, emission: Emission) -> tuple[Operand, ...]:
+    """Give the operands of the graph's outputs; what is an input, or an output already, is copied:
+    each has a buffer of its own."""
+    found: dict[Operand, None] = {}
     for value in graph.outputs:
         operand = emission.as_it_is(value)
-        if isinstance(emission.network[operand.operation_id].operation, Input):
+        is_input = isinstance(emission.network[operand.operation_id].operation, Input)
+        if is_input or operand in found:
             operand = emission.add(Reshape(operand.info.shape), operand)
-        yield operand
+        found[operand] = None
+    return tuple(found)
 
 
 def _inputs(graph: Graph, emission: Emission) -> Iterator[Operand]:

@@ -21,7 +21,7 @@ from mizzen.targets.ethos_n.operations import (
     output_infos,
 )
 from mizzen.targets.ethos_n.patterns.emission import Emission
-from mizzen.targets.ethos_n.patterns.findings import Findings, unfit
+from mizzen.targets.ethos_n.patterns.findings import Findings
 from mizzen.targets.ethos_n.patterns.values import (
     close,
     info_of,
@@ -172,9 +172,16 @@ def _check_mean(match: Match, zero_point: int, ratio: float) -> None:
     rescaling = rescaling_of(match.root)
     count = plane.shape[1] * plane.shape[2]
     wanted = before.scale / (count * after.scale)
-    fits = close(ratio * rescaling.ratio, wanted) and rescaling.ratios.size == 1
-    if not fits or (zero_point, rescaling.after) != (before.zero_point, after.zero_point):
-        raise unfit("mean", "scales and zero points of a mean must be those of its tensors")
+    findings.need(
+        close(ratio * rescaling.ratios, wanted)
+        and (zero_point, rescaling.after) == (before.zero_point, after.zero_point),
+        "mean",
+        f"multiplier={ratio * rescaling.ratio:g}, multiplier of a mean must = {wanted:g}",
+        limit="the multiplier and zero points that make the sum a mean",
+        actual=f"{ratio * rescaling.ratio:g}",
+        help="use a mean, whose scales follow from its tensors",
+    )
+    findings.settle()
 
 
 def _mean(emission: Emission, match: Match) -> None:
