@@ -53,6 +53,7 @@ def pages() -> dict[str, str]:
         "reference/operators.md": operators_page(),
         "reference/tosa-operations.md": tosa_page(),
         "reference/ethos-n-operations.md": ethos_n_page(),
+        "reference/commands-ethos-n.md": ethos_n_commands_page(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,
@@ -202,6 +203,25 @@ def _ethos_n_rules(kind: type[EthosNOperation]) -> str:
         for rule in rules_of(OPERATIONS[kind].table)
     ]
     return _table(("Rule", "Must have", "Otherwise", "Message", "What to change", "Release"), rows)
+
+
+def ethos_n_commands_page() -> str:
+    """Give the commands of stream 3.1, and what the sources leave open of what they do."""
+    from mizzen.targets.ethos_n.codec import INSTRUCTION_SET as STREAM
+    from mizzen.targets.ethos_n.sim.inferred import INFERRED
+
+    rows = [
+        (f"`{row.code}`", row.what, "not known" if row.bound is None else row.bound)
+        for row in INFERRED
+    ]
+    parts = [
+        documentation.markdown(STREAM),
+        "## What the sources leave open\n",
+        "[How that is taken](../explanation/ethos-n-numbers.md), and by how much an element may "
+        "differ on a device.\n",
+        _table(("Note", "Taken as", "Bound"), rows),
+    ]
+    return "\n".join(parts) + "\n"
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

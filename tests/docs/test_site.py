@@ -14,8 +14,10 @@ import pytest
 
 import mizzen
 from mizzen.cli.parser import help_texts
+from mizzen.targets.ethos_n.codec import INSTRUCTION_SET
 from mizzen.targets.ethos_n.legal import OPERATIONS
 from mizzen.targets.ethos_n.legal import rules as ethos_n_rules
+from mizzen.targets.ethos_n.sim.inferred import INFERRED
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.legal import RULES
@@ -85,6 +87,12 @@ def test_every_rule_of_ethos_n_is_in_the_reference(generated: dict[str, str]) ->
 def test_every_command_is_in_the_reference(arch: Arch, generated: dict[str, str]) -> None:
     page = generated[f"reference/commands-{arch.name.lower()}.md"]
     assert all(f"`{command.name}`" in page for command in instruction_set(arch).commands)
+
+
+def test_every_command_of_ethos_n_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/commands-ethos-n.md"]
+    assert all(f"`{command.name}`" in page for command in INSTRUCTION_SET.commands)
+    assert all(f"| `{row.code}` | {row.what} |" in page for row in INFERRED)
 
 
 def test_every_exception_has_its_test(repository: Path) -> None:

@@ -23,10 +23,11 @@ INPUT = TensorRecord(
     location=Location.DRAM,
 )
 STREAM = encode([Convert(INPUT, INPUT), Fence(), DumpDram(4, "conv.hex")])
+REST = " " * 35
 TENSOR = (
-    "data_type=S8 format=NHWC shape=1x8x4x16 supertensor_shape=1x8x12x16 "
-    "supertensor_offset=0x0x8x0 stripe_shape=1x8x8x16 tile_bytes=1024 dram_buffer_id=3 "
-    "sram_offset_bytes=64 zero_point=-5 location=DRAM"
+    "data_type=S8 format=NHWC shape=1x8x4x16 supertensor_shape=1x8x12x16\n"
+    f"{REST}supertensor_offset=0x0x8x0 stripe_shape=1x8x8x16 tile_bytes=1024 dram_buffer_id=3\n"
+    f"{REST}sram_offset_bytes=64 zero_point=-5 location=DRAM"
 )
 TEXT = f"""\
      4  CONVERT

@@ -13,6 +13,7 @@ from mizzen.targets.ethos_n.commands_layout import Value, members_of
 
 _INDENT = " " * 8
 _NAME_WIDTH = 27
+_TEXT_WIDTH = 85
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +25,22 @@ class Line:
     members: tuple[tuple[str, Value], ...]
 
     def __str__(self) -> str:
-        head = f"{self.offset_words:6}  {self.name}"
-        rows = [f"{_INDENT}{group:<{_NAME_WIDTH}}{text}" for group, text in self._grouped()]
-        return "\n".join([head, *rows])
+        lines = [f"{self.offset_words:6}  {self.name}"]
+        for group, texts in self._grouped():
+            name = group
+            for text in _filled(texts):
+                lines.append(f"{_INDENT}{name:<{_NAME_WIDTH}}{text}")
+                name = ""
+        return "\n".join(lines)
 
-    def _grouped(self) -> Iterator[tuple[str, str]]:
+    def _grouped(self) -> Iterator[tuple[str, list[str]]]:
         """Give each structure of the command with its members; others stand alone."""
         groups: dict[str, list[str]] = {}
         for path, value in self.members:
             group, _, member = path.rpartition(".")
             text = _spoken(value)
             groups.setdefault(group or path, []).append(f"{member}={text}" if group else text)
-        return ((group, " ".join(texts)) for group, texts in groups.items())
+        return iter(groups.items())
 
     def as_dict(self) -> dict[str, object]:
         """Give the command as JSON-ready data: structures are objects, extents are lists."""
@@ -48,6 +53,18 @@ class Line:
             target = structures[group] if group else data
             target[member] = _plain(value)
         return {"offset_words": self.offset_words, "command": self.name, **data}
+
+
+def _filled(texts: list[str]) -> Iterator[str]:
+    """Join texts to lines of at most `_TEXT_WIDTH` characters."""
+    line = texts[0]
+    for text in texts[1:]:
+        if len(line) + 1 + len(text) > _TEXT_WIDTH:
+            yield line
+            line = text
+        else:
+            line += f" {text}"
+    yield line
 
 
 def _spoken(value: Value) -> str:
