@@ -26,7 +26,7 @@ from mizzen.targets.ethos_n.program import read_program
 if TYPE_CHECKING:
     from mizzen.artifact import Artifact, NpuStep
     from mizzen.backends.ethos_n.programs import NpuProgram, NpuSimulator, Place
-    from mizzen.backends.ethos_n.regions import EthosNRegions
+    from mizzen.backends.ethos_n.regions import TurningRegions
     from mizzen.report import CompileReport
 
 
@@ -73,11 +73,11 @@ class EthosN(Backend[InForce]):
 
         return check_tosa(data, name, configuration, waiting)
 
-    def region_compiler(self, configuration: InForce) -> EthosNRegions:
-        """Give what compiles regions of tensor graphs."""
-        from mizzen.backends.ethos_n.regions import EthosNRegions
+    def region_compiler(self, configuration: InForce) -> TurningRegions:
+        """Give what compiles regions of tensor graphs, whatever their order of axes."""
+        from mizzen.backends.ethos_n.regions import TurningRegions
 
-        return EthosNRegions(configuration.target, configuration.inline)
+        return TurningRegions(configuration.target, configuration.inline)
 
     def support(self, config: str | None) -> Support:
         """Give what the family supports; files of configurations are of no use here."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from mizzen.artifact import Artifact
 from mizzen.backends.backend import Waiting
 from mizzen.backends.ethos_n.configuration import InForce
-from mizzen.backends.ethos_n.regions import COMPILER, ContainerCode, EthosNRegions
+from mizzen.backends.ethos_n.regions import COMPILER, FOLD, ContainerCode, EthosNRegions
 from mizzen.diagnostics import Origin, Reason
 from mizzen.frontends.tflite import CONTAINER_CODE, Model, Operator, macs
 from mizzen.frontends.tflite.context import note_of
@@ -17,16 +17,21 @@ from mizzen.graph import Operation
 from mizzen.package.tflite.replacement import Replacement, replace_operators
 from mizzen.partition import Place, Placed
 from mizzen.partition.placement import Legal
-from mizzen.passes import PASSES, Pipeline
 from mizzen.placing import Placement, place
 from mizzen.regions import areas_of
 from mizzen.report import CompileReport, OperatorPlacement, Region
 from mizzen.reporting import IGNORED
 
-FOLD = Pipeline((PASSES["fold-constants"],))
-"""Brings constants that the network computes into the form of constants."""
-
 EDGES = ("tflite.QUANTIZE", "tflite.DEQUANTIZE")
+
+NOT_ON_NPU = "leave it to the CPU; `mizzen targets` lists the operations of Ethos-N78"
+
+CHANGES_SIGN = Reason(
+    "one-sign",
+    "it makes signed numbers of unsigned ones, or the other way round",
+    help="quantise the network to int8 throughout, its inputs and outputs too",
+    source=COMPILER,
+)
 
 UNUSED = Reason(
     "folded",
@@ -40,7 +45,7 @@ def compile_network(model: Model, configuration: InForce, waiting: Waiting | Non
     """Compile a network that was read from a file."""
     lowered = lower(model)
     FOLD.run(lowered.graph)
-    compiler = EthosNRegions(configuration.target, configuration.inline)
+    compiler = EthosNRegions(configuration.target, configuration.inline, lowered.is_unsigned)
     rules = _legality(lowered, compiler.legality(lowered.graph), configuration.ignore_ops)
     placed = place(lowered.graph, rules, _is_edge, compiler, waiting)
     codes = _codes(placed)
@@ -66,10 +71,20 @@ def _legality(lowered: Lowered, of_target: Legal, ignore_ops: Sequence[str]) -> 
             return (_ignored(operator.kind),)
         if operation.kind == "CUSTOM":
             note = note_of(operation)
-            return (Reason("no-integer-form", note.reason, help=note.help or ""),)
+            return (Reason("no-integer-form", note.reason, help=note.help or NOT_ON_NPU),)
+        if operator is not None and _changes_sign(lowered, operator):
+            return (CHANGES_SIGN,)
         return of_target(operation)
 
     return legal
+
+
+def _changes_sign(lowered: Lowered, operator: Operator) -> bool:
+    """Whether an operator takes bytes of the one sign and gives those of the other."""
+    indices = {*operator.inputs, *operator.outputs} & set(lowered.value_of)
+    values = [lowered.value_of[index] for index in indices]
+    computed = [value for value in values if value.constant is None]
+    return len({lowered.is_unsigned(value) for value in computed}) > 1
 
 
 def _ignored(kind: str) -> Reason:

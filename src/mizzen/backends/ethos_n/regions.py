@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -16,6 +16,7 @@ from mizzen.graph import Graph, Value
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import Extracted, Partition, extract
 from mizzen.partition.placement import Legal
+from mizzen.passes import PASSES, Pipeline
 from mizzen.regions import Costs, Refusal, RegionCode
 from mizzen.report import Area
 from mizzen.targets.ethos_n.codec import encode
@@ -33,11 +34,31 @@ from mizzen.targets.ethos_n.patterns import (
     unworthy,
 )
 from mizzen.targets.ethos_n.program import program_of
+from mizzen.targets.ethos_n.signedness import as_unsigned
+
+FOLD = Pipeline((PASSES["fold-constants"],))
+"""Brings constants that the network computes into the form of constants."""
 
 WORD_BYTES = 4
 NPU_SUFFIX = "_npu"
 """Ends the names of tensors in the NPU's order of axes."""
+IsUnsigned = Callable[[Value], bool]
+"""Whether a value is one of unsigned bytes, whose integers are less by 128 in the graph."""
+
 COMPILER = "Mizzen for Ethos-N78, command stream 3.1"
+
+
+MIXED = Reason(
+    "one-sign",
+    "its region would have both signed and unsigned numbers at its edges",
+    help="quantise the network to int8 throughout",
+    source=COMPILER,
+)
+
+
+def _never(value: Value) -> bool:
+    """Say that a value is signed, as all are of a graph that does not come from TFLite."""
+    return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +81,30 @@ class EthosNRegions:
 
     compiler = COMPILER
 
-    def __init__(self, configuration: Configuration, inline: bool) -> None:
+    def __init__(
+        self, configuration: Configuration, inline: bool, is_unsigned: IsUnsigned = _never
+    ) -> None:
         self._configuration = configuration
         self._inline = inline
+        self._is_unsigned = is_unsigned
         self._covering: Covering | None = None
+
+    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], Turns]:
+        """Bring a graph that has channels last into the NPU's form; nothing is turned.
+
+        Gives new groups with those that they come from, and what the CPU does at the edges.
+        """
+        FOLD.run(graph)
+        return {}, Turns((None,) * len(graph.inputs), (None,) * len(graph.outputs))
 
     def legality(self, graph: Graph) -> Legal:
         """Give what says why a group of a graph's operations is not on the NPU.
 
-        Judged is a copy, in the order of axes that the NPU has.
+        Judged is a copy, in the form that the NPU has.
         """
         groups = {row.group for row in graph if row.group is not None}
         copy = extract(graph, groups).graph
-        apart = prepare(copy)
+        apart, _ = self.prepared(copy)
         self._covering = Covering(copy, self._configuration)
         of_copy = legality(self._covering)
         reasons = {row.group: of_copy(row) for row in copy if row.group not in apart}
@@ -87,11 +119,16 @@ class EthosNRegions:
     def compile(self, part: Extracted, waiting: Waiting | None) -> ContainerCode | Refusal:
         """Compile a region, whose graph is changed to the form that the NPU has."""
         groups = _groups(part)
-        apart = prepare(part.graph)
-        turns = take_turns(part.graph)
+        apart, turns = self.prepared(part.graph)
+        unsigned = {self._is_unsigned(value) for value in (*part.inputs, *part.outputs)}
+        if len(unsigned) > 1:
+            return Refusal(dict.fromkeys(groups, MIXED), MIXED)
         try:
             generated = generate(part.graph, self._configuration)
-            compiled = compile_network(generated.network, self._configuration)
+            network = generated.network
+            if True in unsigned:
+                network = as_unsigned(network)
+            compiled = compile_network(network, self._configuration)
         except RegionRefusedError as error:
             reason = _reason(error)
             found = {apart.get(group, group): why for group, why in error.groups.items()}
@@ -122,6 +159,14 @@ class EthosNRegions:
             computed=computed,
             turns=turns,
         )
+
+
+class TurningRegions(EthosNRegions):
+    """Compiles regions of graphs that have channels first, as PyTorch's programs do."""
+
+    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], Turns]:
+        """Bring a graph into the NPU's form, with channels last; the CPU turns its edges."""
+        return prepare(graph), take_turns(graph)
 
 
 def _reason(error: MizzenError) -> Reason:

@@ -79,11 +79,12 @@ def has_memory(operator: Operator) -> bool:
 def container_operator(model: Model, operator: Operator) -> ContainerOperator:
     """Take an NPU operator of the main subgraph apart that has a container. E120 if it has none."""
     inputs = model.main.present(operator.inputs)
-    held = [tensor.data for tensor in inputs[:2] if tensor.data is not None]
-    if len(held) != 2:
+    container, capabilities = (inputs[0].data, inputs[1].data) if len(inputs) > 1 else (None, None)
+    if container is None or capabilities is None:
         message = "an NPU operator's first two inputs must be constants: container, capabilities"
         raise _wrong(model, operator, "E120", message)
-    return ContainerOperator(*held, inputs[2:], model.main.present(operator.outputs))
+    outputs = model.main.present(operator.outputs)
+    return ContainerOperator(container, capabilities, inputs[2:], outputs)
 
 
 def npu_operator(model: Model, operator: Operator) -> NpuOperator:
