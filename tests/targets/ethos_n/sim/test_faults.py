@@ -162,12 +162,13 @@ AT = "\n  at   command at word 4"
                 PLAIN,
                 output=target(SHAPE, location=Location.SRAM, stripe_shape=(1, 8, 8, 8)),
             ),
-            "error[E959]: command 0 MCE_PLE: output must be one stripe to stay in SRAM: its shape "
-            "is 1x8x8x16, its stripes 1x8x8x8" + AT,
+            "error[E959]: command 0 MCE_PLE: output must be in SRAM as a whole, 1024 bytes in "
+            "stripes of all its columns and channels: its shape is 1x8x8x16, its stripes 1x8x8x8, "
+            "its tile 1024 bytes" + AT,
         ),
         (
             replace(PLAIN, weights=replace(PLAIN.weights, tile_bytes=100)),
-            "error[E959]: command 0 MCE_PLE: weights must have a tile of at least a stripe, 256 "
+            "error[E959]: command 0 MCE_PLE: weights must have a tile of at least one stripe, 256 "
             "bytes, not of 100" + AT,
         ),
         (
@@ -334,9 +335,8 @@ def test_what_was_left_in_sram_is_gone() -> None:
         "  at   command at word 139"
     )
     assert fault([first, replace(last, input=replace(kept, data_type=DataTypeCode.S8))]) == (
-        "error[E958]: command 1 MCE_PLE: input must be as it was left in SRAM: S8 1x8x8x16 in "
-        "stripes of 1x8x8x16, and the output of command 0 MCE_PLE is U8 1x8x8x16 in stripes of "
-        "1x8x8x16\n  at   command at word 96"
+        "error[E958]: command 1 MCE_PLE: input must be as it was left in SRAM: S8 1x8x8x16, "
+        "and the output of command 0 MCE_PLE is U8 1x8x8x16\n  at   command at word 96"
     )
 
 

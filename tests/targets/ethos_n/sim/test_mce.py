@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from mizzen.targets.ethos_n.sim.interleave import interleave
 
 from .assembler import (
     BANKS,
-    SRAM_OUTPUT,
+    HARDWARE,
     Array,
     Extents,
     Kernel,
@@ -285,12 +286,18 @@ def test_accumulators_of_32_bits() -> None:
     )
 
 
-def test_a_tensor_stays_in_sram_between_passes() -> None:
-    kernel = Kernel.identity(8)
-    kept = target((4, 4, 8), location=Location.SRAM, format=Format.NHWCB)
-    first = mce_ple(kernel, source((4, 4, 8)), (4, 4, 8), kept)
-    output = target((4, 4, 8), sram_offset_bytes=4096)
-    second = mce_ple(kernel, replace(kept, sram_offset_bytes=SRAM_OUTPUT), (4, 4, 8), output)
-    made = program([first, second], table([128], 128), encoded(kernel, first))
-    values = drawn(2, 4, 4, 8)
+@pytest.mark.parametrize(
+    "read_as",
+    [{}, {"stripe_shape": (1, 8, 8, 8)}, {"stripe_shape": (1, 16, 8, 16), "tile_bytes": 2048}],
+)
+def test_a_tensor_stays_in_sram_between_passes(read_as: dict[str, Any]) -> None:
+    """The next may take it in lower stripes, and as a larger tile than there is room for."""
+    kernel, extents = Kernel.identity(8), (12, 4, 8)
+    at = HARDWARE.sram_bytes // BANKS - 128
+    kept = target(extents, location=Location.SRAM, sram_offset_bytes=at)
+    first = mce_ple(kernel, source(extents), extents, kept)
+    output = target(extents, sram_offset_bytes=4096)
+    second = mce_ple(kernel, replace(kept, **read_as), extents, output)
+    made = program([first, second], table([384], 384), encoded(kernel, first))
+    values = drawn(2, *extents)
     np.testing.assert_array_equal(run(made, values).reshape(values.shape), values)

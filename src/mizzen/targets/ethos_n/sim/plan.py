@@ -31,7 +31,7 @@ from mizzen.targets.ethos_n.commands import (
     TensorRecord,
 )
 from mizzen.targets.ethos_n.commands_values import Location, MceOperation
-from mizzen.targets.ethos_n.program import Program
+from mizzen.targets.ethos_n.program import Program, StripePlace
 from mizzen.targets.ethos_n.sim.dram import DramTracker
 from mizzen.targets.ethos_n.sim.formats import DTYPES, flattened
 from mizzen.targets.ethos_n.sim.inferred import inferred
@@ -105,10 +105,14 @@ class _Planner:
 
     def _mce_ple(self, where: Where, command: McePle) -> Run:
         source, output = Port(where, "input", command.input), Port(where, "output", command.output)
-        weights = Port(where, "weights", command.weights)
-        spans = [self._sram.check_tile(port) for port in (source, output)]
-        spans += [self._sram.check_tile(weights, is_map=False)]
-        spans += [self._sram.kernel_span(command.ple)]
+        stripes = self._program.weight_stripes(command)
+        largest = max((stripe.size for stripe in stripes), default=0)
+        spans = [
+            self._sram.check_source(source),
+            self._sram.check_output(output),
+            self._sram.check_weights(Port(where, "weights", command.weights), largest),
+            self._sram.kernel_span(command.ple),
+        ]
         if command.mce.operation is MceOperation.FULLY_CONNECTED and _in_dram(command.input):
             self.dram.read_bytes(source, command.mce.uninterleaved_input_shape[3])
         else:
@@ -116,66 +120,49 @@ class _Planner:
         self._write(output)
         kernel = self._kernel(where, command.ple, from_mce=True)
         self._check_extents(output, kernel, command.mce.output_shape)
-        stage = self._stage(where, command)
+        stage, load = self._stage(where, command, stripes), _loader(command)
         self._sram.run(where, [source], output, spans)
-        bound = kernel.bind(
-            PleSettings(
-                command.ple,
-                (command.mce.output_zero_point,),
-                command.output.zero_point,
-                stage.dtype,
-                self._capabilities.srams,
-            )
-        )
-        load = _loader(command)
+        zero_points = (command.mce.output_zero_point,)
+        bound = kernel.bind(self._settings(command.ple, zero_points, command.output))
 
         def run(memory: Memory) -> None:
             memory.store(command.output, bound(stage.run(load(memory))))
 
         return run
 
-    def _stage(self, where: Where, command: McePle) -> MceStage:
+    def _stage(self, where: Where, command: McePle, stripes: tuple[StripePlace, ...]) -> MceStage:
         geometry = geometry_of(where, command, self._capabilities)
         check_weights(where, command)
-        program = self._program
-        data = program.constant(command.weights.dram_buffer_id)
-        stripes = program.weight_stripes(command)
-        largest = max((stripe.size for stripe in stripes), default=0)
-        if largest > command.weights.tile_bytes:
-            raise where.fault(
-                "E959", f"weights must have a tile of at least a stripe, {largest} bytes, not of "
-                f"{command.weights.tile_bytes}"
-            )  # fmt: skip
+        data = self._program.constant(command.weights.dram_buffer_id)
         decoded = decode(data, stripes, WeightLayout.of(command), self._capabilities)
         return prepare(where, command, decoded, geometry)
 
+    def _settings(
+        self, ple: PleRecord, zero_points: tuple[int, ...], output: TensorRecord
+    ) -> PleSettings:
+        dtype = DTYPES[output.data_type]
+        return PleSettings(ple, zero_points, output.zero_point, dtype, self._capabilities.srams)
+
     def _ple_only(self, where: Where, command: PleOnly) -> Run:
         kernel = self._kernel(where, command.ple, from_mce=False)
-        records = [command.input0, command.input1][: max(0, command.input_count)]
-        if len(records) != kernel.inputs or command.input_count != kernel.inputs:
+        if command.input_count != kernel.inputs:
             raise where.fault(
                 "E964", f"{command.ple.operation.name} must have {kernel.inputs} inputs, not "
                 f"{command.input_count}"
             )  # fmt: skip
+        records = [command.input0, command.input1][: kernel.inputs]
         sources = [Port(where, f"input {at}", row) for at, row in enumerate(records)]
         output = Port(where, "output", command.output)
-        spans = [self._sram.check_tile(port) for port in (*sources, output)]
-        spans += [self._sram.kernel_span(command.ple)]
+        spans = [self._sram.check_source(source) for source in sources]
+        spans += [self._sram.check_output(output), self._sram.kernel_span(command.ple)]
         for source in sources:
             self._read(source)
             self._check_like(source, command.output)
         self._write(output)
         self._check_extents(output, kernel, command.input0.shape)
         self._sram.run(where, sources, output, spans)
-        bound = kernel.bind(
-            PleSettings(
-                command.ple,
-                tuple(row.zero_point for row in records),
-                command.output.zero_point,
-                DTYPES[command.output.data_type],
-                self._capabilities.srams,
-            )
-        )
+        zero_points = tuple(row.zero_point for row in records)
+        bound = kernel.bind(self._settings(command.ple, zero_points, command.output))
 
         def run(memory: Memory) -> None:
             memory.store(command.output, bound(*(memory.load(row) for row in records)))
@@ -214,7 +201,7 @@ class _Planner:
 
     def _move(self, where: Where, source: Port, output: Port) -> None:
         """Check a copy through SRAM; both ends may have the same tile."""
-        spans = [self._sram.check_tile(port) for port in (output, source)]
+        spans = [self._sram.check_output(output), self._sram.check_source(source)]
         if spans[0].start == spans[1].start and spans[0].stop == spans[1].stop:
             spans = spans[:1]
         self._read(source)

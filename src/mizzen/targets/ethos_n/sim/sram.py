@@ -18,6 +18,7 @@ from mizzen.targets.ethos_n.commands import PleRecord, TensorRecord
 from mizzen.targets.ethos_n.commands_values import Location
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.sim.where import Port, Where
+from mizzen.targets.ethos_n.tensors import Shape
 
 BRICK_GROUP_SIDE = 8
 PATCH_SIDE = 4
@@ -57,20 +58,41 @@ class SramTracker:
         self._bank_bytes = capabilities.sram_bytes // capabilities.srams
         self._kept: dict[int, Kept] = {}
 
-    def check_tile(self, port: Port, *, is_map: bool = True) -> Span:
-        """Give the part of the banks that a tile has; E956 beyond them, E959 for a wrong tile."""
-        record = port.record
-        if is_map:
-            self._check_stripe(port)
-        banks = self._capabilities.srams
-        stop = record.sram_offset_bytes + -(-record.tile_bytes // banks)
+    def check_source(self, port: Port) -> Span:
+        """Give the part of the banks that an input has; E956 beyond them, E959 for a wrong tile.
+
+        What a pass left in SRAM is as large as it is, whatever the tile that another reads it as.
+        """
+        self._check_stripe(port)
+        if port.record.location is Location.SRAM:
+            return self._span(port, math.prod(self._rounded(port.record.shape)))
+        return self._span(port, port.record.tile_bytes)
+
+    def check_output(self, port: Port) -> Span:
+        """Give the part of the banks that an output has; E956 and E959 as of an input."""
+        self._check_stripe(port)
+        return self._span(port, port.record.tile_bytes)
+
+    def check_weights(self, port: Port, largest_bytes: int) -> Span:
+        """Give the part of the banks that weights have; E959 if a stripe is larger."""
+        size = port.record.tile_bytes
+        if largest_bytes > size:
+            raise port.fault(
+                "E959",
+                f"must have a tile of at least one stripe, {largest_bytes} bytes, not of {size}",
+            )
+        return self._span(port, size)
+
+    def _span(self, port: Port, size_bytes: int) -> Span:
+        start = port.record.sram_offset_bytes
+        stop = start + -(-size_bytes // self._capabilities.srams)
         if stop > self._bank_bytes:
             raise port.fault(
                 "E956",
                 f"must lie within the {self._bank_bytes} bytes of a bank of SRAM, not at "
-                f"{record.sram_offset_bytes}..{stop}",
+                f"{start}..{stop}",
             )
-        return Span(port.role, record.sram_offset_bytes, stop)
+        return Span(port.role, start, stop)
 
     def kernel_span(self, ple: PleRecord) -> Span:
         """Give the part of the banks that the engine's kernel is loaded through."""
@@ -110,7 +132,7 @@ class SramTracker:
                 "E958",
                 f"must still be in SRAM, and {kept.span.name} was overwritten by {kept.gone}",
             )
-        if self._content(kept.record) != self._content(record):
+        if (kept.record.data_type, kept.record.shape) != (record.data_type, record.shape):
             raise port.fault(
                 "E958",
                 f"must be as it was left in SRAM: {_spoken(record)}, and {kept.span.name} is "
@@ -136,29 +158,31 @@ class SramTracker:
                 raise port.fault(
                     "E959", f"must have stripes of a multiple of {step} along {axis}, not {extent}"
                 )
-        resident = self._resident(record)
-        if record.tile_bytes < math.prod(resident):
+        whole = self._rounded(record.shape)
+        stripe = tuple(map(min, self._rounded(record.stripe_shape), whole))
+        if record.tile_bytes < math.prod(stripe):
             raise port.fault(
                 "E959",
-                f"must have a tile of at least one stripe, {math.prod(resident)} bytes, not of "
+                f"must have a tile of at least one stripe, {math.prod(stripe)} bytes, not of "
                 f"{record.tile_bytes}",
             )
-        is_whole = all(n <= s for n, s in zip(record.shape[1:], resident, strict=True))
-        if record.location is Location.SRAM and not is_whole:
+        if record.location is Location.SRAM:
+            self._check_whole(port, stripe, whole)
+
+    def _check_whole(self, port: Port, stripe: tuple[int, ...], whole: tuple[int, ...]) -> None:
+        """E959 unless a tensor is in SRAM as a whole, in stripes that lie as one would."""
+        if port.record.tile_bytes < math.prod(whole) or stripe[1:] != whole[1:]:
             raise port.fault(
                 "E959",
-                f"must be one stripe to stay in SRAM: its shape is {_extents(record.shape)}, its "
-                f"stripes {_extents(record.stripe_shape)}",
+                f"must be in SRAM as a whole, {math.prod(whole)} bytes in stripes of all its "
+                f"columns and channels: its shape is {_extents(port.record.shape)}, its stripes "
+                f"{_extents(port.record.stripe_shape)}, its tile {port.record.tile_bytes} bytes",
             )
 
-    def _resident(self, record: TensorRecord) -> tuple[int, ...]:
-        """Give H, W, C that a stripe has in SRAM: whole brick groups, and not beyond the tensor."""
+    def _rounded(self, shape: Shape) -> tuple[int, ...]:
+        """Give H, W, C in whole brick groups over all banks."""
         steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
-        rows = zip(record.stripe_shape[1:], record.shape[1:], steps, strict=True)
-        return tuple(min(-(-n // step), -(-whole // step)) * step for n, whole, step in rows)
-
-    def _content(self, record: TensorRecord) -> tuple[object, ...]:
-        return record.data_type, record.shape, self._resident(record)
+        return tuple(-(-n // step) * step for n, step in zip(shape[1:], steps, strict=True))
 
 
 def _extents(shape: tuple[int, ...]) -> str:
@@ -166,5 +190,4 @@ def _extents(shape: tuple[int, ...]) -> str:
 
 
 def _spoken(record: TensorRecord) -> str:
-    shape, stripe = _extents(record.shape), _extents(record.stripe_shape)
-    return f"{record.data_type.name} {shape} in stripes of {stripe}"
+    return f"{record.data_type.name} {_extents(record.shape)}"
