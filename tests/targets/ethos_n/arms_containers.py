@@ -1,8 +1,8 @@
 """Networks with the digest of what Arm's library, release 23.02, makes of each.
 
-They are drawn at random, but for a ResNet-50 of a sixteenth of the channels. Together they use every
-kind of pass, strategy, kernel, block, format and variant that there is. Constants are made by a
-rule from their shapes, `numbers`.
+They are drawn at random, but for a ResNet-50 of a sixteenth of the channels. Together they use
+every kind of pass, strategy, kernel, block, format and variant that there is. Constants are made by
+a rule from their shapes, `numbers`.
 """
 
 from __future__ import annotations
