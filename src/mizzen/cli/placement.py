@@ -77,6 +77,8 @@ def estimate(report: CompileReport) -> str:
     clock_hz = core_clock_hz(report.configuration)
     if clock_hz is not None:
         cycles += f", {duration(report.cycles / clock_hz)} at {clock_hz / 1e6:g} MHz"
+    if report.npu_cycles == report.cycles:
+        return cycles
     return f"{cycles}; {report.npu_cycles:,} with ideal memory"
 
 
