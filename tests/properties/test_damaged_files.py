@@ -23,6 +23,7 @@ from .damage import damaged
 from .small import small_network
 
 SMALL = small_network()
+NAMES = ("ethos-u55-64", "ethos-u65-512", "mixed", "ethos-n78", "cpu")
 SLOW = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 FILE_CODES = {"E101", "E102"}
@@ -94,16 +95,17 @@ def artifacts() -> dict[str, bytes]:
         "ethos-u55-64": mizzen.compile(SMALL, "ethos-u55-64").data,
         "ethos-u65-512": mizzen.compile(SMALL, "ethos-u65-512").data,
         "mixed": mizzen.compile(SMALL, "ethos-u55-128", ignore_ops=["FULLY_CONNECTED"]).data,
+        "ethos-n78": mizzen.compile(SMALL, "ethos-n78-1tops-2ple").data,
         "cpu": SMALL,
     }
 
 
-@pytest.mark.parametrize("name", ["ethos-u55-64", "ethos-u65-512", "mixed", "cpu"])
+@pytest.mark.parametrize("name", NAMES)
 def test_whole_files_give_results(artifacts: dict[str, bytes], name: str) -> None:
     assert outcome(artifacts[name]) == "result"
 
 
 @SLOW
-@given(st.data(), st.sampled_from(["ethos-u55-64", "ethos-u65-512", "mixed", "cpu"]))
+@given(st.data(), st.sampled_from(NAMES))
 def test_loading_and_running(artifacts: dict[str, bytes], data: st.DataObject, name: str) -> None:
     assert outcome(data.draw(damaged(artifacts[name])))

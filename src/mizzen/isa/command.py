@@ -58,9 +58,10 @@ class Command:
             if item.name not in values:
                 raise fail("E512", f"{self.name}: needs a value for {item.name}, none came")
             item.require(values[item.name], self.name)
-        for name in values:
-            if not any(item.name == name for item in self.fields):
-                raise fail("E512", f"{self.name}: {self._field_names()}, not {name!r}")
+        if len(values) > len(self.fields):
+            known = {item.name for item in self.fields}
+            name = next(name for name in values if name not in known)
+            raise fail("E512", f"{self.name}: {self._field_names()}, not {name!r}")
 
     def _field_names(self) -> str:
         names = ", ".join(item.name for item in self.fields)

@@ -244,7 +244,7 @@ def test_a_wrong_number_of_inputs_is_an_error(
     with pytest.raises(MizzenError) as error:
         supported(query, SMALLEST)
     assert str(error.value) == (
-        f"error[E920]: {message}\n"
+        f"error[E913]: {message}\n"
         "  help weighted operations take the feature map, the bias and the weights"
     )
 

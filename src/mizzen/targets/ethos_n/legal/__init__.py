@@ -155,7 +155,7 @@ def supported(
     """Answer a support query as a release of the library does, word for word.
 
     `expected` are output infos to compare with; one without elements is not compared. An operation
-    that a release does not have is Unsupported, in our words. E920 for a wrong number of inputs.
+    that a release does not have is Unsupported, in our words. E913 for a wrong number of inputs.
     """
     case = _case(query.operation, query.inputs, capabilities, expected)
     message, filled = "", False
@@ -176,7 +176,7 @@ def reasons(
     capabilities: Capabilities,
     profile: Profile = Profile.V23_02,
 ) -> tuple[Reason, ...]:
-    """Tell why an operation is not Supported; none if it is. E920 for a wrong number of inputs.
+    """Tell why an operation is not Supported; none if it is. E913 for a wrong number of inputs.
 
     The rules that make it EstimateOnly, up to the first that makes it Unsupported: what comes
     after that one may not mean anything.
@@ -207,7 +207,7 @@ def _case(
     wanted = OPERATIONS[type(operation)].inputs
     if wanted not in (ANY_NUMBER, len(inputs)):
         raise fail(
-            "E920",
+            "E913",
             f"{type(operation).__name__} takes {wanted} inputs, and is asked about with "
             f"{len(inputs)}",
             help="weighted operations take the feature map, the bias and the weights",
