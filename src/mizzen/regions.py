@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from mizzen.backends.backend import Waiting
 from mizzen.diagnostics import Origin, Reason
@@ -24,6 +24,7 @@ class Costs:
 
     npu_cycles  of `cycles`, what the NPU needs if memories never make it wait
     areas       bytes by what they hold
+    performance the performance data that the driver's users know, JSON-ready, if there is any
     """
 
     cycles: int
@@ -31,6 +32,7 @@ class Costs:
     areas: tuple[Area, ...]
     memories: tuple[Measure, ...] = ()
     figures: Mapping[str, int] = field(default_factory=dict[str, int])
+    performance: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +120,11 @@ def memories_of(costs: Sequence[Costs]) -> tuple[Measure, ...]:
             accesses,
         )
     return tuple(rows.values())
+
+
+def performance_of(costs: Sequence[Costs]) -> tuple[dict[str, Any], ...]:
+    """Give the performance data of the regions that have it."""
+    return tuple(dict(row.performance) for row in costs if row.performance is not None)
 
 
 def figures_of(costs: Sequence[Costs]) -> dict[str, int]:

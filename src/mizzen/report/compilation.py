@@ -76,6 +76,8 @@ class CompileReport:
     cycles         estimated cycles of one inference, memory accesses included
     npu_cycles     of these, what the NPU needs if memories never make it wait
     figures        numbers of the compiler's own report, by its names
+    performance    per NPU operator: the performance data that its driver's users know, JSON-ready;
+                   empty where there is none
     origins        per NPU operator: byte offset of a command to the model's operator
     diagnostics    what happened on the way
     """
@@ -91,6 +93,7 @@ class CompileReport:
     cycles: int
     npu_cycles: int
     figures: dict[str, int] = field(default_factory=dict[str, int])
+    performance: tuple[dict[str, Any], ...] = ()
     origins: tuple[dict[int, Origin], ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     log: str = field(default="", repr=False, compare=False)

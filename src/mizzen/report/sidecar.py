@@ -78,6 +78,7 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         "estimated_cycles": report.cycles,
         "estimated_npu_cycles": report.npu_cycles,
         "figures": report.figures,
+        "performance": list(report.performance),
         "origins": [
             {str(offset): asdict(origin) for offset, origin in stream.items()}
             for stream in report.origins
@@ -100,6 +101,7 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         cycles=_number(document, "estimated_cycles"),
         npu_cycles=_number(document, "estimated_npu_cycles"),
         figures={name: _of(int, value) for name, value in document["figures"].items()},
+        performance=tuple(dict(row) for row in document.get("performance", ())),
         origins=tuple(
             {int(offset): _origin(origin) for offset, origin in stream.items()}
             for stream in document["origins"]

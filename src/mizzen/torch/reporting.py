@@ -8,7 +8,7 @@ from mizzen.backends import Chosen
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation
 from mizzen.partition import Partition, Place
-from mizzen.regions import RegionCode, areas_of, figures_of, memories_of
+from mizzen.regions import RegionCode, areas_of, figures_of, memories_of, performance_of
 from mizzen.report import CompileReport, OperatorPlacement, Region
 from mizzen.torch.legality import is_edge
 
@@ -35,6 +35,7 @@ def report_of(
         cycles=sum(row.cycles for row in costs),
         npu_cycles=sum(row.npu_cycles for row in costs),
         figures=figures_of(costs),
+        performance=performance_of(costs),
         origins=tuple(dict(region.origins) for region in used),
         diagnostics=tuple(chosen.configuration.warnings),
         log="".join(region.log for region in used),

@@ -66,6 +66,20 @@ def test_placement_says_why(model_file: ModelFile) -> None:
     assert report.compiler == "Mizzen for Ethos-N78, command stream 3.1"
 
 
+def test_the_report_has_the_performance_data_of_the_library(model_file: ModelFile) -> None:
+    artifact = mizzen.compile(model_file("ad01_int8.tflite"), ACCELERATOR)
+    assert artifact.report is not None
+    (found,) = artifact.report.performance
+    (step,) = artifact.steps
+    assert isinstance(step, NpuStep)
+    assert len(found["Stream"]) == len(step.program.program.commands)
+    operations = sum(row["Mce"]["Operations"] for row in found["Stream"])
+    # The library counts the zero points that a dense layer's input is filled up with, to 1024.
+    dense = [row["Mce"]["Operations"] for row in found["Stream"]]
+    assert dense[0] == 2 * 1024 * 128
+    assert operations >= 2 * artifact.report.macs
+
+
 def test_what_is_to_be_ignored_stays_on_the_cpu(model_file: ModelFile) -> None:
     path = model_file("person_detect.tflite")
     report = mizzen.compile(path, ACCELERATOR, ignore_ops=["DEPTHWISE_CONV_2D"]).report

@@ -18,7 +18,7 @@ from mizzen.package.tflite.replacement import Replacement, replace_operators
 from mizzen.partition import Place, Placed
 from mizzen.partition.placement import Legal
 from mizzen.placing import Placement, place
-from mizzen.regions import areas_of
+from mizzen.regions import areas_of, performance_of
 from mizzen.report import CompileReport, OperatorPlacement, Region
 from mizzen.reporting import IGNORED
 
@@ -145,6 +145,7 @@ def _report(
         memories=(),
         cycles=sum(code.costs.cycles for code in codes),
         npu_cycles=sum(code.costs.npu_cycles for code in codes),
+        performance=performance_of([code.costs for code in codes]),
         origins=tuple(origins),
     )
 

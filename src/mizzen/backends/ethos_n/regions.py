@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -21,8 +22,8 @@ from mizzen.regions import Costs, Refusal, RegionCode
 from mizzen.report import Area
 from mizzen.targets.ethos_n.codec import encode
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
-from mizzen.targets.ethos_n.config import Configuration, encode_capabilities
-from mizzen.targets.ethos_n.estimate import pass_cycles, passes_of
+from mizzen.targets.ethos_n.config import Capabilities, Configuration, encode_capabilities
+from mizzen.targets.ethos_n.estimate import as_json, estimate, pass_cycles, passes_of
 from mizzen.targets.ethos_n.listing import list_stream
 from mizzen.targets.ethos_n.patterns import (
     Covering,
@@ -153,7 +154,7 @@ class EthosNRegions:
             compiler=COMPILER,
             origins=_origins(compiled, origins),
             cycles=_cycles(part, origins, per_pass),
-            costs=_costs(compiled, sum(per_pass)),
+            costs=_costs(compiled, capabilities, sum(per_pass)),
             constants=constants,
             given=given,
             computed=computed,
@@ -280,11 +281,12 @@ def _cycles(
     return found
 
 
-def _costs(compiled: CompiledNetwork, cycles: int) -> Costs:
+def _costs(compiled: CompiledNetwork, capabilities: Capabilities, cycles: int) -> Costs:
     container = compiled.container
     constants = len(container.constant_dma) + len(container.constant_control_unit)
     areas = (
         Area("constants", "Dram", constants),
         Area("arena", "Dram", compiled.intermediate_bytes),
     )
-    return Costs(cycles, cycles, areas)
+    performance = json.loads(as_json(estimate(compiled.passes, capabilities)))
+    return Costs(cycles, cycles, areas, performance=performance)

@@ -13,7 +13,7 @@ from mizzen.flatbuffer.tosa import ENDING
 from mizzen.graph import Graph, Operation
 from mizzen.partition import Extracted, Place
 from mizzen.placing import place
-from mizzen.regions import Refusal, areas_of
+from mizzen.regions import Refusal, areas_of, performance_of
 from mizzen.report import CompileReport
 from mizzen.tosa_compilation import CONSTANTS, index_of, placements_of, read_tosa
 
@@ -104,5 +104,6 @@ def _report(
         memories=(),
         cycles=sum(code.costs.cycles for code in codes),
         npu_cycles=sum(code.costs.npu_cycles for code in codes),
+        performance=performance_of([code.costs for code in codes]),
         origins=tuple(dict(code.origins) for code in codes),
     )
