@@ -158,8 +158,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.__main__": ("mizzen.cli",),
 }
-JOINING = {None, "mizzen.backends"}
-"""Rows whose modules join everything below the command line, as the root's own do."""
+JOINING = "mizzen.backends"
+"""Its modules join everything below the command line, as the root's own do."""
 NOT_BELOW_THE_ROOT = ("mizzen.cli", "mizzen.__main__")
 
 # Third-party packages that cost time to import, or are not everywhere: inside functions only.
@@ -214,7 +214,7 @@ def row_of(module: str) -> str | None:
 
 def allowed(importer: str, imported: str) -> bool:
     row = row_of(importer)
-    if row in JOINING:
+    if row is None or row == JOINING:
         return not any(within(imported, package) for package in NOT_BELOW_THE_ROOT)
     if within(imported, row):
         return True
