@@ -55,6 +55,11 @@ def of_one_channel(net: Net) -> Value:
     return net.conv(net.input(1, 8, 8, 1), 8, depthwise=True, q=(0.05, 0))
 
 
+def requantised_average(net: Net) -> Value:
+    x = net.pool("AVG_POOL2D", net.input(1, 8, 8, 16), (8, 8), (1, 1))
+    return net.requantize(x, (0.02, 1))
+
+
 def summed(net: Net) -> Value:
     x, y = net.input(1, 7, 9, 16), net.input(1, 7, 9, 16, q=(0.11, -20))
     return net.combined("ADD", x, y, (0.17, -7))
@@ -132,29 +137,30 @@ OPERATORS: dict[str, tuple[Build, str, str, int]] = {
     ),
     "average of other planes": (
         lambda n: n.pool("AVG_POOL2D", n.input(1, 3, 3, 16), (3, 3), (1, 1)),
-        "qnn_avg_pool2d_to_depthwise",
-        "DepthwiseConvolution",
-        1,
+        "qnn_avg_pool2d_to_depthwise", "DepthwiseConvolution", 1,
     ),
     "average of windows": (
         lambda n: n.pool("AVG_POOL2D", n.input(1, 16, 16, 16), (2, 2), (2, 2)),
-        "qnn_avg_pool2d_to_depthwise",
-        "DepthwiseConvolution",
-        1,
+        "qnn_avg_pool2d_to_depthwise", "DepthwiseConvolution", 1,
     ),
-    "mean of other planes": (
-        lambda n: n.mean(n.input(1, 3, 3, 16), (0.03, 1)),
-        "qnn_mean_to_depthwise reshape",
-        "DepthwiseConvolution",
-        1,
+    # A mean is within a step of the input, which is 2.5 of the output's, and requantised.
+    "average that is requantised": (
+        requantised_average, "qnn_avg_pool2d qnn_requantize", "Pooling DepthwiseConvolution", 3,
     ),
-    # MeanXy rounds to the input's steps, which are no finer than the output's.
     "mean": (
         lambda n: n.mean(n.input(1, 7, 7, 16), (0.05, 3)), "qnn_mean reshape", "MeanXy", 1,
     ),
     "mean in other steps": (
-        lambda n: n.mean(n.input(1, 7, 7, 16), (0.06, 1)),
-        "qnn_mean reshape", "MeanXy Requantize", 2,
+        lambda n: n.mean(n.input(1, 7, 7, 16), (0.02, 1)),
+        "qnn_mean_to_depthwise reshape", "DepthwiseConvolution", 1,
+    ),
+    "mean of 8x8 in other steps": (
+        lambda n: n.mean(n.input(1, 8, 8, 16), (0.02, 1)),
+        "qnn_mean reshape", "MeanXy DepthwiseConvolution", 3,
+    ),
+    "mean of other planes": (
+        lambda n: n.mean(n.input(1, 3, 3, 16), (0.03, 1)),
+        "qnn_mean_to_depthwise reshape", "DepthwiseConvolution", 1,
     ),
     "sigmoid": (sigmoid, "qnn_sigmoid", "Sigmoid", 1),
     "sigmoid in other steps": (

@@ -94,6 +94,32 @@ def difference(net: Net) -> None:
     net.outputs(net.combined("SUB", x, y, (0.1, 0)))
 
 
+def coarse_sum(net: Net) -> None:
+    """63 * 255 is about the most that the kernel's registers hold."""
+    x, y = net.input(1, 8, 8, 16, q=(6.5, -128)), net.input(1, 8, 8, 16, q=(0.1, 0))
+    net.outputs(net.combined("ADD", x, y, (0.1, 0)))
+
+
+def coarse_leaky(net: Net) -> None:
+    x = (np.arange(-128, 128) + 128) * 6.5
+    net.outputs(net.table(net.input(1, 8, 8, 16, q=(6.5, -128)), x, (0.1, 0), "LEAKY_RELU"))
+
+
+def coarse_sigmoid(net: Net) -> None:
+    x = (np.arange(-128, 128) - 3) * 3000.0
+    sigmoid = 1 / (1 + np.exp(-np.clip(x, -99, 99)))
+    net.outputs(net.table(net.input(1, 8, 8, 16, q=(3000.0, 3)), sigmoid, (1 / 256, -128)))
+
+
+def fine_mean(net: Net) -> None:
+    net.outputs(net.mean(net.input(1, 8, 8, 16), (0.01, 0)))
+
+
+def thin(net: Net) -> None:
+    x = net.input(1, 1, 8, 16)
+    net.outputs(net.pool("AVG_POOL2D", x, (3, 3), (1, 1), (1, 1, 1, 1)))
+
+
 def bilinear(net: Net) -> None:
     value = net.doubled(net.input(1, 4, 4, 16), ResizeMode.BILINEAR)
     net.outputs(net.rescale(value, 1 / 16, q=(0.05, 3)))
@@ -165,6 +191,18 @@ REFUSALS: dict[Callable[[Net], None], tuple[str, ...]] = {
     along_channels: ("it sums along axes, the sum must be a mean over height and width",),
     sum_of_planes: ("multiplier=1, multiplier of a mean must = 0.0204082",),
     wide_output: ("dtype='int16', dtype must be either uint8, int8 or int32",),
+    coarse_sum: ("input scale / output scale=65, it must be <= 63.2471, or numbers wrap round",),
+    coarse_leaky: ("input scale / output scale=65, it must be <= 63.2471, or numbers wrap round",),
+    coarse_sigmoid: ("input scale=3000, input scale must be < 1024",),
+    fine_mean: (
+        "DepthwiseConvolution must have a square kernel of 1, 2, 3, 5, 7 or 9, and has 8x8" + ONLY,
+        "input scale / output scale=5, it must be <= 4 for a mean",
+    ),
+    thin: (
+        "plane=1x8, a plane must have at least 2 rows and columns, or its means are divided by "
+        "too much",
+        "padding of a mean must be around a window of 3x3 with stride 1",
+    ),
     difference: ("it subtracts a tensor, what is subtracted must be a constant",),
     bilinear: (
         "mode=bilinear, mode must = nearest",

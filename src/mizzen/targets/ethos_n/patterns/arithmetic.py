@@ -16,10 +16,12 @@ from mizzen.patterns import Const, Match, Pattern, Reject, Through, Var, chain, 
 from mizzen.targets.ethos_n.operations import Addition
 from mizzen.targets.ethos_n.patterns.emission import Emission
 from mizzen.targets.ethos_n.patterns.findings import Findings, unfit
+from mizzen.targets.ethos_n.patterns.kernels import need_no_wrapping
 from mizzen.targets.ethos_n.patterns.values import (
     Rescaling,
     close,
     contents,
+    info_of,
     quantization_info,
     rescaling_of,
 )
@@ -76,6 +78,7 @@ def addition(emission: Emission, match: Match) -> None:
             f"multiplier={found.ratio * rescaling.ratio:g}, multiplier must = {wanted:g}",
             limit="the multipliers and zero points that the tensors' quantisations give",
         )
+        need_no_wrapping(findings, info_of(value), output)
     findings.settle()
     first, second = emission.operand(match[X]), emission.operand(match[Y])
     emission.bind(result, emission.add(Addition(output), first, second))

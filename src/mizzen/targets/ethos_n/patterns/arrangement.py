@@ -174,18 +174,43 @@ class Parts:
 
 
 def parts_of(operations: Sequence[Operation]) -> Iterator[Parts]:
-    """Find values that some SLICEs cut into parts."""
-    cuts: dict[tuple[Value, int], dict[int, Operation]] = {}
+    """Find values that some SLICEs cut into parts; each SLICE is in one of them at most.
+
+    Where several could follow one another, those of the same group do.
+    """
+    cuts: dict[tuple[Value, int], dict[int, list[Operation]]] = {}
     for operation in operations:
         axis = _only_axis(operation)
         if axis is not None:
+            starts = cuts.setdefault((operation.operands[0], axis), {})
             start = int(contents(operation.operands[1]).reshape(-1)[axis])
-            cuts.setdefault((operation.operands[0], axis), {}).setdefault(start, operation)
-    for (value, axis), found in cuts.items():
-        ordered = [found[start] for start in sorted(found)]
-        ends = np.cumsum([row.result.shape[axis] for row in ordered]).tolist()
-        if [0, *ends[:-1]] == sorted(found) and ends[-1] == value.shape[axis]:
-            yield Parts(value, axis, tuple(ordered))
+            starts.setdefault(start, []).append(operation)
+    for (value, axis), starts in cuts.items():
+        for first in starts.get(0, ()):
+            found = _row(first, value.shape[axis], axis, starts)
+            if found:
+                yield Parts(value, axis, tuple(found))
+
+
+def _row(
+    first: Operation, extent: int, axis: int, starts: dict[int, list[Operation]]
+) -> list[Operation]:
+    """Give SLICEs that follow one another to the end, and take them out; none if they do not."""
+    found = [first]
+    end = first.result.shape[axis]
+    while end < extent:
+        following = [row for row in starts.get(end, ()) if row not in found]
+        if not following:
+            return []
+        same = [row for row in following if row.group == first.group]
+        found.append((same or following)[0])
+        end += found[-1].result.shape[axis]
+    if end > extent:
+        return []
+    for start, rows in starts.items():
+        # The first ones are being gone through.
+        starts[start] = rows if start == 0 else [row for row in rows if row not in found]
+    return found
 
 
 def _only_axis(operation: Operation) -> int | None:

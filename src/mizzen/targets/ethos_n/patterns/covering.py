@@ -8,7 +8,7 @@ from itertools import chain
 
 from mizzen.diagnostics import Reason
 from mizzen.graph import Graph, Operation, Value
-from mizzen.patterns import Cover, Match, Miss, Node, Op, Pattern, Reject, language
+from mizzen.patterns import Cover, Guard, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal
 from mizzen.targets.ethos_n.config import Configuration
 from mizzen.targets.ethos_n.network import Network
@@ -91,6 +91,8 @@ class Covering:
         self.graph = graph
         self._capabilities = configuration.capabilities
         self._refusals: list[_Refusal] = []
+        self._rows: dict[Guard, Row] = {}
+        """Rows by the guard that asks the library about them."""
         self._cover = Cover(graph, [self._asking(rank, row) for rank, row in enumerate(TABLE)])
         self._order = {row: place for place, row in enumerate(graph.sorted())}
         found = dict(chain(self._from_patterns(), self._from_slices()))
@@ -100,7 +102,9 @@ class Covering:
     def _from_patterns(self) -> Iterator[tuple[Composite, int]]:
         """Give what patterns found, and when it can be done."""
         for found in self._cover.composites:
-            row = ROWS[found.name, id(found.match.pattern.root)]
+            (row,) = [
+                self._rows[guard] for guard in found.match.pattern.guards if guard in self._rows
+            ]
             made = Composite(row.name, row.becomes, found.operations, _adding(row, found.match))
             yield made, self._order[found.match.root]
 
@@ -129,6 +133,7 @@ class Covering:
             self._refusals.append(_Refusal(rank, match.operations, reasons))
             return Reject(accumulated(reasons))
 
+        self._rows[guard] = row
         guard.__doc__ = "The Support Library supports it."
         return replace(row.pattern, guards=(*row.pattern.guards, guard))
 
@@ -266,6 +271,3 @@ def _kinds_in(node: Node) -> Iterator[str]:
 
 KINDS = frozenset(kind for row in TABLE for kind in _kinds_in(row.pattern.root))
 """Operations that some composite has, and those that some have in front."""
-
-ROWS = {(row.name, id(row.pattern.root)): row for row in TABLE}
-"""Rows by name and by what is matched; means have two rows."""

@@ -16,18 +16,20 @@ from mizzen.targets.ethos_n.operations import (
     LeakyRelu,
     Operation,
     Relu,
-    Requantize,
     Sigmoid,
     Tanh,
 )
 from mizzen.targets.ethos_n.patterns.emission import Emission
 from mizzen.targets.ethos_n.patterns.findings import Findings, UnfitError
+from mizzen.targets.ethos_n.patterns.kernels import need_exponents, need_no_wrapping
 from mizzen.targets.ethos_n.patterns.values import (
     close,
     contents,
+    info_of,
     quantization_info,
     rescaling_of,
 )
+from mizzen.targets.ethos_n.patterns.weighted import requantized
 from mizzen.targets.ethos_n.tensors import QuantizationInfo
 
 X = Var("x")
@@ -47,8 +49,8 @@ Function = Callable[[Array], Array]
 
 
 def sigmoid(reals: Array) -> Array:
-    """1 / (1 + exp(-x))."""
-    return 1.0 / (1.0 + np.exp(-reals))
+    """1 / (1 + exp(-x)); beyond +-700, where float64 ends, nothing changes."""
+    return 1.0 / (1.0 + np.exp(-np.clip(reals, -700.0, 700.0)))
 
 
 def _is_table_of(function: Function, name: str) -> Callable[[Match], Reject | None]:
@@ -127,10 +129,13 @@ def hyperbolic_tangent(emission: Emission, match: Match) -> None:
 def _function(emission: Emission, match: Match, operation: Operation) -> None:
     result = match.root.result
     _checked(match[X], result)
+    findings = Findings()
+    need_exponents(findings, info_of(match[X]))
+    findings.settle()
     operand = emission.add(operation, emission.as_it_is(match[X]))
     wanted = quantization_info(result)
     if operand.info.quantization != wanted:
-        operand = emission.add(Requantize(wanted), operand)
+        operand = requantized(emission, operand, wanted)
     emission.bind(result, operand)
 
 
@@ -148,6 +153,8 @@ def leaky(emission: Emission, match: Match) -> None:
         actual=f"{slope:g}",
         help="a slope of 0 is ReLU",
     )
+    findings.settle()
+    need_no_wrapping(findings, info_of(match[X]), output)
     findings.settle()
     operand = emission.add(LeakyRelu(slope, output), emission.as_it_is(match[X]))
     emission.bind(match.root.result, operand)
@@ -179,7 +186,7 @@ def requantize(emission: Emission, match: Match) -> None:
     )
     findings.settle()
     source = emission.as_it_is(match[NARROW])
-    emission.bind(result, emission.add(Requantize(after), source))
+    emission.bind(result, requantized(emission, source, after))
 
 
 def _checked(*values: Value) -> None:

@@ -6,22 +6,17 @@ its windows are whole.
 
 from __future__ import annotations
 
-from math import prod
-
-import numpy as np
-
 from mizzen.graph import DType, Value
 from mizzen.patterns import Const, Is, Match, Pattern, Reject, Var, of, op
 from mizzen.targets.ethos_n.operations import (
-    DepthwiseConvolution,
     MeanXy,
     Pooling,
     PoolingType,
-    Requantize,
     output_infos,
 )
 from mizzen.targets.ethos_n.patterns.emission import Emission
 from mizzen.targets.ethos_n.patterns.findings import Findings
+from mizzen.targets.ethos_n.patterns.kernels import need_fine_mean, need_plane
 from mizzen.targets.ethos_n.patterns.values import (
     close,
     info_of,
@@ -29,9 +24,9 @@ from mizzen.targets.ethos_n.patterns.values import (
     quantization_info,
     rescaling_of,
 )
-from mizzen.targets.ethos_n.patterns.weighted import add, weights_of
+from mizzen.targets.ethos_n.patterns.weighted import convolved_with_ones, requantized
 from mizzen.targets.ethos_n.patterns.windows import IMAGE, PAD, Window, X, needs_extents, window_of
-from mizzen.targets.ethos_n.tensors import DataFormat, Padding, Stride
+from mizzen.targets.ethos_n.tensors import Padding, Stride
 
 MAXIMUM = op("MAX_POOL2D", IMAGE)
 IN_ZERO, OUT_ZERO = Const("input zero point"), Const("output zero point")
@@ -66,10 +61,19 @@ def _sums_both_axes(match: Match) -> Reject | None:
     return None
 
 
+def _keeps_steps(match: Match) -> Reject | None:
+    """The output is quantised as the input is."""
+    before, after = match[PLANE].quantization, match.root.result.quantization
+    if before is None or before != after:
+        return Reject("the output must be quantised as the input is")
+    return None
+
+
 PATTERNS = {
     "max_pool2d": Pattern("ethos-n.nn.max_pool2d", MAXIMUM),
     "qnn_avg_pool2d": Pattern("ethos-n.qnn_avg_pool2d", AVERAGE),
-    "qnn_mean": Pattern("ethos-n.qnn_mean", REDUCED_SCALED, (_sums_both_axes,)),
+    "qnn_mean": Pattern("ethos-n.qnn_mean", REDUCED_SCALED, (_sums_both_axes, _keeps_steps)),
+    "qnn_mean_requantized": Pattern("ethos-n.qnn_mean", REDUCED_SCALED, (_sums_both_axes,)),
     "qnn_mean_of_ones": Pattern("ethos-n.qnn_mean", SUM_SCALED, (_is_whole_plane,)),
     "qnn_avg_pool2d_to_depthwise": Pattern("ethos-n.qnn_avg_pool2d_to_depthwise", AVERAGE),
     "qnn_mean_to_depthwise": Pattern(
@@ -91,6 +95,8 @@ def average(emission: Emission, match: Match) -> None:
     """Add a pooling of means; what is padded does not count."""
     findings = Findings()
     window = _averaged_window(match, findings)
+    findings.settle()
+    need_plane(findings, info_of(match[X]), match.root["kernel"])
     _pool(emission, match, findings, window, PoolingType.AVG)
 
 
@@ -186,10 +192,13 @@ def _check_mean(match: Match, zero_point: int, ratio: float) -> None:
 
 def _mean(emission: Emission, match: Match) -> None:
     """Add a mean; its output is requantised where it is not quantised as the input is."""
-    after = quantization_info(match.root.result)
+    before, after = quantization_info(match[PLANE]), quantization_info(match.root.result)
+    findings = Findings()
+    need_fine_mean(findings, before, after)
+    findings.settle()
     operand = emission.add(MeanXy(), emission.operand(match[PLANE]))
-    if operand.info.quantization != after:
-        operand = emission.add(Requantize(after), operand)
+    if before != after:
+        operand = requantized(emission, operand, after)
     emission.bind(match.root.result, operand)
 
 
@@ -197,19 +206,14 @@ def _ones(
     emission: Emission, source: Value, result: Value, kernel: tuple[int, ...], stride: Stride
 ) -> None:
     """Add a depthwise convolution with ones that stand for 1 / elements of the window."""
-    info, output = info_of(source), quantization_info(result)
-    weights = weights_of(
-        np.ones((*kernel, info.channels, 1), np.int8),
-        np.array([1 / prod(kernel)]),
-        0,
-        np.zeros(1, np.int32),
-        info,
-        output,
-        format=DataFormat.HWIM,
+    operand = convolved_with_ones(
+        emission,
+        emission.operand(source),
+        (kernel[0], kernel[1]),
+        stride,
+        quantization_info(result),
     )
-    operation = DepthwiseConvolution(Padding(), stride, output)
-    (given,) = output_infos(operation, (info, weights.bias_info, weights.info))
     findings = Findings()
-    needs_extents(findings, given.shape, result)
+    needs_extents(findings, operand.info.shape, result)
     findings.settle()
-    emission.bind(result, add(emission, operation, emission.operand(source), weights))
+    emission.bind(result, operand)

@@ -74,12 +74,14 @@ TABLE: tuple[Row, ...] = (
     ),
     _row(_CONVERSIONS["qnn_add_to_depthwise"], conversion.added, becomes=CONVOLUTION),
     _row(arithmetic.PATTERNS["qnn_add"], arithmetic.addition),
-    # Before convolutions, which the graph has for means and dense layers.
+    # A mean that keeps its input's steps; in others a convolution rounds only once.
     _row(_POOLING["qnn_mean"], pooling.mean_of_sums),
-    _row(_POOLING["qnn_mean_of_ones"], pooling.mean_of_ones),
     _row(_POOLING["qnn_mean_to_depthwise"], pooling.convolved_mean, becomes=CONVOLUTION),
+    _row(_POOLING["qnn_mean_requantized"], pooling.mean_of_sums),
+    # Before convolutions, which the graph has for dense layers.
     _row(_WEIGHTED["qnn_fc"], weighted.dense),
     _row(_WEIGHTED["qnn_conv2d"], weighted.convolution),
+    _row(_POOLING["qnn_mean_of_ones"], pooling.mean_of_ones),
     _row(_WEIGHTED["qnn_conv2d_transpose"], weighted.transposed),
     _row(_POOLING["qnn_avg_pool2d"], pooling.average),
     _row(_POOLING["qnn_avg_pool2d_to_depthwise"], pooling.average_of_ones, becomes=CONVOLUTION),

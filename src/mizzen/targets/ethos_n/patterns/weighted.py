@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from mizzen.targets.ethos_n.operations import (
     Convolution,
     DepthwiseConvolution,
     FullyConnected,
+    MeanXy,
+    Pooling,
+    PoolingType,
+    Requantize,
     TransposeConvolution,
     Weighted,
     output_infos,
@@ -145,6 +150,39 @@ def add(emission: Emission, operation: Weighted, source: Operand, weights: Weigh
     bias = emission.constant(weights.bias_info, weights.bias)
     data = emission.constant(weights.info, weights.data)
     return emission.add(operation, source, bias, data)
+
+
+def convolved_with_ones(
+    emission: Emission,
+    source: Operand,
+    kernel: tuple[int, int],
+    stride: Stride,
+    output: QuantizationInfo,
+) -> Operand:
+    """Add a depthwise convolution that gives the mean of each window, without padding."""
+    weights = weights_of(
+        np.ones((*kernel, source.info.channels, 1), np.int8),
+        np.array([1 / prod(kernel)]),
+        0,
+        np.zeros(1, np.int32),
+        source.info,
+        output,
+        format=DataFormat.HWIM,
+    )
+    return add(emission, DepthwiseConvolution(Padding(), stride, output), source, weights)
+
+
+def requantized(emission: Emission, source: Operand, output: QuantizationInfo) -> Operand:
+    """Add the same reals in another quantisation.
+
+    The library requantises what a pooling is made of, if it can, not what it gives: numbers that
+    the output cannot hold would be missing in a mean. Behind one, a convolution takes the place.
+    """
+    operation = emission.network[source.operation_id].operation
+    averages = isinstance(operation, Pooling) and operation.type is PoolingType.AVG
+    if averages or isinstance(operation, MeanXy):
+        return convolved_with_ones(emission, source, (1, 1), Stride(), output)
+    return emission.add(Requantize(output), source)
 
 
 def weights_of(
