@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+import mizzen
 from mizzen.backends import Asked, backend_for, backend_of, backends, choose
 from mizzen.diagnostics import MizzenError
+from mizzen.graph import DType, Graph, TensorType
+from mizzen.package.tosa import write
 
 
 def refusal(asked: Asked) -> str:
@@ -82,3 +86,17 @@ def test_the_configuration_in_force_of_an_ethos_n() -> None:
 def test_an_sram_that_an_ethos_n_cannot_have() -> None:
     text = refusal(Asked("ethos-n78-4tops-4ple", arena_cache_size=1000))
     assert text.startswith("error[E911]: User configured SRAM size is smaller than the minimum")
+
+
+@pytest.mark.parametrize("verb", [mizzen.compile, mizzen.check])
+def test_a_tosa_file_has_not_what_an_ethos_n_needs(verb: Callable[..., object]) -> None:
+    graph = Graph()
+    graph.set_outputs([graph.add_input(TensorType((1, 4, 4, 8), DType.INT8), "image")])
+    with pytest.raises(MizzenError) as caught:
+        verb(write(graph), "ethos-n78-4tops-4ple")
+    assert caught.value.diagnostic.render() == (
+        "error[E995]: Ethos-N needs the scales of all tensors, and model.tosa has none: TOSA keeps "
+        "only what rescaling makes of them\n"
+        "  rule TOSA 1.0, RESCALE\n"
+        "  help compile the .tflite or the .pt2 that the file was made of"
+    )

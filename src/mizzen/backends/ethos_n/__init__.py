@@ -19,6 +19,7 @@ from mizzen.backends.backend import (
 )
 from mizzen.backends.ethos_n.configuration import InForce, resolve
 from mizzen.backends.support import Support
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.tflite import CONTAINER_CODE, Model, Operator, Tensor, container_operator
 from mizzen.targets.ethos_n.config import VARIANTS, decode_capabilities
 from mizzen.targets.ethos_n.program import read_program
@@ -60,18 +61,14 @@ class EthosN(Backend[InForce]):
     def compile_tosa(
         self, data: bytes, name: str, configuration: InForce, waiting: Waiting | None
     ) -> Artifact:
-        """Compile a file's TOSA network, all of which must run on the NPU."""
-        from mizzen.backends.ethos_n.tosa import compile_tosa
-
-        return compile_tosa(data, name, configuration, waiting)
+        """Refuse a TOSA file, E995: it has no scales, from which the compiler makes its own."""
+        raise _without_scales(name)
 
     def check_tosa(
         self, data: bytes, name: str, configuration: InForce, waiting: Waiting | None
     ) -> CompileReport:
-        """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
-        from mizzen.backends.ethos_n.tosa import check_tosa
-
-        return check_tosa(data, name, configuration, waiting)
+        """Refuse a TOSA file, as `compile_tosa` does."""
+        raise _without_scales(name)
 
     def region_compiler(self, configuration: InForce) -> TurningRegions:
         """Give what compiles regions of tensor graphs, whatever their order of axes."""
@@ -133,6 +130,16 @@ class EthosN(Backend[InForce]):
         from mizzen.backends.ethos_n.programs import view
 
         return view(program)
+
+
+def _without_scales(name: str) -> MizzenError:
+    return fail(
+        "E995",
+        f"Ethos-N needs the scales of all tensors, and {name} has none: TOSA keeps only what "
+        "rescaling makes of them",
+        rule="TOSA 1.0, RESCALE",
+        help="compile the .tflite or the .pt2 that the file was made of",
+    )
 
 
 def _place(tensor: Tensor) -> Place:
