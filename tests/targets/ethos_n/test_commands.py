@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from mizzen.targets.ethos_n.codec import (
     encode_instructions,
 )
 from mizzen.targets.ethos_n.commands import (
+    BlockConfigRecord,
     Cascade,
     Convert,
     Delay,
@@ -29,12 +32,27 @@ from mizzen.targets.ethos_n.commands import (
     DumpSram,
     Fence,
     McePle,
+    MceRecord,
     PleOnly,
+    PleRecord,
     Section,
+    SpaceToDepth,
     TensorRecord,
+)
+from mizzen.targets.ethos_n.commands_values import (
+    Algorithm,
+    DataTypeCode,
+    Format,
+    Location,
+    MceOperation,
+    PleOperation,
+    Strategy,
+    Upsample,
+    UpsampleEdge,
 )
 from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
 from mizzen.targets.ethos_n.program import read_program
+from mizzen.targets.ethos_n.tensors import Shape
 
 from .golden import Compiled, compiled_networks, needs_golden
 from .strategies import streams
@@ -81,6 +99,74 @@ def test_commands_are_as_long_as_arms_structures() -> None:
 def test_bytes_are_those_of_arms_headers() -> None:
     assert encode(SMALL) == SMALL_BYTES
     assert decode(SMALL_BYTES) == SMALL
+
+
+def counted() -> Iterator[int]:
+    """1 to 85 in each byte of a word, as the members of the C++ program's structures count."""
+    return (0x01010101 * number for number in range(1, 86))
+
+
+def extents(count: Iterator[int]) -> Shape:
+    return next(count), next(count), next(count), next(count)
+
+
+def numbered(
+    count: Iterator[int], data_type: DataTypeCode, form: Format, location: Location
+) -> TensorRecord:
+    return TensorRecord(
+        data_type=data_type,
+        format=form,
+        shape=extents(count),
+        supertensor_shape=extents(count),
+        supertensor_offset=extents(count),
+        stripe_shape=extents(count),
+        tile_bytes=next(count),
+        dram_buffer_id=next(count),
+        sram_offset_bytes=next(count),
+        zero_point=-(next(count) & 0xFF),
+        location=location,
+    )
+
+
+def test_structures_are_those_of_arms_headers_to_the_byte() -> None:
+    """All members of the three largest commands, each another number."""
+    count = counted()
+    data = numbered(count, DataTypeCode.S8, Format.NHWC, Location.SRAM)
+    weights = numbered(count, DataTypeCode.U8, Format.WEIGHT_STREAM, Location.DRAM)
+    metadata = next(count)
+    output = numbered(count, DataTypeCode.S8, Format.FCAF_WIDE, Location.SRAM)
+    blocks = BlockConfigRecord(next(count), next(count))
+    mce = MceRecord(
+        stride_x=next(count),
+        stride_y=next(count),
+        pad_top=next(count),
+        pad_left=next(count),
+        uninterleaved_input_shape=extents(count),
+        output_shape=extents(count),
+        output_stripe_shape=extents(count),
+        output_zero_point=-2,
+        upsample=Upsample.TRANSPOSE,
+        upsample_edge_row=UpsampleEdge.DROP,
+        upsample_edge_column=UpsampleEdge.GENERATE,
+        operation=MceOperation.FULLY_CONNECTED,
+        algorithm=Algorithm.WINOGRAD,
+        activation_min=-128,
+        activation_max=127,
+    )
+    kernel = PleOperation.LEAKY_RELU
+    ple = PleRecord(next(count), next(count), kernel, 0x1234, 5, 0xFEDC, 7)
+    strategy = Strategy.STRATEGY_6
+    stream = encode(
+        [
+            McePle(data, weights, metadata, output, strategy, blocks, mce, ple),
+            PleOnly(2, data, weights, output, strategy, ple),
+            SpaceToDepth(data, output, next(count), next(count), next(count)),
+        ]
+    )
+    assert len(stream) == 852
+    assert hashlib.sha256(stream).hexdigest() == (
+        "657760afd25dbdf21e6f1bb9257b64f6a7d72b761d3fcab626e80d3cf78499c4"
+    )
 
 
 def test_what_a_fence_leaves_unset_comes_back() -> None:

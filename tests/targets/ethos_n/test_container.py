@@ -10,11 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_n.codec import encode
-from mizzen.targets.ethos_n.commands import Delay, Fence
+from mizzen.targets.ethos_n.codec import INSTRUCTION_SET, encode, typed
+from mizzen.targets.ethos_n.commands import Delay, Fence, McePle
 from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
 from mizzen.targets.ethos_n.container import BufferInfo, Container, Version, read, write
-from mizzen.targets.ethos_n.program import BufferKind, Program, program_of, read_program
+from mizzen.targets.ethos_n.program import (
+    BufferKind,
+    Program,
+    StripePlace,
+    program_of,
+    read_program,
+)
 
 from .golden import ETHOS_N, Compiled, compiled_networks, needs_golden
 
@@ -32,6 +38,9 @@ SMALL = Container(
     intermediates=(),
 )
 NAMED = replace(SMALL, version=Version.V2_0, inputs=(BufferInfo(1, 0, 9, "Größe"),))
+
+MCE_PLE = INSTRUCTION_SET["MCE_PLE"]
+IN_BUFFERS = {"weights.dram_buffer_id": 4, "weight_metadata_buffer_id": 5}
 
 u32 = st.integers(0, (1 << 32) - 1)
 
@@ -187,3 +196,37 @@ def test_only_constants_have_contents() -> None:
     assert caught.value.diagnostic.render() == (
         "error[E928]: buffer 3 must be one of constants, which are [0, 4, 5]"
     )
+
+
+def weights_in_buffers() -> McePle:
+    """A pass whose weights are in buffer 4, their places in buffer 5."""
+    command = typed(MCE_PLE(**({item.name: 0 for item in MCE_PLE.fields} | IN_BUFFERS)))
+    assert isinstance(command, McePle)
+    return command
+
+
+def test_weights_are_found_by_their_places() -> None:
+    assert small().weight_stripes(weights_in_buffers()) == (StripePlace(0, 16), StripePlace(16, 16))
+
+
+@pytest.mark.parametrize(
+    ("size", "offset", "message"),
+    [
+        (15, 64, "error[E929]: buffer 5 must hold places of 8 bytes each, not 15 bytes"),
+        (
+            16,
+            72,
+            "error[E929]: buffer 5 must name stripes within the 32 bytes of buffer 4, not 17..33",
+        ),
+    ],
+)
+def test_places_that_are_none(size: int, offset: int, message: str) -> None:
+    block = STREAM.ljust(64, b"\0") + METADATA + struct.pack("<2I", 17, 16)
+    container = replace(
+        SMALL,
+        constant_control_unit=block,
+        constants_control_unit=(BufferInfo(0, 0, len(STREAM)), BufferInfo(5, offset, size)),
+    )
+    with pytest.raises(MizzenError) as caught:
+        program_of(container, CAPABILITIES).weight_stripes(weights_in_buffers())
+    assert caught.value.diagnostic.render() == message

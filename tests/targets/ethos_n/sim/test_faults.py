@@ -128,9 +128,9 @@ AT = "\n  at   command at word 4"
             "error[E955]: command 0 CONVERT: input must have N 1, not 2" + AT,
         ),
         (
-            Convert(source(SHAPE, sram_offset_bytes=57300), target(SHAPE)),
+            Convert(source(SHAPE, sram_offset_bytes=57217), target(SHAPE)),
             "error[E956]: command 0 CONVERT: input must lie within the 57344 bytes of a bank of "
-            "SRAM, not at 57300..57428" + AT,
+            "SRAM, not at 57217..57345" + AT,
         ),
         (
             replace(PLAIN, output=target(SHAPE, sram_offset_bytes=SRAM_INPUT + 127)),
@@ -258,6 +258,14 @@ AT = "\n  at   command at word 4"
 )
 def test_faults(command: Command, message: str) -> None:
     assert fault([command]) == message
+
+
+def test_a_buffer_is_a_byte_too_small() -> None:
+    assert fault([copied(source(SHAPE), target(SHAPE))], table([BYTES - 1], BYTES)) == (
+        "error[E950]: command 0 CONVERT: input must lie in buffer 1 of 1023 bytes, and needs 1024"
+        + AT
+        + "\n  help the command stream is damaged or belongs to another container"
+    )
 
 
 def test_a_part_of_an_output_is_missing() -> None:

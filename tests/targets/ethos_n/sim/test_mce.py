@@ -259,17 +259,36 @@ def test_the_ends_of_the_shift(shift: int) -> None:
 
 
 def test_sums_beyond_24_bits_are_exact() -> None:
-    """Odd sums over 2**24, which float32 would round; which of them decide over the result."""
+    """Of sums over 2**25 every unit counts; float32 has steps of 4 there."""
     channels = 600
     weights = np.full((1, 1, channels, 8), 255)
-    kernel = Kernel(weights, np.full(8, -38_760_000), 1 << 15, 15 + 10)
+    weights[:, :, 1] = 1
     values = np.full((1, 8, 8, channels), 255, np.uint8)
-    values[0, :, :, 0] = np.arange(64).reshape(8, 8) + 100
+    values[0, :, :, 1] = np.arange(64).reshape(8, 8)
+    kernel = Kernel(weights, np.full(8, -(channels - 1) * 255 * 255), 1, 0)
     command = mce_ple(kernel, source((8, 8, channels)), (8, 8, 8), target((8, 8, 8)))
-    sums = convolved(values, kernel, (8, 8, 8), 1)
-    assert sums.min() > 1 << 24
-    expected = finished(sums, kernel, 0, 0, 255)
-    np.testing.assert_array_equal(run_mce(kernel, command, values), expected)
+    result = run_mce(kernel, command, values)
+    np.testing.assert_array_equal(result[..., 0].ravel(), np.arange(64))
+
+
+def test_weights_without_an_input_must_be_zero() -> None:
+    kernel = kernel_of(1, 1, 1024, 24)
+    command = mce_ple(
+        kernel,
+        source((8, 8, 16), format=Format.NHWCB),
+        (1, 1, 24),
+        target((1, 1, 24)),
+        operation=MceOperation.FULLY_CONNECTED,
+        uninterleaved_input_shape=(1, 1, 1, 1023),
+    )
+    weights = replace(command.weights, stripe_shape=(1, 1, 1024, 24))
+    command = replace(command, weights=weights)
+    with pytest.raises(MizzenError) as caught:
+        Simulator(program([command], table([1024], 24), encoded(kernel, command)))
+    assert caught.value.diagnostic.render() == (
+        "error[E961]: command 0 MCE_PLE: weights beyond channel 1023 of the input must be zero\n"
+        "  at   command at word 4"
+    )
 
 
 def test_accumulators_of_32_bits() -> None:
