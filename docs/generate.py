@@ -53,6 +53,7 @@ def pages() -> dict[str, str]:
         "reference/operators.md": operators_page(),
         "reference/tosa-operations.md": tosa_page(),
         "reference/ethos-n-operations.md": ethos_n_page(),
+        "reference/ethos-n-composites.md": ethos_n_composites_page(),
         "reference/commands-ethos-n.md": ethos_n_commands_page(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
@@ -203,6 +204,36 @@ def _ethos_n_rules(kind: type[EthosNOperation]) -> str:
         for rule in rules_of(OPERATIONS[kind].table)
     ]
     return _table(("Rule", "Must have", "Otherwise", "Message", "What to change", "Release"), rows)
+
+
+def ethos_n_composites_page() -> str:
+    """Give the pattern table of Ethos-N, in the order in which patterns are tried."""
+    from mizzen.targets.ethos_n.patterns import COMPUTE_INTENSIVE, TABLE
+    from mizzen.targets.ethos_n.patterns.table import PREFIX, SPLIT
+
+    rows = [
+        (
+            f"`{row.name.removeprefix(PREFIX)}`",
+            "the same" if row.becomes == row.name else f"`{row.becomes.removeprefix(PREFIX)}`",
+            "yes" if row.becomes in COMPUTE_INTENSIVE else "no",
+        )
+        for row in TABLE
+    ]
+    several = (f"`{SPLIT.removeprefix(PREFIX)}`", "the same", "no")
+    parts = [
+        "# Ethos-N composites",
+        "What of a graph of TOSA operations is one operation of the Support Library, or a few. "
+        "Rows are tried in this order; a row is taken where its pattern matches and the library "
+        "supports what it becomes. "
+        "[What becomes of a network](../explanation/ethos-n-composites.md) tells how. "
+        "A split is found by itself: all SLICEs of a tensor along an axis.",
+        _table(("Composite", "Becomes", "Compute-intensive"), [*rows, several]),
+        "## Patterns",
+        "Written from the last operation inwards. `once` is what nobody else may take, `maybe` "
+        "what may be left out, `chain` any number in a row, `...` what may be anything.",
+    ]
+    parts += [f"```text\n{row.pattern}\n```" for row in TABLE]
+    return "\n\n".join(parts) + "\n"
 
 
 def ethos_n_commands_page() -> str:

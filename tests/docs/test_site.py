@@ -17,6 +17,7 @@ from mizzen.cli.parser import help_texts
 from mizzen.targets.ethos_n.codec import INSTRUCTION_SET
 from mizzen.targets.ethos_n.legal import OPERATIONS
 from mizzen.targets.ethos_n.legal import rules as ethos_n_rules
+from mizzen.targets.ethos_n.patterns import TABLE
 from mizzen.targets.ethos_n.sim.inferred import INFERRED
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 from mizzen.targets.ethos_u.config import ACCELERATORS
@@ -81,6 +82,13 @@ def test_every_rule_of_ethos_n_is_in_the_reference(generated: dict[str, str]) ->
         for profile in OPERATIONS[kind].profiles:
             for rule in ethos_n_rules(kind, profile):
                 assert f"| `{rule.id}` | {rule.limit} |" in section
+
+
+def test_every_composite_of_ethos_n_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/ethos-n-composites.md"]
+    for row in TABLE:
+        assert f"| `{row.name.removeprefix('ethos-n.')}` |" in page
+        assert f"\n{row.pattern}\n" in page
 
 
 @pytest.mark.parametrize("arch", Arch)
