@@ -89,6 +89,14 @@ def wide_output(net: Net) -> None:
     net.outputs(net.rescale(x, 4.0, (3, 0), DType.INT16, q=(0.0125, 0)))
 
 
+def sum_by_channel(net: Net) -> None:
+    x, y = net.input(1, 8, 8, 16), net.input(1, 8, 8, 16)
+    net.begin("ADD")
+    left, right = (net.rescale(value, 1.0, (3, 0), DType.INT32) for value in (x, y))
+    total = net.b("ADD", left, right)
+    net.outputs(net.rescale(total, np.linspace(0.5, 1, 16), (0, 0), q=(0.1, 0)))
+
+
 def difference(net: Net) -> None:
     x, y = net.input(1, 8, 8, 16), net.input(1, 8, 8, 16)
     net.outputs(net.combined("SUB", x, y, (0.1, 0)))
@@ -203,6 +211,7 @@ REFUSALS: dict[Callable[[Net], None], tuple[str, ...]] = {
         "too much",
         "padding of a mean must be around a window of 3x3 with stride 1",
     ),
+    sum_by_channel: ("multipliers=one for each channel, multipliers must be one for all",),
     difference: ("it subtracts a tensor, what is subtracted must be a constant",),
     bilinear: (
         "mode=bilinear, mode must = nearest",

@@ -22,8 +22,8 @@ from mizzen.targets.ethos_n.patterns.values import (
     close,
     contents,
     info_of,
+    one_rescaling_of,
     quantization_info,
-    rescaling_of,
 )
 from mizzen.targets.ethos_n.tensors import QuantizationInfo
 
@@ -66,7 +66,7 @@ def addition(emission: Emission, match: Match) -> None:
     findings.feature_map(match[X], match[Y], result)
     findings.settle()
     output = quantization_info(result)
-    rescaling = rescaling_of(match.root)
+    rescaling = one_rescaling_of(match.root)
     for value, steps in ((match[X], LEFT), (match[Y], RIGHT)):
         found = line_of(match, value, steps)
         wanted = found.quantization.scale / output.scale
@@ -113,9 +113,7 @@ def _rescalings(match: Match, steps: Through) -> list[Rescaling]:
     if steps not in match:
         return []
     operations: tuple[Operation, ...] = match[steps]
-    found = [rescaling_of(operation) for operation in reversed(operations)]
-    if any(row.ratios.size > 1 for row in found):
-        raise unfit("per-channel", "an operand must be scaled by one number")
+    found = [one_rescaling_of(operation) for operation in reversed(operations)]
     if any(row.after for row in found) or any(row.before for row in found[1:]):
         raise unfit("zero-point", "sums in 32 bits must have no zero point")
     return found

@@ -37,8 +37,8 @@ from mizzen.targets.ethos_n.patterns.values import (
     channels_last,
     close,
     info_of,
+    one_rescaling_of,
     quantization_info,
-    rescaling_of,
 )
 from mizzen.targets.ethos_n.patterns.weighted import add, weights_of
 from mizzen.targets.ethos_n.tensors import DataFormat, DataType, Padding, Stride
@@ -101,7 +101,7 @@ class _Affine:
 
 def _affine(match: Match) -> _Affine:
     """Give what a sum or product with one number does."""
-    result = rescaling_of(match.root)
+    result = one_rescaling_of(match.root)
     if PRODUCT in match:
         line = line_of(match, match[X], MULTIPLIED)
         data, zero_point, ratio = units_of(match, FACTOR)
@@ -137,7 +137,7 @@ def multiplied(emission: Emission, match: Match) -> None:
     line = line_of(match, match[X], MULTIPLIED)
     data, zero_point, ratio = units_of(match, FACTOR)
     source = info_of(match[X], channels_last(match[X].shape))
-    output, rescaling = quantization_info(result), rescaling_of(match.root)
+    output, rescaling = quantization_info(result), one_rescaling_of(match.root)
     _zero_points(
         line.zero_point, source.quantization.zero_point, rescaling.after, output.zero_point
     )
@@ -166,7 +166,7 @@ def added(emission: Emission, match: Match) -> None:
     result = match.root.result
     _check(match[X], result)
     source = info_of(match[X], channels_last(match[X].shape))
-    output, rescaling = quantization_info(result), rescaling_of(match.root)
+    output, rescaling = quantization_info(result), one_rescaling_of(match.root)
     line = line_of(match, match[X], TENSOR)
     _zero_points(
         line.zero_point, source.quantization.zero_point, rescaling.after, output.zero_point

@@ -19,6 +19,9 @@ KEEPS = frozenset(
 )
 """Operations that keep numbers as they are: what they take and give is quantised alike."""
 
+LEAST_SCALE = float(np.finfo(np.float32).tiny)
+"""The least number of float32 with all its bits, which scales are held in."""
+
 CLOSE = 2.0**-12
 """Relative difference of scales that changes an 8-bit number by less than a tenth of a step."""
 
@@ -68,6 +71,14 @@ def quantization_info(value: Value) -> QuantizationInfo:
             limit="one scale and one zero point",
             actual=what,
             help="quantise the network, each tensor as a whole",
+        )
+    if not LEAST_SCALE <= found.scale < float("inf"):
+        raise unfit(
+            "scale",
+            f"scale={found.scale:g}, a scale must be positive and finite",
+            limit="a positive scale",
+            actual=f"{found.scale:g}",
+            help="quantise the network again",
         )
     return QuantizationInfo(found.zero_point, (found.scale,))
 
@@ -134,6 +145,18 @@ def rescaling_of(operation: Operation) -> Rescaling:
         -contents(shift).reshape(-1).astype(np.int64),
     )
     return Rescaling(ratios, number(before), number(after))
+
+
+def one_rescaling_of(operation: Operation) -> Rescaling:
+    """Read a RESCALE that multiplies all channels by one number; UnfitError if it does not."""
+    found = rescaling_of(operation)
+    if found.ratios.size != 1:
+        raise unfit(
+            "per-channel",
+            "multipliers=one for each channel, multipliers must be one for all",
+            help="quantise its tensors as a whole",
+        )
+    return found
 
 
 def close(found: float | Array, wanted: float | Array) -> bool:
