@@ -13,7 +13,7 @@ from mizzen.graph import DType, Graph, Quantization
 from mizzen.partition import Place, extract, partition
 from mizzen.targets.ethos_n.patterns import Covering, generate, legality, prepare, unworthy
 
-from .graphs import FOUR_TOPS
+from .graphs import FOUR_TOPS, Net, placed
 
 QUANTIZATIONS = (
     None,
@@ -74,3 +74,15 @@ def test_whatever_is_not_the_quantisation_of_a_layer() -> None:
             value.type = before.quantized(quantization)
             judge(graph)
         value.type = before
+
+
+def test_deep_networks() -> None:
+    """Deeper than Python's stack, and in no more time than their length asks for."""
+    net = Net()
+    x = net.input(1, 4, 4, 16)
+    for bound in range(3000):
+        x = net.clamp(x, -100, bound % 50)
+    net.outputs(x)
+    (region,) = placed(net.graph).regions
+    assert len(region.groups) == 3000
+    assert len(Covering(net.graph, FOUR_TOPS).composites) == 3000

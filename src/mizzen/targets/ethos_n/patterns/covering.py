@@ -90,11 +90,12 @@ class Covering:
     def __init__(self, graph: Graph, configuration: Configuration) -> None:
         self.graph = graph
         self._capabilities = configuration.capabilities
-        self._refusals: list[_Refusal] = []
+        self._refusals: dict[Operation, list[_Refusal]] = {}
         self._rows: dict[Guard, Row] = {}
         """Rows by the guard that asks the library about them."""
         self._cover = Cover(graph, [self._asking(rank, row) for rank, row in enumerate(TABLE)])
         self._order = {row: place for place, row in enumerate(graph.sorted())}
+        self._fixed = _constant(self._order)
         found = dict(chain(self._from_patterns(), self._from_slices()))
         self.composites = tuple(sorted(found, key=found.__getitem__))
         self.composite_of = {row: each for each in self.composites for row in each.operations}
@@ -115,7 +116,7 @@ class Covering:
             add = _splitting(parts)
             reasons = self._ask(add)
             if reasons:
-                self._refusals.append(_Refusal(len(TABLE), parts.slices, reasons))
+                self._refuse(_Refusal(len(TABLE), parts.slices, reasons))
             else:
                 made = Composite(SPLIT, SPLIT, parts.slices, add)
                 yield made, min(map(self._order.__getitem__, parts.slices))
@@ -130,12 +131,16 @@ class Covering:
             reasons = self._ask(ask)
             if not reasons:
                 return None
-            self._refusals.append(_Refusal(rank, match.operations, reasons))
+            self._refuse(_Refusal(rank, match.operations, reasons))
             return Reject(accumulated(reasons))
 
         self._rows[guard] = row
         guard.__doc__ = "The Support Library supports it."
         return replace(row.pattern, guards=(*row.pattern.guards, guard))
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        for operation in refusal.operations:
+            self._refusals.setdefault(operation, []).append(refusal)
 
     def _ask(self, add: Callable[[Emission], None]) -> tuple[Reason, ...]:
         """Give what speaks against a composite, as a network of its own."""
@@ -155,7 +160,9 @@ class Covering:
 
     def uncovered(self, operations: Iterable[Operation]) -> list[Operation]:
         """Give those of some operations that are in no composite and need to be."""
-        return [row for row in operations if row not in self.composite_of and not _is_constant(row)]
+        return [
+            row for row in operations if row not in self.composite_of and row not in self._fixed
+        ]
 
     def reasons(self, operations: Iterable[Operation]) -> tuple[Reason, ...]:
         """Give why some operations, those of one group, are not all in composites."""
@@ -167,7 +174,7 @@ class Covering:
 
     def _refused(self, operation: Operation) -> list[Reason]:
         """Give the reasons of the widest refusals that an operation is in, in the table's order."""
-        found = [row for row in self._refusals if operation in row.operations]
+        found = self._refusals.get(operation, [])
         widest = max((len(row.operations) for row in found), default=0)
         rows = sorted((row for row in found if len(row.operations) == widest), key=_rank)
         return [reason for row in rows for reason in row.reasons]
@@ -178,7 +185,7 @@ class Covering:
         if strange is not None:
             return _no_form(strange)
         findings = Findings()
-        findings.types(_crossing(operations))
+        findings.types(self._crossing(operations))
         if findings.reasons:
             return findings.reasons[0]
         said = next((SAYINGS[row.kind] for row in operations if row.kind in SAYINGS), None)
@@ -199,21 +206,15 @@ class Covering:
             SOURCE,
         )
 
-
-def _crossing(operations: list[Operation]) -> list[Value]:
-    """Give the values that some operations take from others or give to others."""
-    inside = set(operations)
-    taken = [value for row in operations for value in row.operands]
-    given = [value for row in operations for value in row.results]
-    return [value for value in taken if not _is_within(value, inside)] + [
-        value for value in given if not value.uses or not inside.issuperset(value.uses)
-    ]
-
-
-def _is_within(value: Value, inside: set[Operation]) -> bool:
-    """Whether a value comes from some operations, or depends on constants alone."""
-    producer = value.producer
-    return producer is not None and (producer in inside or _is_constant(producer))
+    def _crossing(self, operations: list[Operation]) -> list[Value]:
+        """Give the values that some operations take from others or give to others."""
+        inside = set(operations)
+        taken = [value for row in operations for value in row.operands]
+        given = [value for row in operations for value in row.results]
+        return [
+            *(v for v in taken if v.producer not in inside and v.producer not in self._fixed),
+            *(v for v in given if not v.uses or not inside.issuperset(v.uses)),
+        ]
 
 
 def _no_form(operation: Operation) -> Reason:
@@ -252,14 +253,17 @@ def _nearness(miss: Miss) -> tuple[bool, int]:
     return miss.guarded, miss.depth
 
 
-def _is_constant(operation: Operation) -> bool:
-    """Whether an operation is a constant, or computes of constants alone."""
-    if operation.kind in CONSTANTS:
-        return True
-    operands = operation.operands
-    return bool(operands) and all(
-        value.producer is not None and _is_constant(value.producer) for value in operands
-    )
+def _constant(operations: Iterable[Operation]) -> set[Operation]:
+    """Give the constants of some operations in an order of execution, and what is computed of
+    constants alone."""
+    found: set[Operation] = set()
+    for operation in operations:
+        operands = operation.operands
+        if operation.kind in CONSTANTS or (
+            operands and all(value.producer in found for value in operands)
+        ):
+            found.add(operation)
+    return found
 
 
 def _kinds_in(node: Node) -> Iterator[str]:
