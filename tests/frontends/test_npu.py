@@ -63,7 +63,7 @@ def test_the_fast_scratch_may_be_the_scratch() -> None:
 def test_another_custom_operator_is_none_for_the_npu() -> None:
     net = NetworkBuilder()
     x = net.tensor("x", (1, 4), "int8", 0.5)
-    net.operator("ethos-n", [x], [x])
+    net.operator("ethos-x", [x], [x])
     (operator,) = read(net.finish([x], [x]), "net").main.operators
     assert not is_npu(operator)
 

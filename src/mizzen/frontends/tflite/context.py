@@ -11,6 +11,7 @@ import numpy as np
 
 from mizzen.diagnostics import MizzenError, Origin
 from mizzen.flatbuffer.tflite import TensorType as FileType
+from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.tflite.model import ABSENT, Model, Operator, Tensor
 from mizzen.frontends.tflite.tensors import DTYPES, Array, quantization_of, to_graph, type_of
 from mizzen.graph import DType, Graph, Operation, Quantization, Value, integer_range
@@ -23,15 +24,6 @@ INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT
 
 DOMAIN = "tflite"
 """Domain of the CUSTOM operations that are operators of TFLite."""
-
-
-class RefusedError(Exception):
-    """An operator has no exact TOSA form here; `reason` says why, `help` what would change that."""
-
-    def __init__(self, reason: str, help: str | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.help = help
 
 
 @dataclass(frozen=True, slots=True)

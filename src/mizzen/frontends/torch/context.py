@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mizzen.diagnostics import Origin
+from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.program import TorchProgram, tensor_type
 from mizzen.frontends.torch.source import kind_of
 from mizzen.frontends.torch.tensors import results_of
@@ -26,15 +27,6 @@ from mizzen.ops import Builder
 
 Result = Term | tuple[Term, ...]
 Entry = TypeVar("Entry")
-
-
-class RefusedError(Exception):
-    """A node has no TOSA form here; `reason` says why, `help` what would change that."""
-
-    def __init__(self, reason: str, help: str | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.help = help
 
 
 @dataclass(frozen=True, slots=True)

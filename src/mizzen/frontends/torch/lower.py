@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
+from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.context import (
     LOWERINGS,
     Call,
     Context,
     Refusal,
-    RefusedError,
     Result,
     overload_of,
     quantization_of,

@@ -17,7 +17,8 @@ import numpy as np
 
 from mizzen.flatbuffer.tflite import ActivationFunctionType as Activation
 from mizzen.flatbuffer.tflite import TensorType as FileType
-from mizzen.frontends.tflite.context import Call, RefusedError, lowers, zero
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.tflite.context import Call, lowers, zero
 from mizzen.frontends.tflite.tensors import Array
 from mizzen.graph import DType, Quantization, Value, integer_range
 from mizzen.ops import Builder

@@ -12,7 +12,8 @@ from math import gcd
 import numpy as np
 
 from mizzen.flatbuffer.tflite import TensorType as FileType
-from mizzen.frontends.tflite.context import Call, RefusedError, lowers
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.tflite.context import Call, lowers
 from mizzen.frontends.tflite.lowering.requantization import Scale, rescale
 from mizzen.frontends.tflite.tensors import Array
 from mizzen.graph import DType, Value

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.frontends.torch.context import Arguments, RefusedError, Registry
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import Arguments, Registry
 from mizzen.frontends.torch.program import TorchProgram, tensor_type
 from mizzen.frontends.torch.source import origin_of
 from mizzen.frontends.torch.tensors import results_of

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from mizzen.frontends.torch.context import RefusedError
+from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.floating import arithmetic as a
 from mizzen.frontends.torch.floating.context import Call, lowers
 from mizzen.frontends.torch.floating.shapes import permuted, reshape

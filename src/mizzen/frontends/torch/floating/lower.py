@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.frontends.torch.context import RefusedError, overload_of
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import overload_of
 from mizzen.frontends.torch.floating.context import (
     LOWERINGS,
     Call,

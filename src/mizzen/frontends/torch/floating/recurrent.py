@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mizzen.frontends.torch.context import RefusedError
+from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.floating import arithmetic as a
 from mizzen.frontends.torch.floating.activation import sigmoid, tanh
 from mizzen.frontends.torch.floating.context import Call, Fixed, Result, array_of, lowers

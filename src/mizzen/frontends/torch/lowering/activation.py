@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.context import Call, RefusedError, lowers
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import Call, lowers
 from mizzen.frontends.torch.lowering.rescale import clamp, requantize, typed
 from mizzen.frontends.torch.tensors import tensor_of, without_gradient
 from mizzen.frontends.torch.values import Array, Pending, Real, Target

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.context import Call, RefusedError, Result, lowers
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import Call, Result, lowers
 from mizzen.frontends.torch.lowering.activation import evaluate, reals_of
 from mizzen.frontends.torch.lowering.convolution import reshape
 from mizzen.frontends.torch.lowering.elementwise import as_target, same_rank

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.context import Call, RefusedError, lowers
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import Call, lowers
 from mizzen.frontends.torch.geometry import (
     channels_last_kernel,
     fit,

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.context import Call, RefusedError, lowers
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import Call, lowers
 from mizzen.frontends.torch.lowering.convolution import reshape
 from mizzen.frontends.torch.lowering.rescale import clamp, requantize, rescale
 from mizzen.frontends.torch.values import Constant, Pending, Real, Target

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mizzen.frontends.torch.context import Call, RefusedError, Result, lowers
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import Call, Result, lowers
 
 
 @lowers("aten.embedding.default", "aten.index_select.default", "aten.gather.default")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mizzen.frontends.torch.context import Call, RefusedError, Result, lowers
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import Call, Result, lowers
 from mizzen.frontends.torch.geometry import by_axis, start_index
 from mizzen.frontends.torch.lowering.convolution import reshape, slice_, transpose
 from mizzen.frontends.torch.lowering.elementwise import as_target
