@@ -20,7 +20,6 @@ from mizzen.backends.backend import (
     Waiting,
 )
 from mizzen.backends.support import Support
-from mizzen.backends.tosa_regions import TosaRegions
 from mizzen.frontends.tflite import Model, NpuOperator, Operator, Tensor, npu_operator
 from mizzen.frontends.tflite.npu import CODE
 from mizzen.isa import Kind
@@ -33,6 +32,7 @@ from mizzen.targets.ethos_u.system_config import resolve
 
 if TYPE_CHECKING:
     from mizzen.artifact import Artifact, NpuStep
+    from mizzen.backends.tosa_regions import TosaRegions
     from mizzen.report import CompileReport
     from mizzen.targets.ethos_u.sim import Simulator
 
@@ -106,6 +106,8 @@ class EthosU(Backend[Configuration]):
 
     def region_compiler(self, configuration: Configuration) -> TosaRegions:
         """Give what compiles regions of tensor graphs."""
+        from mizzen.backends.tosa_regions import TosaRegions
+
         return TosaRegions(configuration)
 
     def support(self, config: str | None) -> Support:

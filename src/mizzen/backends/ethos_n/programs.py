@@ -15,7 +15,6 @@ from mizzen.diagnostics import Diagnostic, Origin, fail
 from mizzen.targets.ethos_n.config import VARIANTS, Capabilities, Variant, capabilities_of
 from mizzen.targets.ethos_n.listing import list_stream
 from mizzen.targets.ethos_n.program import BufferKind, Program
-from mizzen.targets.ethos_n.sim import Simulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +73,8 @@ class NpuSimulator:
     """Executes a program on arrays in the tensors' shapes."""
 
     def __init__(self, program: NpuProgram) -> None:
+        from mizzen.targets.ethos_n.sim import Simulator
+
         program.require_interface()
         self._program = program
         self._simulator = Simulator(program.program)
