@@ -160,11 +160,22 @@ AT = "\n  at   command at word 4"
         (
             replace(
                 PLAIN,
-                output=target(SHAPE, location=Location.SRAM, stripe_shape=(1, 8, 8, 8)),
+                output=target(
+                    SHAPE, location=Location.SRAM, stripe_shape=(1, 8, 8, 8), tile_bytes=512
+                ),
             ),
             "error[E959]: command 0 MCE_PLE: output must be in SRAM as a whole, 1024 bytes in "
-            "stripes of all its columns and channels: its shape is 1x8x8x16, its stripes 1x8x8x8, "
-            "its tile 1024 bytes" + AT,
+            "stripes that lie behind one another: its shape is 1x8x8x16, its stripes 1x8x8x8, its "
+            "tile 512 bytes" + AT,
+        ),
+        (
+            replace(
+                PLAIN,
+                output=target((16, 16, 16), location=Location.SRAM, stripe_shape=(1, 16, 8, 16)),
+            ),
+            "error[E959]: command 0 MCE_PLE: output must be in SRAM as a whole, 4096 bytes in "
+            "stripes that lie behind one another: its shape is 1x16x16x16, its stripes 1x16x8x16, "
+            "its tile 4096 bytes" + AT,
         ),
         (
             replace(PLAIN, weights=replace(PLAIN.weights, tile_bytes=100)),
@@ -194,7 +205,7 @@ AT = "\n  at   command at word 4"
         (
             with_mce(pad_top=1),
             "error[E960]: command 0 MCE_PLE: this output needs 1 rows of zeros before the input "
-            "and -1 after it; there must be less than 1, and at most 0 left over" + AT,
+            "and -1 after it; there must be less than 1, and at most 1 left over" + AT,
         ),
         (
             with_mce(operation=MceOperation.CONVOLUTION),

@@ -30,6 +30,8 @@ Array = npt.NDArray[Any]
 LARGEST_KERNEL = 9
 """Rows and columns of weights that the compilers make passes of."""
 ACCUMULATOR_LIMIT = 1 << 31
+MOST_BEHIND = 1
+"""Rows or columns behind the last ones that the window sees."""
 MOST_WEIGHTS = 1 << 28
 """Weights of a pass beyond which it is not simulated."""
 
@@ -189,18 +191,18 @@ def _check_flat(where: Where, mce: MceRecord, came: Shape) -> None:
 def _check_edges(where: Where, way: Geometry) -> None:
     """E960 unless there are fewer zeros than the window has, and the output needs the plane.
 
-    Of an upsampled plane the last row and column may be left over; of a strided one too.
+    The last row and column may be left over: of a plane that is upsampled, here or by the pass
+    before, and of a strided one.
     """
-    left = max(way.stride, 1 if way.upsample is Upsample.OFF else UPSAMPLING) - 1
     rows = (
         ("rows", way.padded_height - way.pad_top - way.height, way.kernel_height, way.pad_top),
         ("columns", way.padded_width - way.pad_left - way.width, way.kernel_width, way.pad_left),
     )
     for name, after, kernel, before in rows:
-        if not -left <= after < kernel or before >= kernel:
+        if not -MOST_BEHIND <= after < kernel or before >= kernel:
             raise where.fault(
                 "E960", f"this output needs {before} {name} of zeros before the input and {after} "
-                f"after it; there must be less than {kernel}, and at most {left} left over"
+                f"after it; there must be less than {kernel}, and at most {MOST_BEHIND} left over"
             )  # fmt: skip
 
 

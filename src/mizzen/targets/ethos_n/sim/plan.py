@@ -5,6 +5,7 @@ Commands execute in stream order; the waits between them order what the hardware
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -172,14 +173,16 @@ class _Planner:
     def _convert(self, where: Where, command: Convert) -> Run:
         source, output = Port(where, "input", command.input), Port(where, "output", command.output)
         self._move(where, source, output)
-        if command.input.shape != command.output.shape:
-            raise output.fault(
-                "E960", f"must have the extents of the input, {command.input.shape}, not "
-                f"{command.output.shape}"
-            )  # fmt: skip
+        given, made = command.input.shape, command.output.shape
+        # Within SRAM, where everything lies in bricks, a new shape moves the elements.
+        is_reshaped = _in_sram(command.input) and _in_sram(command.output)
+        if math.prod(given) != math.prod(made) if is_reshaped else given != made:
+            wanted = "as many elements as" if is_reshaped else "the extents of"
+            raise output.fault("E960", f"must have {wanted} the input, {given}, not {made}")
 
         def run(memory: Memory) -> None:
-            memory.store(command.output, np.array(memory.load(command.input)))
+            values = memory.load(command.input)
+            memory.store(command.output, np.array(values).reshape(len(values), *made[1:]))
 
         return run
 
@@ -201,7 +204,9 @@ class _Planner:
 
     def _move(self, where: Where, source: Port, output: Port) -> None:
         """Check a copy through SRAM; both ends may have the same tile."""
-        spans = [self._sram.check_output(output), self._sram.check_source(source)]
+        is_inside = _in_sram(source.record) and _in_sram(output.record)
+        check = self._sram.check_moved if is_inside else self._sram.check_source
+        spans = [self._sram.check_output(output), check(source)]
         if spans[0].start == spans[1].start and spans[0].stop == spans[1].stop:
             spans = spans[:1]
         self._read(source)
@@ -251,6 +256,10 @@ class _Planner:
 
 def _in_dram(record: TensorRecord) -> bool:
     return record.location is Location.DRAM
+
+
+def _in_sram(record: TensorRecord) -> bool:
+    return record.location is Location.SRAM
 
 
 def _loader(command: McePle) -> Callable[[Memory], Array]:

@@ -2,7 +2,7 @@
 
 Offsets count bytes in each bank; the channels of a tensor are spread over all banks, so that a tile
 takes the same part of each. A tensor that one pass leaves for the next is gone as soon as another
-tile touches its part.
+tile touches its part; several inputs of a pass may be that one tensor.
 
 Ref: Ethos-N driver stack 23.02, `SramAllocator.hpp`, `Utils.hpp` (`GetSramOffset`).
 """
@@ -68,6 +68,13 @@ class SramTracker:
             return self._span(port, math.prod(self._rounded(port.record.shape)))
         return self._span(port, port.record.tile_bytes)
 
+    def check_moved(self, port: Port) -> Span:
+        """Give the part of the banks that a tensor has which is moved within SRAM; E956 beyond.
+
+        It is moved at once: the stripe and the tile that are named for it are those of the output.
+        """
+        return self._span(port, math.prod(self._rounded(port.record.shape)))
+
     def check_output(self, port: Port) -> Span:
         """Give the part of the banks that an output has; E956 and E959 as of an input."""
         self._check_stripe(port)
@@ -104,7 +111,7 @@ class SramTracker:
 
         E957 for tiles over each other, E958 for a tensor that is not there.
         """
-        ordered = sorted(spans, key=lambda span: (span.start, span.stop))
+        ordered = sorted(_apart(inputs, spans), key=lambda span: (span.start, span.stop))
         for first, second in pairwise(ordered):
             if first.meets(second):
                 raise where.fault("E957", f"tiles must not overlap, and {first} meets {second}")
@@ -151,10 +158,12 @@ class SramTracker:
     def _check_stripe(self, port: Port) -> None:
         record = port.record
         steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
+        # A copy within SRAM names the tensor's own extents.
+        is_itself = record.location is Location.SRAM and record.stripe_shape == record.shape
         rows = zip("HWC", record.stripe_shape[1:], steps, strict=True)
         for axis, extent, step in rows:
             is_patch = axis == "W" and extent == PATCH_SIDE
-            if not is_patch and (extent == 0 or extent % step):
+            if not (is_patch or is_itself) and (extent == 0 or extent % step):
                 raise port.fault(
                     "E959", f"must have stripes of a multiple of {step} along {axis}, not {extent}"
                 )
@@ -170,12 +179,20 @@ class SramTracker:
             self._check_whole(port, stripe, whole)
 
     def _check_whole(self, port: Port, stripe: tuple[int, ...], whole: tuple[int, ...]) -> None:
-        """E959 unless a tensor is in SRAM as a whole, in stripes that lie as one would."""
-        if port.record.tile_bytes < math.prod(whole) or stripe[1:] != whole[1:]:
+        """E959 unless a tensor is in SRAM as a whole, in stripes that lie as one would.
+
+        Brick groups lie by rows, then columns, then channels: stripes of one another's rows do, and
+        those of columns where there is one row of brick groups.
+        """
+        steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
+        several = [axis for axis in range(3) if whole[axis] > steps[axis]]
+        outermost = several[:1]
+        is_cut = [axis for axis in range(3) if stripe[axis] < whole[axis]]
+        if port.record.tile_bytes < math.prod(whole) or is_cut not in ([], outermost):
             raise port.fault(
                 "E959",
-                f"must be in SRAM as a whole, {math.prod(whole)} bytes in stripes of all its "
-                f"columns and channels: its shape is {_extents(port.record.shape)}, its stripes "
+                f"must be in SRAM as a whole, {math.prod(whole)} bytes in stripes that lie behind "
+                f"one another: its shape is {_extents(port.record.shape)}, its stripes "
                 f"{_extents(port.record.stripe_shape)}, its tile {port.record.tile_bytes} bytes",
             )
 
@@ -183,6 +200,21 @@ class SramTracker:
         """Give H, W, C in whole brick groups over all banks."""
         steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
         return tuple(-(-n // step) * step for n, step in zip(shape[1:], steps, strict=True))
+
+
+def _apart(inputs: Sequence[Port], spans: Sequence[Span]) -> list[Span]:
+    """Leave out the spans of inputs that are the same tensor in SRAM as one before them."""
+    first: dict[int, str] = {}
+    for port in inputs:
+        if port.record.location is Location.SRAM:
+            first.setdefault(port.record.sram_offset_bytes, port.role)
+    again = {
+        port.role
+        for port in inputs
+        if port.record.location is Location.SRAM
+        and first[port.record.sram_offset_bytes] != port.role
+    }
+    return [span for span in spans if span.name not in again]
 
 
 def _extents(shape: tuple[int, ...]) -> str:

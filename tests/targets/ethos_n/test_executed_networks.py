@@ -1,0 +1,83 @@
+"""What is compiled of networks, executed, gives what the integer reference gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from mizzen.targets.ethos_n.commands import Convert, McePle, PleOnly
+from mizzen.targets.ethos_n.commands_values import Location
+
+from .arms_containers import options
+from .executing import configured, require_reference
+
+ONE_TOPS = configured("ethos-n78-1tops-2ple")
+EIGHT_TOPS = configured("ethos-n78-8tops-2ple")
+
+
+@pytest.mark.parametrize(
+    "second",
+    ["y", "again"],
+    ids=["the same map", "the same bytes, read as other numbers"],
+)
+def test_sum_of_a_map_in_sram_with_itself(second: str) -> None:
+    compiled = require_reference(
+        f"""
+input x 1 16 16 16 u8 NHWC 10 1 0.05 -1
+op y relu x 20 200
+op again reinterp y 30 1 0.02 -1
+op z add y {second} 10 1 0.1 -1
+output z NHWC
+""",
+        ONE_TOPS,
+    )
+    (added,) = (row for row in compiled.commands if isinstance(row, PleOnly))
+    assert added.input0.location is added.input1.location is Location.SRAM
+    assert added.input0.sram_offset_bytes == added.input1.sram_offset_bytes
+
+
+def test_reshape_within_sram_in_stripes_of_the_maps_own_extents() -> None:
+    compiled = require_reference(
+        """
+input x 1 2 13 20 s8 NHWC 51 1 0.07 -1
+op y pool x 3 3 1 1 1 1 1 1 AVG
+op again reshape y 1 1 26 20
+op z tanh again
+output z NHWC
+""",
+        ONE_TOPS,
+    )
+    moves = [row for row in compiled.commands if isinstance(row, Convert)]
+    inside = [row for row in moves if row.input.location is Location.SRAM]
+    assert [row.output.stripe_shape for row in inside] == [(1, 1, 26, 20)]
+
+
+def test_input_in_sram_in_stripes_of_columns() -> None:
+    """One row of brick groups: the stripes lie behind one another as they would alone."""
+    compiled = require_reference(
+        """
+input x 1 3 13 16 u8 NHWC 50 1 0.02 -1
+op y add x x 50 1 0.02 -1
+const w 3 3 16 1 u8 HWIM 120 1 0.01 -1
+const b 1 1 1 16 s32 NHWC 0 1 0.0002 -1
+op z dw y b w 1 1 1 1 1 1 59 1 0.07 -1
+output z NHWC
+""",
+        configured("ethos-n78-8tops-2ple", options=options(["strategy1=0", "strategy3=0"])),
+    )
+    (made,) = (row for row in compiled.commands if isinstance(row, McePle))
+    assert made.input.location is Location.SRAM
+    assert (made.input.shape, made.input.stripe_shape) == ((1, 3, 13, 16), (1, 8, 8, 16))
+
+
+def test_upsampled_row_that_no_window_sees() -> None:
+    """A kernel of one row makes 2H - 1 rows of the 2H that the pass before has upsampled."""
+    require_reference(
+        """
+input x 1 5 6 16 u8 NHWC 20 1 0.07 -1
+const w 1 9 16 16 u8 HWIO 120 1 0.01 -1
+const b 1 1 1 16 s32 NHWC 0 1 0.0007 -1
+op y tconv x b w 0 0 3 4 2 2 92 1 0.05 -1
+output y NHWC
+""",
+        EIGHT_TOPS,
+    )
