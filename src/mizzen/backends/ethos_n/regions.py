@@ -136,8 +136,22 @@ class EthosNRegions:
             return Refusal(found or dict.fromkeys(groups, reason), reason)
         except MizzenError as error:
             reason = _reason(error)
-            return Refusal(dict.fromkeys(groups, reason), reason)
+            blamed = _at(part, error.diagnostic.origin) or self._refused_alone(part.graph)
+            return Refusal(dict.fromkeys(blamed or groups, reason), reason)
         return self._code(part, turns, generated, compiled)
+
+    def _refused_alone(self, graph: Graph) -> set[int]:
+        """Give the groups that cannot be compiled even without the others of their region."""
+        found: set[int] = set()
+        for group in {row.group for row in graph if row.group is not None}:
+            try:
+                alone = generate(extract(graph, [group]).graph, self._configuration)
+                compile_network(alone.network, self._configuration)
+            except RegionRefusedError:
+                continue  # it is only complete with its neighbours
+            except MizzenError:
+                found.add(group)
+        return found
 
     def _code(
         self, part: Extracted, turns: Turns, generated: Generated, compiled: CompiledNetwork
@@ -173,6 +187,13 @@ class TurningRegions(EthosNRegions):
 def _reason(error: MizzenError) -> Reason:
     found = error.diagnostic
     return Reason("compiler", found.message, help=found.help or "", source=found.rule or COMPILER)
+
+
+def _at(part: Extracted, origin: Origin | None) -> set[int]:
+    """Give the groups of the operator that an error is about."""
+    if origin is None:
+        return set()
+    return {row.group for row in part.graph if row.origin == origin and row.group is not None}
 
 
 def _groups(part: Extracted) -> list[int]:
