@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ pytest.importorskip("tflite_micro", reason="TensorFlow Lite Micro is not install
 import mizzen
 from mizzen.artifact import CpuStep, NpuStep
 from mizzen.frontends.tflite import read
+from mizzen.targets.ethos_n.commands import McePle
+from mizzen.targets.ethos_n.commands_values import Location
 
 from .kernels import STEP, differences
 
@@ -93,3 +96,22 @@ def test_the_simulator_tells_what_arm_does_not_publish(model_file: ModelFile) ->
     artifact = mizzen.compile(model_file("hello_world_int8.tflite"), ACCELERATOR)
     assert [note.code for note in artifact.notes] == ["N690"]
     assert artifact.hazards == ()
+
+
+def test_a_pass_that_reads_what_nothing_wrote_is_found(model_file: ModelFile) -> None:
+    artifact = mizzen.compile(model_file("pretrainedResnet_quant.tflite"), ACCELERATOR)
+    step = artifact.steps[0]
+    assert isinstance(step, NpuStep)
+    sound = step.program.program
+    in_sram = [
+        index
+        for index, command in enumerate(sound.commands)
+        if isinstance(command, McePle) and command.output.location is Location.SRAM
+    ]
+    without = [row for index, row in enumerate(sound.commands) if index != in_sram[0]]
+    damaged = replace(step.program, program=replace(sound, commands=tuple(without)))
+    report = step.backend.hazards(damaged)
+    (found,) = report.diagnostics
+    assert found.code in ("E957", "E958", "E959")
+    assert report.as_dict()["findings"] == [found.as_dict()]
+    assert step.hazards.diagnostics == ()

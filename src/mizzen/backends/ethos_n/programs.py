@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.backends.backend import Array, MappedTensor, MemoryRegion, ProgramView
-from mizzen.diagnostics import Diagnostic, Origin, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, fail
 from mizzen.targets.ethos_n.config import VARIANTS, Capabilities, Variant, capabilities_of
 from mizzen.targets.ethos_n.listing import list_stream
 from mizzen.targets.ethos_n.program import BufferKind, Program
@@ -113,16 +113,32 @@ def _contents(raw: Array, batch: int, place: Place) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class NoHazards:
-    """Passes run one after the other, so their accesses have an order by construction."""
+class Findings:
+    """What is wrong with accesses to memory; passes run one after the other, so orders are not."""
 
     accelerator: str
     operations: int
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...]
 
     def as_dict(self) -> dict[str, object]:
         """Give the report as JSON-ready data."""
-        return {"accelerator": self.accelerator, "operations": self.operations, "findings": []}
+        return {
+            "accelerator": self.accelerator,
+            "operations": self.operations,
+            "findings": [found.as_dict() for found in self.diagnostics],
+        }
+
+
+def check_memory(program: NpuProgram) -> Findings:
+    """Look for the first pass that reads what no pass wrote or what was overwritten since, whose
+    tiles overlap, or that reaches beyond a buffer or a bank."""
+    found: tuple[Diagnostic, ...] = ()
+    try:
+        NpuSimulator(program)
+    except MizzenError as error:
+        found = (error.diagnostic,)
+    name = variant_of(program.program.capabilities).name
+    return Findings(name, len(program.program.commands), found)
 
 
 def variant_of(capabilities: Capabilities) -> Variant:
