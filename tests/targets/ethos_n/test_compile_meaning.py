@@ -147,6 +147,24 @@ const b 1 1 1 16 s32 NHWC 0 1 0.25 -1
 op y conv x b w 0 0 0 0 1 1 110 1 0.7 -1
 output y NHWC
 """
+BELOW_THE_TYPE = """
+input x 1 8 8 16 u8 NHWC 128 1 0.5 -1
+op y relu x -10 -1
+output y NHWC
+"""
+EXCLUSIVE = """
+input x 1 8 8 16 s8 NHWC 0 1 0.5 -1
+op middle relu x -20 30
+op y relu middle 31 100
+output y NHWC
+"""
+EMPTY = """
+input x 1 8 8 16 u8 NHWC 128 1 0.5 -1
+op y split x 1 3 4 0 4
+output y.0 NHWC
+output y.1 NHWC
+output y.2 NHWC
+"""
 NO_BLOCKS = CompilationOptions(block_configs=frozenset())
 
 
@@ -175,6 +193,28 @@ NO_BLOCKS = CompilationOptions(block_configs=frozenset())
             "gives one to operation 4, is none\n"
             "  help leave the operation to the CPU",
         ),
+        (
+            BELOW_THE_TYPE,
+            CompilationOptions(),
+            "error[E975]: operation 1 (Relu) must keep some of the numbers 0 to 255 that its input "
+            "can have, and keeps -10 to -1\n"
+            "  rule Ethos-N driver stack 23.02, activationMin and activationMax of MceData\n"
+            "  help leave the operation to the CPU, or correct its bounds",
+        ),
+        (
+            EXCLUSIVE,
+            CompilationOptions(),
+            "error[E975]: operation 2 (Relu) must keep some of the numbers -20 to 30 that its "
+            "input can have, and keeps 31 to 100\n"
+            "  rule Ethos-N driver stack 23.02, activationMin and activationMax of MceData\n"
+            "  help leave the operation to the CPU, or correct its bounds",
+        ),
+        (
+            EMPTY,
+            CompilationOptions(),
+            "error[E976]: operation 1 (Split) must give elements, and output 1 is 1x0x8x16\n"
+            "  help leave out what is empty",
+        ),
     ],
 )
 def test_refusals_say_which_operation_and_what_to_do(
@@ -183,3 +223,10 @@ def test_refusals_say_which_operation_and_what_to_do(
     with pytest.raises(MizzenError) as caught:
         commands_of(text, options)
     assert str(caught.value) == message
+
+
+def test_activations_that_exclude_each_other_in_two_passes() -> None:
+    """Each clamps for itself where the first is read by others too."""
+    commands = commands_of(EXCLUSIVE.replace("output y", "output middle NHWC\noutput y"))
+    made = [command.mce for command in commands if isinstance(command, McePle)]
+    assert [(row.activation_min, row.activation_max) for row in made] == [(-20, 30), (31, 100)]

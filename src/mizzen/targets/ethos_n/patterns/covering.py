@@ -11,6 +11,7 @@ from mizzen.graph import Graph, Operation, Value
 from mizzen.patterns import Cover, Guard, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal
 from mizzen.targets.ethos_n.config import Configuration
+from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.network import Network
 from mizzen.targets.ethos_n.operations import Input
 from mizzen.targets.ethos_n.patterns.arrangement import Parts, parts_of, split
@@ -152,11 +153,13 @@ class Covering:
         return tuple(self.breaches(emission.network))
 
     def breaches(self, network: Network) -> Iterator[Reason]:
-        """Give what the library does not support of a network, inputs left out."""
+        """Give what is not supported of a network, inputs left out."""
         for node in network:
             if not isinstance(node.operation, Input):
                 infos = tuple(operand.info for operand in node.inputs)
                 yield from legal.reasons(node.operation, infos, self._capabilities)
+        for found in emptied(network):
+            yield found.reason
 
     def uncovered(self, operations: Iterable[Operation]) -> list[Operation]:
         """Give those of some operations that are in no composite and need to be."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mizzen.diagnostics import MizzenError, Origin, Reason, fail
 from mizzen.graph import Graph, Operation
 from mizzen.targets.ethos_n.config import Configuration
+from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.network import Network, Operand
 from mizzen.targets.ethos_n.operations import Input, Reshape
-from mizzen.targets.ethos_n.patterns.covering import Covering
+from mizzen.targets.ethos_n.patterns.covering import Composite, Covering
 from mizzen.targets.ethos_n.patterns.emission import Emission
 from mizzen.targets.ethos_n.patterns.findings import UnfitError
 
@@ -62,22 +63,36 @@ def generate(graph: Graph, configuration: Configuration) -> Generated:
         first = next(iter(reasons.values()))[0]
         raise _refused("E990", left[0].origin, left[0].kind, first, found)
     emission = Emission()
-    _add_all(covering, emission)
+    makers = _add_all(covering, emission)
     outputs = _outputs(graph, emission)
     for operand in outputs:
         emission.network.add_output(operand, origin=emission.network[operand.operation_id].origin)
+    _check_numbers(emission.network, makers)
     _check(covering, emission.network)
     return Generated(emission.network, tuple(_inputs(graph, emission)), outputs)
 
 
-def _add_all(covering: Covering, emission: Emission) -> None:
+def _add_all(covering: Covering, emission: Emission) -> list[Composite]:
+    """Add all composites; give for each operation of the network the one that it comes from."""
+    makers: list[Composite] = []
     for composite in covering.composites:
         try:
             composite.add(emission)
         except UnfitError as error:
-            row = composite.operations[-1]
-            found = _groups(composite.operations, error.reasons[0])
-            raise _refused("E991", row.origin, composite.name, error.reasons[0], found) from error
+            raise _unfit(composite, error.reasons[0]) from error
+        makers += [composite] * (len(emission.network) - len(makers))
+    return makers
+
+
+def _unfit(composite: Composite, reason: Reason) -> RegionRefusedError:
+    found = _groups(composite.operations, reason)
+    return _refused("E991", composite.operations[-1].origin, composite.name, reason, found)
+
+
+def _check_numbers(network: Network, makers: Sequence[Composite]) -> None:
+    """Refuse the composites whose bounds leave no number of what others before them leave."""
+    for found in emptied(network):
+        raise _unfit(makers[found.node.id], found.reason)
 
 
 def _outputs(graph: Graph, emission: Emission) -> tuple[Operand, ...]:
