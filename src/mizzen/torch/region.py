@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mizzen.artifact import Array, NpuStep, Values, npu_step
@@ -10,26 +10,27 @@ from mizzen.frontends.tflite import Model, Operator, is_npu
 from mizzen.regions import RegionCode
 
 Shape = tuple[int, ...]
-
-
 Permutation = tuple[int, ...]
+VIEWS = ("RESHAPE", "TRANSPOSE")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a network does to a tensor at its edge: the tensor outside, and the order of its axes.
+    """What a network does to a tensor at its edge: the tensor outside, and how it is moved.
 
-    axis d of what comes out is axis `order[d]` of what goes in; no order, nothing is done
+    What goes in is reshaped to `shape`; then axis d of what comes out is its axis `order[d]`.
     """
 
     outside: int
-    order: Permutation | None = None
+    shape: Shape = ()
+    order: Permutation = ()
 
     def apply(self, array: Array) -> Array:
         """Turn a batch `[N, *shape]`."""
-        if self.order is None:
+        if not self.order:
             return array
-        return array.transpose(0, *(axis + 1 for axis in self.order))
+        batch = array.shape[0]
+        return array.reshape(batch, *self.shape).transpose(0, *(axis + 1 for axis in self.order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,33 @@ class Edge:
 
 
 def edge_of(model: Model, step: NpuStep) -> Edge:
-    """Find what a network does around its one NPU operator: TRANSPOSEs, if anything."""
-    rows = [row for row in model.main.operators if row.kind == "TRANSPOSE"]
-    sources = {row.outputs[0]: Turn(row.inputs[0], _order(model, row)) for row in rows}
-    targets = {row.inputs[0]: Turn(row.outputs[0], _order(model, row)) for row in rows}
+    """Find what a network does around its one NPU operator: RESHAPEs, TRANSPOSEs, if anything."""
+    views = [row for row in model.main.operators if row.kind in VIEWS]
+    before = {row.outputs[0]: row for row in views}
+    behind = {row.inputs[0]: row for row in views}
     return Edge(
-        tuple(sources.get(index, Turn(index)) for index in step.inputs),
-        tuple(targets.get(index, Turn(index)) for index in step.outputs),
+        tuple(_turn_before(model, before, index) for index in step.inputs),
+        tuple(_turn_behind(model, behind, index) for index in step.outputs),
     )
+
+
+def _turn_before(model: Model, views: Mapping[int, Operator], index: int) -> Turn:
+    row = views.get(index)
+    if row is None:
+        return Turn(index)
+    turned = row.inputs[0]
+    shape, order = model.main.tensors[turned].shape, _order(model, row)
+    outer = views.get(turned)
+    return Turn(turned if outer is None else outer.inputs[0], shape, order)
+
+
+def _turn_behind(model: Model, views: Mapping[int, Operator], index: int) -> Turn:
+    row = views.get(index)
+    if row is None:
+        return Turn(index)
+    shape, order = model.main.tensors[index].shape, _order(model, row)
+    outer = views.get(row.outputs[0])
+    return Turn((row if outer is None else outer).outputs[0], shape, order)
 
 
 def _order(model: Model, row: Operator) -> Permutation:

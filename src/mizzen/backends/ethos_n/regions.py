@@ -10,7 +10,7 @@ from math import ceil
 import numpy as np
 
 from mizzen.backends.backend import Waiting
-from mizzen.backends.ethos_n.turning import NO_TURNS, Permutation, Turns, take_turns
+from mizzen.backends.ethos_n.turning import NO_TURNS, Turns, images_last, take_turns
 from mizzen.diagnostics import MizzenError, Origin, Reason
 from mizzen.frontends.tflite import CONTAINER_CODE
 from mizzen.graph import Graph, Value
@@ -18,6 +18,7 @@ from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import Extracted, Partition, extract
 from mizzen.partition.placement import Legal
 from mizzen.passes import PASSES, Pipeline
+from mizzen.passes.layout import Movement
 from mizzen.regions import Costs, Refusal, RegionCode
 from mizzen.report import Area
 from mizzen.targets.ethos_n.codec import encode
@@ -43,6 +44,9 @@ FOLD = Pipeline((PASSES["fold-constants"],))
 WORD_BYTES = 4
 NPU_SUFFIX = "_npu"
 """Ends the names of tensors in the NPU's order of axes."""
+SHAPED_SUFFIX = "_shaped"
+"""Ends the names of tensors between a RESHAPE and a TRANSPOSE."""
+Shape = tuple[int, ...]
 IsUnsigned = Callable[[Value], bool]
 """Whether a value is one of unsigned bytes, whose integers are less by 128 in the graph."""
 
@@ -181,7 +185,8 @@ class TurningRegions(EthosNRegions):
 
     def prepared(self, graph: Graph) -> tuple[Mapping[int, int], Turns]:
         """Bring a graph into the NPU's form, with channels last; the CPU turns its edges."""
-        return prepare(graph), take_turns(graph)
+        outside = images_last(graph)
+        return prepare(graph), take_turns(graph, outside)
 
 
 def _reason(error: MizzenError) -> Reason:
@@ -225,7 +230,7 @@ def _network(
         for value, index, turn in zip(part.inputs, inputs, turns.inputs, strict=True)
     ]
     made = [
-        index if turn is None else _unturned(builder, value, turn)
+        index if turn is None else _tensor(builder, value, turn.shape, NPU_SUFFIX)
         for value, index, turn in zip(part.outputs, outputs, turns.outputs, strict=True)
     ]
     held = [
@@ -237,13 +242,13 @@ def _network(
         [*held, *(inner[index] for index in given)],
         [made[index] for index in computed],
     )
-    for index, source, turn in zip(outputs, made, turns.outputs, strict=True):
+    for value, index, source, turn in zip(part.outputs, outputs, made, turns.outputs, strict=True):
         if turn is not None:
-            _transpose(builder, source, index, turn)
+            _given_back(builder, value, source, index, turn)
     return builder.finish(inputs, outputs)
 
 
-def _tensor(builder: NetworkBuilder, value: Value, shape: tuple[int, ...], suffix: str = "") -> int:
+def _tensor(builder: NetworkBuilder, value: Value, shape: Shape, suffix: str = "") -> int:
     found = value.quantization
     name, dtype = f"{value.name}{suffix}", value.dtype.numpy
     if found is None:
@@ -251,23 +256,39 @@ def _tensor(builder: NetworkBuilder, value: Value, shape: tuple[int, ...], suffi
     return builder.tensor(name, shape, dtype, found.scales, found.zero_points)
 
 
-def _turned(builder: NetworkBuilder, value: Value, source: int, turn: Permutation) -> int:
-    """Add an input as the NPU takes it, and what turns it."""
-    shape = tuple(value.shape[axis] for axis in turn)
-    index = _tensor(builder, value, shape, NPU_SUFFIX)
+def _turned(builder: NetworkBuilder, value: Value, source: int, turn: Movement) -> int:
+    """Add an input as the NPU takes it, and what moves it."""
+    if turn.shape != value.shape:
+        whole = source
+        source = _tensor(builder, value, turn.shape, SHAPED_SUFFIX)
+        _reshape(builder, whole, source, turn.shape)
+    index = _tensor(builder, value, turn.result, NPU_SUFFIX)
     _transpose(builder, source, index, turn)
     return index
 
 
-def _unturned(builder: NetworkBuilder, value: Value, turn: Permutation) -> int:
-    """Add an output as the NPU gives it."""
-    shape = tuple(value.shape[turn.index(axis)] for axis in range(len(turn)))
-    return _tensor(builder, value, shape, NPU_SUFFIX)
+def _given_back(
+    builder: NetworkBuilder, value: Value, made: int, target: int, turn: Movement
+) -> None:
+    """Move an output from what the NPU gives."""
+    if turn.result == value.shape:
+        _transpose(builder, made, target, turn)
+        return
+    moved = _tensor(builder, value, turn.result, SHAPED_SUFFIX)
+    _transpose(builder, made, moved, turn)
+    _reshape(builder, moved, target, value.shape)
 
 
-def _transpose(builder: NetworkBuilder, source: int, target: int, turn: Permutation) -> None:
-    axes = builder.constant(f"axes_{target}", np.asarray(turn, np.int32))
+def _transpose(builder: NetworkBuilder, source: int, target: int, turn: Movement) -> None:
+    axes = builder.constant(f"axes_{target}", np.asarray(turn.perms, np.int32))
     builder.operator("TRANSPOSE", [source, axes], [target], ("TransposeOptions", {}))
+
+
+def _reshape(builder: NetworkBuilder, source: int, target: int, shape: Shape) -> None:
+    numbers = np.asarray(shape, np.int32)
+    wanted = builder.constant(f"shape_{target}", numbers)
+    options = ("ReshapeOptions", {"new_shape": numbers})
+    builder.operator("RESHAPE", [source, wanted], [target], options)
 
 
 def _pass_origins(generated: Generated, compiled: CompiledNetwork) -> list[Origin | None]:

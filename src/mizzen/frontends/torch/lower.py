@@ -330,9 +330,12 @@ def _finished(context: Context) -> Lowered:
 
 
 def _node_of(context: Context) -> dict[Value, Any]:
+    """Give the first node of each value: nodes that do nothing with it come later."""
+    places = {node: place for place, node in enumerate(context.terms)}
+    values = _value_of(context)
     found: dict[Value, Any] = {}
-    for node, value in _value_of(context).items():
-        found.setdefault(value, node)
+    for node in sorted(values, key=lambda node: places.get(node, len(places))):
+        found.setdefault(values[node], node)
     return found
 
 

@@ -5,6 +5,19 @@ behind each; here orders are chosen so that few remain, and only where orders re
 input or output of the graph, two operations that insist on different orders.
 """
 
+from mizzen.passes.layout.edges import wanted_orders
 from mizzen.passes.layout.layout import Layout
+from mizzen.passes.layout.network import Edges
+from mizzen.passes.layout.order import Movement, Order, composed, movement, permuted, row_major
 
-__all__ = ["Layout"]
+__all__ = [
+    "Edges",
+    "Layout",
+    "Movement",
+    "Order",
+    "composed",
+    "movement",
+    "permuted",
+    "row_major",
+    "wanted_orders",
+]

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from mizzen.graph import Graph
 from mizzen.passes.layout.choice import choose
-from mizzen.passes.layout.network import network
+from mizzen.passes.layout.network import Edges, network
 from mizzen.passes.layout.rewrite import rewrite
 
 VIEWS = ("RESHAPE", "TRANSPOSE")
@@ -17,6 +17,7 @@ VIEWS = ("RESHAPE", "TRANSPOSE")
 class Layout:
     """Let each operation work in the order of elements that costs least movement in all."""
 
+    edges: Edges = Edges.KEPT
     name: ClassVar[str] = "layout"
 
     def run(self, graph: Graph) -> bool:
@@ -24,7 +25,7 @@ class Layout:
         if not any(operation.kind in VIEWS for operation in graph):
             return False
         before = graph.version
-        found = network(graph)
+        found = network(graph, self.edges)
         choose(found)
         rewrite(graph, found)
         return graph.version != before

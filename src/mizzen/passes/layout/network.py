@@ -8,6 +8,7 @@ in which the looker's elements lie in the tensor (see `order`). What an operand 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from mizzen.graph import DType, Graph, Operation, Value
 from mizzen.passes.layout.freedom import Freedom, aligned, freedom, row_major_of
@@ -22,6 +23,16 @@ BYTES = {
     DType.INT48: 8,
 }
 """What moving one element costs, in bytes; one where nothing is said."""
+
+
+class Edges(Enum):
+    """Whether moving the graph's inputs and outputs costs as much as moving anything else.
+
+    FREE: nothing, since whoever uses the graph moves them anyway.
+    """
+
+    KEPT = "kept"
+    FREE = "free"
 
 
 @dataclass(eq=False, slots=True)
@@ -129,14 +140,15 @@ def root_cost(root: Root) -> int:
     return root.bytes * len({wanted for use in root.uses if (wanted := use.wanted_now()) != order})
 
 
-def network(graph: Graph) -> Network:
+def network(graph: Graph, edges: Edges = Edges.KEPT) -> Network:
     """See a graph as layouts see it, everything in the model's order."""
-    return _Reading(graph).read()
+    return _Reading(graph, edges).read()
 
 
 class _Reading:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, edges: Edges) -> None:
         self.graph = graph
+        self.edges = edges
         self.views: dict[Value, tuple[Root, Order]] = {}
         self.result = Network([], {}, [])
 
@@ -150,6 +162,8 @@ class _Reading:
             use = self._use(value, None, index)
             if use is not None:
                 self.result.outputs.append(use)
+                if self.edges is not Edges.FREE:
+                    use.root.uses.append(use)
         return self.result
 
     def _is_view(self, operation: Operation) -> bool:
@@ -177,22 +191,21 @@ class _Reading:
             use = self._use(operand, node, index)
             if use is not None:
                 node.takes.append(use)
+                use.root.uses.append(use)
         node.gives = [self._add_root(value, node) for value in operation.results]
         self.result.nodes.append(node)
 
     def _add_root(self, value: Value, producer: Node | None) -> Root:
         size = value.type.elements * BYTES.get(value.dtype, 1)
-        pliant = producer is not None and producer.is_pliant
+        pliant = self.edges is Edges.FREE if producer is None else producer.is_pliant
         root = Root(value, producer, 0 if pliant else size)
         self.result.roots[value] = root
         self.views[value] = (root, row_major_of(value.shape))
         return root
 
     def _use(self, value: Value, node: Node | None, index: int) -> Use | None:
-        """Note a use; of a constant there is none, because constants take any order freely."""
+        """Give a use; of a constant there is none, because constants take any order freely."""
         seen = self.views.get(value)
         if seen is None:
             return None
-        use = Use(*seen, value, node, index)
-        use.root.uses.append(use)
-        return use
+        return Use(*seen, value, node, index)

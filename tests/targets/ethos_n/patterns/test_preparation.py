@@ -48,12 +48,42 @@ def test_a_transpose_inside_a_group_stays_in_it() -> None:
     net = Net()
     b = Builder(net.graph, None, 0)
     x = net.input(1, 8, 8, 16)
-    value = b("CLAMP", x, min_val=-90, max_val=90, quantization=Q)
+    value = b("MAX_POOL2D", x, kernel=(2, 2), stride=(2, 2), pad=(0,) * 4, quantization=Q)
     value = b("TRANSPOSE", value, perms=(0, 2, 1, 3), quantization=Q)
     value = b("MAX_POOL2D", value, kernel=(2, 2), stride=(2, 2), pad=(0,) * 4, quantization=Q)
     net.outputs(value)
     assert prepare(net.graph) == {}
     assert {row.group for row in net.graph} == {0}
+
+
+def test_a_transpose_inside_moves_to_an_edge_where_what_computes_does_not_mind() -> None:
+    """Whoever gives the input, or takes the output, moves it for nothing."""
+    net = Net()
+    b = Builder(net.graph, None, 0)
+    x = net.input(1, 8, 8, 16)
+    value = b("CLAMP", x, min_val=-90, max_val=90, quantization=Q)
+    value = b("TRANSPOSE", value, perms=(0, 2, 1, 3), quantization=Q)
+    value = b("MAX_POOL2D", value, kernel=(2, 2), stride=(2, 2), pad=(0,) * 4, quantization=Q)
+    net.outputs(value)
+    inputs = [net.integers(1, 8, 8, 16)]
+    before = evaluate(net.graph, inputs)
+    prepare(net.graph)
+    np.testing.assert_array_equal(evaluate(net.graph, inputs), before)
+    kinds = [row.kind for row in net.graph.sorted()]
+    assert kinds.index("TRANSPOSE") < kinds.index("CLAMP") < kinds.index("MAX_POOL2D")
+
+
+def test_reshapes_at_the_edges_of_groups_are_groups_of_their_own() -> None:
+    """Rows are no batch: what makes a plane of them does not keep the layer from the NPU."""
+    net = Net()
+    value = net.graph.add_input(TensorType((8, 16), DType.INT8, Q))
+    b = Builder(net.graph, None, 0)
+    value = b("RESHAPE", value, b.constant((1, 8, 1, 16), DType.SHAPE), quantization=Q)
+    value = b("MAX_POOL2D", value, kernel=(2, 1), stride=(2, 1), pad=(0,) * 4, quantization=Q)
+    net.outputs(b("RESHAPE", value, b.constant((4, 16), DType.SHAPE), quantization=Q))
+    assert list(prepare(net.graph).values()) == [0, 0]
+    kinds = {row.kind for row in net.graph if row.group == 0} - {"CONST", "CONST_SHAPE"}
+    assert kinds == {"MAX_POOL2D"}
 
 
 def test_channels_last_stay_as_they_are() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mizzen.diagnostics import MizzenError, Origin, Reason, fail
-from mizzen.graph import Graph, Operation
+from mizzen.graph import Graph, Operation, Value
 from mizzen.targets.ethos_n.config import Configuration
 from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.network import Network, Operand
@@ -100,12 +100,33 @@ def _outputs(graph: Graph, emission: Emission) -> tuple[Operand, ...]:
     each has a buffer of its own."""
     found: dict[Operand, None] = {}
     for value in graph.outputs:
-        operand = emission.as_it_is(value)
+        operand = _computed(graph, value, emission)
         is_input = isinstance(emission.network[operand.operation_id].operation, Input)
         if is_input or operand in found:
             operand = emission.add(Reshape(operand.info.shape), operand)
         found[operand] = None
     return tuple(found)
+
+
+def _computed(graph: Graph, value: Value, emission: Emission) -> Operand:
+    """Give the operand of an output; what is a constant, nothing computes."""
+    try:
+        return emission.as_it_is(value)
+    except UnfitError as error:
+        reason = error.reasons[0]
+        groups = {row.group for row in _givers(value)} - {None}
+        found = {group: reason for group in groups if group is not None}
+        raise _refused(
+            "E991", None, "an output", reason, found or _groups(graph, reason)
+        ) from error
+
+
+def _givers(value: Value) -> Iterator[Operation]:
+    producer = value.producer
+    if producer is not None:
+        yield producer
+        for operand in producer.operands:
+            yield from _givers(operand)
 
 
 def _inputs(graph: Graph, emission: Emission) -> Iterator[Operand]:

@@ -8,33 +8,81 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mizzen.graph import Graph, Operation
+from mizzen.graph import DType, Graph, Operation
 from mizzen.passes import PASSES, Pipeline
+from mizzen.passes.layout import Edges, Layout
 
-TURNED = ("remove-idle", "fold-constants", "layout", "remove-idle")
-PLAIN = ("fold-constants",)
+VIEWS = ("RESHAPE", "TRANSPOSE")
+TURNED = Pipeline(
+    (
+        PASSES["remove-idle"],
+        PASSES["fold-constants"],
+        Layout(Edges.FREE),
+        PASSES["remove-idle"],
+    )
+)
 
 
 def prepare(graph: Graph) -> dict[int, int]:
     """Rewrite a whole graph, before it is placed, so that it computes the same to the last bit.
 
-    TRANSPOSEs that are left, at the edges of what has channels last, become groups of their own:
-    they run on the CPU without taking their operators along. Gives these new groups, and the
-    group that each comes from.
+    TRANSPOSEs and RESHAPEs that are left at the edges of groups become groups of their own: they
+    run on the CPU without taking their operators along. Gives these new groups, and the group
+    that each comes from.
     """
-    turned = any(row.kind == "TRANSPOSE" for row in graph)
-    names = TURNED if turned else PLAIN
-    Pipeline(tuple(PASSES[name] for name in names)).run(graph)
+    TURNED.run(graph)
+    _reshape_bytes(graph)
     return _apart(graph)
 
 
+def _reshape_bytes(graph: Graph) -> None:
+    """Put RESHAPEs in front of RESCALEs that widen their operand.
+
+    In between they keep sums, for instance, from being seen as one: only bytes are feature maps.
+    """
+    for operation in graph.sorted():
+        widening = operation.operands[0].producer if operation.kind == "RESHAPE" else None
+        if widening is None or not _widens(widening):
+            continue
+        source, *rest = widening.operands
+        first = graph.add(
+            "RESHAPE",
+            [source, operation.operands[1]],
+            [source.type.with_shape(operation.result.shape)],
+            {},
+            origin=operation.origin,
+            group=operation.group,
+        )
+        behind = graph.add(
+            "RESCALE",
+            [first.result, *rest],
+            [widening.result.type.with_shape(operation.result.shape)],
+            widening.attributes,
+            origin=widening.origin,
+            group=widening.group,
+        )
+        graph.replace(operation.result, behind.result)
+        graph.erase(operation)
+    graph.erase_dead()
+
+
+def _widens(operation: Operation) -> bool:
+    """Whether an operation makes wider integers of bytes, whatever their shape."""
+    return (
+        operation.kind == "RESCALE"
+        and not operation["per_channel"]
+        and operation.operands[0].dtype is DType.INT8
+        and operation.result.dtype is DType.INT32
+    )
+
+
 def _apart(graph: Graph) -> dict[int, int]:
-    """Take TRANSPOSEs out of their groups, where the groups do not need to wait for themselves."""
+    """Take views out of their groups, where the groups do not need to wait for themselves."""
     last = max((row.group for row in graph if row.group is not None), default=-1)
     made: dict[int, int] = {}
     for operation in graph.sorted():
         group = operation.group
-        if operation.kind != "TRANSPOSE" or group is None:
+        if operation.kind not in VIEWS or group is None:
             continue
         before = _reaches(operation, group, _producers)
         after = _reaches(operation, group, _users)

@@ -27,7 +27,9 @@ CLOSE = 2.0**-12
 
 
 def filled(shape: tuple[int, ...]) -> Shape:
-    """Give a shape of four extents, those that lack at the end being 1."""
+    """Give a shape of four extents, those that lack at the end being 1; of more, one row."""
+    if len(shape) > 4:
+        return 1, 1, 1, prod(shape)
     first, second, third, fourth = (*shape, 1, 1, 1, 1)[:4]
     return first, second, third, fourth
 
