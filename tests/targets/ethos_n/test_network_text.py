@@ -57,3 +57,12 @@ def test_wrong_networks() -> None:
         parse_network(f"input a {ONE}\nop b relu z 0 9\n", {})
     with pytest.raises(MizzenError, match="a constant whose numbers are given where 'w' stands"):
         parse_network("const w 1 1 4 4 u8 HWIO 0 1 1 -1", {})
+
+
+def test_quantisations_without_a_scale() -> None:
+    with pytest.raises(MizzenError) as caught:
+        parse_network("input a 1 16 16 16 u8 NHWC 128 0 -1\n", {})
+    assert caught.value.diagnostic.render() == (
+        "error[E914]: a quantisation must have a scale, and has none\n"
+        "  help give one scale, or one for each channel"
+    )

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.diagnostics import fail
+
 Shape = tuple[int, int, int, int]
 """Four extents: N, H, W, C; of weights H, W, I, O or H, W, I, M."""
 
@@ -55,6 +57,8 @@ class QuantizationInfo:
     """real = scale * (number - zero_point); scales are float32.
 
     axis  the dimension that the scales are along; None for one scale of the whole tensor
+
+    E914 without any scale.
     """
 
     zero_point: int = 0
@@ -62,6 +66,12 @@ class QuantizationInfo:
     axis: int | None = None
 
     def __post_init__(self) -> None:
+        if not self.scales:
+            raise fail(
+                "E914",
+                "a quantisation must have a scale, and has none",
+                help="give one scale, or one for each channel",
+            )
         rounded = tuple(np.asarray(self.scales, np.float32).tolist())
         object.__setattr__(self, "scales", rounded)
 
