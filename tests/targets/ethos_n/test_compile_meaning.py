@@ -165,6 +165,26 @@ output y.0 NHWC
 output y.1 NHWC
 output y.2 NHWC
 """
+WITHOUT_SCALE = """
+input x 1 8 8 16 u8 NHWC 128 1 0.5 -1
+op y leaky x 0.1 0 1 0.0 -1
+output y NHWC
+"""
+WITHOUT_SLOPE = """
+input x 1 8 8 16 u8 NHWC 128 1 0.5 -1
+op y leaky x nan 0 1 0.5 -1
+output y NHWC
+"""
+BLOCKS_OF_NOTHING = """
+input x 1 8 8 16 u8 NHWC 128 1 0.5 -1
+op y d2s x 0
+output y NHWC
+"""
+FIFTH_AXIS = """
+input x 1 8 8 16 u8 NHWC 128 1 0.5 -1
+op y concat 2 x x 4 128 1 0.5 -1
+output y NHWC
+"""
 NO_BLOCKS = CompilationOptions(block_configs=frozenset())
 
 
@@ -214,6 +234,34 @@ NO_BLOCKS = CompilationOptions(block_configs=frozenset())
             CompilationOptions(),
             "error[E976]: operation 1 (Split) must give elements, and output 1 is 1x0x8x16\n"
             "  help leave out what is empty",
+        ),
+        (
+            WITHOUT_SCALE,
+            CompilationOptions(),
+            "error[E977]: operation 1 (LeakyRelu) must have positive, finite scales, not 0\n"
+            "  help quantise the network again",
+        ),
+        (
+            WITHOUT_SLOPE,
+            CompilationOptions(),
+            "error[E977]: operation 1 (LeakyRelu) must have positive, finite slopes, not nan\n"
+            "  help quantise the network again",
+        ),
+        (
+            BLOCKS_OF_NOTHING,
+            CompilationOptions(),
+            "error[E970]: operation 1 (DepthToSpace) must be Supported, and is Unsupported: Number "
+            "of channels of input must be an exact multiple of the square of the block size\n"
+            "  rule Ethos-N driver stack 23.02, IsDepthToSpaceSupported\n"
+            "  help export the network again",
+        ),
+        (
+            FIFTH_AXIS,
+            CompilationOptions(),
+            "error[E970]: operation 1 (Concatenation) must be Supported, and is Unsupported: "
+            "Concatenation axis must refer to a valid dimension (0-3)\n"
+            "  rule Ethos-N driver stack 23.02, IsConcatenationSupported\n"
+            "  help give the feature maps four dimensions, and count the axis from 0",
         ),
     ],
 )

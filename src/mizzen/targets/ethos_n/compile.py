@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mizzen.diagnostics import fail
 from mizzen.targets.ethos_n import container as containers
 from mizzen.targets.ethos_n.codec import encode
 from mizzen.targets.ethos_n.commands import Command
-from mizzen.targets.ethos_n.config import Capabilities, Configuration
+from mizzen.targets.ethos_n.config import Configuration
 from mizzen.targets.ethos_n.container import Buffers, Container
 from mizzen.targets.ethos_n.emit import Emission, emit
 from mizzen.targets.ethos_n.estimate import Pass
-from mizzen.targets.ethos_n.legal import Level, reasons, supported
-from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.lower import lower
 from mizzen.targets.ethos_n.network import Network
-from mizzen.targets.ethos_n.network_text import Query
+from mizzen.targets.ethos_n.refusals import require_compilable
 from mizzen.targets.ethos_n.schedule import schedule
 
 
@@ -69,12 +66,10 @@ def compile_network(network: Network, configuration: Configuration) -> CompiledN
     E911 for an SRAM that the hardware cannot have, E970 for an operation that is not supported,
     E972 for operations that no strategy has room for, E973 for weights that have none, E974 for
     weights that are no constants, E975 for an activation that keeps no number, E976 for a feature
-    map without elements.
+    map without elements, E977 for numbers that are no scales.
     """
     capabilities, options = configuration.capabilities, configuration.options
-    _require_supported(network, capabilities)
-    _require_elements(network)
-    _require_numbers(network)
+    require_compilable(network, capabilities)
     graph = lower(network, capabilities, strict_precision=options.strict_precision)
     attempt = schedule(graph, capabilities, options)
     emission = emit(graph, attempt, capabilities)
@@ -89,54 +84,6 @@ def compile_network(network: Network, configuration: Configuration) -> CompiledN
         passes=tuple(emission.passes),
         container=container,
     )
-
-
-def _require_supported(network: Network, capabilities: Capabilities) -> None:
-    """Refuse the first operation that the library would not compile."""
-    for node in network:
-        inputs = tuple(operand.info for operand in node.inputs)
-        answer = supported(Query(node.operation, inputs), capabilities)
-        if not answer:
-            found = reasons(node.operation, inputs, capabilities)
-            because = f": {answer.message}" if answer.message else ""
-            raise fail(
-                "E970",
-                f"operation {node.id} ({node.kind}) must be {Level.SUPPORTED.value}, and is "
-                f"{answer.level.value}{because}",
-                origin=node.origin,
-                rule=found[0].source or None,
-                help=found[0].help or "leave the operation to the CPU",
-            )
-
-
-def _require_elements(network: Network) -> None:
-    """Refuse feature maps without elements, which the library does not ask about everywhere."""
-    for node in network:
-        for operand in node.outputs:
-            if not operand.info.elements:
-                which = f"output {operand.output_index}" if len(node.outputs) > 1 else "its output"
-                extents = "x".join(map(str, operand.info.shape))
-                raise fail(
-                    "E976",
-                    f"operation {node.id} ({node.kind}) must give elements, and {which} is "
-                    f"{extents}",
-                    origin=node.origin,
-                    help="leave out what is empty",
-                )
-
-
-def _require_numbers(network: Network) -> None:
-    """Refuse the first activation that keeps no number."""
-    for found in emptied(network):
-        node, reason = found.node, found.reason
-        raise fail(
-            "E975",
-            f"operation {node.id} ({node.kind}) must keep {reason.limit}, and keeps "
-            f"{reason.actual}",
-            origin=node.origin,
-            rule=reason.source,
-            help=reason.help,
-        )
 
 
 def _network_buffers(emission: Emission, infos: Buffers) -> tuple[NetworkBuffer, ...]:

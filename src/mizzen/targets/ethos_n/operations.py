@@ -249,7 +249,8 @@ TANH_SCALE = 1 / 128
 def output_infos(operation: Operation, inputs: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
     """Give the infos of what an operation makes of its inputs, as if it were supported.
 
-    Extents that would be negative are 0. Nothing is checked: that is what support queries are for.
+    Extents that would be negative are 0, as are those of axes that there are not, and of blocks of
+    0. Nothing is checked: that is what support queries are for.
     """
     match operation:
         case Input(info) | Constant(info):
@@ -261,7 +262,7 @@ def output_infos(operation: Operation, inputs: Sequence[TensorInfo]) -> tuple[Te
         case Split(axis, sizes):
             return tuple(_with_extent(inputs[0], axis, size) for size in sizes)
         case Concatenation(axis, output):
-            extent = sum(info.shape[axis] for info in inputs)
+            extent = sum(_extent(info.shape, axis) for info in inputs)
             return (replace(_with_extent(inputs[0], axis, extent), quantization=output),)
         case Convolution() | DepthwiseConvolution() | TransposeConvolution() | FullyConnected():
             return (_weighted(operation, inputs[0], inputs[2]),)
@@ -276,6 +277,10 @@ def output_infos(operation: Operation, inputs: Sequence[TensorInfo]) -> tuple[Te
 def _with_extent(info: TensorInfo, axis: int, extent: int) -> TensorInfo:
     n, h, w, c = (extent if at == axis else old for at, old in enumerate(info.shape))
     return replace(info, shape=(n, h, w, c))
+
+
+def _extent(shape: Shape, axis: int) -> int:
+    return shape[axis] if 0 <= axis < len(shape) else 0
 
 
 def _weighted(operation: Weighted, info: TensorInfo, weights: TensorInfo) -> TensorInfo:
@@ -328,11 +333,12 @@ def _shape(operation: Operation, shape: Shape) -> Shape:
         case Reshape(new):
             return new
         case DepthToSpace(block):
-            return n, h * block, w * block, c // block**2
+            return n, h * block, w * block, c // block**2 if block else 0
         case SpaceToDepth(block):
-            return n, h // block, w // block, c * block**2
+            return n, h // block if block else 0, w // block if block else 0, c * block**2
         case Transpose((first, second, third, fourth)):
-            return shape[first], shape[second], shape[third], shape[fourth]
+            n, h, w, c = (_extent(shape, axis) for axis in (first, second, third, fourth))
+            return n, h, w, c
         case Resize(_, height, width):
             return n, height, width, c
         case StandalonePadding(padding):

@@ -1,0 +1,91 @@
+"""What is not compiled: what the library does not support, and what it lets pass without a meaning.
+
+Ref: Ethos-N driver stack 23.02, `SupportQueries.hpp`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_n.config import Capabilities
+from mizzen.targets.ethos_n.legal import Level, reasons, supported
+from mizzen.targets.ethos_n.legal.clamping import emptied
+from mizzen.targets.ethos_n.network import Network, Node
+from mizzen.targets.ethos_n.network_text import Query
+from mizzen.targets.ethos_n.operations import LeakyRelu
+
+
+def require_compilable(network: Network, capabilities: Capabilities) -> None:
+    """Refuse a network that cannot be compiled whatever the options are.
+
+    E970 for an operation that is not supported, E975 for an activation that keeps no number, E976
+    for a feature map without elements, E977 for a scale or a slope that is no positive number.
+    """
+    _require_supported(network, capabilities)
+    for node in network:
+        _require_elements(node)
+        _require_scales(node)
+    _require_numbers(network)
+
+
+def _require_supported(network: Network, capabilities: Capabilities) -> None:
+    """Refuse the first operation that the library would not compile."""
+    for node in network:
+        inputs = tuple(operand.info for operand in node.inputs)
+        answer = supported(Query(node.operation, inputs), capabilities)
+        if not answer:
+            found = reasons(node.operation, inputs, capabilities)
+            because = f": {answer.message}" if answer.message else ""
+            raise fail(
+                "E970",
+                f"operation {node.id} ({node.kind}) must be {Level.SUPPORTED.value}, and is "
+                f"{answer.level.value}{because}",
+                origin=node.origin,
+                rule=found[0].source or None,
+                help=found[0].help or "leave the operation to the CPU",
+            )
+
+
+def _require_elements(node: Node) -> None:
+    """Refuse maps without elements, which the library does not ask about everywhere."""
+    for operand in node.outputs:
+        if not operand.info.elements:
+            which = f"output {operand.output_index}" if len(node.outputs) > 1 else "its output"
+            extents = "x".join(map(str, operand.info.shape))
+            raise fail(
+                "E976",
+                f"operation {node.id} ({node.kind}) must give elements, and {which} is {extents}",
+                origin=node.origin,
+                help="leave out what is empty",
+            )
+
+
+def _require_scales(node: Node) -> None:
+    """Refuse factors that are no positive numbers: they have no multiplier and shift."""
+    factors = [("scales", scale) for row in node.outputs for scale in row.info.quantization.scales]
+    if isinstance(node.operation, LeakyRelu):
+        factors.append(("slopes", node.operation.alpha))
+    for what, factor in factors:
+        if not (math.isfinite(factor) and factor > 0):
+            raise fail(
+                "E977",
+                f"operation {node.id} ({node.kind}) must have positive, finite {what}, not "
+                f"{factor:g}",
+                origin=node.origin,
+                help="quantise the network again",
+            )
+
+
+def _require_numbers(network: Network) -> None:
+    """Refuse the first activation that keeps no number."""
+    for found in emptied(network):
+        node, reason = found.node, found.reason
+        raise fail(
+            "E975",
+            f"operation {node.id} ({node.kind}) must keep {reason.limit}, and keeps "
+            f"{reason.actual}",
+            origin=node.origin,
+            rule=reason.source,
+            help=reason.help,
+        )
