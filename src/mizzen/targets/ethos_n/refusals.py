@@ -13,7 +13,7 @@ from mizzen.targets.ethos_n.legal import Level, reasons, supported
 from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.network import Network, Node
 from mizzen.targets.ethos_n.network_text import Query
-from mizzen.targets.ethos_n.operations import LeakyRelu
+from mizzen.targets.ethos_n.operations import Constant, LeakyRelu
 
 
 def require_compilable(network: Network, capabilities: Capabilities) -> None:
@@ -62,12 +62,17 @@ def _require_elements(node: Node) -> None:
 
 
 def _require_scales(node: Node) -> None:
-    """Refuse factors that are no positive numbers: they have no multiplier and shift."""
+    """Refuse factors that are no positive numbers: they have no multiplier and shift.
+
+    A constant's scale may be 0: that of the bias of a channel without weights, the product of two
+    scales, underflows in float32.
+    """
     factors = [("scales", scale) for row in node.outputs for scale in row.info.quantization.scales]
     if isinstance(node.operation, LeakyRelu):
         factors.append(("slopes", node.operation.alpha))
     for what, factor in factors:
-        if not (math.isfinite(factor) and factor > 0):
+        may_be_zero = isinstance(node.operation, Constant)
+        if not (math.isfinite(factor) and (factor > 0 or (factor == 0 and may_be_zero))):
             raise fail(
                 "E977",
                 f"operation {node.id} ({node.kind}) must have positive, finite {what}, not "
