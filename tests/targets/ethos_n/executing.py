@@ -25,7 +25,7 @@ def configured(
 
 def network_of(text: str) -> Network:
     """Read a network; constants by the rule of `numbers`."""
-    rows = [line.split() for line in text.strip().splitlines()]
+    rows = [line.split() for line in text.splitlines() if line]
     return parse_network(text, {row[1]: numbers(row[2:]) for row in rows if row[0] == "const"})
 
 

@@ -81,3 +81,93 @@ output y NHWC
 """,
         EIGHT_TOPS,
     )
+
+
+WEIGHTS = """
+const w 1 1 16 16 u8 HWIO 120 1 0.01 -1
+const b 1 1 1 16 s32 NHWC 0 1 0.001 -1
+op sum conv x b w 0 0 0 0 1 1 107 1 0.02 -1
+"""
+ROUNDINGS = {
+    "behind rows that are joined": """
+input x 1 5 5 16 u8 NHWC 46 1 0.03 -1
+op all concat 2 x x 1 106 1 0.05 -1
+op y requant all 122 1 0.07 -1 -
+output y NHWC
+""",
+    "before rows are joined": """
+input x 1 5 1 16 u8 NHWC 161 1 0.0125 -1
+op narrow requant x 64 1 0.02 -1 -
+op y concat 2 narrow x 2 80 1 0.03 -1
+output y NHWC
+""",
+    "of a sum before rows are joined": f"""
+input x 1 5 5 16 u8 NHWC 46 1 0.1 -1
+{WEIGHTS}
+op narrow requant sum 64 1 0.03 -1 -
+op y concat 2 narrow x 1 80 1 0.07 -1
+output y NHWC
+""",
+    "of a sum that is reshaped before rows are joined": f"""
+input x 1 5 5 16 u8 NHWC 46 1 0.1 -1
+{WEIGHTS}
+op flat reshape sum 1 25 1 16
+op y concat 2 flat flat 2 80 1 0.07 -1
+op z concat 1 flat 3 9 1 0.03 -1
+output y NHWC
+output z NHWC
+""",
+    "of a sum of one reader that is reshaped before rows are joined": f"""
+input x 1 5 5 16 u8 NHWC 46 1 0.1 -1
+{WEIGHTS}
+op flat reshape sum 1 25 1 16
+op other reshape x 1 25 1 16
+op y concat 2 flat other 2 80 1 0.07 -1
+output y NHWC
+""",
+    "of rows that are joined, before more are": """
+input x 1 5 5 16 u8 NHWC 46 1 0.1 -1
+op one requant x 60 1 0.07 -1 -
+op all concat 2 one x 1 106 1 0.05 -1
+op y concat 2 all all 2 122 1 0.02 -1
+op more concat 2 all x 1 9 1 0.03 -1
+output y NHWC
+output more NHWC
+""",
+    "of clamped numbers, of which the largest are taken": """
+input x 1 8 8 16 u8 NHWC 46 1 0.1 -1
+op clamped relu x 40 220
+op narrow requant clamped 60 1 0.07 -1 -
+op largest pool narrow 2 2 2 2 0 0 0 0 MAX
+op y requant largest 9 1 0.11 -1 -
+output y NHWC
+""",
+    "of a sum, of which the largest are taken": f"""
+input x 1 8 8 16 u8 NHWC 46 1 0.1 -1
+{WEIGHTS}
+op narrow requant sum 60 1 0.07 -1 -
+op largest pool narrow 2 2 2 2 0 0 0 0 MAX
+op y requant largest 9 1 0.11 -1 -
+output y NHWC
+""",
+    "of parts": """
+input x 1 8 10 16 u8 NHWC 46 1 0.1 -1
+op parts split x 2 2 5 5
+op narrow requant parts.0 60 1 0.07 -1 -
+op y concat 2 narrow parts.1 2 122 1 0.03 -1
+output y NHWC
+""",
+    "what nothing reads has no say in": f"""
+input x 1 8 8 16 u8 NHWC 46 1 0.1 -1
+{WEIGHTS}
+op unread tanh sum
+op y requant sum 60 1 0.07 -1 -
+output y NHWC
+""",
+}
+
+
+@pytest.mark.parametrize("name", ROUNDINGS)
+def test_roundings(name: str) -> None:
+    """The reference rounds once what the compiler rounds once, and twice what it rounds twice."""
+    require_reference(ROUNDINGS[name], ONE_TOPS)

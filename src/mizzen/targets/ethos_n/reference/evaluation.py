@@ -13,31 +13,35 @@ from mizzen.targets.ethos_n.operations import (
     Addition,
     Concatenation,
     Constant,
-    Convolution,
-    DepthwiseConvolution,
-    FullyConnected,
     Input,
     LeakyRelu,
     MeanXy,
     Output,
     Pooling,
     PoolingType,
+    ReinterpretQuantization,
     Relu,
     Requantize,
+    Reshape,
     Resize,
     Sigmoid,
     Split,
     Tanh,
-    TransposeConvolution,
 )
 from mizzen.targets.ethos_n.reference import mce, ple
 from mizzen.targets.ethos_n.reference.mce import Finish, Numbers
 from mizzen.targets.ethos_n.reference.movement import moved
+from mizzen.targets.ethos_n.reference.roundings import (
+    SUMMED,
+    WEIGHTED,
+    Lying,
+    Roundings,
+    is_mean_of_plane,
+    joined_lying,
+    keeps_numbers,
+)
 from mizzen.targets.ethos_n.tensors import Padding, Stride, TensorInfo
 
-MEAN_EXTENTS = (7, 8)
-WEIGHTED = (Convolution, DepthwiseConvolution, TransposeConvolution, FullyConnected)
-SUMMED = (*WEIGHTED, Resize)
 Steps = tuple[TensorInfo, ...]
 """Types and quantisations that numbers go through one after the other, at least one.
 
@@ -49,38 +53,34 @@ AROUND = Padding(1, 1, 1, 1)
 def evaluate(network: Network, inputs: Sequence[Array]) -> list[Array]:
     """Give what a network makes of a batch: an array [N, H, W, C] for each output.
 
-    Where a requantisation is the only user of what a sum of weights gives, perhaps behind clamps
-    and then a pooling, the sum is rounded once, to the requantisation's own numbers, and bounded to
-    what it would be without it; so it is of what a concatenation requantises, of requantisations in
-    a row, and of the parts of a requantised concatenation. That is what Arm's compiler fuses; but
-    it forgets the bounds of the first of two requantisations, and it requantises before a
-    reinterpretation what comes behind it, and here both count. `evaluate_apart` rounds at each
-    operation.
+    Where Arm's compiler does several roundings as one (see `roundings`), so does this: a sum of
+    weights that is requantised is rounded once, to the requantisation's own numbers, and bounded to
+    what it would be without it; so are requantisations in a row, and the parts of a requantised
+    concatenation. But the compiler forgets the bounds of the first of two requantisations, and it
+    requantises before a reinterpretation what comes behind it, and here both count.
+
+    A network that is compiled with strict precision is rounded at each operation, which
+    `evaluate_apart` does.
 
     inputs  an array [N, H, W, C] for each input of the network, in its shape but for N
 
     E980 for inputs that are not the network's, E981 for an operation that has no integer meaning in
     release 23.02.
     """
-    users = network.users()
-    once = frozenset(operand for operand, nodes in users.items() if len(nodes) == 1)
-    return _Evaluation(network, once).of(inputs)
+    return _Evaluation(network, Roundings.of(network)).of(inputs)
 
 
 def evaluate_apart(network: Network, inputs: Sequence[Array]) -> list[Array]:
     """Give the same, each operation rounded for itself."""
-    return _Evaluation(network, frozenset()).of(inputs)
+    return _Evaluation(network, Roundings(network, frozenset())).of(inputs)
 
 
 @dataclass(slots=True)
 class _Evaluation:
-    """One evaluation: everything that has been computed.
-
-    ridden  what a requantisation may be made together with, if that is its user
-    """
+    """One evaluation: everything that has been computed."""
 
     network: Network
-    ridden: frozenset[Operand]
+    roundings: Roundings
     known: dict[Operand, Numbers] = field(default_factory=dict[Operand, Numbers])
 
     def of(self, arrays: Sequence[Array]) -> list[Array]:
@@ -107,9 +107,10 @@ class _Evaluation:
             return [self._summed(node, Finish.of(node.operand.info))]
         match node.operation:
             case Requantize():
-                return [self._requantized(node.inputs[0], (node.operand.info,))]
+                steps = (node.operand.info,)
+                return [self._requantized(node.inputs[0], steps, Lying.BRICKS)]
             case Concatenation(axis):
-                parts = [self._part(operand, node.operand.info) for operand in node.inputs]
+                parts = [self._part(operand, node) for operand in node.inputs]
                 return [_joined(parts, axis)]
             case Addition():
                 values = [self._value(operand) for operand in node.inputs]
@@ -132,38 +133,62 @@ class _Evaluation:
         infos = operand.info, constants[0].info, constants[1].info
         return mce.weighted(node.operation, infos, numbers, (bias, weights), finish)
 
-    def _part(self, operand: Operand, whole: TensorInfo) -> Numbers:
+    def _part(self, operand: Operand, joined: Node) -> Numbers:
         """Give a part of a concatenation, in the quantisation of the whole."""
-        if operand.info.quantization == whole.quantization:
+        if operand.info.quantization == joined.operand.info.quantization:
             return self._value(operand)
-        return self._requantized(operand, (whole,))
+        return self._requantized(operand, (joined.operand.info,), joined_lying(joined))
 
-    def _requantized(self, operand: Operand, steps: Steps) -> Numbers:
-        """Give an operand in the last step's numbers, made directly where that may be."""
+    def _requantized(self, operand: Operand, steps: Steps, lying: Lying) -> Numbers:
+        """Give an operand in the last step's numbers, made directly where that may be.
+
+        lying  how it lies when it is requantised
+        """
+        if operand not in self.roundings.alone:
+            return self._finished(operand, steps)
         node = self.network[operand.operation_id]
-        if operand in self.ridden:
-            match node.operation:
-                case Requantize():
-                    return self._requantized(node.inputs[0], _through(operand.info, steps))
-                case Concatenation(axis):
-                    parts = [self._part_of(row, operand.info, steps) for row in node.inputs]
-                    return _joined(parts, axis)
-                case Pooling() | MeanXy() if not _is_average_3x3(node):
-                    return _pooled(node, self._before_pooling(node.inputs[0], steps))
-                case _:
-                    pass
+        match node.operation:
+            case Requantize() if lying is Lying.BRICKS:
+                return self._requantized(node.inputs[0], _through(operand.info, steps), lying)
+            case Requantize() if self.roundings.finds_a_sum(node.inputs[0]):
+                return self._requantized(node.inputs[0], (operand.info, *steps), Lying.BRICKS)
+            case Concatenation(axis) if joined_lying(node) is lying:
+                parts = [self._part_of(row, operand.info, steps, lying) for row in node.inputs]
+                return _joined(parts, axis)
+            case Reshape(shape) if lying is Lying.ROWS:
+                numbers = self._requantized(node.inputs[0], steps, lying)
+                return numbers.reshape(len(numbers), *shape[1:])
+            case ReinterpretQuantization() if self._is_nothing(node, lying):
+                return self._requantized(node.inputs[0], steps, lying)
+            case _:
+                return self._behind_kernels(operand, steps)
+
+    def _is_nothing(self, node: Node, lying: Lying) -> bool:
+        """Say whether a reinterpretation is of the same numbers, where they lie as before."""
+        (operand,) = node.inputs
+        is_same = operand.info.quantization == node.operand.info.quantization
+        return is_same and self.roundings.lying(operand) is lying
+
+    def _behind_kernels(self, operand: Operand, steps: Steps) -> Numbers:
+        """Give an operand that a pooling may have made, which is requantised before that."""
+        node = self.network[operand.operation_id]
+        if keeps_numbers(node):
+            return _pooled(node, self._before_pooling(node.inputs[0], steps))
         return self._finished(operand, steps)
 
-    def _part_of(self, operand: Operand, whole: TensorInfo, steps: Steps) -> Numbers:
+    def _part_of(self, operand: Operand, whole: TensorInfo, steps: Steps, lying: Lying) -> Numbers:
         """Give a part of a concatenation that is requantised."""
         is_alike = operand.info.quantization == whole.quantization
-        return self._requantized(operand, steps if is_alike else _through(whole, steps))
+        return self._requantized(operand, steps if is_alike else _through(whole, steps), lying)
 
     def _before_pooling(self, operand: Operand, steps: Steps) -> Numbers:
         """Give what a requantised pooling takes, after the requantisation."""
+        if not self.roundings.is_of_a_sum(operand):
+            numbers = self._value(operand)
+            return _copied(numbers, operand.info, _after(Finish.of(operand.info), steps))
         node = self.network[operand.operation_id]
-        if operand in self.ridden and isinstance(node.operation, Requantize):
-            return self._before_pooling(node.inputs[0], (operand.info, *steps))
+        if isinstance(node.operation, Requantize):
+            return self._requantized(node.inputs[0], (operand.info, *steps), Lying.BRICKS)
         return self._finished(operand, steps)
 
     def _finished(self, operand: Operand, steps: Steps) -> Numbers:
@@ -172,7 +197,7 @@ class _Evaluation:
         That is the one that its clamps are made with, or else a copy.
         """
         bounds = Finish.of(operand.info)
-        while operand in self.ridden:
+        while operand in self.roundings.alone:
             node = self.network[operand.operation_id]
             if isinstance(node.operation, SUMMED):
                 return self._summed(node, _after(bounds, steps))
@@ -180,8 +205,7 @@ class _Evaluation:
                 break
             bounds = bounds.bounded(node.operation.lower, node.operation.upper)
             operand = node.inputs[0]
-        numbers = self._value(operand)
-        return mce.copied(numbers, operand.info.quantization, _after(bounds, steps))
+        return _copied(self._value(operand), operand.info, _after(bounds, steps))
 
 
 def _through(info: TensorInfo, steps: Steps) -> Steps:
@@ -194,6 +218,10 @@ def _after(bounds: Finish, steps: Steps) -> Finish:
     for info in steps:
         bounds = bounds.requantized(info)
     return bounds
+
+
+def _copied(numbers: Numbers, info: TensorInfo, finish: Finish) -> Numbers:
+    return mce.copied(numbers, info.quantization, finish)
 
 
 def _require_inputs(inputs: Sequence[Operand], arrays: Sequence[Array]) -> None:
@@ -257,28 +285,8 @@ def _of_one(node: Node, numbers: Numbers) -> Numbers:
             return moved(node, numbers)
 
 
-def _is_average_3x3(node: Node) -> bool:
-    operation = node.operation
-    return isinstance(operation, Pooling) and (
-        operation.type is PoolingType.AVG and not _is_mean_of_plane(node)
-    )
-
-
-def _is_mean_of_plane(node: Node) -> bool:
-    _, height, width, _ = node.inputs[0].info.shape
-    match node.operation:
-        case MeanXy():
-            return height == width and height in MEAN_EXTENTS
-        case Pooling(size, _, padding, PoolingType.AVG):
-            edges = padding.top, padding.bottom, padding.left, padding.right
-            is_whole = size == (height, width) and not any(edges)
-            return is_whole and height == width and height in MEAN_EXTENTS
-        case _:
-            return False
-
-
 def _pooled(node: Node, numbers: Numbers) -> Numbers:
-    if _is_mean_of_plane(node):
+    if is_mean_of_plane(node):
         return ple.mean_of_plane(numbers)
     match node.operation:
         case Pooling(_, _, _, PoolingType.MAX):

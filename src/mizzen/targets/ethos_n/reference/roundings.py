@@ -1,0 +1,154 @@
+"""Which roundings Arm's compiler makes one of: where a requantisation rides on what is before it.
+
+A requantisation is done by the scaling behind the accumulators. It joins the sum of weights that
+its input comes from if nothing else reads what lies between, and if only clamps, then other
+requantisations, and one pooling that knows nothing of numbers do. What has no sum before it gets
+one that copies: clamps, poolings and functions first, and so those behind them find one; only then
+requantisations, and of several in a row only the first, which takes the others with it.
+
+In DRAM a map lies in brick groups of 8 x 8 x 16 elements (H, W, C), or in rows (NHWC) where parts
+that are no whole groups are put together or taken apart. A change between the two ends a row of
+requantisations that has no sum yet, and keeps a requantisation behind a concatenation.
+
+Where the planes of such a map are so large that they are worked on in parts of their rows, the
+compiler cannot change what lies behind a sum into rows, and the requantisation behind that rounds
+again; that depends on the machine and the rest of the network, and is not known here.
+
+Ref: Ethos-N driver stack 23.02, `NetworkToGraphConverter.cpp`, `Optimization.cpp`, `Graph.cpp`
+(`FixGraph`), `McePlePass.cpp` (`FindLinearWorkingNodes`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from mizzen.targets.ethos_n.network import Network, Node, Operand
+from mizzen.targets.ethos_n.operations import (
+    Concatenation,
+    Constant,
+    Convolution,
+    DepthToSpace,
+    DepthwiseConvolution,
+    FullyConnected,
+    MeanXy,
+    Output,
+    Pooling,
+    PoolingType,
+    ReinterpretQuantization,
+    Relu,
+    Requantize,
+    Resize,
+    Split,
+    TransposeConvolution,
+)
+from mizzen.targets.ethos_n.tensors import DataFormat
+
+BRICK_GROUP = (1, 8, 8, 16)
+WEIGHTED = (Convolution, DepthwiseConvolution, TransposeConvolution, FullyConnected)
+SUMMED = (*WEIGHTED, Resize)
+MEAN_EXTENTS = (7, 8)
+
+
+class Lying(Enum):
+    """How a map lies."""
+
+    BRICKS = "brick groups"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Roundings:
+    """What of a network is read by one operation only, which may so be rounded with it."""
+
+    network: Network
+    alone: frozenset[Operand]
+
+    @classmethod
+    def of(cls, network: Network) -> Roundings:
+        """Give those of a network as it is compiled: what nothing is made of is left out."""
+        read: Counter[Operand] = Counter()
+        for node in reversed(list(network)):
+            if isinstance(node.operation, Output) or any(read[row] for row in node.outputs):
+                read.update(node.inputs)
+        return cls(network, frozenset(operand for operand, count in read.items() if count == 1))
+
+    def maker(self, operand: Operand) -> Node:
+        """Give the operation that an operand comes from."""
+        return self.network[operand.operation_id]
+
+    def lying(self, operand: Operand) -> Lying:
+        """Give how an operand lies where it is made."""
+        node = self.maker(operand)
+        match node.operation:
+            case Split(axis, sizes):
+                return _lying(axis, sizes)
+            case ReinterpretQuantization():
+                return self.lying(node.inputs[0])
+            case Constant(info):
+                return Lying.BRICKS if info.format is DataFormat.NHWCB else Lying.ROWS
+            case _:
+                return Lying.BRICKS
+
+    def finds_a_sum(self, operand: Operand) -> bool:
+        """Say whether a requantisation of an operand need not wait for a sum of its own."""
+        if operand not in self.alone:
+            return False
+        node = self.maker(operand)
+        match node.operation:
+            case Relu() | Split() | DepthToSpace():
+                return True
+            case Requantize():
+                return self.finds_a_sum(node.inputs[0])
+            case _:
+                return isinstance(node.operation, SUMMED) or keeps_numbers(node)
+
+    def is_of_a_sum(self, operand: Operand) -> bool:
+        """Say whether an operand is a sum of the network's own, clamped and then requantised.
+
+        That is what a pooling of it is made with.
+        """
+        node = self.maker(operand)
+        while operand in self.alone and isinstance(node.operation, Requantize):
+            operand = node.inputs[0]
+            node = self.maker(operand)
+        while operand in self.alone and isinstance(node.operation, Relu):
+            operand = node.inputs[0]
+            node = self.maker(operand)
+        return operand in self.alone and isinstance(node.operation, (*SUMMED, DepthToSpace))
+
+
+def joined_lying(node: Node) -> Lying:
+    """Give how the parts of a concatenation lie when they are put together."""
+    assert isinstance(node.operation, Concatenation)
+    axis = node.operation.axis
+    return _lying(axis, [operand.info.shape[axis] for operand in node.inputs])
+
+
+def _lying(axis: int, extents: Sequence[int]) -> Lying:
+    whole = all(extent % BRICK_GROUP[axis] == 0 for extent in extents)
+    return Lying.BRICKS if whole else Lying.ROWS
+
+
+def keeps_numbers(node: Node) -> bool:
+    """Say whether an operation is a pooling that a requantisation may be done before."""
+    operation = node.operation
+    if isinstance(operation, Pooling):
+        return operation.type is PoolingType.MAX or is_mean_of_plane(node)
+    return isinstance(operation, MeanXy)
+
+
+def is_mean_of_plane(node: Node) -> bool:
+    """Say whether an operation is the mean of whole planes of 7 x 7 or 8 x 8."""
+    _, height, width, _ = node.inputs[0].info.shape
+    match node.operation:
+        case MeanXy():
+            return height == width and height in MEAN_EXTENTS
+        case Pooling(size, _, padding, PoolingType.AVG):
+            edges = padding.top, padding.bottom, padding.left, padding.right
+            is_whole = size == (height, width) and not any(edges)
+            return is_whole and height == width and height in MEAN_EXTENTS
+        case _:
+            return False
