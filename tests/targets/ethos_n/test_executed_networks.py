@@ -171,3 +171,16 @@ output y NHWC
 def test_roundings(name: str) -> None:
     """The reference rounds once what the compiler rounds once, and twice what it rounds twice."""
     require_reference(ROUNDINGS[name], ONE_TOPS)
+
+
+def test_sum_whose_factor_has_no_shift() -> None:
+    """The kernel shifts by 31 then: of the first input nothing is left but its sign."""
+    require_reference(
+        """
+input x 1 8 8 16 u8 NHWC 100 1 40000.0 -1
+input y 1 8 8 16 u8 NHWC 3 1 1.0 -1
+op z add x y 7 1 1.0 -1
+output z NHWC
+""",
+        ONE_TOPS,
+    )

@@ -23,6 +23,8 @@ ONE = 256
 MEAN_SHIFT = 20
 AVERAGE_SHIFT = 16
 AVERAGE_SIZE = 3
+SHIFT_MASK = 31
+"""An instruction has five bits for a shift to the right: the lowest of what it is given."""
 LOWEST_16, HIGHEST_16 = -(1 << 15), (1 << 15) - 1
 
 
@@ -50,10 +52,12 @@ def _saturated(numbers: Numbers, data_type: DataType) -> Numbers:
 def _rescaled(numbers: Numbers, zero_point: int, factor: float) -> Numbers:
     """Multiply what numbers stand for by a factor, halves up.
 
-    One bit more than is wanted is kept and saturated to 16 bits; then 1 is added, and it goes.
+    One bit more than is wanted is kept and saturated to 16 bits; then 1 is added, and it goes. A
+    factor of 2**15 or more has shift 0, of which one bit less is 31 in the instruction; whether a
+    device does so is among the notes of the simulator (N697).
     """
     multiplier, shift = factor_constants(factor)
-    doubled = ((numbers - zero_point) * multiplier) >> max(shift - 1, 0)
+    doubled = ((numbers - zero_point) * multiplier) >> ((shift - 1) & SHIFT_MASK)
     return _wrapped(np.clip(doubled, LOWEST_16, HIGHEST_16) + 1) >> 1
 
 
@@ -112,7 +116,7 @@ def logistic(
     """
     multiplier, shift, largest = logistic_constants(quantization.scale, widening)
     centred = np.clip(numbers - quantization.zero_point, -largest, largest)
-    exponent = (abs(centred) * multiplier) >> shift
+    exponent = (abs(centred) * multiplier) >> (shift & SHIFT_MASK)
     power = np.floor(np.exp2(-exponent / ONE) * ONE + 0.5)
     inverse = np.floor(ONE * ONE / (ONE + power) + 0.5).astype(np.int64)
     positive = np.minimum(inverse, ONE - 1)
