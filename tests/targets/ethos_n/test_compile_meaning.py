@@ -185,6 +185,11 @@ input x 1 8 8 16 u8 NHWC 128 1 0.5 -1
 op y concat 2 x x 4 128 1 0.5 -1
 output y NHWC
 """
+DEEP = """
+input x 1 1 1 65536 u8 NHWC 128 1 0.5 -1
+op y d2s x 2
+output y NHWC
+"""
 NO_BLOCKS = CompilationOptions(block_configs=frozenset())
 
 
@@ -262,6 +267,13 @@ NO_BLOCKS = CompilationOptions(block_configs=frozenset())
             "Concatenation axis must refer to a valid dimension (0-3)\n"
             "  rule Ethos-N driver stack 23.02, IsConcatenationSupported\n"
             "  help give the feature maps four dimensions, and count the axis from 0",
+        ),
+        (
+            DEEP,
+            CompilationOptions(),
+            "error[E978]: operation 1 (DepthToSpace) must need at most 268435456 weights, the "
+            "square of its channels, and needs 4294967296\n"
+            "  help leave the operation to the CPU",
         ),
     ],
 )

@@ -66,7 +66,8 @@ def compile_network(network: Network, configuration: Configuration) -> CompiledN
     E911 for an SRAM that the hardware cannot have, E970 for an operation that is not supported,
     E972 for operations that no strategy has room for, E973 for weights that have none, E974 for
     weights that are no constants, E975 for an activation that keeps no number, E976 for a feature
-    map without elements, E977 for numbers that are no scales.
+    map without elements, E977 for numbers that are no scales, E978 for an operation that would need
+    too many weights.
     """
     capabilities, options = configuration.capabilities, configuration.options
     require_compilable(network, capabilities)

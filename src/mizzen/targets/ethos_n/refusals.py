@@ -13,19 +13,24 @@ from mizzen.targets.ethos_n.legal import Level, reasons, supported
 from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.network import Network, Node
 from mizzen.targets.ethos_n.network_text import Query
-from mizzen.targets.ethos_n.operations import Constant, LeakyRelu
+from mizzen.targets.ethos_n.operations import Constant, DepthToSpace, LeakyRelu
+
+MOST_WEIGHTS = 1 << 28
+"""Weights that the compiler makes for an operation that has none of its own, at most."""
 
 
 def require_compilable(network: Network, capabilities: Capabilities) -> None:
     """Refuse a network that cannot be compiled whatever the options are.
 
     E970 for an operation that is not supported, E975 for an activation that keeps no number, E976
-    for a feature map without elements, E977 for a scale or a slope that is no positive number.
+    for a feature map without elements, E977 for a scale or a slope that is no positive number, E978
+    for an operation that would need too many weights.
     """
     _require_supported(network, capabilities)
     for node in network:
         _require_elements(node)
         _require_scales(node)
+        _require_few_weights(node)
     _require_numbers(network)
 
 
@@ -79,6 +84,20 @@ def _require_scales(node: Node) -> None:
                 f"{factor:g}",
                 origin=node.origin,
                 help="quantise the network again",
+            )
+
+
+def _require_few_weights(node: Node) -> None:
+    """Refuse a DepthToSpace, a convolution that picks channels, of so many that it fills memory."""
+    if isinstance(node.operation, DepthToSpace):
+        weights = node.inputs[0].info.channels ** 2
+        if weights > MOST_WEIGHTS:
+            raise fail(
+                "E978",
+                f"operation {node.id} ({node.kind}) must need at most {MOST_WEIGHTS} weights, the "
+                f"square of its channels, and needs {weights}",
+                origin=node.origin,
+                help="leave the operation to the CPU",
             )
 
 
