@@ -69,6 +69,26 @@ output z NHWC
     assert (made.input.shape, made.input.stripe_shape) == ((1, 3, 13, 16), (1, 8, 8, 16))
 
 
+def test_input_in_sram_in_stripes_that_do_not_lie_behind_one_another() -> None:
+    compiled = require_reference(
+        """
+input x 1 16 16 16 u8 NHWC 50 1 0.02 -1
+op y add x x 50 1 0.02 -1
+const w 3 3 16 1 u8 HWIM 120 1 0.01 -1
+const b 1 1 1 16 s32 NHWC 0 1 0.0002 -1
+op z dw y b w 1 1 1 1 1 1 59 1 0.07 -1
+output z NHWC
+""",
+        configured(
+            "ethos-n78-8tops-2ple",
+            options=options(["strategy0=0", "strategy1=0", "strategy3=0"]),
+        ),
+    )
+    (made,) = (row for row in compiled.commands if isinstance(row, McePle))
+    assert made.input.location is Location.SRAM
+    assert (made.input.shape, made.input.stripe_shape) == ((1, 16, 16, 16), (1, 16, 8, 16))
+
+
 def test_upsampled_row_that_no_window_sees() -> None:
     """A kernel of one row makes 2H - 1 rows of the 2H that the pass before has upsampled."""
     require_reference(

@@ -178,6 +178,16 @@ AT = "\n  at   command at word 4"
             "its tile 4096 bytes" + AT,
         ),
         (
+            replace(
+                PLAIN,
+                input=source(
+                    SHAPE, location=Location.SRAM, stripe_shape=(1, 8, 8, 8), tile_bytes=512
+                ),
+            ),
+            "error[E959]: command 0 MCE_PLE: input must be in SRAM as a whole, 1024 bytes, and has "
+            "a tile of 512" + AT,
+        ),
+        (
             replace(PLAIN, weights=replace(PLAIN.weights, tile_bytes=100)),
             "error[E959]: command 0 MCE_PLE: weights must have a tile of at least one stripe, 256 "
             "bytes, not of 100" + AT,

@@ -10,12 +10,19 @@ import pytest
 from mizzen.diagnostics import Severity
 from mizzen.targets.ethos_n.commands import Command, McePle, PleRecord
 from mizzen.targets.ethos_n.commands import SpaceToDepth as Blocks
-from mizzen.targets.ethos_n.commands_values import Algorithm, Format, PleOperation, Upsample
+from mizzen.targets.ethos_n.commands_values import (
+    Algorithm,
+    Format,
+    Location,
+    PleOperation,
+    Upsample,
+)
 from mizzen.targets.ethos_n.sim import Simulator
 from mizzen.targets.ethos_n.sim.inferred import INFERRED, inferred
 from mizzen.targets.ethos_n.sim.where import Where
+from mizzen.targets.ethos_n.tensors import Shape
 
-from .assembler import Kernel, encoded, mce_ple, ple_only, program, source, table, target
+from .assembler import Extents, Kernel, encoded, mce_ple, ple_only, program, source, table, target
 
 SHAPE = (8, 8, 16)
 PLAIN = mce_ple(Kernel.identity(16), source(SHAPE), SHAPE, target(SHAPE))
@@ -23,6 +30,12 @@ PLAIN = mce_ple(Kernel.identity(16), source(SHAPE), SHAPE, target(SHAPE))
 
 def with_mce(command: McePle, **changes: object) -> McePle:
     return replace(command, mce=replace(command.mce, **changes))
+
+
+def kept(extents: Extents, stripe: Shape) -> McePle:
+    """A pass that reads what stays in SRAM."""
+    data = source(extents, location=Location.SRAM, stripe_shape=stripe)
+    return mce_ple(Kernel.identity(extents[2]), data, extents, target(extents))
 
 
 CASES: list[tuple[Command, set[str]]] = [
@@ -38,6 +51,10 @@ CASES: list[tuple[Command, set[str]]] = [
         {"N697"},
     ),
     (ple_only(PleOperation.ADDITION_RESCALE, [source(SHAPE)] * 2, target(SHAPE)), set()),
+    (kept((16, 16, 16), (1, 16, 8, 16)), {"N690", "N698"}),
+    (kept((8, 16, 32), (1, 8, 16, 16)), {"N690", "N698"}),
+    (kept((8, 16, 16), (1, 8, 8, 16)), {"N690"}),
+    (kept((16, 16, 16), (1, 8, 16, 16)), {"N690"}),
 ]
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from mizzen.diagnostics import Diagnostic, Severity
 from mizzen.targets.ethos_n.commands import Command, Convert, McePle, PleOnly, SpaceToDepth
 from mizzen.targets.ethos_n.commands import TensorRecord as Tensor
-from mizzen.targets.ethos_n.commands_values import Algorithm, PleOperation, Upsample
-from mizzen.targets.ethos_n.sim.formats import is_compressed
+from mizzen.targets.ethos_n.commands_values import Algorithm, Location, PleOperation, Upsample
+from mizzen.targets.ethos_n.sim.formats import GROUP, is_compressed
 from mizzen.targets.ethos_n.sim.where import Where
 
 LARGEST_CLOSE_KERNEL = 3
@@ -76,6 +76,15 @@ def _rescales_far(command: Command) -> bool:
     return any(multiplier and not shift for multiplier, shift in pairs)
 
 
+def _is_cut_in_sram(command: Command) -> bool:
+    """Say whether a tensor that lies in SRAM as one stripe is read in stripes that do not."""
+    if not isinstance(command, McePle) or command.input.location is not Location.SRAM:
+        return False
+    (_, height, width, depth), stripe = command.input.shape, command.input.stripe_shape
+    is_high, is_wide = height > GROUP[0], width > GROUP[1]
+    return (is_high and stripe[2] < width) or ((is_high or is_wide) and stripe[3] < depth)
+
+
 def _is_space_to_depth(command: Command) -> bool:
     return isinstance(command, SpaceToDepth)
 
@@ -95,6 +104,12 @@ INFERRED = (
         "a rescaling by 2**15 or more, whose shift of 0 less 1 is taken as 31",
         None,
         _rescales_far,
+    ),
+    InferredPath(
+        "N698",
+        "stripes of columns or channels of what stays in SRAM by rows, taken as parts of it",
+        None,
+        _is_cut_in_sram,
     ),
 )
 """The bounds are the tolerances of Arm's own system tests against its reference, where there are

@@ -61,11 +61,19 @@ class SramTracker:
     def check_source(self, port: Port) -> Span:
         """Give the part of the banks that an input has; E956 beyond them, E959 for a wrong tile.
 
-        What a pass left in SRAM is as large as it is, whatever the tile that another reads it as.
+        What a pass left in SRAM is as large as it is, whatever the tile that another reads it as,
+        and is read as it lies, in whatever stripes.
         """
         self._check_stripe(port)
         if port.record.location is Location.SRAM:
-            return self._span(port, math.prod(self._rounded(port.record.shape)))
+            whole = math.prod(self._rounded(port.record.shape))
+            if port.record.tile_bytes < whole:
+                raise port.fault(
+                    "E959",
+                    f"must be in SRAM as a whole, {whole} bytes, and has a tile of "
+                    f"{port.record.tile_bytes}",
+                )
+            return self._span(port, whole)
         return self._span(port, port.record.tile_bytes)
 
     def check_moved(self, port: Port) -> Span:
@@ -76,8 +84,13 @@ class SramTracker:
         return self._span(port, math.prod(self._rounded(port.record.shape)))
 
     def check_output(self, port: Port) -> Span:
-        """Give the part of the banks that an output has; E956 and E959 as of an input."""
+        """Give the part of the banks that an output has; E956 and E959 as of an input.
+
+        What stays in SRAM is written so that it lies there as one stripe would.
+        """
         self._check_stripe(port)
+        if port.record.location is Location.SRAM:
+            self._check_whole(port)
         return self._span(port, port.record.tile_bytes)
 
     def check_weights(self, port: Port, largest_bytes: int) -> Span:
@@ -175,16 +188,16 @@ class SramTracker:
                 f"must have a tile of at least one stripe, {math.prod(stripe)} bytes, not of "
                 f"{record.tile_bytes}",
             )
-        if record.location is Location.SRAM:
-            self._check_whole(port, stripe, whole)
 
-    def _check_whole(self, port: Port, stripe: tuple[int, ...], whole: tuple[int, ...]) -> None:
+    def _check_whole(self, port: Port) -> None:
         """E959 unless a tensor is in SRAM as a whole, in stripes that lie as one would.
 
         Brick groups lie by rows, then columns, then channels: stripes of one another's rows do, and
         those of columns where there is one row of brick groups.
         """
         steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
+        whole = self._rounded(port.record.shape)
+        stripe = tuple(map(min, self._rounded(port.record.stripe_shape), whole))
         several = [axis for axis in range(3) if whole[axis] > steps[axis]]
         outermost = several[:1]
         is_cut = [axis for axis in range(3) if stripe[axis] < whole[axis]]
