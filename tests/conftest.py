@@ -151,6 +151,14 @@ def tosa_oracle() -> Any:
     return find()
 
 
+@pytest.fixture(scope="session")
+def off_pytorch() -> Any:
+    """Say how far each operator on an NPU is off PyTorch's integers: see `torch.eager`."""
+    from .torch.eager import differences
+
+    return differences
+
+
 @pytest.fixture
 def golden_network() -> Callable[[str], Network]:
     """Give a network of Arm's Ethos-N answers, or skip the test if they are not there."""

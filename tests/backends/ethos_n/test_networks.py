@@ -22,7 +22,7 @@ from .kernels import STEP, differences
 ModelFile = Callable[[str], Path]
 ACCELERATOR = "ethos-n78-4tops-4ple"
 MODELS = {
-    "kws_ref_model": 10, "person_detect": 30, "ad01_int8": 10, "vww_96_int8": 27,
+    "kws_ref_model": 10, "person_detect": 30, "ad01_int8": 10, "vww_96_int8": 30,
     "pretrainedResnet_quant": 15, "micro_speech_quantized": 1, "hello_world_int8": 3,
 }  # fmt: skip
 """How many operators of each network are on the NPU."""

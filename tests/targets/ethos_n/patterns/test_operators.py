@@ -127,6 +127,26 @@ OPERATORS: dict[str, tuple[Build, str, str, int]] = {
         lambda n: n.pool("MAX_POOL2D", n.input(1, 17, 17, 16), (3, 3), (2, 2)),
         "nn.max_pool2d", "Pooling", 0,
     ),
+    "maximum 3x3 padded around, even": (
+        lambda n: n.pool(
+            "MAX_POOL2D", n.input(1, 16, 16, 8, q=(0.05, -128)), (3, 3), (2, 2), (1, 0, 1, 0)
+        ),
+        "nn.max_pool2d_padded", "DepthwiseConvolution Pooling", 0,
+    ),
+    "maximum 3x3 padded around, odd": (
+        lambda n: n.pool(
+            "MAX_POOL2D", n.input(1, 9, 9, 20, q=(0.05, -128)), (3, 3), (2, 2), (1, 1, 1, 1)
+        ),
+        "nn.max_pool2d_padded", "DepthwiseConvolution Pooling", 0,
+    ),
+    "average of a plane in stages": (
+        lambda n: n.pool("AVG_POOL2D", n.input(1, 14, 14, 16), (14, 14), (1, 1)),
+        "qnn_avg_pool2d_in_stages", "DepthwiseConvolution DepthwiseConvolution", 1,
+    ),
+    "average of a plane with a stride": (
+        lambda n: n.pool("AVG_POOL2D", n.input(1, 5, 5, 16), (5, 5), (5, 5)),
+        "qnn_avg_pool2d_to_depthwise", "DepthwiseConvolution", 1,
+    ),
     "average 3x3": (
         lambda n: n.pool("AVG_POOL2D", n.input(1, 8, 8, 16), (3, 3), (1, 1), (1, 1, 1, 1)),
         "qnn_avg_pool2d", "Pooling", 1,

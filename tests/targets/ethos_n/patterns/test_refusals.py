@@ -128,6 +128,11 @@ def thin(net: Net) -> None:
     net.outputs(net.pool("AVG_POOL2D", x, (3, 3), (1, 1), (1, 1, 1, 1)))
 
 
+def padded_in_front(net: Net) -> None:
+    x = net.input(1, 16, 16, 16)
+    net.outputs(net.pool("MAX_POOL2D", x, (3, 3), (2, 2), (1, 0, 1, 0)))
+
+
 def bilinear(net: Net) -> None:
     value = net.doubled(net.input(1, 4, 4, 16), ResizeMode.BILINEAR)
     net.outputs(net.rescale(value, 1 / 16, q=(0.05, 3)))
@@ -210,6 +215,13 @@ REFUSALS: dict[Callable[[Net], None], tuple[str, ...]] = {
         "plane=1x8, a plane must have at least 2 rows and columns, or its means are divided by "
         "too much",
         "padding of a mean must be around a window of 3x3 with stride 1",
+    ),
+    padded_in_front: (
+        "Pooling must have a stride of 2x2 and one of these windows for max pooling: 1x1 without "
+        "padding, 2x2 without padding, 2x2 padded by 1 at the end, 3x3 without padding, 3x3 padded "
+        "by 1 at the end, and has a window of 3x3, stride 2x2, top 1, bottom 0, left 1, right 0"
+        + ONLY,
+        "zero point=3, zero point must = -128 for max pooling padded in front",
     ),
     sum_by_channel: ("multipliers=one for each channel, multipliers must be one for all",),
     difference: ("it subtracts a tensor, what is subtracted must be a constant",),

@@ -94,7 +94,7 @@ def maximum(emission: Emission, match: Match) -> None:
 def average(emission: Emission, match: Match) -> None:
     """Add a pooling of means; what is padded does not count."""
     findings = Findings()
-    window = _averaged_window(match, findings)
+    window = averaged_window(match, findings)
     findings.settle()
     need_plane(findings, info_of(match[X]), match.root["kernel"])
     _pool(emission, match, findings, window, PoolingType.AVG)
@@ -103,7 +103,7 @@ def average(emission: Emission, match: Match) -> None:
 def average_of_ones(emission: Emission, match: Match) -> None:
     """Add a convolution with ones for a pooling of means without padding."""
     findings = Findings()
-    window = _averaged_window(match, findings)
+    window = averaged_window(match, findings)
     findings.need(
         window.padding == Padding(),
         "padding",
@@ -115,7 +115,8 @@ def average_of_ones(emission: Emission, match: Match) -> None:
     _ones(emission, match[X], match.root.result, match.root["kernel"], window.stride)
 
 
-def _averaged_window(match: Match, findings: Findings) -> Window:
+def averaged_window(match: Match, findings: Findings) -> Window:
+    """Read the window of a mean; one that is alone has no next one to step to."""
     findings.feature_map(match[X], match.root.result)
     zeros = number(match[IN_ZERO]), number(match[OUT_ZERO])
     findings.need(
@@ -132,7 +133,9 @@ def _averaged_window(match: Match, findings: Findings) -> Window:
         actual="a PAD in front",
         help="do not count padding (count_include_pad=False)",
     )
-    return window_of(match, findings, zeros[0])
+    window = window_of(match, findings, zeros[0])
+    alone = match.root.result.shape[1:3] == (1, 1)
+    return Window(window.padding, Stride()) if alone else window
 
 
 def _pool(

@@ -18,6 +18,7 @@ from mizzen.targets.ethos_n.patterns import (
     conversion,
     functions,
     pooling,
+    staged_pooling,
     weighted,
 )
 from mizzen.targets.ethos_n.patterns.emission import Emission
@@ -56,8 +57,10 @@ def _row(pattern: Pattern, add: Add, *, ask: Add | None = None, becomes: str | N
 
 REINTERPRET = f"{PREFIX}qnn_reinterpret_quantize"
 CONVOLUTION = f"{PREFIX}qnn_conv2d"
+MAXIMUM = f"{PREFIX}nn.max_pool2d"
 
 _CONVERSIONS, _FUNCTIONS = conversion.PATTERNS, functions.PATTERNS
+_STAGED = staged_pooling.PATTERNS
 _WEIGHTED, _POOLING, _MOVES = weighted.PATTERNS, pooling.PATTERNS, arrangement.PATTERNS
 
 TABLE: tuple[Row, ...] = (
@@ -85,12 +88,14 @@ TABLE: tuple[Row, ...] = (
     _row(_WEIGHTED["qnn_conv2d_transpose"], weighted.transposed),
     _row(_POOLING["qnn_avg_pool2d"], pooling.average),
     _row(_POOLING["qnn_avg_pool2d_to_depthwise"], pooling.average_of_ones, becomes=CONVOLUTION),
+    _row(_STAGED["qnn_avg_pool2d_in_stages"], staged_pooling.staged_average, becomes=CONVOLUTION),
     _row(_FUNCTIONS["qnn_sigmoid"], functions.logistic),
     _row(_FUNCTIONS["qnn_tanh"], functions.hyperbolic_tangent),
     _row(_FUNCTIONS["qnn_leaky_relu"], functions.leaky),
     _row(_MOVES["qnn_resize"], arrangement.resized),
     _row(_FUNCTIONS["qnn_requantize"], functions.requantize),
     _row(_POOLING["max_pool2d"], pooling.maximum),
+    _row(_STAGED["max_pool2d_padded"], staged_pooling.padded_maximum, becomes=MAXIMUM),
     _row(_MOVES["depth_to_space"], arrangement.spread),
     _row(_MOVES["reshape"], arrangement.reshaped, ask=arrangement.reshape_asked),
     _row(_MOVES["concatenate"], arrangement.joined),
