@@ -204,3 +204,21 @@ output z NHWC
 """,
         ONE_TOPS,
     )
+
+
+def test_part_of_what_is_only_read_otherwise() -> None:
+    """It is taken out of a map in DRAM, whatever lies between that and the pass that makes it."""
+    compiled = require_reference(
+        """
+input x 1 8 24 32 u8 NHWC 149 1 0.0125 -1
+op narrow requant x 220 1 0.02 -1 -
+op same reinterp narrow 220 1 0.02 -1
+op parts split same 2 2 16 8
+op y pool parts.1 2 2 2 2 0 0 0 0 MAX
+output parts.0 NHWC
+output y NHWC
+""",
+        ONE_TOPS,
+    )
+    made = [row for row in compiled.commands if isinstance(row, McePle)]
+    assert [row.input.location for row in made] == [Location.DRAM] * 3

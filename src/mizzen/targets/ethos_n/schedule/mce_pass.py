@@ -132,7 +132,9 @@ def _wish_readable_input(candidate: _Candidate, attempt: Attempt) -> bool:
     )
     if offset is not None and attempt.in_sram(source):
         # A part is taken out of a map by the DMA, which the library does not see to.
-        source.wishes.dram = True
+        made = nearest(source, lambda node: attempt.of(node).made_by is not None)
+        assert made is not None, "what is in SRAM was left there by a pass"
+        made.wishes.dram = True
         return True
     compression = attempt.of(source).compression
     if compression is None:
