@@ -170,6 +170,21 @@ op largest pool narrow 2 2 2 2 0 0 0 0 MAX
 op y requant largest 9 1 0.11 -1 -
 output y NHWC
 """,
+    "of largest numbers of another type, some around the plane": """
+input x 1 16 24 16 u8 NHWC 95 1 0.05 -1
+op largest pool x 3 3 2 2 0 1 0 1 MAX
+op y requant largest -120 1 0.07 -1 s8
+output y NHWC
+""",
+    "of what is joined along two axes": """
+input x 1 16 8 32 u8 NHWC 35 1 0.02 -1
+op inner concat 2 x x 3 35 1 0.02 -1
+op other requant inner 214 1 0.05 -1 -
+op again concat 2 x x 3 35 1 0.02 -1
+op outer concat 2 other again 2 105 1 0.03 -1
+op y requant outer 143 1 0.0125 -1 -
+output y NHWC
+""",
     "of parts": """
 input x 1 8 10 16 u8 NHWC 46 1 0.1 -1
 op parts split x 2 2 5 5

@@ -75,13 +75,28 @@ def requantise_before_relabel(graph: Graph, node: Node) -> bool:
 
 
 def requantise_before_join(graph: Graph, node: Node) -> bool:
-    """A requantisation behind a concatenation goes before it, to every part."""
+    """A requantisation behind a concatenation goes before it, to every part.
+
+    Not where it is a part of a concatenation along another axis, which needs it in one buffer.
+    """
     after = _only_user(node)
     if after is None or not isinstance(node.work, Join) or not isinstance(after.work, Requantise):
+        return False
+    if _joins_another_way(node, after):
         return False
     _move_before_join(graph, node, after)
     node.quantization, node.data_type = after.quantization, after.data_type
     return True
+
+
+def _joins_another_way(join: Node, after: Node) -> bool:
+    """Say whether what is only copied and requantised behind a join is a part of another kind."""
+    node: Node | None = after
+    while node is not None and isinstance(node.work, Copy | Requantise):
+        if any(isinstance(user.work, Join) and user.work != join.work for user in node.users):
+            return True
+        node = _only_user(node)
+    return False
 
 
 def copy_before_join(graph: Graph, node: Node) -> bool:
@@ -92,7 +107,7 @@ def copy_before_join(graph: Graph, node: Node) -> bool:
     after = _only_user(node)
     if after is None or not isinstance(node.work, Join) or not isinstance(after.work, Copy):
         return False
-    if any(isinstance(user.work, Join) and user.work != node.work for user in after.users):
+    if _joins_another_way(node, after):
         return False
     _move_before_join(graph, node, after)
     return True

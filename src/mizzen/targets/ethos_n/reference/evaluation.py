@@ -36,6 +36,7 @@ from mizzen.targets.ethos_n.reference.roundings import (
     WEIGHTED,
     Lying,
     Roundings,
+    goes_before,
     is_mean_of_plane,
     joined_lying,
     keeps_numbers,
@@ -72,7 +73,7 @@ def evaluate(network: Network, inputs: Sequence[Array]) -> list[Array]:
 
 def evaluate_apart(network: Network, inputs: Sequence[Array]) -> list[Array]:
     """Give the same, each operation rounded for itself."""
-    return _Evaluation(network, Roundings(network, frozenset())).of(inputs)
+    return _Evaluation(network, Roundings(network, {})).of(inputs)
 
 
 @dataclass(slots=True)
@@ -108,7 +109,8 @@ class _Evaluation:
         match node.operation:
             case Requantize():
                 steps = (node.operand.info,)
-                return [self._requantized(node.inputs[0], steps, Lying.BRICKS)]
+                into = self.roundings.joined_by(node.operand)
+                return [self._requantized(node.inputs[0], steps, Lying.BRICKS, into)]
             case Concatenation(axis):
                 parts = [self._part(operand, node) for operand in node.inputs]
                 return [_joined(parts, axis)]
@@ -137,23 +139,28 @@ class _Evaluation:
         """Give a part of a concatenation, in the quantisation of the whole."""
         if operand.info.quantization == joined.operand.info.quantization:
             return self._value(operand)
-        return self._requantized(operand, (joined.operand.info,), joined_lying(joined))
+        steps = (joined.operand.info,)
+        return self._requantized(operand, steps, joined_lying(joined), joined)
 
-    def _requantized(self, operand: Operand, steps: Steps, lying: Lying) -> Numbers:
+    def _requantized(
+        self, operand: Operand, steps: Steps, lying: Lying, into: Node | None = None
+    ) -> Numbers:
         """Give an operand in the last step's numbers, made directly where that may be.
 
         lying  how it lies when it is requantised
+        into   the concatenation that it is put into then, as it lies
         """
         if operand not in self.roundings.alone:
             return self._finished(operand, steps)
         node = self.network[operand.operation_id]
         match node.operation:
             case Requantize() if lying is Lying.BRICKS:
-                return self._requantized(node.inputs[0], _through(operand.info, steps), lying)
+                steps = _through(operand.info, steps)
+                return self._requantized(node.inputs[0], steps, lying, into)
             case Requantize() if self.roundings.finds_a_sum(node.inputs[0]):
                 return self._requantized(node.inputs[0], (operand.info, *steps), Lying.BRICKS)
-            case Concatenation(axis) if joined_lying(node) is lying:
-                parts = [self._part_of(row, operand.info, steps, lying) for row in node.inputs]
+            case Concatenation(axis) if joined_lying(node) is lying and goes_before(node, into):
+                parts = [self._part_of(row, node, steps) for row in node.inputs]
                 return _joined(parts, axis)
             case Reshape(shape) if lying is Lying.ROWS:
                 numbers = self._requantized(node.inputs[0], steps, lying)
@@ -176,10 +183,12 @@ class _Evaluation:
             return _pooled(node, self._before_pooling(node.inputs[0], steps))
         return self._finished(operand, steps)
 
-    def _part_of(self, operand: Operand, whole: TensorInfo, steps: Steps, lying: Lying) -> Numbers:
+    def _part_of(self, operand: Operand, joined: Node, steps: Steps) -> Numbers:
         """Give a part of a concatenation that is requantised."""
+        whole = joined.operand.info
         is_alike = operand.info.quantization == whole.quantization
-        return self._requantized(operand, steps if is_alike else _through(whole, steps), lying)
+        steps = steps if is_alike else _through(whole, steps)
+        return self._requantized(operand, steps, joined_lying(joined), joined)
 
     def _before_pooling(self, operand: Operand, steps: Steps) -> Numbers:
         """Give what a requantised pooling takes, after the requantisation."""
@@ -290,7 +299,7 @@ def _pooled(node: Node, numbers: Numbers) -> Numbers:
         return ple.mean_of_plane(numbers)
     match node.operation:
         case Pooling(_, _, _, PoolingType.MAX):
-            return ple.largest_of_windows(numbers, node.operation, node.inputs[0].info.data_type)
+            return ple.largest_of_windows(numbers, node.operation)
         case Pooling((3, 3), stride, padding, _) if stride == Stride(1, 1) and padding == AROUND:
             return ple.average_3x3(numbers)
         case _:

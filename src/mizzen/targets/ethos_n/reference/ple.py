@@ -150,11 +150,11 @@ def _counted(extent: int) -> Numbers:
     return AVERAGE_SIZE - ((places == 0) | (places == extent - 1)).astype(np.int64)
 
 
-def largest_of_windows(numbers: Numbers, operation: Pooling, data_type: DataType) -> Numbers:
-    """Give the largest of each window; around the plane lies the smallest number of the type."""
+def largest_of_windows(numbers: Numbers, operation: Pooling) -> Numbers:
+    """Give the largest of each window; what lies around the plane is less than any number."""
     (height, width), stride, padding = operation.size, operation.stride, operation.padding
     around = ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right), (0, 0))
-    padded = np.pad(numbers, around, constant_values=data_type.lowest)
+    padded = np.pad(numbers, around, constant_values=LOWEST_16)
     rows = padded.shape[1] - height + 1
     columns = padded.shape[2] - width + 1
     parts = [

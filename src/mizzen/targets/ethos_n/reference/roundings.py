@@ -20,8 +20,7 @@ Ref: Ethos-N driver stack 23.02, `NetworkToGraphConverter.cpp`, `Optimization.cp
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -61,19 +60,23 @@ class Lying(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Roundings:
-    """What of a network is read by one operation only, which may so be rounded with it."""
+    """What of a network is read by one operation only, which may so be rounded with it.
+
+    alone  such an operand to what reads it
+    """
 
     network: Network
-    alone: frozenset[Operand]
+    alone: Mapping[Operand, Node]
 
     @classmethod
     def of(cls, network: Network) -> Roundings:
         """Give those of a network as it is compiled: what nothing is made of is left out."""
-        read: Counter[Operand] = Counter()
+        readers: dict[Operand, list[Node]] = {}
         for node in reversed(list(network)):
-            if isinstance(node.operation, Output) or any(read[row] for row in node.outputs):
-                read.update(node.inputs)
-        return cls(network, frozenset(operand for operand, count in read.items() if count == 1))
+            if isinstance(node.operation, Output) or any(row in readers for row in node.outputs):
+                for operand in node.inputs:
+                    readers.setdefault(operand, []).append(node)
+        return cls(network, {row: nodes[0] for row, nodes in readers.items() if len(nodes) == 1})
 
     def maker(self, operand: Operand) -> Node:
         """Give the operation that an operand comes from."""
@@ -91,6 +94,13 @@ class Roundings:
                 return Lying.BRICKS if info.format is DataFormat.NHWCB else Lying.ROWS
             case _:
                 return Lying.BRICKS
+
+    def joined_by(self, operand: Operand) -> Node | None:
+        """Give the concatenation that an operand in brick groups is put into as it lies, if any."""
+        reader = self.alone.get(operand)
+        if reader is None or not isinstance(reader.operation, Concatenation):
+            return None
+        return reader if joined_lying(reader) is Lying.BRICKS else None
 
     def finds_a_sum(self, operand: Operand) -> bool:
         """Say whether a requantisation of an operand need not wait for a sum of its own."""
@@ -118,6 +128,20 @@ class Roundings:
             operand = node.inputs[0]
             node = self.maker(operand)
         return operand in self.alone and isinstance(node.operation, (*SUMMED, DepthToSpace))
+
+
+def goes_before(inner: Node, into: Node | None) -> bool:
+    """Say whether requantisations behind a concatenation are done to its parts.
+
+    Not where it becomes a part of one along another axis, which needs it in one buffer.
+
+    into  the concatenation that the requantised one is put into as it lies
+    """
+    assert isinstance(inner.operation, Concatenation)
+    if into is None:
+        return True
+    assert isinstance(into.operation, Concatenation)
+    return inner.operation.axis == into.operation.axis
 
 
 def joined_lying(node: Node) -> Lying:
