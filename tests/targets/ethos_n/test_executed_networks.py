@@ -237,3 +237,22 @@ output y NHWC
     )
     made = [row for row in compiled.commands if isinstance(row, McePle)]
     assert [row.input.location for row in made] == [Location.DRAM] * 3
+
+
+def test_output_that_is_also_read_as_bricks() -> None:
+    """Its buffer is rounded up to a brick group; what lies behind the map is nobody's."""
+    compiled = require_reference(
+        """
+input x 1 1 3 48 u8 NHWC 199 1 0.0078125 -1
+op parts split x 2 2 1 2
+op y reshape parts.0 1 3 4 4
+const w 1 1 48 16 u8 HWIO 120 1 0.01 -1
+const b 1 1 1 16 s32 NHWC 0 1 0.000078125 -1
+op z fc parts.0 b w 151 1 0.1 -1
+output y NHWC
+output z NHWC
+output parts.1 NHWC
+""",
+        ONE_TOPS,
+    )
+    assert sorted(row.size_bytes for row in compiled.outputs) == [16, 96, 1024]

@@ -297,6 +297,12 @@ def test_a_part_of_an_output_is_missing() -> None:
     )
 
 
+def test_an_output_is_larger_than_what_is_written_by_a_brick_group() -> None:
+    assert fault([copied(source(SHAPE), target(SHAPE))], table([BYTES], 2 * BYTES)) == (
+        "error[E967]: every byte of output buffer 2 must be written, 1024 of 2048 are not"
+    )
+
+
 def test_memory_that_no_machine_has() -> None:
     buffers = ONE_IN_ONE_OUT | {FURTHER: (BufferKind.INTERMEDIATE, (1 << 32) - 64)}
     assert fault([], buffers) == (
