@@ -153,6 +153,7 @@ class _Reading:
         self.result = Network([], {}, [])
 
     def read(self) -> Network:
+        """Give the graph's roots, the operations that use them, and what goes outside."""
         for value in self.graph.inputs:
             self._add_root(value, None)
         for operation in self.graph.sorted():
