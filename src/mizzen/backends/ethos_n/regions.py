@@ -24,7 +24,7 @@ from mizzen.report import Area
 from mizzen.targets.ethos_n.codec import encode
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
 from mizzen.targets.ethos_n.config import Capabilities, Configuration, encode_capabilities
-from mizzen.targets.ethos_n.estimate import as_json, estimate, pass_cycles, passes_of
+from mizzen.targets.ethos_n.estimate import as_json, estimate, pass_cycles
 from mizzen.targets.ethos_n.listing import list_stream
 from mizzen.targets.ethos_n.patterns import (
     Covering,
@@ -35,7 +35,6 @@ from mizzen.targets.ethos_n.patterns import (
     prepare,
     unworthy,
 )
-from mizzen.targets.ethos_n.program import program_of
 from mizzen.targets.ethos_n.signedness import as_unsigned
 
 FOLD = Pipeline((PASSES["fold-constants"],))
@@ -83,8 +82,6 @@ class ContainerCode(RegionCode):
 
 class EthosNRegions:
     """Compiles regions for an Ethos-N78."""
-
-    compiler = COMPILER
 
     def __init__(
         self, configuration: Configuration, inline: bool, is_unsigned: IsUnsigned = _never
@@ -163,8 +160,7 @@ class EthosNRegions:
         capabilities = self._configuration.capabilities
         constants = compiled.serialize(), encode_capabilities(capabilities)
         given, computed = generated.input_order, _computed(generated, compiled)
-        program = program_of(compiled.container, capabilities)
-        per_pass = [ceil(pass_cycles(row, capabilities)) for row in passes_of(program)]
+        per_pass = [ceil(pass_cycles(row, capabilities)) for row in compiled.passes]
         origins = _pass_origins(generated, compiled)
         return ContainerCode(
             part=part,
