@@ -75,9 +75,6 @@ class Refusal:
 class RegionCompiler(Protocol):
     """Compiles regions of tensor graphs for a configuration."""
 
-    compiler: str
-    """Whose code it gives."""
-
     def legality(self, graph: Graph) -> Legal:
         """Give what says why an operation of a graph cannot be on the NPU.
 

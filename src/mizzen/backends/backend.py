@@ -77,20 +77,6 @@ class Configuration(Protocol):
         ...
 
 
-class Place(Protocol):
-    """A tensor that a program takes or gives."""
-
-    @property
-    def name(self) -> str:
-        """The tensor's name."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape for one inference."""
-        ...
-
-
 class Outcome(Protocol):
     """What a run gives: arrays `[batch, *shape]` in the program's order."""
 

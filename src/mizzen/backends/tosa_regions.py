@@ -47,7 +47,6 @@ class TosaRegions:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self.compiler = "Vela"
 
     def legality(self, graph: Graph) -> Legal:
         """Give what says which rules an operation breaks.

@@ -82,7 +82,3 @@ class Memory:
             self._sram[record.sram_offset_bytes] = values
         else:
             formats.write(self.bytes(record.dram_buffer_id), record, values)
-
-    def free_sram(self, offset_bytes: int) -> None:
-        """Forget the tensor that began here: something overwrites it."""
-        self._sram.pop(offset_bytes, None)
