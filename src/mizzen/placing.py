@@ -70,19 +70,21 @@ def place(
     edge   as for `partition`
     """
     search = _Search(graph, compiler, waiting)
-    why: Refusal | None = None
+    general: Reason | None = None
     for _ in range(MOST_TRIES):
         found = partition(graph, legal, edge=edge, refused=search.refused)
         unworthy = compiler.unworthy(found)
         if unworthy:
+            general = next(iter(unworthy.values()))
             search.refused.update(unworthy)
             continue
         why = search.refusal(found)
         if why is None:
             return Placement(found, search.code)
+        general = why.general
         search.refused.update(why.reasons)
-    assert why is not None, "what is unworthy runs out"
-    everything = dict.fromkeys(_groups(graph), why.general)
+    assert general is not None, "every try but the last has a reason"
+    everything = dict.fromkeys(_groups(graph), general)
     return Placement(partition(graph, legal, edge=edge, refused=everything), {})
 
 
