@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from mizzen.targets.ethos_u.config import Configuration
-from mizzen.targets.ethos_u.generate import CORE, FAMILY_NAMES, options_text, system_text
 from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.generate import CORE, FAMILY_NAMES, options_text, system_text
 
 
 def figures(core: Any, network: bytes, configuration: Configuration) -> dict[str, int]:

@@ -65,12 +65,12 @@ def compile_case(name: str, target: str, case_file: Path, folder: Path) -> dict[
 
 def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     """Write the TOSA of each region on the NPU; for that, the program is placed once more."""
-    from mizzen.backends.tosa_regions import TosaCode, TosaRegions
+    from mizzen.compiler.ethos_u.regions import TosaCode, TosaRegions
+    from mizzen.compiler.torch.compile import place
     from mizzen.frontends.torch.lower import lower
     from mizzen.frontends.torch.program import read
     from mizzen.partition import Place
     from mizzen.targets.ethos_u.system_config import resolve
-    from mizzen.torch.compilation import place
 
     placed = place(lower(read(program)), TosaRegions(resolve(target)), (), None)
     files: list[str] = []

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mizzen
-from mizzen.backends import backend_for
 from mizzen.cli.parser import help_texts
+from mizzen.compiler.registry import backend_for
 from mizzen.isa import documentation
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 

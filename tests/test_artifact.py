@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-from mizzen.artifact import Artifact, CpuStep, NpuStep
+from mizzen.artifact.artifact import Artifact, CpuStep, NpuStep
 from mizzen.diagnostics import MizzenError
 from mizzen.package.tflite.builder import NetworkBuilder
 

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen import fallback
-from mizzen.artifact import NpuStep
-from mizzen.fallback import generate_whatever_happens
+from mizzen.artifact.artifact import NpuStep
+from mizzen.compiler.ethos_u import cpu_fallback as fallback
+from mizzen.compiler.ethos_u.cpu_fallback import generate_whatever_happens
 from mizzen.frontends.tflite import read
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report import Area, CompileReport, Region
 from mizzen.targets.ethos_u.commands import Arch, decode
-from mizzen.targets.ethos_u.compiled import Cause, Compiled, Stopped
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Stopped
 
 ModelFile = Callable[[str], Path]
 MAP = (1, 4, 4, 8)
@@ -496,8 +496,8 @@ def test_the_search_ends_after_so_many_tries(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_hiding_everything_gives_the_network_back() -> None:
     """Operator by operator: type, version, options, tensors."""
-    from mizzen.masking import mask, unmask
-    from mizzen.targets.ethos_u.generate import generate
+    from mizzen.compiler.ethos_u.masking import mask, unmask
+    from mizzen.targets.ethos_u.vela.generate import generate
 
     data = comparison("EQUAL", "EqualOptions")
     model = read(data, "model.tflite")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mizzen.compiler.codegen import Refusal, RegionCode
+from mizzen.compiler.placement import MOST_TRIES, place
 from mizzen.diagnostics import Reason
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.ops import Builder
 from mizzen.partition import Extracted, Partition, Place
 from mizzen.partition.placement import Legal
-from mizzen.placing import MOST_TRIES, place
-from mizzen.regions import Refusal, RegionCode
 
 NEVER = Reason("never", "it is never worth it")
 

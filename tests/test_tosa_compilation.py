@@ -16,9 +16,9 @@ from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, ResizeMode, RoundingMode
 from mizzen.package.tosa import write
-from mizzen.targets.ethos_u.compiled import Compiled
-from mizzen.targets.ethos_u.generate import NetworkForm, generate
 from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.compiled import Compiled
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
 ACCELERATOR = "ethos-u55-128"
 MAP = TensorType((1, 8, 8, 16), DType.INT8)

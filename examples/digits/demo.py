@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tflite_micro.python.tflite_micro import runtime
 
 import mizzen
-from mizzen.artifact import Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.report import CompileReport
 from network import Array, Labels, Network, make_network, train
 from quantise import quantise

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from mizzen.artifact import Artifact, Session, TensorInfo, load
-    from mizzen.checking import CheckReport, check
-    from mizzen.compilation import compile
+    from mizzen.artifact.artifact import Artifact, Session, TensorInfo, load
+    from mizzen.compiler.check import CheckReport, check
+    from mizzen.compiler.compile import compile
     from mizzen.diagnostics import Diagnostic, MizzenError
 
 __version__ = "0.1.0"
@@ -39,15 +39,15 @@ __all__ = [
 ]
 
 _HOME = {
-    "Artifact": "mizzen.artifact",
-    "CheckReport": "mizzen.checking",
+    "Artifact": "mizzen.artifact.artifact",
+    "CheckReport": "mizzen.compiler.check",
     "Diagnostic": "mizzen.diagnostics",
     "MizzenError": "mizzen.diagnostics",
-    "Session": "mizzen.artifact",
-    "TensorInfo": "mizzen.artifact",
-    "check": "mizzen.checking",
-    "compile": "mizzen.compilation",
-    "load": "mizzen.artifact",
+    "Session": "mizzen.artifact.artifact",
+    "TensorInfo": "mizzen.artifact.artifact",
+    "check": "mizzen.compiler.check",
+    "compile": "mizzen.compiler.compile",
+    "load": "mizzen.artifact.artifact",
 }
 
 
@@ -58,7 +58,7 @@ def run(
 
     An array is `[N, *shape[1:]]` where the input's first extent is 1, or `[N, *shape]`.
     """
-    from mizzen.artifact import load
+    from mizzen.artifact.artifact import load
 
     return load(artifact, accelerator).run(*arrays)
 

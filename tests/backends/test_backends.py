@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import mizzen
-from mizzen.backends import Asked, backend_for, backend_of, backends, choose
+from mizzen.compiler.registry import Asked, backend_for, backend_of, backends, choose
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.package.tosa import write

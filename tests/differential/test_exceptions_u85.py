@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mizzen.artifact import Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.conformance.inputs import random_inputs

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.artifact import Array, Artifact
+from mizzen.artifact.artifact import Array, Artifact
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, RoundingMode
 from mizzen.package.tosa import write
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.compiled import Compiled
-from mizzen.targets.ethos_u.generate import NetworkForm, generate
-from mizzen.targets.ethos_u.generate_defects import avoid_defects
 from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.compiled import Compiled
+from mizzen.targets.ethos_u.vela.defects import avoid_defects
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
 Step = Callable[[Builder, Value], Value]
 

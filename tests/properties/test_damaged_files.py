@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mizzen
-from mizzen.artifact import Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.diagnostics import MizzenError
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tflite import SCHEMA

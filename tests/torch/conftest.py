@@ -15,8 +15,8 @@ pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mi
 import torch
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from mizzen.artifact import Array, Artifact
-from mizzen.host import DequantizeStep
+from mizzen.artifact.artifact import Array, Artifact
+from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.quantize import (
     EthosUQuantizer,
     QuantizationConfig,

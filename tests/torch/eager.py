@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from mizzen.artifact import Array
-from mizzen.backends import Asked, choose
+from mizzen.artifact.artifact import Array
+from mizzen.compiler.codegen import Refusal, RegionCompiler
+from mizzen.compiler.registry import Asked, choose
+from mizzen.compiler.torch.compile import lowered_program, place
+from mizzen.compiler.torch.region import step_of
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Value
 from mizzen.partition import Extracted, Place, extract
-from mizzen.regions import Refusal, RegionCompiler
-from mizzen.torch.compilation import lowered_program, place
-from mizzen.torch.region import step_of
 
 
 class _Recording(torch.fx.Interpreter):

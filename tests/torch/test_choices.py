@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import nn
 
-from mizzen.artifact import Array
-from mizzen.backends.tosa_regions import TosaRegions
+from mizzen.artifact.artifact import Array
+from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.torch.compile import place
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
 from mizzen.partition import Place, extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.torch.compilation import place
 
 Build = Callable[..., Any]
 Oracle = Callable[[Graph, Sequence[Array]], list[Array]]

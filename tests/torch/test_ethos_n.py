@@ -18,10 +18,10 @@ from torch.nn import functional
 
 import mizzen
 import mizzen.torch
-from mizzen.artifact import Array, Artifact
+from mizzen.artifact.artifact import Array, Artifact
+from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.cli.main import main
 from mizzen.diagnostics import MizzenError
-from mizzen.host import DequantizeStep, QuantizeStep, TorchStep
 
 ACCELERATOR = "ethos-n78-4tops-4ple"
 KEEP = {"inline_non_compute_intensive_partitions": "false"}

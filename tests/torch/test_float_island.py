@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from mizzen.host import TorchStep
+from mizzen.artifact.host_steps import TorchStep
 from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
 from mizzen.torch import compile_converted
 

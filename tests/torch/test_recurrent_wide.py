@@ -11,18 +11,18 @@ import pytest
 import torch
 from torch import nn
 
-from mizzen.artifact import Array
-from mizzen.backends.tosa_regions import TosaRegions
+from mizzen.artifact.artifact import Array
+from mizzen.artifact.host_steps import DequantizeStep
+from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.torch.compile import place
+from mizzen.compiler.torch.region import step_of
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
-from mizzen.host import DequantizeStep
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.torch import compile_converted
-from mizzen.torch.compilation import place
-from mizzen.torch.region import step_of
 
 Build = Callable[..., Any]
 Oracle = Callable[[Graph, Sequence[Array]], list[Array]]

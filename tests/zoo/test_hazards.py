@@ -8,8 +8,8 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizz
 pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mizzen[torch]')")
 pytest.importorskip("sklearn", reason="scikit-learn, whose digits are trained on, is not installed")
 
+from mizzen.compiler.torch.region import step_of
 from mizzen.partition import extract
-from mizzen.torch.region import step_of
 
 from .test_on_the_npu import QUICK, networks, regions
 

@@ -22,17 +22,17 @@ import torch
 from torch.utils._pytree import tree_map
 
 import mizzen.torch
-from mizzen.artifact import Array, Artifact
-from mizzen.backends.tosa_regions import TosaRegions
+from mizzen.artifact.artifact import Array, Artifact
+from mizzen.artifact.host_steps import DequantizeStep
+from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.torch.compile import place
+from mizzen.compiler.torch.export import export
+from mizzen.compiler.torch.region import step_of
 from mizzen.frontends.torch.lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
-from mizzen.host import DequantizeStep
 from mizzen.partition import Place, extract
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.torch.compilation import place
-from mizzen.torch.exporting import export
-from mizzen.torch.region import step_of
 
 ZOO = Path(__file__).resolve().parents[2] / "examples"
 if str(ZOO) not in sys.path:

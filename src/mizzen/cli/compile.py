@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compile, write the artifact and its report, and say what became of the network."""
     import mizzen
-    from mizzen.checking import failures_of
+    from mizzen.compiler.check import failures_of
     from mizzen.report import sidecar_path
 
     asked = keywords(options)

@@ -10,8 +10,8 @@ from mizzen.cli.layout import read_size
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
-    from mizzen.backends import Chosen
     from mizzen.cli.console import Console
+    from mizzen.compiler.registry import Chosen
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 
@@ -143,8 +143,8 @@ def output_folder(options: argparse.Namespace) -> Path:
 
 def show_configuration(asked: Keywords, console: Console) -> Chosen:
     """Give the configuration in force, and write it before anything is done with it."""
-    from mizzen.backends import Asked, choose
     from mizzen.cli.placement import configuration_text
+    from mizzen.compiler.registry import Asked, choose
 
     chosen = choose(Asked(**asked))
     console.note(configuration_text(chosen, width=console.width))

@@ -11,10 +11,10 @@ from mizzen.cli.layout import count, fields, shape, size, table
 from mizzen.cli.placement import artifact_text
 
 if TYPE_CHECKING:
-    from mizzen.artifact import Artifact, CpuStep, TensorInfo
-    from mizzen.backends import ProgramView
+    from mizzen.artifact.artifact import Artifact, CpuStep, TensorInfo
+    from mizzen.artifact.host_steps import HostStep
+    from mizzen.compiler.registry import ProgramView
     from mizzen.diagnostics import Diagnostic
-    from mizzen.host import HostStep
 
 SUMMARY = "listing of the command stream, regions, memory map"
 
@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Describe the artifact, as far as its streams can be read."""
     import mizzen
-    from mizzen.artifact import NpuStep
+    from mizzen.artifact.artifact import NpuStep
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     console.note(artifact_text(artifact, width=console.width))
@@ -75,7 +75,7 @@ def _hazard_texts(
     artifact: Artifact, data: list[dict[str, object]], console: Console
 ) -> Iterator[str]:
     """Say for each NPU operator how many hazards there are, and put them into its data."""
-    from mizzen.artifact import NpuStep
+    from mizzen.artifact.artifact import NpuStep
 
     for i, step in enumerate(artifact.steps):
         if isinstance(step, NpuStep):

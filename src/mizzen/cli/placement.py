@@ -9,8 +9,8 @@ from mizzen.cli.layout import count, duration, fields, paragraph, share, size, t
 from mizzen.diagnostics import Reason
 
 if TYPE_CHECKING:
-    from mizzen.artifact import Artifact
-    from mizzen.backends import Chosen
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.compiler.registry import Chosen
     from mizzen.report import CompileReport, OperatorPlacement
 
 MEMORY_NAMES = {
@@ -40,8 +40,8 @@ def configuration_text(chosen: Chosen, *, width: int) -> str:
 
 def artifact_text(artifact: Artifact, *, width: int) -> str:
     """Say what an artifact is, and which configuration it was compiled for."""
-    from mizzen.artifact import CpuStep
-    from mizzen.host import TorchStep
+    from mizzen.artifact.artifact import CpuStep
+    from mizzen.artifact.host_steps import TorchStep
 
     on_cpu = sum(len(row.kinds) for row in artifact.steps if isinstance(row, (CpuStep, TorchStep)))
     on_npu = count(sum(step.on_npu for step in artifact.steps), "NPU operator")

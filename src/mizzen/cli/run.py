@@ -18,7 +18,7 @@ from mizzen.diagnostics import MizzenError, fail
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from mizzen.artifact import Artifact, TensorInfo
+    from mizzen.artifact.artifact import Artifact, TensorInfo
 
     Array = npt.NDArray[Any]
 

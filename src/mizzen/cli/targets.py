@@ -12,7 +12,7 @@ from mizzen.cli.layout import fields, paragraph, size, table
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
-    from mizzen.backends.support import Cell, Support, SupportRule, SupportTable, SupportText
+    from mizzen.compiler.support import Cell, Support, SupportRule, SupportTable, SupportText
 
 SUMMARY = "what each NPU supports, from Mizzen's own tables"
 
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """List what there is."""
-    from mizzen.backends import backends
+    from mizzen.compiler.registry import backends
 
     found = [backend.support(options.config) for backend in backends()]
     if options.operator is not None:
@@ -61,7 +61,7 @@ def _operators(found: Sequence[Support]) -> dict[str, tuple[str, ...]]:
 
 
 def _part(part: SupportTable | SupportText, console: Console) -> str:
-    from mizzen.backends.support import SupportText
+    from mizzen.compiler.support import SupportText
 
     if isinstance(part, SupportText):
         return f"{part.title}\n{paragraph(part.text, width=console.width, indent='  ')}"

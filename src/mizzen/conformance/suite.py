@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.artifact import Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.conformance.compilers import Built, Compiler, NotBuilt, build
 from mizzen.conformance.exceptions import excused
 from mizzen.conformance.inputs import random_inputs

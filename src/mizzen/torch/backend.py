@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mizzen.artifact import Artifact
-from mizzen.torch.compilation import DEFAULT_ACCELERATOR
+from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.torch.compile import DEFAULT_ACCELERATOR
 from mizzen.torch.compilation_from_float import compile
 
 CALIBRATION_CALLS = 8

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mizzen.artifact import Artifact
-from mizzen.backends import Asked, ConfigFiles, Waiting, choose
+from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.registry import Asked, ConfigFiles, Waiting, choose
+from mizzen.compiler.torch.compile import DEFAULT_ACCELERATOR, compile_program
+from mizzen.compiler.torch.export import export
 from mizzen.diagnostics import Diagnostic, Severity, fail
 from mizzen.quantize.requirement import require_torch
-from mizzen.torch.compilation import DEFAULT_ACCELERATOR, compile_program
-from mizzen.torch.exporting import export
 
 if TYPE_CHECKING:
     import torch

@@ -5,16 +5,16 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from mizzen.backends.tosa_regions import STANDARD
+from mizzen.compiler.ethos_u.regions import STANDARD
+from mizzen.compiler.torch.legality import form_of, is_edge
 from mizzen.diagnostics import Origin, fail
-from mizzen.frontends.torch.floating import lower_float, read_float
+from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import extract, partition
 from mizzen.passes import plain
-from mizzen.torch.legality import form_of, is_edge
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

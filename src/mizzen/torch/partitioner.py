@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mizzen.backends.tosa_regions import TosaRegions
+from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.torch.legality import Checks, is_edge, legality
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.partition import Partition, partition
-from mizzen.torch.legality import Checks, is_edge, legality
 from mizzen.torch.spec import EthosUCompileSpec
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("tflite_micro", reason="TensorFlow Lite Micro is not installed")
 
 import mizzen
-from mizzen.artifact import CpuStep, NpuStep
+from mizzen.artifact.artifact import CpuStep, NpuStep
 from mizzen.frontends.tflite import read
 from mizzen.package.tflite.extract import extract
 from mizzen.targets.ethos_n.network import Network

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("tflite_micro", reason="TensorFlow Lite Micro is not installed")
 
 import mizzen
-from mizzen.artifact import CpuStep, NpuStep
+from mizzen.artifact.artifact import CpuStep, NpuStep
 from mizzen.frontends.tflite import read
 from mizzen.targets.ethos_n.commands import McePle
 from mizzen.targets.ethos_n.commands_values import Location

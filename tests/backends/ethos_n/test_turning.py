@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.artifact import Array
-from mizzen.backends.ethos_n.turning import Turns, images_last, take_turns
+from mizzen.artifact.artifact import Array
+from mizzen.compiler.ethos_n.edge_layout import Turns, images_last, take_turns
 from mizzen.graph import DType, Graph, Quantization, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.passes.layout import Movement

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.compiler.tflite_reference import Kernels, evaluate
 from mizzen.conformance.oracles import NO_KERNEL, litert
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Tensor, read
 from mizzen.frontends.tflite.lower import Lowered, lower
 from mizzen.ops import verify
-from mizzen.tflite_reference import Kernels, evaluate
 
 Array = npt.NDArray[Any]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from mizzen.compiler.tflite_reference import evaluate
 from mizzen.conformance.cases import cases
 from mizzen.conformance.networks import Case
 from mizzen.frontends.tflite.lower import Lowered
-from mizzen.tflite_reference import evaluate
 
 from . import networks
 from .kernels import assert_exact, kinds, lowered, results

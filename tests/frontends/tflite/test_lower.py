@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mizzen.compiler.tflite_reference import Kernels, evaluate
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import read
 from mizzen.frontends.tflite.context import note_of
 from mizzen.frontends.tflite.lower import Lowered, lower
 from mizzen.graph import DType, Operation, Quantization
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.tflite_reference import Kernels, evaluate
 
 from . import networks
 from .kernels import kinds, lowered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mizzen.tflite_reference import evaluate
+from mizzen.compiler.tflite_reference import evaluate
 
 from . import networks
 from .kernels import Array, kinds, lowered, results

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.targets.ethos_u import generate as generating
 from mizzen.targets.ethos_u.commands import decode
-from mizzen.targets.ethos_u.compiled import Cause, Compiled, Refusal, Stopped, refusals
 from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.generate import generate, options_text, system_text
 from mizzen.targets.ethos_u.system_config import memory_modes, resolve, usable_memory_modes
+from mizzen.targets.ethos_u.vela import generate as generating
+from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Refusal, Stopped, refusals
+from mizzen.targets.ethos_u.vela.generate import generate, options_text, system_text
 from mizzen.targets.ethos_u.vela_ini import BUNDLED, read_files
 
 U55 = resolve("ethos-u55-128")

@@ -14,11 +14,11 @@ from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, RoundingMode
 from mizzen.package.tosa import write
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.compiled import Cause, Compiled, Stopped
-from mizzen.targets.ethos_u.generate import NetworkForm, generate
-from mizzen.targets.ethos_u.generate_blame import Refused, find_refused, part
-from mizzen.targets.ethos_u.generate_defects import avoid_defects
 from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.blame import Refused, find_refused, part
+from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Stopped
+from mizzen.targets.ethos_u.vela.defects import avoid_defects
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
 U55 = resolve("ethos-u55-128")
 U85 = resolve("ethos-u85-256")

@@ -20,9 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u import driver, raw, raw_archive
+from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.program import HardwareId, Placement, Program
-from mizzen.targets.ethos_u.raw_objects import ObjectArrayError, read_entries
+from mizzen.targets.ethos_u.vela_raw import archive as raw_archive
+from mizzen.targets.ethos_u.vela_raw import raw
+from mizzen.targets.ethos_u.vela_raw.objects import ObjectArrayError, read_entries
 
 INT8, UINT8, INT16 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int16)
 

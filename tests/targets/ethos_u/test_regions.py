@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.program import Placement, Program
-from mizzen.targets.ethos_u.regions import (
+from mizzen.targets.ethos_u.base_pointers import (
     DRIVER_DEFAULTS,
     MEMORY_MODES,
     PORTS,
@@ -18,6 +16,8 @@ from mizzen.targets.ethos_u.regions import (
     require_memory,
     require_region,
 )
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.program import Placement, Program
 
 INT8 = np.dtype(np.int8)
 

@@ -13,7 +13,7 @@ from mizzen.diagnostics import MizzenError, Origin
 from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.tflite.model import ABSENT, Model, Operator, Tensor
-from mizzen.frontends.tflite.tensors import DTYPES, Array, quantization_of, to_graph, type_of
+from mizzen.frontends.tflite.tflite_tensors import DTYPES, Array, quantization_of, to_graph, type_of
 from mizzen.graph import DType, Graph, Operation, Quantization, Value, integer_range
 from mizzen.ops import Builder
 

@@ -24,7 +24,7 @@ from mizzen.frontends.torch.context import (
     overload_of,
     quantization_of,
 )
-from mizzen.frontends.torch.lowering.rescale import requantize, typed
+from mizzen.frontends.torch.int_lowering.rescale import requantize, typed
 from mizzen.frontends.torch.program import Role, State, TorchProgram, tensor_type
 from mizzen.frontends.torch.source import GETITEM, kind_of
 from mizzen.frontends.torch.tensors import is_tensor, mapped, tensor_of, without_gradient

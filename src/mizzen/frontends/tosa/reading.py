@@ -14,7 +14,7 @@ from mizzen.flatbuffer import Member, Record
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tosa import KINDS, SCHEMA
 from mizzen.frontends.tosa.attributes import attributes_of
-from mizzen.frontends.tosa.tensors import Tensor, elements, shape_tensor, tensor
+from mizzen.frontends.tosa.tosa_tensors import Tensor, elements, shape_tensor, tensor
 from mizzen.graph import Array, DType, Graph, Operation, Value
 
 MAJOR = 1

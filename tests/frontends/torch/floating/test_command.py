@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from mizzen.cli.main import main
+from mizzen.compiler.torch.export import export
 from mizzen.frontends.tosa import read
-from mizzen.torch.exporting import export
 
 from .accuracy import UNIT
 

@@ -16,9 +16,9 @@ pytest.importorskip("sklearn", reason="scikit-learn, whose digits are trained on
 
 import torch
 
+from mizzen.compiler.torch.export import export
 from mizzen.frontends.tosa import read as read_tosa
 from mizzen.torch import to_tosa
-from mizzen.torch.exporting import export
 
 from .accuracy import Array, network_bound, rms
 

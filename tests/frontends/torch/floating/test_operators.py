@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mizzen.frontends.torch.floating import lower_float, read_float
+from mizzen.compiler.torch.export import export
+from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.passes import plain
 from mizzen.reference import evaluate
-from mizzen.torch.exporting import export
 
 from .accuracy import UNIT, Array
 from .drawn import (

@@ -14,10 +14,10 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizz
 import torch
 from torch import Tensor, nn
 
-from mizzen.frontends.torch.floating import lower_float, read_float
+from mizzen.compiler.torch.export import export
+from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.graph import DType, Graph
 from mizzen.passes import plain
-from mizzen.torch.exporting import export
 
 from .accuracy import UNIT, Array
 from .drawn import Call, normal
@@ -71,7 +71,7 @@ def test_updates_in_place_need_no_second_trace(
     def traced(exported: object) -> None:
         pytest.fail("it was traced again")
 
-    monkeypatch.setattr("mizzen.frontends.torch.floating.reading.functional", traced)
+    monkeypatch.setattr("mizzen.frontends.torch.fp_lowering.fp_reading.functional", traced)
     graph = check(tosa_oracle, _Residual(), torch.rand(1, 4, 6, 6), bound=SMALL_SUM)
     assert [row.kind for row in graph if row.kind in ("ADD", "CLAMP")] == ["ADD", "CLAMP"]
 

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from mizzen.compiler.torch.export import export
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
 from mizzen.torch import to_tosa
-from mizzen.torch.exporting import export
 
 IMAGE = (torch.zeros(1, 3, 8, 8),)
 HERE = Path(__file__).name

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mizzen.backends.ethos_n.regions import EthosNRegions
+from mizzen.compiler.ethos_n.regions import EthosNRegions
+from mizzen.compiler.placement import place
 from mizzen.partition import Place
-from mizzen.placing import place
 
 from .graphs import FOUR_TOPS, Net
 

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchao", reason="torchao is not installed")
 
+from mizzen.compiler.torch.export import export
 from mizzen.frontends.torch.lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Operation
@@ -22,7 +23,6 @@ from mizzen.quantize import (
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_n.patterns import Covering, generate, legality, prepare
 from mizzen.targets.ethos_n.reference import evaluate as evaluate_network
-from mizzen.torch.exporting import export
 
 from .graphs import FOUR_TOPS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mizzen
-from mizzen.artifact import Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.conformance.networks import Case

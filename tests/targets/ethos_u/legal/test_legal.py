@@ -6,15 +6,15 @@ from functools import cache
 
 import pytest
 
+from mizzen.compiler.ethos_u.legality import breaches_of
 from mizzen.frontends.tflite import Model, read
-from mizzen.legality import breaches_of
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.compiled import Compiled
 from mizzen.targets.ethos_u.config import Configuration
-from mizzen.targets.ethos_u.generate import generate
 from mizzen.targets.ethos_u.legal import NO_FORM, RULES
 from mizzen.targets.ethos_u.legal.rule import ALL, OPERATORS
 from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.compiled import Compiled
+from mizzen.targets.ethos_u.vela.generate import generate
 
 from .kernel_cases import KERNEL_CASES
 from .shape_cases import SHAPE_CASES

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mizzen.artifact import Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.diagnostics import MizzenError, Reason
 from mizzen.frontends import tosa as frontend
 from mizzen.graph import DType, Graph
@@ -16,10 +16,7 @@ from mizzen.ops import DEFINITIONS
 from mizzen.package import tosa as package
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.compiled import Compiled
 from mizzen.targets.ethos_u.config import Configuration
-from mizzen.targets.ethos_u.generate import NetworkForm, generate
-from mizzen.targets.ethos_u.generate_defects import avoid_defects
 from mizzen.targets.ethos_u.legal.rule import ALL
 from mizzen.targets.ethos_u.legal.tosa import (
     LAYOUT_RULES,
@@ -31,6 +28,9 @@ from mizzen.targets.ethos_u.legal.tosa import (
 )
 from mizzen.targets.ethos_u.legal.tosa.rule import WRONG
 from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.compiled import Compiled
+from mizzen.targets.ethos_u.vela.defects import avoid_defects
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
 from .tosa_cases import CASES
 

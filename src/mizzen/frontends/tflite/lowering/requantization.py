@@ -19,7 +19,7 @@ from mizzen.flatbuffer.tflite import ActivationFunctionType as Activation
 from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.tflite.context import Call, lowers, zero
-from mizzen.frontends.tflite.tensors import Array
+from mizzen.frontends.tflite.tflite_tensors import Array
 from mizzen.graph import DType, Quantization, Value, integer_range
 from mizzen.ops import Builder
 from mizzen.ops.attributes import RoundingMode

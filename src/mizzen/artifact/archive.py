@@ -1,0 +1,183 @@
+"""The file of a program that runs partly on the NPU and partly in PyTorch.
+
+A ZIP archive: ``plan.json`` says which tensors there are and which steps, in order; every NPU
+region is a compiled TFLite network, every part of PyTorch's an exported program.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mizzen.artifact.artifact import Array, Carried, Contents, NpuStep, Step, TensorInfo, npu_step
+from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.compiler.torch.region import RegionStep, edge_of
+from mizzen.diagnostics import fail
+from mizzen.frontends.tflite import Quantization, is_npu, read
+
+PLAN = "plan.json"
+ARRAYS = "arrays.npz"
+VERSION = 1
+FIXED_TIME = (1980, 1, 1, 0, 0, 0)
+"""Of all members, so that the same network gives the same bytes."""
+
+
+def is_program(data: bytes) -> bool:
+    """Whether a file is such an archive."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return PLAN in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def pack(name: str, contents: Contents, networks: Sequence[bytes]) -> bytes:
+    """Write a program; `networks` are those of its NPU steps, in order."""
+    files: dict[str, bytes] = {}
+    steps = [_step_data(index, step, files) for index, step in enumerate(contents.steps)]
+    remaining = iter(networks)
+    for index, step in enumerate(contents.steps):
+        if isinstance(step, NpuStep):
+            files[f"npu{index}.tflite"] = next(remaining)
+    arrays = {f"constant{index}": array for index, array in contents.constants.items()}
+    arrays |= {f"state{row.read}": row.initial for row in contents.carried}
+    plan = {
+        "version": VERSION,
+        "name": name,
+        "inputs": contents.inputs,
+        "outputs": contents.outputs,
+        "tensors": {index: _info_data(info) for index, info in contents.infos.items()},
+        "steps": steps,
+        "constants": sorted(contents.constants),
+        "carried": [(row.read, row.write) for row in contents.carried],
+    }
+    files[PLAN] = json.dumps(plan, indent=1).encode()
+    files[ARRAYS] = _packed(arrays)
+    return _zipped(files)
+
+
+def unpack(data: bytes, name: str) -> Contents:
+    """Read a program. E115 for a damaged one, E166 without PyTorch where a step needs it."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            files = {entry: archive.read(entry) for entry in archive.namelist()}
+        plan = json.loads(files[PLAN])
+        with np.load(io.BytesIO(files[ARRAYS]), allow_pickle=False) as loaded:
+            arrays = {key: loaded[key] for key in loaded.files}
+        return _contents(plan, files, arrays, name)
+    except (KeyError, ValueError, TypeError, zipfile.BadZipFile, EOFError, OSError) as error:
+        raise fail(
+            "E115",
+            f"{name} must be an archive that `mizzen compile` wrote: {error}",
+            help="compile the program again",
+        ) from None
+
+
+def _contents(
+    plan: dict[str, Any], files: dict[str, bytes], arrays: dict[str, Array], name: str
+) -> Contents:
+    if plan["version"] != VERSION:
+        raise ValueError(f"it has version {plan['version']}, not {VERSION}")
+    return Contents(
+        inputs=tuple(plan["inputs"]),
+        outputs=tuple(plan["outputs"]),
+        infos={int(index): _info(row) for index, row in plan["tensors"].items()},
+        steps=tuple(_step(index, row, files, name) for index, row in enumerate(plan["steps"])),
+        constants={index: arrays[f"constant{index}"] for index in plan["constants"]},
+        carried=tuple(
+            Carried(read, write, arrays[f"state{read}"]) for read, write in plan["carried"]
+        ),
+    )
+
+
+def _step_data(index: int, step: Step, files: dict[str, bytes]) -> dict[str, Any]:
+    match step:
+        case RegionStep():
+            shapes = {tensor: step.shapes[tensor] for tensor in (*step.inputs, *step.outputs)}
+            return {"kind": "npu", "inputs": step.inputs, "outputs": step.outputs, "shapes": shapes}
+        case QuantizeStep():
+            numbers = (step.input, step.output, step.scale, step.zero_point, step.low, step.high)
+            return {"kind": "quantize", "numbers": numbers, "dtype": step.dtype.str}
+        case DequantizeStep():
+            numbers = (step.input, step.output, step.scale, step.zero_point)
+            return {"kind": "dequantize", "numbers": numbers}
+        case TorchStep():
+            files[f"torch{index}.pt2"] = step.saved()
+            rows = {"inputs": step.inputs, "outputs": step.outputs, "operators": step.kinds}
+            return {"kind": "torch", **rows}
+        case _:
+            raise AssertionError(step)
+
+
+def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -> Step:
+    match row["kind"]:
+        case "npu":
+            network = read(files[f"npu{index}.tflite"], name)
+            (operator,) = [found for found in network.main.operators if is_npu(found)]
+            shapes = {int(tensor): tuple(shape) for tensor, shape in row["shapes"].items()}
+            step = npu_step(network, operator, {})
+            return RegionStep(step, row["inputs"], row["outputs"], shapes, edge_of(network, step))
+        case "quantize":
+            source, result, scale, zero_point, low, high = row["numbers"]
+            dtype = np.dtype(row["dtype"])
+            return QuantizeStep(source, result, scale, zero_point, low, high, dtype)
+        case "dequantize":
+            source, result, scale, zero_point = row["numbers"]
+            return DequantizeStep(source, result, scale, zero_point)
+        case "torch":
+            module = load_torch(files[f"torch{index}.pt2"])
+            tensors = tuple(row["inputs"]), tuple(row["outputs"])
+            return TorchStep(module, *tensors, tuple(row["operators"]))
+        case kind:
+            raise ValueError(f"a step is {kind}")
+
+
+def load_torch(data: bytes) -> Any:
+    """Read a part of PyTorch's. E165 without PyTorch."""
+    from mizzen.quantize.requirement import require_torch
+    from mizzen.torch.requirement import register_operators
+
+    require_torch()
+    import torch
+
+    register_operators()
+    return torch.export.load(io.BytesIO(data)).module(check_guards=False)
+
+
+def _info_data(info: TensorInfo) -> dict[str, Any]:
+    quantization = info.quantization
+    return {
+        "name": info.name,
+        "shape": info.shape,
+        "dtype": info.dtype.str,
+        "scale": None if quantization is None else quantization.scale,
+        "zero_point": None if quantization is None else quantization.zero_point,
+    }
+
+
+def _info(row: dict[str, Any]) -> TensorInfo:
+    scale = row["scale"]
+    quantization = None if scale is None else Quantization(tuple(scale), tuple(row["zero_point"]))
+    return TensorInfo(row["name"], tuple(row["shape"]), np.dtype(row["dtype"]), quantization)
+
+
+def _packed(arrays: dict[str, Array]) -> bytes:
+    files: dict[str, bytes] = {}
+    for key, array in arrays.items():
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=False)
+        files[f"{key}.npy"] = buffer.getvalue()
+    return _zipped(files)
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry, data in files.items():
+            archive.writestr(zipfile.ZipInfo(entry, FIXED_TIME), data)
+    return buffer.getvalue()

@@ -1,0 +1,201 @@
+"""Compiled parts as an artifact holds them: a container, and the tensors around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import le
+from typing import Any
+
+import numpy as np
+
+from mizzen.compiler.backend import Array, MappedTensor, MemoryRegion, ProgramView
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, fail
+from mizzen.targets.ethos_n.config import VARIANTS, Capabilities, Variant, capabilities_of
+from mizzen.targets.ethos_n.listing import list_stream
+from mizzen.targets.ethos_n.program import BufferKind, Program
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tensor that a program takes or gives: its shape for one inference, and its type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the tensor, densely packed."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NpuProgram:
+    """A compiled part; inputs and outputs are in the order of the container's buffers.
+
+    origins  byte offset of a command in the stream to the model's operator
+    """
+
+    program: Program
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+    name: str
+    origins: Mapping[int, Origin]
+
+    def require_interface(self) -> None:
+        """Check that tensors and buffers belong together. E122 if they do not."""
+        sides = ((self.inputs, BufferKind.INPUT), (self.outputs, BufferKind.OUTPUT))
+        for places, kind in sides:
+            sizes = [buffer.size for buffer in self.program.of_kind(kind)]
+            came = [place.size_bytes for place in places]
+            # A buffer may be longer than its tensor: a dense layer reads whole bricks.
+            fit = len(sizes) == len(came) and all(map(le, came, sizes))
+            if not fit:
+                raise fail(
+                    "E122",
+                    f"{kind.value} of {self.name}'s NPU operator must fit {sizes} bytes, as its "
+                    f"container says, and have {came}",
+                    help="the artifact is damaged; compile it again",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What a run gives; an Ethos-N program keeps no state."""
+
+    outputs: tuple[Array, ...]
+    variables: tuple[Array, ...] = ()
+
+
+class NpuSimulator:
+    """Executes a program on arrays in the tensors' shapes."""
+
+    def __init__(self, program: NpuProgram) -> None:
+        from mizzen.targets.ethos_n.sim import Simulator
+
+        program.require_interface()
+        self._program = program
+        self._simulator = Simulator(program.program)
+
+    @property
+    def notes(self) -> tuple[Diagnostic, ...]:
+        """What of it is executed by formulas that Arm does not publish in full."""
+        return tuple(self._simulator.plan.diagnostics)
+
+    def run(self, arrays: Sequence[Array], batch: int) -> RunOutcome:
+        """Infer a batch of arrays `[batch, *shape]`. Raises E95x for faults of the NPU."""
+        buffers = self._program.program.of_kind(BufferKind.INPUT)
+        raw = [
+            _filled(array, batch, buffer.size)
+            for array, buffer in zip(arrays, buffers, strict=True)
+        ]
+        outcome = self._simulator.run(raw, batch)
+        return RunOutcome(
+            tuple(
+                _contents(array, batch, place)
+                for array, place in zip(outcome.outputs, self._program.outputs, strict=True)
+            )
+        )
+
+
+def _filled(array: Array, batch: int, size_bytes: int) -> Array:
+    """Give tensors as the bytes of their buffer, zeros behind them: uint8 `[batch, size_bytes]`."""
+    raw = np.ascontiguousarray(array).view(np.uint8).reshape(batch, -1)
+    return np.pad(raw, ((0, 0), (0, size_bytes - raw.shape[1])))
+
+
+def _contents(raw: Array, batch: int, place: Place) -> Array:
+    """Give the tensors at the start of a buffer's bytes."""
+    array = np.ascontiguousarray(raw[:, : place.size_bytes])
+    return array.view(place.dtype).reshape(batch, *place.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is wrong with accesses to memory; passes run one after the other, so orders are not."""
+
+    accelerator: str
+    operations: int
+    diagnostics: tuple[Diagnostic, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Give the report as JSON-ready data."""
+        return {
+            "accelerator": self.accelerator,
+            "operations": self.operations,
+            "findings": [found.as_dict() for found in self.diagnostics],
+        }
+
+
+def check_memory(program: NpuProgram) -> Findings:
+    """Look for the first pass that reads what no pass wrote or what was overwritten since, whose
+    tiles overlap, or that reaches beyond a buffer or a bank."""
+    found: tuple[Diagnostic, ...] = ()
+    try:
+        NpuSimulator(program)
+    except MizzenError as error:
+        found = (error.diagnostic,)
+    name = variant_of(program.program.capabilities).name
+    return Findings(name, len(program.program.commands), found)
+
+
+def variant_of(capabilities: Capabilities) -> Variant:
+    """Find the variant that has capabilities, whatever its SRAM. E123 if there is none."""
+    for variant in VARIANTS.values():
+        if capabilities_of(variant, 0) == _with_sram(capabilities, variant):
+            return variant
+    raise fail(
+        "E123",
+        f"the NPU operator must be for a variant of Ethos-N78, and is for {capabilities}",
+        help="the artifact is damaged; compile it again",
+    )
+
+
+def _with_sram(capabilities: Capabilities, variant: Variant) -> Capabilities:
+    return replace(capabilities, sram_bytes=capabilities_of(variant).sram_bytes)
+
+
+HOLDS = {
+    BufferKind.CONSTANT_DMA: "weights",
+    BufferKind.CONSTANT_CONTROL_UNIT: "command stream, places of weights",
+    BufferKind.INTERMEDIATE: "feature maps between passes",
+    BufferKind.INPUT: "inputs",
+    BufferKind.OUTPUT: "outputs",
+}
+
+
+def view(program: NpuProgram) -> ProgramView:
+    """Take a program apart to look at it."""
+    listing = list_stream(program.program.stream)
+    names = [type(command).__name__ for command in program.program.commands]
+    counts = {name: names.count(name) for name in dict.fromkeys(names)}
+    regions = list(HOLDS)
+    variant = variant_of(program.program.capabilities)
+    return ProgramView(
+        hardware=f"{variant.name}, {program.program.capabilities.sram_bytes // 1024} KiB SRAM",
+        stream_bytes=len(program.program.stream),
+        commands=len(names),
+        operations=dict(sorted(counts.items(), key=lambda item: -item[1])),
+        regions=tuple(
+            MemoryRegion(regions.index(kind), holds, _end(program.program, kind))
+            for kind, holds in HOLDS.items()
+        ),
+        tensors=tuple(
+            MappedTensor(
+                place.name, role, regions.index(kind), buffer.offset, buffer.size, place.shape,
+                str(place.dtype),
+            )
+            for role, kind, places in (
+                ("input", BufferKind.INPUT, program.inputs),
+                ("output", BufferKind.OUTPUT, program.outputs),
+            )
+            for buffer, place in zip(program.program.of_kind(kind), places, strict=True)
+        ),
+        listing=listing,
+    )  # fmt: skip
+
+
+def _end(program: Program, kind: BufferKind) -> int:
+    return max((row.offset + row.size for row in program.of_kind(kind)), default=0)

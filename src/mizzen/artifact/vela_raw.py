@@ -1,0 +1,39 @@
+"""Vela's raw archives, `.npz`, as what an artifact holds."""
+
+from __future__ import annotations
+
+from mizzen.artifact.artifact import Contents, NpuStep, TensorInfo, Variable, zero_of
+from mizzen.compiler.ethos_u.backend import BACKEND
+from mizzen.frontends.tflite import Quantization
+from mizzen.targets.ethos_u.vela_raw import raw
+
+
+def contents_of(data: bytes, name: str) -> Contents:
+    """Read an archive: one program, whose tensors get their places as indices.
+
+    Raises E54x for a file that is none.
+    """
+    model = raw.read(data, name)
+    program = model.program
+    taken = range(len(program.inputs))
+    given = range(len(program.inputs), len(program.inputs) + len(program.outputs))
+    real = [index for index in taken if not program.inputs[index].variable]
+    quantized = dict(zip((*taken, *given), (*model.inputs, *model.outputs), strict=True))
+    infos = {
+        index: TensorInfo(place.name, place.shape, place.dtype, _raw_quantization(quantized, index))
+        for index, place in zip((*taken, *given), (*program.inputs, *program.outputs), strict=True)
+    }
+    variables = tuple(
+        Variable(index, place.shape, place.dtype, zero_of(infos[index].quantization))
+        for index, place in enumerate(program.inputs)
+        if place.variable
+    )
+    step = NpuStep(BACKEND, program, tuple(taken), tuple(given), variables)
+    return Contents(tuple(real), tuple(given), infos, (step,), {})
+
+
+def _raw_quantization(
+    quantized: dict[int, raw.RawQuantization | None], index: int
+) -> Quantization | None:
+    found = quantized.get(index)
+    return None if found is None else Quantization(found.scales, found.zero_points)

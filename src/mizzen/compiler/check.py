@@ -1,0 +1,122 @@
+"""Check a network against an NPU: what would be on the CPU and why, and whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from mizzen.compiler.compile import DEFAULT_ACCELERATOR, compile_file, file_of
+from mizzen.compiler.registry import Asked, Chosen, ConfigFiles, Waiting, choose
+from mizzen.diagnostics import Diagnostic
+from mizzen.flatbuffer.tosa import is_tosa
+from mizzen.report import CompileReport, OperatorPlacement
+from mizzen.report.sidecar import as_dict
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a network needs, and whether that is allowed.
+
+    compilation        where every operator went and why, memory, estimates
+    max_cpu_ops        operators that may be on the CPU; None for any number
+    sram_budget_bytes  SRAM that may be used; None for any amount
+    failures           what is not as allowed
+    """
+
+    compilation: CompileReport
+    max_cpu_ops: int | None
+    sram_budget_bytes: int | None
+    failures: tuple[Diagnostic, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is as allowed."""
+        return not self.failures
+
+    @property
+    def placements(self) -> tuple[OperatorPlacement, ...]:
+        """Every operator: where it goes, why, the limit and the actual value, what to change."""
+        return self.compilation.placements
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the report as JSON-ready data."""
+        return {
+            "holds": self.holds,
+            "max_cpu_ops": self.max_cpu_ops,
+            "sram_budget_bytes": self.sram_budget_bytes,
+            "failures": [failure.as_dict() for failure in self.failures],
+            **as_dict(self.compilation),
+        }
+
+
+def check(
+    model: str | PathLike[str] | bytes,
+    accelerator: str = DEFAULT_ACCELERATOR,
+    *,
+    max_cpu_ops: int | None = 0,
+    sram_budget: int | None = None,
+    config: ConfigFiles = None,
+    system_config: str | None = None,
+    memory_mode: str | None = None,
+    optimise: str = "Performance",
+    arena_cache_size: int | None = None,
+    ignore_ops: Sequence[str] = (),
+    target_options: Mapping[str, str] | None = None,
+    waiting: Waiting | None = None,
+) -> CheckReport:
+    """Compile a network to see what becomes of it, without keeping the artifact.
+
+    `sram_budget` is in bytes; the other keywords and the errors are those of `compile`. Operators
+    of a `.tosa` that the NPU does not take are no error here, but on the CPU, with their reasons.
+    """
+    asked = Asked(
+        accelerator,
+        config,
+        system_config,
+        memory_mode,
+        optimise,
+        arena_cache_size,
+        ignore_ops,
+        target_options or {},
+    )
+    report = _report(*file_of(model), choose(asked), waiting)
+    failures = tuple(failures_of(report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget))
+    return CheckReport(report, max_cpu_ops, sram_budget, failures)
+
+
+def _report(data: bytes, name: str, chosen: Chosen, waiting: Waiting | None) -> CompileReport:
+    if is_tosa(data, name):
+        return chosen.backend.check_tosa(data, name, chosen.configuration, waiting)
+    report = compile_file(data, name, chosen, waiting).report
+    assert report is not None, "a compilation always reports"
+    return report
+
+
+def failures_of(
+    report: CompileReport, *, max_cpu_ops: int | None, sram_budget_bytes: int | None
+) -> Iterator[Diagnostic]:
+    """Give what of a compiled network is not as allowed: E401 for the CPU, E402 for the SRAM."""
+    on_cpu = len(report.on_cpu)
+    if max_cpu_ops is not None and on_cpu > max_cpu_ops:
+        allowed = f"at most {max_cpu_ops} of {len(report.placements)} operators"
+        off_npu = report.macs - report.macs_on_npu
+        count = "1 is" if on_cpu == 1 else f"{on_cpu} are"
+        work = f" with {off_npu} of {report.macs} MACs" if report.macs else ""
+        yield Diagnostic(
+            "E401",
+            f"{allowed} may be on the CPU, but {count}{work}",
+            rule="--max-cpu-ops",
+            help="change the network as each operator's reason says, or allow more",
+        )
+    used = report.sram_bytes
+    if sram_budget_bytes is not None and used > sram_budget_bytes:
+        parts = ", ".join(f"{row.name} {row.used_bytes}" for row in report.areas if row.is_sram)
+        yield Diagnostic(
+            "E402",
+            f"the network may use {sram_budget_bytes} bytes of SRAM, but needs {used} ({parts}): "
+            f"{used - sram_budget_bytes} too many",
+            rule="--sram-budget",
+            help="optimise for size, or choose a memory mode with constants outside the SRAM",
+        )

@@ -1,0 +1,118 @@
+"""Compile a network: read it, check it, generate code, say where everything went and why."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+
+from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.registry import Asked, Chosen, ConfigFiles, Waiting, choose
+from mizzen.diagnostics import fail
+from mizzen.flatbuffer.tflite import BuiltinOperator
+from mizzen.flatbuffer.tosa import is_tosa
+from mizzen.frontends.tflite import Model, is_npu, read, require_quantized
+
+DEFAULT_ACCELERATOR = "ethos-u55-256"
+"""Vela's default."""
+
+EXPORTED = ".pt2"
+"""How the names of exported PyTorch programs end."""
+
+UNNAMED = "model.tflite"
+UNNAMED_TOSA = "model.tosa"
+"""What diagnostics call a network that is given as bytes."""
+
+
+def compile(
+    model: str | PathLike[str] | bytes,
+    accelerator: str = DEFAULT_ACCELERATOR,
+    *,
+    config: ConfigFiles = None,
+    system_config: str | None = None,
+    memory_mode: str | None = None,
+    optimise: str = "Performance",
+    arena_cache_size: int | None = None,
+    ignore_ops: Sequence[str] = (),
+    target_options: Mapping[str, str] | None = None,
+    waiting: Waiting | None = None,
+) -> Artifact:
+    """Compile a quantised `.tflite`, `.tosa` or `.pt2` for an NPU; the first two also as bytes.
+
+    `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
+    types to keep on the CPU, `target_options` are those of one family of NPUs; `waiting` is called
+    with the seconds gone by once it takes long. The artifact's `report` says what went where and
+    why. Raises E1xx for a file that is no quantised network, E2xx for a configuration that is none,
+    E3xx or E9xx if the compiler fails; TOSA operations that no NPU operator computes are such a
+    failure.
+    """
+    asked = Asked(
+        accelerator,
+        config,
+        system_config,
+        memory_mode,
+        optimise,
+        arena_cache_size,
+        ignore_ops,
+        target_options or {},
+    )
+    chosen = choose(asked)
+    data, name = file_of(model)
+    return compile_file(data, name, chosen, waiting)
+
+
+def compile_file(
+    data: bytes, name: str, chosen: Chosen, waiting: Waiting | None = None
+) -> Artifact:
+    """Compile a file's network, whatever form it has, for a configuration."""
+    backend, configuration = chosen.backend, chosen.configuration
+    _require_known(configuration.ignore_ops)
+    if is_tosa(data, name):
+        return backend.compile_tosa(data, name, configuration, waiting)
+    if name.endswith(EXPORTED):
+        from mizzen.compiler.torch.pt2 import compile_exported
+
+        return compile_exported(data, name, chosen, waiting)
+    return backend.compile_tflite(_network(data, name), data, configuration, waiting)
+
+
+def _network(data: bytes, name: str) -> Model:
+    model = read(data, name)
+    _require_source(model)
+    require_quantized(model)
+    return model
+
+
+def file_of(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
+    """Give a model's bytes and what diagnostics call it. E110 for a file that cannot be read."""
+    if isinstance(model, bytes):
+        return model, UNNAMED_TOSA if is_tosa(model, "") else UNNAMED
+    path = Path(model)
+    try:
+        return path.read_bytes(), path.name
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
+
+
+def _require_source(model: Model) -> None:
+    compiled = next((operator for operator in model.main.operators if is_npu(operator)), None)
+    if compiled is not None:
+        raise fail(
+            "E109",
+            f"{model.name} must be a network as it was trained, and is already compiled for an NPU",
+            origin=model.origin(compiled),
+            help="give the original .tflite; `mizzen run` and `mizzen inspect` take compiled ones",
+        )
+
+
+def _require_known(kinds: Sequence[str]) -> None:
+    for kind in kinds:
+        if kind not in BuiltinOperator.__members__:
+            close = difflib.get_close_matches(kind, BuiltinOperator.__members__, n=1)
+            raise fail(
+                "E222",
+                f"an operator type to keep on the CPU must be one of TFLite's, not {kind!r}",
+                help=f"did you mean {close[0]}?" if close else None,
+            )

@@ -1,0 +1,330 @@
+"""Regions of a tensor graph through the compiler for Ethos-N78."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from mizzen.compiler.backend import Waiting
+from mizzen.compiler.codegen import Costs, Refusal, RegionCode
+from mizzen.compiler.ethos_n.edge_layout import NO_TURNS, Turns, images_last, take_turns
+from mizzen.diagnostics import MizzenError, Origin, Reason
+from mizzen.frontends.tflite import CONTAINER_CODE
+from mizzen.graph import Graph, Value
+from mizzen.package.tflite.builder import NetworkBuilder
+from mizzen.partition import Extracted, Partition, extract
+from mizzen.partition.placement import Legal
+from mizzen.passes import PASSES, Pipeline
+from mizzen.passes.layout import Movement
+from mizzen.report import Area
+from mizzen.targets.ethos_n.codec import encode
+from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
+from mizzen.targets.ethos_n.config import Capabilities, Configuration, encode_capabilities
+from mizzen.targets.ethos_n.estimate import as_json, estimate, pass_cycles
+from mizzen.targets.ethos_n.listing import list_stream
+from mizzen.targets.ethos_n.patterns import (
+    Covering,
+    Generated,
+    RegionRefusedError,
+    generate,
+    legality,
+    prepare,
+    unworthy,
+)
+from mizzen.targets.ethos_n.signedness import as_unsigned
+
+FOLD = Pipeline((PASSES["fold-constants"],))
+"""Brings constants that the network computes into the form of constants."""
+
+WORD_BYTES = 4
+NPU_SUFFIX = "_npu"
+"""Ends the names of tensors in the NPU's order of axes."""
+SHAPED_SUFFIX = "_shaped"
+"""Ends the names of tensors between a RESHAPE and a TRANSPOSE."""
+Shape = tuple[int, ...]
+IsUnsigned = Callable[[Value], bool]
+"""Whether a value is one of unsigned bytes, whose integers are less by 128 in the graph."""
+
+COMPILER = "Mizzen for Ethos-N78, command stream 3.1"
+
+
+MIXED = Reason(
+    "one-sign",
+    "its region would have both signed and unsigned numbers at its edges",
+    help="quantise the network to int8 throughout",
+    source=COMPILER,
+)
+
+
+def _never(value: Value) -> bool:
+    """Say that a value is signed, as all are of a graph that does not come from TFLite."""
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class ContainerCode(RegionCode):
+    """A region's code, and how its operator stands in a network.
+
+    constants        bytes that are the operator's first inputs: the container, the capabilities
+    given, computed  which inputs and outputs of the region are those of the operator, in its order
+    turns            what the CPU does to inputs and outputs of the region
+    """
+
+    constants: tuple[bytes, ...] = ()
+    given: tuple[int, ...] = ()
+    computed: tuple[int, ...] = ()
+    turns: Turns = NO_TURNS
+
+
+class EthosNRegions:
+    """Compiles regions for an Ethos-N78."""
+
+    def __init__(
+        self, configuration: Configuration, inline: bool, is_unsigned: IsUnsigned = _never
+    ) -> None:
+        self._configuration = configuration
+        self._inline = inline
+        self._is_unsigned = is_unsigned
+        self._covering: Covering | None = None
+
+    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], Turns]:
+        """Bring a graph that has channels last into the NPU's form; nothing is turned.
+
+        Gives new groups with those that they come from, and what the CPU does at the edges.
+        """
+        FOLD.run(graph)
+        return {}, Turns((None,) * len(graph.inputs), (None,) * len(graph.outputs))
+
+    def legality(self, graph: Graph) -> Legal:
+        """Give what says why a group of a graph's operations is not on the NPU.
+
+        Judged is a copy, in the form that the NPU has.
+        """
+        groups = {row.group for row in graph if row.group is not None}
+        copy = extract(graph, groups).graph
+        apart, _ = self.prepared(copy)
+        self._covering = Covering(copy, self._configuration)
+        of_copy = legality(self._covering)
+        reasons = {row.group: of_copy(row) for row in copy if row.group not in apart}
+        return lambda operation: reasons.get(operation.group, ())
+
+    def unworthy(self, partition: Partition) -> Mapping[int, Reason]:
+        """Give the groups of regions in which nothing computes much, if they are to be inlined."""
+        if self._covering is None or not self._inline:
+            return {}
+        return unworthy(partition, self._covering)
+
+    def compile(self, part: Extracted, waiting: Waiting | None) -> ContainerCode | Refusal:
+        """Compile a region, whose graph is changed to the form that the NPU has."""
+        groups = _groups(part)
+        apart, turns = self.prepared(part.graph)
+        unsigned = {self._is_unsigned(value) for value in (*part.inputs, *part.outputs)}
+        if len(unsigned) > 1:
+            return Refusal(dict.fromkeys(groups, MIXED), MIXED)
+        try:
+            generated = generate(part.graph, self._configuration)
+            network = generated.network
+            if True in unsigned:
+                network = as_unsigned(network)
+            compiled = compile_network(network, self._configuration)
+        except RegionRefusedError as error:
+            reason = _reason(error)
+            found = {apart.get(group, group): why for group, why in error.groups.items()}
+            return Refusal(found or dict.fromkeys(groups, reason), reason)
+        except MizzenError as error:
+            reason = _reason(error)
+            blamed = _at(part, error.diagnostic.origin) or self._refused_alone(part.graph)
+            return Refusal(dict.fromkeys(blamed or groups, reason), reason)
+        return self._code(part, turns, generated, compiled)
+
+    def _refused_alone(self, graph: Graph) -> set[int]:
+        """Give the groups that cannot be compiled even without the others of their region."""
+        found: set[int] = set()
+        for group in {row.group for row in graph if row.group is not None}:
+            try:
+                alone = generate(extract(graph, [group]).graph, self._configuration)
+                compile_network(alone.network, self._configuration)
+            except RegionRefusedError:
+                continue  # it is only complete with its neighbours
+            except MizzenError:
+                found.add(group)
+        return found
+
+    def _code(
+        self, part: Extracted, turns: Turns, generated: Generated, compiled: CompiledNetwork
+    ) -> ContainerCode:
+        capabilities = self._configuration.capabilities
+        constants = compiled.serialize(), encode_capabilities(capabilities)
+        given, computed = generated.input_order, _computed(generated, compiled)
+        per_pass = [ceil(pass_cycles(row, capabilities)) for row in compiled.passes]
+        origins = _pass_origins(generated, compiled)
+        return ContainerCode(
+            part=part,
+            network=_network(part, turns, constants, given, computed),
+            compiler=COMPILER,
+            origins=_origins(compiled, origins),
+            cycles=_cycles(part, origins, per_pass),
+            costs=_costs(compiled, capabilities, sum(per_pass)),
+            constants=constants,
+            given=given,
+            computed=computed,
+            turns=turns,
+        )
+
+
+class TurningRegions(EthosNRegions):
+    """Compiles regions of graphs that have channels first, as PyTorch's programs do."""
+
+    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], Turns]:
+        """Bring a graph into the NPU's form, with channels last; the CPU turns its edges."""
+        outside = images_last(graph)
+        return prepare(graph), take_turns(graph, outside)
+
+
+def _reason(error: MizzenError) -> Reason:
+    found = error.diagnostic
+    return Reason("compiler", found.message, help=found.help or "", source=found.rule or COMPILER)
+
+
+def _at(part: Extracted, origin: Origin | None) -> set[int]:
+    """Give the groups of the operator that an error is about."""
+    if origin is None:
+        return set()
+    return {row.group for row in part.graph if row.origin == origin and row.group is not None}
+
+
+def _groups(part: Extracted) -> list[int]:
+    return list(dict.fromkeys(row.group for row in part.graph if row.group is not None))
+
+
+def _computed(generated: Generated, compiled: CompiledNetwork) -> tuple[int, ...]:
+    """Give which output of the region each output buffer of the container is."""
+    operands = [(row.operation_id, row.output_index) for row in generated.outputs]
+    return tuple(
+        operands.index((row.source_operation_id, row.source_output_index))
+        for row in compiled.outputs
+    )
+
+
+def _network(
+    part: Extracted,
+    turns: Turns,
+    constants: Sequence[bytes],
+    given: Sequence[int],
+    computed: Sequence[int],
+) -> bytes:
+    """Give a TFLite network of the region's operator, and of what turns its tensors."""
+    builder = NetworkBuilder(COMPILER)
+    inputs = [_tensor(builder, value, value.shape) for value in part.inputs]
+    outputs = [_tensor(builder, value, value.shape) for value in part.outputs]
+    inner = [
+        index if turn is None else _turned(builder, value, index, turn)
+        for value, index, turn in zip(part.inputs, inputs, turns.inputs, strict=True)
+    ]
+    made = [
+        index if turn is None else _tensor(builder, value, turn.shape, NPU_SUFFIX)
+        for value, index, turn in zip(part.outputs, outputs, turns.outputs, strict=True)
+    ]
+    held = [
+        builder.constant(f"{CONTAINER_CODE}_{index}", np.frombuffer(data, np.uint8))
+        for index, data in enumerate(constants)
+    ]
+    builder.operator(
+        CONTAINER_CODE,
+        [*held, *(inner[index] for index in given)],
+        [made[index] for index in computed],
+    )
+    for value, index, source, turn in zip(part.outputs, outputs, made, turns.outputs, strict=True):
+        if turn is not None:
+            _given_back(builder, value, source, index, turn)
+    return builder.finish(inputs, outputs)
+
+
+def _tensor(builder: NetworkBuilder, value: Value, shape: Shape, suffix: str = "") -> int:
+    found = value.quantization
+    name, dtype = f"{value.name}{suffix}", value.dtype.numpy
+    if found is None:
+        return builder.tensor(name, shape, dtype)
+    return builder.tensor(name, shape, dtype, found.scales, found.zero_points)
+
+
+def _turned(builder: NetworkBuilder, value: Value, source: int, turn: Movement) -> int:
+    """Add an input as the NPU takes it, and what moves it."""
+    if turn.shape != value.shape:
+        whole = source
+        source = _tensor(builder, value, turn.shape, SHAPED_SUFFIX)
+        _reshape(builder, whole, source, turn.shape)
+    index = _tensor(builder, value, turn.result, NPU_SUFFIX)
+    _transpose(builder, source, index, turn)
+    return index
+
+
+def _given_back(
+    builder: NetworkBuilder, value: Value, made: int, target: int, turn: Movement
+) -> None:
+    """Move an output from what the NPU gives."""
+    if turn.result == value.shape:
+        _transpose(builder, made, target, turn)
+        return
+    moved = _tensor(builder, value, turn.result, SHAPED_SUFFIX)
+    _transpose(builder, made, moved, turn)
+    _reshape(builder, moved, target, value.shape)
+
+
+def _transpose(builder: NetworkBuilder, source: int, target: int, turn: Movement) -> None:
+    axes = builder.constant(f"axes_{target}", np.asarray(turn.perms, np.int32))
+    builder.operator("TRANSPOSE", [source, axes], [target], ("TransposeOptions", {}))
+
+
+def _reshape(builder: NetworkBuilder, source: int, target: int, shape: Shape) -> None:
+    numbers = np.asarray(shape, np.int32)
+    wanted = builder.constant(f"shape_{target}", numbers)
+    options = ("ReshapeOptions", {"new_shape": numbers})
+    builder.operator("RESHAPE", [source, wanted], [target], options)
+
+
+def _pass_origins(generated: Generated, compiled: CompiledNetwork) -> list[Origin | None]:
+    """Give of each pass the operator of the first operation that is in it."""
+    found: list[Origin | None] = []
+    for row in compiled.passes:
+        origins = [generated.network[operation].origin for operation in sorted(row.operation_ids)]
+        found.append(next((origin for origin in origins if origin is not None), None))
+    return found
+
+
+def _origins(compiled: CompiledNetwork, origins: Sequence[Origin | None]) -> dict[int, Origin]:
+    """Give byte offset of a command to its operator."""
+    lines = list_stream(encode(compiled.commands)).lines
+    return {
+        WORD_BYTES * line.offset_words: origin
+        for line, origin in zip(lines, origins, strict=True)
+        if origin is not None
+    }
+
+
+def _cycles(
+    part: Extracted, origins: Sequence[Origin | None], per_pass: Sequence[int]
+) -> dict[int, int]:
+    """Give the estimated cycles of each group: those of a pass go to its first operator."""
+    groups = {row.origin: row.group for row in part.graph if row.group is not None}
+    found: dict[int, int] = {}
+    for origin, cycles in zip(origins, per_pass, strict=True):
+        group = groups.get(origin)
+        if group is not None:
+            found[group] = found.get(group, 0) + cycles
+    return found
+
+
+def _costs(compiled: CompiledNetwork, capabilities: Capabilities, cycles: int) -> Costs:
+    container = compiled.container
+    constants = len(container.constant_dma) + len(container.constant_control_unit)
+    areas = (
+        Area("constants", "Dram", constants),
+        Area("arena", "Dram", compiled.intermediate_bytes),
+    )
+    performance = json.loads(as_json(estimate(compiled.passes, capabilities)))
+    return Costs(cycles, cycles, areas, performance=performance)

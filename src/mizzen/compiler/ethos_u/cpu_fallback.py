@@ -1,0 +1,172 @@
+"""Generate code even where an operator stops the compiler: that operator goes to the CPU.
+
+The compiler refuses, crashes or loops on some operators that it ought to leave to the CPU. Such
+operators are hidden from it. Which they are is known for many; for others it is found by trying.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mizzen.compiler.ethos_u.legality import breaches_of
+from mizzen.compiler.ethos_u.masking import mask, unmask
+from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.flatbuffer.tflite import TensorType
+from mizzen.frontends.tflite import Model, Operator, macs
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.legal.rule import STOPS
+from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
+from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Waiting, generate
+
+TRIES = 64
+"""How often to compile at most while looking for the operators that stop the compiler."""
+
+TRY_LIMIT_SECONDS = 5.0
+"""Time for one of these."""
+
+SEARCH_SECONDS = 20.0
+"""Time for all of them; operators that were not tried by then stay on the CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Generated code, the operators by index that were hidden for it, and what they led to."""
+
+    compiled: Compiled
+    hidden: frozenset[int]
+    stopped: Stopped | None
+
+
+def generate_whatever_happens(
+    model: Model,
+    data: bytes,
+    configuration: Configuration,
+    *,
+    time_limit_seconds: float = TIME_LIMIT_SECONDS,
+    waiting: Waiting | None = None,
+) -> Generated:
+    """Compile a network whose file is `data`; raises E3xx where nothing helps."""
+    outcome = generate(data, configuration, time_limit_seconds=time_limit_seconds, waiting=waiting)
+    if isinstance(outcome, Compiled):
+        return Generated(outcome, frozenset(), None)
+    limit = min(time_limit_seconds, TRY_LIMIT_SECONDS)
+    found = _Search(model, configuration, limit, waiting).find(outcome)
+    if found is None:
+        raise MizzenError(_hopeless(outcome, model))
+    return found
+
+
+def _hopeless(stopped: Stopped, model: Model) -> Diagnostic:
+    kinds = sorted({row.kind for row in model.main.operators if not row.custom})
+    tried = f"it does so too with every {', '.join(kinds)} on the CPU"
+    diagnostic = stopped.diagnostic
+    return replace(
+        diagnostic, message=f"{diagnostic.message}; {tried}" if kinds else diagnostic.message
+    )
+
+
+class _Search:
+    """Looks for the fewest operators without which the compiler gives a network."""
+
+    def __init__(
+        self,
+        model: Model,
+        configuration: Configuration,
+        limit_seconds: float,
+        waiting: Waiting | None,
+    ) -> None:
+        self._model = model
+        self._configuration = configuration
+        self._limit_seconds = limit_seconds
+        self._waiting = waiting
+        self._tries = 0
+        self._end = time.monotonic() + SEARCH_SECONDS
+
+    def find(self, stopped: Stopped) -> Generated | None:
+        """Find them; None if there is no network even without any operator for the NPU."""
+        for hidden in self._known(stopped):
+            compiled = self._compile(hidden)
+            if compiled is not None:
+                return Generated(compiled, hidden, stopped)
+        hidden = self._hideable
+        compiled = self._compile(hidden)
+        if compiled is None:
+            return None
+        best = Generated(compiled, hidden, stopped)
+        for group in self._kinds():
+            best = self._admit(group, best)
+        return best
+
+    @property
+    def _hideable(self) -> frozenset[int]:
+        operators = self._model.main.operators
+        return frozenset(row.index for row in operators if not row.custom)
+
+    def _known(self, stopped: Stopped) -> Iterator[frozenset[int]]:
+        """Give the operators that are known to stop the compiler, and those that it names."""
+        arch = self._configuration.accelerator.arch
+        main = self._model.main
+        stopping, named = set[int](), set[int]()
+        for operator in main.operators:
+            rows = breaches_of(self._model, operator, arch)
+            if any(row.source == STOPS for row in rows) or self._at_boolean_border(operator):
+                stopping.add(operator.index)
+            outputs = main.present(operator.outputs)
+            if any(f"'{tensor.name}'" in stopped.said for tensor in outputs):
+                named.add(operator.index)
+        candidates = (stopping, named, stopping | named)
+        hideable = self._hideable
+        sets = dict.fromkeys(frozenset(hidden) & hideable for hidden in candidates if hidden)
+        yield from sets
+
+    def _at_boolean_border(self, operator: Operator) -> bool:
+        """Whether an operator takes or gives a boolean input or output of the network.
+
+        For these the compiler puts in conversions that only U85 can run.
+        """
+        main = self._model.main
+        touched = {*operator.inputs, *operator.outputs} & {*main.inputs, *main.outputs}
+        return self._configuration.accelerator.arch is not Arch.U85 and any(
+            main.tensors[index].type is TensorType.BOOL for index in touched
+        )
+
+    def _kinds(self) -> list[frozenset[int]]:
+        """Give the operators of each type, those that compute most first."""
+        main = self._model.main
+        work: dict[str, int] = {}
+        groups: dict[str, set[int]] = {}
+        for operator in main.operators:
+            if operator.index in self._hideable:
+                work[operator.kind] = work.get(operator.kind, 0) + macs(main, operator)
+                groups.setdefault(operator.kind, set()).add(operator.index)
+        return [frozenset(groups[kind]) for kind in sorted(work, key=lambda kind: -work[kind])]
+
+    def _admit(self, group: frozenset[int], best: Generated) -> Generated:
+        """Show a group of operators to the compiler again, or as many of it as it can take."""
+        if self._tries >= TRIES or time.monotonic() > self._end:
+            return best
+        hidden = best.hidden - group
+        compiled = self._compile(hidden)
+        if compiled is not None:
+            return Generated(compiled, hidden, best.stopped)
+        if len(group) == 1:
+            return best
+        members = sorted(group)
+        for half in (members[: len(members) // 2], members[len(members) // 2 :]):
+            best = self._admit(frozenset(half), best)
+        return best
+
+    def _compile(self, hidden: frozenset[int]) -> Compiled | None:
+        self._tries += 1
+        outcome = generate(
+            mask(self._model, hidden),
+            self._configuration,
+            time_limit_seconds=self._limit_seconds,
+            waiting=self._waiting,
+        )
+        if isinstance(outcome, Stopped):
+            return None
+        return replace(outcome, network=unmask(outcome.network, self._model, hidden))

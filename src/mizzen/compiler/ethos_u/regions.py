@@ -1,0 +1,181 @@
+"""Regions of a tensor graph through Vela's core, which takes them as TOSA networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mizzen.compiler.backend import Waiting
+from mizzen.compiler.codegen import Costs, Refusal, RegionCode
+from mizzen.compiler.ethos_u.report import measures
+from mizzen.diagnostics import Origin, Reason
+from mizzen.frontends.tflite import is_npu, npu_operator, read
+from mizzen.graph import Graph, Operation
+from mizzen.package import tosa
+from mizzen.partition import Extracted, Partition
+from mizzen.partition.placement import Legal
+from mizzen.passes import standard
+from mizzen.report import Area
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.legal.tosa import defects, reasons, reasons_as_compiled
+from mizzen.targets.ethos_u.vela.blame import Refused, find_refused
+from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
+from mizzen.targets.ethos_u.vela.defects import avoid_defects
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+
+STANDARD = standard()
+
+DEFECT = Reason(
+    "compiler-defect",
+    "the compiler would give wrong results for it, because of a defect of its own",
+    help="nothing needs doing if the CPU has time for it",
+    source="Vela 5.2.0",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TosaCode(RegionCode):
+    """A region's code, the TOSA file that it was made of, and that file's operations in order."""
+
+    tosa: bytes = b""
+    operations: tuple[Operation, ...] = ()
+
+
+class TosaRegions:
+    """Compiles regions for an Ethos-U."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+
+    def legality(self, graph: Graph) -> Legal:
+        """Give what says which rules an operation breaks.
+
+        What depends on the order of axes, or on what passes make of an operation, is left to the
+        core, which may refuse an operation that breaks none of these rules.
+        """
+        arch = self.configuration.accelerator.arch
+        return lambda operation: reasons(operation, arch)
+
+    def unworthy(self, partition: Partition) -> dict[int, Reason]:
+        """Keep every region: what is worth its transfers the partition says."""
+        return {}
+
+    def compile(self, part: Extracted, waiting: Waiting | None) -> TosaCode | Refusal:
+        """Compile a region, whose graph is changed to the form that the core takes."""
+        wrong = lower_region(part, self.configuration.accelerator.arch)
+        if wrong:
+            groups = [row.group for row in wrong if row.group is not None]
+            return Refusal(dict.fromkeys(groups or _groups(part), DEFECT), DEFECT)
+        data, operations = tosa.write(part.graph), tuple(part.graph.sorted())
+        compiled = generate(data, self.configuration, NetworkForm.TOSA, waiting=waiting)
+        if isinstance(compiled, Stopped):
+            return self._refusal(part, compiled)
+        return TosaCode(
+            part,
+            compiled.network,
+            f"Vela {compiled.version}",
+            _origins(compiled, operations),
+            _cycles(compiled, operations),
+            _costs(compiled, self.configuration),
+            compiled.log,
+            data,
+            operations,
+        )
+
+    def _refusal(self, part: Extracted, stopped: Stopped) -> Refusal:
+        """Find the groups because of which the core stops; the last where it does not tell."""
+        general = Reason(
+            "compiler",
+            f"the compiler does not take it for {self.configuration.accelerator.name}: "
+            f"{stopped.said}",
+            help="change the operator as the support list says, or leave it on the CPU",
+            source="Vela",
+        )
+        refused = find_refused(part.graph, tosa.write, self.configuration, stopped)
+        found = {
+            row.operation.group: self._said(row)
+            for row in refused
+            if row.operation.group is not None
+        }
+        return Refusal(found or {_groups(part)[-1]: general}, general)
+
+    def _said(self, refused: Refused) -> Reason:
+        """Give the rule that an operation breaks, or the core's words where it breaks none."""
+        accelerator = self.configuration.accelerator
+        for breach in reasons_as_compiled(refused.operation, accelerator.arch):
+            return breach
+        return Reason(
+            "compiler",
+            f"the compiler does not take its {refused.operation.kind} for {accelerator.name}: "
+            f"{refused.said}",
+            help="change the operator as the support list says, or leave it on the CPU",
+            source="Vela",
+        )
+
+
+def lower_region(part: Extracted, arch: Arch) -> tuple[Operation, ...]:
+    """Bring a region into the form that the core takes.
+
+    Gives the operations of which the core would make something wrong even so.
+    """
+    STANDARD.run(part.graph)
+    wrong = avoid_defects(part.graph, arch)
+    return wrong or tuple(row for row in part.graph if defects(row, arch))
+
+
+def _groups(part: Extracted) -> list[int]:
+    """Give the region's groups, in the order of their last operations."""
+    found: dict[int, None] = {}
+    for row in part.graph.sorted():
+        if row.group is not None:
+            found.pop(row.group, None)
+            found[row.group] = None
+    return list(found)
+
+
+def _origins(compiled: Compiled, operations: Sequence[Operation]) -> dict[int, Origin]:
+    found: dict[int, Origin] = {}
+    for command in compiled.commands:
+        if command.operator is not None and command.operator < len(operations):
+            origin = operations[command.operator].origin
+            if origin is not None:
+                found[command.offset_bytes] = origin
+    return found
+
+
+def _cycles(compiled: Compiled, operations: Sequence[Operation]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for work in compiled.work:
+        if work.operator is not None and work.operator < len(operations):
+            group = operations[work.operator].group
+            if group is not None:
+                found[group] = found.get(group, 0) + work.cycles
+    return found
+
+
+def _costs(compiled: Compiled, configuration: Configuration) -> Costs:
+    estimate = compiled.estimate
+    return Costs(
+        estimate.cycles,
+        estimate.npu_cycles,
+        _areas(compiled, configuration),
+        measures(estimate),
+        estimate.figures,
+    )
+
+
+def _areas(compiled: Compiled, configuration: Configuration) -> tuple[Area, ...]:
+    mode = configuration.mode
+    network = read(compiled.network, "region")
+    parts = [npu_operator(network, row) for row in network.main.operators if is_npu(row)]
+    constants = sum(part.read_only.nbytes for part in parts)
+    arena = max((part.scratch_bytes for part in parts), default=0)
+    cache = max((part.scratch_fast_bytes or 0 for part in parts), default=0)
+    areas = [
+        Area("constants", configuration.memory(mode.constants).value, constants),
+        Area("arena", configuration.memory(mode.arena).value, arena),
+    ]
+    if mode.spills:
+        areas.append(Area("cache", configuration.memory(mode.cache).value, cache))
+    return tuple(areas)

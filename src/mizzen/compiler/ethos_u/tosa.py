@@ -1,0 +1,233 @@
+"""Compile a TOSA network: all of it goes to the NPU, or an error says which operators cannot.
+
+Whoever writes TOSA has decided what is for the NPU; there is no framework that could compute the
+rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.ethos_u.report import areas, arena_bytes, measures
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Reason, fail
+from mizzen.flatbuffer import read as read_file
+from mizzen.flatbuffer import write as write_file
+from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
+from mizzen.flatbuffer.tosa import ENDING
+from mizzen.frontends import tosa as frontend
+from mizzen.frontends.tflite import read as read_tflite
+from mizzen.graph import Graph, Operation
+from mizzen.ops.verify import verify
+from mizzen.package import tosa as package
+from mizzen.partition.cost import macs_of
+from mizzen.report import CompileReport, OperatorPlacement, Region
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.legal.tosa import defects
+from mizzen.targets.ethos_u.legal.tosa.rule import WRONG
+from mizzen.targets.ethos_u.vela.blame import find_refused
+from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
+from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, Waiting, generate
+
+MOST_NAMED = 5
+"""Operators that an error names; more would hide the first."""
+
+CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
+
+
+def compile_tosa(
+    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None = None
+) -> Artifact:
+    """Compile a file's network.
+
+    Raises E15x for a file that cannot be read, E80x for a network that TOSA does not allow, E158
+    for variables, E223 for operators to keep on the CPU, E3xx if the compiler does not take it.
+    """
+    graph = read_tosa(data, name, configuration.ignore_ops)
+    _require_right(graph, configuration.accelerator.arch)
+    form = NetworkForm.TOSA
+    compiled = generate(package.write(graph), configuration, form, waiting=waiting)
+    if isinstance(compiled, Stopped):
+        raise MizzenError(_failure(graph, configuration, compiled))
+    network = _reshaped(graph, compiled.network, name)
+    origins = _origins(graph, compiled)
+    artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
+    placements = tuple(placements_of(graph, _cycles(graph, compiled), {}))
+    report = report_of(placements, name, configuration, compiled, origins)
+    return Artifact(network, artifact_name, report, [origins])
+
+
+def read_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
+    """Read a file's network. E15x, E80x, E158 and E223 as for `compile_tosa`."""
+    if ignore_ops:
+        raise fail(
+            "E223",
+            "every operator of a TOSA network must run on the NPU, and "
+            f"{', '.join(ignore_ops)} should stay on the CPU",
+            help="leave out `--ignore-ops`; split the network where it was made",
+        )
+    graph = frontend.read(data, name)
+    _require_valid(graph)
+    return graph
+
+
+def _require_valid(graph: Graph) -> None:
+    wrong = next(iter(verify(graph)), None)
+    if wrong is not None:
+        raise MizzenError(wrong)
+    for operation in graph:
+        if operation.kind == "VARIABLE":
+            # The compiler would keep them among the constants, which cannot be written.
+            raise fail(
+                "E158",
+                "state must come and go as inputs and outputs, and the network has the variable "
+                f"{operation['name']!r}",
+                origin=operation.origin,
+                help="make the variable an input, and what is written to it an output",
+            )
+
+
+def _require_right(graph: Graph, arch: Arch) -> None:
+    """Change what the compiler would get wrong to what it gets right; E306 for what cannot be."""
+    wrong = avoid_defects(graph, arch)
+    if wrong:
+        raise MizzenError(defect_of(wrong[0]))
+    for operation in graph:
+        for breach in defects(operation, arch):
+            raise fail(
+                "E306", breach.message, origin=operation.origin, rule=WRONG, help=breach.help
+            )
+
+
+def defect_of(operation: Operation) -> Diagnostic:
+    """Make the error for an operation that the compiler would get wrong whatever is done."""
+    if operation.kind in SUMS:
+        rule = "operands must be scaled by one number, or by 2^15 or more before they are summed"
+        advice = "scale the operands up further, and the sum down again"
+    else:
+        rule = "operators of the same weights and scales must have the same biases"
+        advice = "add the bias in an operator of its own, or make the weights differ"
+    return Diagnostic(
+        "E306",
+        f"{rule} for this compiler, and {operation.kind} has others",
+        origin=operation.origin,
+        rule=WRONG,
+        help=advice,
+    )
+
+
+def _failure(graph: Graph, configuration: Configuration, stopped: Stopped) -> Diagnostic:
+    """Give the compiler's failure, at the operators that it is about where they can be found."""
+    refused = find_refused(graph, package.write, configuration, stopped)
+    if not refused:
+        return stopped.diagnostic
+    first = refused[0]
+    named = ", ".join(str(index_of(row.operation)) for row in islice(refused, MOST_NAMED))
+    more = " and more" if len(refused) > MOST_NAMED else ""
+    others = f" (operators {named}{more})" if len(refused) > 1 else ""
+    return Diagnostic(
+        first.cause.value,
+        f"{configuration.accelerator.name} must run every operator, and the compiler cannot place "
+        f"{first.operation.kind}{others}: {first.said}",
+        origin=first.operation.origin,
+        help="lower it to other operators, choose another accelerator, or split the network there",
+    )
+
+
+def _reshaped(graph: Graph, network: bytes, name: str) -> bytes:
+    """Give inputs and outputs the shapes that they have in the graph.
+
+    The compiler gives them those of the RESHAPE that they go into or come from; their bytes are
+    the same. It has no rank 0.
+    """
+    record = read_file(network, TFLITE, name)
+    (main,) = record["subgraphs"]
+    changed = False
+    for side, values in (("inputs", graph.inputs), ("outputs", graph.outputs)):
+        for index, value in zip(main[side], values, strict=True):
+            tensor = main["tensors"][index]
+            if value.shape and tuple(tensor["shape"]) != value.shape:
+                tensor["shape"] = np.asarray(value.shape, np.int32)
+                changed = True
+    return write_file(record, TFLITE) if changed else network
+
+
+def index_of(operation: Operation) -> int | None:
+    """Give an operation's index among the file's operators; None for one that was added."""
+    return operation.origin.operator if operation.origin else None
+
+
+def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
+    """Give byte offset of a command to the operator, for the one NPU operator there is."""
+    found: dict[int, Origin] = {}
+    order = graph.sorted()
+    for command in compiled.commands:
+        origin = None if command.operator is None else order[command.operator].origin
+        if origin is not None:
+            found[command.offset_bytes] = origin
+    return found
+
+
+def report_of(
+    placements: tuple[OperatorPlacement, ...],
+    name: str,
+    configuration: Configuration,
+    compiled: Compiled,
+    origins: dict[int, Origin],
+) -> CompileReport:
+    """Give the report of a compiled network, or of what of a network was compiled."""
+    network = read_tflite(compiled.network, name)
+    estimate = compiled.estimate
+    return CompileReport(
+        model=name,
+        configuration=configuration.as_dict(),
+        compiler=f"Vela {compiled.version}",
+        placements=placements,
+        arena_bytes=arena_bytes(network),
+        flash_bytes=len(compiled.network),
+        areas=tuple(areas(network, configuration)),
+        memories=measures(estimate),
+        cycles=estimate.cycles,
+        npu_cycles=estimate.npu_cycles,
+        figures=estimate.figures,
+        origins=(origins,),
+        diagnostics=configuration.warnings,
+        log=compiled.log,
+    )
+
+
+def _cycles(graph: Graph, compiled: Compiled) -> dict[int | None, int]:
+    cycles: dict[int | None, int] = {}
+    order = graph.sorted()
+    for work in compiled.work:
+        index = None if work.operator is None else index_of(order[work.operator])
+        cycles[index] = cycles.get(index, 0) + work.cycles
+    return cycles
+
+
+def placements_of(
+    graph: Graph,
+    cycles: Mapping[int | None, int],
+    refused: Mapping[int | None, tuple[Reason, ...]],
+) -> Iterator[OperatorPlacement]:
+    """Give the file's operators that compute, each once; cycles and reasons are by their index."""
+    rows = {index_of(operation): operation for operation in reversed(graph.sorted())}
+    for index in sorted(index for index in rows if index is not None):
+        operation = rows[index]
+        if operation.kind in CONSTANTS:
+            continue
+        origin = operation.origin
+        yield OperatorPlacement(
+            index=index,
+            kind=operation.kind,
+            name=(origin.name if origin else None) or "",
+            region=Region.CPU if index in refused else Region.NPU,
+            macs=macs_of(operation),
+            cycles=cycles.get(index, 0),
+            reasons=refused.get(index, ()),
+        )

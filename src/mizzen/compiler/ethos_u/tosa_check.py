@@ -1,0 +1,149 @@
+"""Check a TOSA network: which operators the NPU takes, and why not the others.
+
+Nothing could run the others, so such a network has no artifact; what the NPU takes is compiled all
+the same, for its costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mizzen.compiler.ethos_u.tosa import (
+    CONSTANTS,
+    defect_of,
+    index_of,
+    placements_of,
+    read_tosa,
+    report_of,
+)
+from mizzen.diagnostics import MizzenError, Reason
+from mizzen.graph import Graph, Operation
+from mizzen.package import tosa as package
+from mizzen.report import CompileReport, OperatorPlacement
+from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.legal.tosa import reasons_as_compiled
+from mizzen.targets.ethos_u.vela.blame import Refused, find_refused, part
+from mizzen.targets.ethos_u.vela.compiled import Compiled
+from mizzen.targets.ethos_u.vela.defects import avoid_defects
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, Waiting, generate
+
+Refusals = dict[Operation, tuple[Reason, ...]]
+
+
+def check_tosa(
+    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None = None
+) -> CompileReport:
+    """Place a file's operators; memory and cycles are of those that the NPU takes.
+
+    An operator has the rules that it breaks as its reasons, or what the compiler says of it.
+    Raises what `compile_tosa` does for a file that is no network, E3xx if the compiler fails for
+    no operator's sake.
+    """
+    graph = read_tosa(data, name, configuration.ignore_ops)
+    refused = _broken(graph, configuration)
+    while True:
+        trial = _Trial(graph, [row for row in _computing(graph) if row not in refused])
+        found = trial.attempt(configuration, waiting)
+        if not isinstance(found, dict):
+            break
+        refused.update(found)
+    by_index = {index_of(operation): reasons for operation, reasons in refused.items()}
+    if found is None:
+        return _nothing(tuple(placements_of(graph, {}, by_index)), name, configuration)
+    placements = tuple(placements_of(graph, trial.cycles(found), by_index))
+    return report_of(placements, name, configuration, found, {})
+
+
+def _computing(graph: Graph) -> list[Operation]:
+    return [row for row in graph.sorted() if row.kind not in CONSTANTS]
+
+
+def _broken(graph: Graph, configuration: Configuration) -> Refusals:
+    arch = configuration.accelerator.arch
+    return {
+        operation: breaches
+        for operation in _computing(graph)
+        if (breaches := reasons_as_compiled(operation, arch))
+    }
+
+
+class _Trial:
+    """Operations of a graph that are compiled without the others."""
+
+    def __init__(self, graph: Graph, operations: Sequence[Operation]) -> None:
+        self.part = part(graph, operations)
+        copies = (row for row in self.part if row.kind not in CONSTANTS)
+        self.originals: Mapping[Operation, Operation] = dict(zip(copies, operations, strict=True))
+
+    def attempt(
+        self, configuration: Configuration, waiting: Waiting | None
+    ) -> Compiled | Refusals | None:
+        """Compile them; None if there are none, their reasons if some are refused."""
+        if not self.originals:
+            return None
+        wrong = avoid_defects(self.part, configuration.accelerator.arch)
+        if wrong:
+            return {self._original(row): (_defect(row),) for row in wrong}
+        data = package.write(self.part)
+        answer = generate(data, configuration, NetworkForm.TOSA, waiting=waiting)
+        if isinstance(answer, Compiled):
+            return answer
+        rows = find_refused(self.part, package.write, configuration, answer)
+        if not rows:
+            raise MizzenError(answer.diagnostic)
+        return {self._original(row.operation): (_said(row, configuration),) for row in rows}
+
+    def _original(self, operation: Operation) -> Operation:
+        """Give the operation that a copy, or what was put behind one, stands for."""
+        while operation not in self.originals:
+            producer = operation.operands[0].producer
+            assert producer is not None, "what was added has an operand that was computed"
+            operation = producer
+        return self.originals[operation]
+
+    def cycles(self, compiled: Compiled) -> dict[int | None, int]:
+        """Give the estimated cycles by the operators' indices."""
+        order, found = self.part.sorted(), dict[int | None, int]()
+        for work in compiled.work:
+            row = None if work.operator is None else order[work.operator]
+            if row is not None and row.kind not in CONSTANTS:
+                index = index_of(self._original(row))
+                found[index] = found.get(index, 0) + work.cycles
+        return found
+
+
+def _defect(operation: Operation) -> Reason:
+    said = defect_of(operation)
+    return Reason("compiler-defect", said.message, help=said.help or "", source=said.rule or "")
+
+
+def _said(refused: Refused, configuration: Configuration) -> Reason:
+    return Reason(
+        "compiler",
+        f"the compiler does not take {refused.operation.kind} for "
+        f"{configuration.accelerator.name}: {refused.said}",
+        help="lower it to other operators, choose another accelerator, or split the network there",
+        source="Vela",
+    )
+
+
+def _nothing(
+    placements: tuple[OperatorPlacement, ...], name: str, configuration: Configuration
+) -> CompileReport:
+    """Give the report of a network of which the NPU takes nothing."""
+    return CompileReport(
+        model=name,
+        configuration=configuration.as_dict(),
+        compiler="none",
+        placements=placements,
+        arena_bytes=0,
+        flash_bytes=0,
+        areas=(),
+        memories=(),
+        cycles=0,
+        npu_cycles=0,
+        figures={},
+        origins=(),
+        diagnostics=configuration.warnings,
+        log="",
+    )

@@ -1,0 +1,92 @@
+"""Place a graph's groups so that the code generator takes every region.
+
+Where it will not take a region, the groups that it stops at go to the CPU, and the graph is placed
+again: there is a placement whatever the graph is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mizzen.compiler.backend import Waiting
+from mizzen.compiler.codegen import Refusal, RegionCode, RegionCompiler
+from mizzen.diagnostics import Reason
+from mizzen.graph import Graph
+from mizzen.partition import Partition, Place, Region, extract, partition
+from mizzen.partition.placement import Edge, Legal
+
+MOST_TRIES = 64
+"""Times that a graph is placed anew before every group that is left goes to the CPU."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A graph's regions, and the code of those on the NPU, by their groups."""
+
+    partition: Partition
+    code: dict[tuple[int, ...], RegionCode]
+
+
+@dataclass(eq=False)
+class _Search:
+    """What is known after some tries."""
+
+    graph: Graph
+    compiler: RegionCompiler
+    waiting: Waiting | None
+    refused: dict[int, Reason] = field(default_factory=dict[int, Reason])
+    code: dict[tuple[int, ...], RegionCode] = field(
+        default_factory=dict[tuple[int, ...], RegionCode]
+    )
+
+    def compile(self, region: Region) -> Refusal | None:
+        """Compile a region unless that was done; gives why it cannot be."""
+        if region.groups in self.code:
+            return None
+        part = extract(self.graph, region.groups, self.graph.name)
+        result = self.compiler.compile(part, self.waiting)
+        if isinstance(result, Refusal):
+            return result
+        self.code[region.groups] = result
+        return None
+
+    def refusal(self, found: Partition) -> Refusal | None:
+        """Compile the regions for the NPU up to the first that is refused."""
+        for region in found.regions:
+            if region.place is Place.NPU:
+                refused = self.compile(region)
+                if refused is not None:
+                    return refused
+        return None
+
+
+def place(
+    graph: Graph, legal: Legal, edge: Edge, compiler: RegionCompiler, waiting: Waiting | None
+) -> Placement:
+    """Place the groups of a graph.
+
+    legal  what keeps an operation from the NPU, the compiler's own rules among it
+    edge   as for `partition`
+    """
+    search = _Search(graph, compiler, waiting)
+    general: Reason | None = None
+    for _ in range(MOST_TRIES):
+        found = partition(graph, legal, edge=edge, refused=search.refused)
+        unworthy = compiler.unworthy(found)
+        if unworthy:
+            general = next(iter(unworthy.values()))
+            search.refused.update(unworthy)
+            continue
+        why = search.refusal(found)
+        if why is None:
+            return Placement(found, search.code)
+        general = why.general
+        search.refused.update(why.reasons)
+    assert general is not None, "every try but the last has a reason"
+    everything = dict.fromkeys(_groups(graph), general)
+    return Placement(partition(graph, legal, edge=edge, refused=everything), {})
+
+
+def _groups(graph: Graph) -> Iterable[int]:
+    return {row.group for row in graph if row.group is not None}

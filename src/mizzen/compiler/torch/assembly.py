@@ -1,0 +1,252 @@
+"""Put the artifact of a PyTorch program together: its steps, its tensors, its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mizzen.artifact.archive import pack
+from mizzen.artifact.artifact import Artifact, Carried, Contents, Step, TensorInfo
+from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.compiler.codegen import RegionCode
+from mizzen.compiler.registry import Chosen
+from mizzen.compiler.torch.legality import DEQUANTIZE, is_edge
+from mizzen.compiler.torch.network import named_network
+from mizzen.compiler.torch.region import step_of
+from mizzen.compiler.torch.report import report_of
+from mizzen.frontends.tflite import Quantization as TensorQuantization
+from mizzen.frontends.torch.extract import extract as extract_torch
+from mizzen.frontends.torch.lower import Lowered
+from mizzen.graph import Operation, Value
+from mizzen.partition import Partition, Place, Region
+
+
+def assemble(
+    lowered: Lowered,
+    partition: Partition,
+    code: Mapping[tuple[int, ...], RegionCode],
+    chosen: Chosen,
+) -> Artifact:
+    """Give the artifact of a placed program."""
+    assembly = _Assembly(lowered, partition, code)
+    contents = assembly.contents()
+    report = report_of(lowered, partition, code, chosen)
+    regions = [code[row.groups] for row in partition.regions if row.place is Place.NPU]
+    names = _edge_names(lowered)
+    networks = [named_network(region, names) for region in regions]
+    name = lowered.program.name
+    if len(networks) == 1 and _only_edges(contents) and not contents.carried:
+        return Artifact(
+            networks[0], chosen.backend.artifact_name(name, ".tflite"), report, (), contents
+        )
+    data = pack(name, contents, networks)
+    return Artifact(data, chosen.backend.artifact_name(name, ".zip"), report, (), contents)
+
+
+def _only_edges(contents: Contents) -> bool:
+    """Whether the host only makes integers of the inputs and real numbers of the outputs."""
+    return not any(isinstance(step, TorchStep) for step in contents.steps)
+
+
+def _edge_names(lowered: Lowered) -> dict[Value, str]:
+    """Give integers at the edge the names of the program's inputs and outputs."""
+    names: dict[Value, str] = {}
+    for value in lowered.graph.inputs:
+        for user in value.uses:
+            if is_edge(user):
+                names[user.result] = value.name
+    for index, value in enumerate(lowered.graph.outputs):
+        producer = value.producer
+        if producer is not None and is_edge(producer):
+            names.setdefault(producer.operands[0], f"output_{index}")
+    return names
+
+
+class _Assembly:
+    """Numbers the graph's values and makes the steps between them."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        partition: Partition,
+        code: Mapping[tuple[int, ...], RegionCode],
+    ) -> None:
+        self.lowered = lowered
+        self.partition = partition
+        self.code = code
+        self.tensors: dict[object, int] = {}
+        self.operations: dict[int, list[Operation]] = {}
+        for operation in lowered.graph.sorted():
+            if operation.group is not None and operation.kind not in ("CONST", "CONST_SHAPE"):
+                self.operations.setdefault(operation.group, []).append(operation)
+
+    def contents(self) -> Contents:
+        """Give the tensors and steps."""
+        graph, program = self.lowered.graph, self.lowered.program
+        for value in graph.inputs:
+            self.number(value)
+        steps: list[Step] = []
+        for region in self.partition.regions:
+            steps += self._steps(region)
+        outputs = [self.number(value) for value in graph.outputs]
+        constants = {
+            self.number(value): value.constant
+            for value in graph.outputs
+            if value.constant is not None
+        }
+        given = len(graph.outputs) - len(program.states)
+        taken = len(graph.inputs) - len(program.states)
+        return Contents(
+            inputs=tuple(range(taken)),
+            outputs=tuple(outputs[:given]),
+            infos={self.number(value): _info(value) for value in (*graph.inputs, *graph.outputs)},
+            steps=tuple(steps),
+            constants=constants,
+            carried=tuple(
+                Carried(taken + index, outputs[given + index], program.array(state.read).copy())
+                for index, state in enumerate(program.states)
+            ),
+        )
+
+    def number(self, value: Value) -> int:
+        """Give the index of a value."""
+        return self.tensors.setdefault(value, len(self.tensors))
+
+    def _steps(self, region: Region) -> list[Step]:
+        if region.place is Place.NPU:
+            compiled = self.code[region.groups]
+            for value in (*compiled.part.inputs, *compiled.part.outputs):
+                self.number(value)
+            return [step_of(compiled, self.tensors)]
+        return self._on_host(region)
+
+    def _on_host(self, region: Region) -> list[Step]:
+        """Make edges steps of their own, and one step of all that PyTorch computes.
+
+        Edges between computations of PyTorch's are part of that step.
+        """
+        groups = self._ordered(region.groups)
+        torch_groups = {group for group in groups if not self._is_edge(group)}
+        late = self._reached(groups, torch_groups, self._sources)
+        early = self._reached(list(reversed(groups)), torch_groups, self._users)
+        inside = torch_groups | (late & early)
+        before = [group for group in groups if group not in late | inside]
+        after = [group for group in groups if group in late - inside]
+        steps = [self._edge(self.operations[group][0]) for group in before if self._is_used(group)]
+        if inside:
+            steps.append(self._torch([group for group in groups if group in inside]))
+        return steps + [self._edge(self.operations[group][0]) for group in after]
+
+    def _ordered(self, groups: Sequence[int]) -> list[int]:
+        """Bring groups into an order in which each takes what those before it gave."""
+        members, found = set(groups), dict[int, None]()
+        for operation in self.lowered.graph.sorted():
+            if operation.group in members:
+                # What a group needs comes before its last operation.
+                found.pop(operation.group, None)
+                found[operation.group] = None
+        return list(found)
+
+    def _reached(
+        self, groups: Sequence[int], starts: set[int], neighbours: Callable[[int], set[int]]
+    ) -> set[int]:
+        """Give the groups that depend on `starts`, by way of others, without those themselves."""
+        found = set(starts)
+        for group in groups:
+            if neighbours(group) & found:
+                found.add(group)
+        return found - starts
+
+    def _sources(self, group: int) -> set[int]:
+        producers = (operand.producer for row in self.operations[group] for operand in row.operands)
+        return {row.group for row in producers if row is not None and row.group is not None}
+
+    def _users(self, group: int) -> set[int]:
+        users = (user for row in self.operations[group] for v in row.results for user in v.uses)
+        return {user.group for user in users if user.group is not None}
+
+    def _is_edge(self, group: int) -> bool:
+        operations = self.operations[group]
+        return len(operations) == 1 and is_edge(operations[0])
+
+    def _is_used(self, group: int) -> bool:
+        """Whether someone takes what an edge gives: PyTorch takes the integers before it."""
+        (operation,) = self.operations[group]
+        if operation["operator_name"] != DEQUANTIZE:
+            return True
+        result = operation.result
+        return result in self.lowered.graph.outputs or any(is_edge(row) for row in result.uses)
+
+    def _edge(self, operation: Operation) -> Step:
+        if operation["operator_name"] == DEQUANTIZE:
+            return self._dequantize(operation)
+        return self._quantize(operation)
+
+    def _quantize(self, operation: Operation) -> Step:
+        node = self.lowered.node_of[operation.result]
+        _, scale, zero_point, low, high = node.args[:5]
+        return QuantizeStep(
+            self.number(operation.operands[0]),
+            self.number(operation.result),
+            float(scale),
+            int(zero_point),
+            int(low),
+            int(high),
+            operation.result.dtype.numpy,
+        )
+
+    def _dequantize(self, operation: Operation) -> Step:
+        source = operation.operands[0]
+        assert source.quantization is not None
+        quantization = source.quantization
+        return DequantizeStep(
+            self.number(source),
+            self.number(operation.result),
+            quantization.scale,
+            quantization.zero_point,
+        )
+
+    def _torch(self, groups: list[int]) -> Step:
+        inside = set(groups)
+        operations = [row for group in groups for row in self.operations[group]]
+        given = set(self.lowered.graph.outputs)
+        outputs = [
+            value
+            for row in operations
+            for value in row.results
+            if value in given or any(user.group not in inside for user in value.uses)
+        ]
+        part = extract_torch(self.lowered, groups, outputs)
+        return TorchStep(
+            part.module,
+            tuple(self.number(value) for value in part.inputs),
+            tuple(self.number(value) for value in part.outputs),
+            tuple(
+                str(self.lowered.origins[group].kind)
+                for group in groups
+                if not self._is_edge(group)
+            ),
+            tuple(_example(self.lowered.node_of[value]) for value in part.inputs),
+        )
+
+
+def _example(node: Any) -> Any:
+    """Give a tensor like a node's, to export the part with."""
+    import torch
+
+    meta = node.meta["val"]
+    return torch.zeros(tuple(meta.shape), dtype=meta.dtype)
+
+
+def _info(value: Value) -> TensorInfo:
+    quantization = value.quantization
+    return TensorInfo(
+        value.name,
+        value.shape,
+        np.dtype(value.dtype.numpy),
+        None
+        if quantization is None
+        else TensorQuantization(quantization.scales, quantization.zero_points),
+    )

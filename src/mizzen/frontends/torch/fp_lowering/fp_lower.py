@@ -1,0 +1,219 @@
+"""Lower an unquantised program to one graph of TOSA operations on floating-point numbers.
+
+Nodes are taken in order. What depends on no input is computed by PyTorch and is a constant. An
+operator that has no form is an error with its place: the file would not be the program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.context import overload_of
+from mizzen.frontends.torch.fp_lowering.fp_context import (
+    LOWERINGS,
+    Call,
+    Context,
+    Fixed,
+    Result,
+    Term,
+)
+from mizzen.frontends.torch.program import Role, TorchProgram
+from mizzen.frontends.torch.source import GETITEM, kind_of
+from mizzen.frontends.torch.tensors import (
+    is_tensor,
+    mapped,
+    operator_of,
+    without_gradient,
+    zeros_like,
+)
+from mizzen.graph import Graph, TensorType, Value
+
+SPLIT = "leave it out of the exported model, or write it with operators that the guide lists"
+
+WITHOUT_RESULT = frozenset(
+    {
+        "aten._assert_tensor_metadata.default",
+        "aten._assert_async.msg",
+        "aten._assert_scalar.default",
+        "aten.sym_constrain_range_for_size.default",
+    }
+)
+"""Nodes that only check, at export."""
+
+
+def lower_float(program: TorchProgram) -> Graph:
+    """Lower a program. Its inputs and outputs are the program's, then its state.
+
+    Integers of 64 bits have 32 in the graph. Raises E850 for an operator that has no form, E851
+    for one that has none with its arguments or element types.
+    """
+    context = Context(program)
+    _add_inputs(context)
+    for node in program.nodes:
+        if node.op == "call_function" and str(node.target) not in WITHOUT_RESULT:
+            context.terms[node] = _lower(context, node)
+    ends = [*program.outputs, *(state.write for state in program.states)]
+    context.graph.set_outputs(context.value(node) for node in ends)
+    context.graph.erase_dead()
+    return context.graph
+
+
+def name_of(node: Any) -> str:
+    """Give a node's operator with its overload; one that works in place is what it computes."""
+    return in_place_of(overload_of(node)) or overload_of(node)
+
+
+def in_place_of(name: str) -> str | None:
+    """Give the operator that computes what one in place does: ``aten.relu_.default``."""
+    space, _, rest = name.partition(".")
+    operator, _, overload = rest.partition(".")
+    if space != "aten" or not operator.endswith("_") or operator.endswith("__"):
+        return None
+    return f"{space}.{operator[:-1]}.{overload}"
+
+
+def is_computable(node: Any) -> bool:
+    """Whether a node has a form for some arguments, or needs none."""
+    return (
+        name_of(node) in LOWERINGS
+        or name_of(node) in SHAPE_ONLY
+        or str(node.target) in (GETITEM, *WITHOUT_RESULT)
+    )
+
+
+def _add_inputs(context: Context) -> None:
+    roles = context.program.roles
+    for wanted in (Role.INPUT, Role.STATE):
+        for node in (node for node, role in roles.items() if role is wanted):
+            context.terms[node] = _input(context, node)
+    for node in (node for node, role in roles.items() if role is Role.CONSTANT):
+        if node.users:
+            context.terms[node] = Fixed(context.program.tensor(node))
+
+
+def _input(context: Context, node: Any) -> Value:
+    meta = node.meta["val"]
+    if not is_tensor(meta):
+        raise fail(
+            "E851",
+            f"every input must be a tensor, and {node.name} is {meta!r}",
+            origin=context.origin(node),
+            help="give it to the model before export, or make it a tensor",
+        )
+    try:
+        type = TensorType(tuple(map(int, meta.shape)), context.dtype(meta))
+    except RefusedError as refused:
+        raise _refused(context, node, refused) from None
+    return context.graph.add_input(type, node.name)
+
+
+def _lower(context: Context, node: Any) -> Result:
+    if str(node.target) == GETITEM:
+        return _item(context, node)
+    folded = _folded(context, node)
+    if folded is not None:
+        return folded
+    lowering = LOWERINGS.get(name_of(node))
+    try:
+        if lowering is None:
+            raise _without_form(context, node)
+        return lowering(Call(context, node))
+    except RefusedError as refused:
+        raise _refused(context, node, refused) from None
+    except MizzenError as error:
+        if error.diagnostic.code not in ILL_TYPED:
+            raise
+        reason = RefusedError(error.diagnostic.message, SPLIT)
+        raise _refused(context, node, reason) from None
+
+
+def _item(context: Context, node: Any) -> Term:
+    """Give one of several results; operators of the graph may have fewer than PyTorch's."""
+    source, index = node.args[0], int(node.args[1])
+    found = context.terms[source]
+    assert isinstance(found, tuple)
+    if index < len(found):
+        return found[index]
+    if not node.users:
+        return found[0]
+    raise _refused(context, source, RefusedError(f"its result {index} is used"))
+
+
+ILL_TYPED = ("E162", "E803", "E804", "E805", "E806")
+"""What TOSA itself does not take."""
+
+
+def _without_form(context: Context, node: Any) -> MizzenError:
+    return fail(
+        "E850",
+        f"every operator must have a form in TOSA's floating-point profile, and {kind_of(node)} "
+        "has none",
+        origin=context.origin(node),
+        help=SPLIT,
+    )
+
+
+def _refused(context: Context, node: Any, refused: RefusedError) -> MizzenError:
+    return fail(
+        "E851",
+        f"{kind_of(node)} has no form in TOSA's floating-point profile here: {refused.reason}",
+        origin=context.origin(node),
+        help=refused.help or SPLIT,
+    )
+
+
+SHAPE_ONLY = frozenset(
+    f"aten.{name}.default"
+    for name in (
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "empty_like",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_empty",
+    )
+)
+"""Operators that look only at the shape and the type of what they are given."""
+
+
+def _folded(context: Context, node: Any) -> Result | None:
+    """Let PyTorch compute a node that depends on no input."""
+    known = name_of(node) in SHAPE_ONLY
+    if not known and not all(_is_fixed(context, source) for source in node.all_input_nodes):
+        return None
+    tags = [str(tag) for tag in getattr(node.target, "tags", ())]
+    if any(tag.endswith("nondeterministic_seeded") for tag in tags):
+        return None
+    arguments, named = (
+        mapped(part, lambda source: _tensor(context, source, known))
+        for part in (node.args, node.kwargs)
+    )
+    found = without_gradient(_out_of_place(node), *arguments, **named)
+    if is_tensor(found):
+        return Fixed(found.clone())
+    return tuple(Fixed(item.clone()) for item in found)
+
+
+def _out_of_place(node: Any) -> Any:
+    """Give what a node computes, which leaves the model's own tensors as they are."""
+    name = in_place_of(str(node.target))
+    return node.target if name is None else operator_of(name)
+
+
+def _is_fixed(context: Context, node: Any) -> bool:
+    found = context.terms.get(node)
+    if isinstance(found, tuple):
+        return all(isinstance(term, Fixed) for term in found)
+    return isinstance(found, Fixed)
+
+
+def _tensor(context: Context, node: Any, made_up: bool) -> Any:
+    found = context.terms.get(node)
+    if isinstance(found, Fixed):
+        return found.tensor.detach()
+    assert made_up
+    return zeros_like(node.meta["val"])

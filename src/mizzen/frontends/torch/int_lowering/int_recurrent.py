@@ -1,0 +1,258 @@
+"""Recurrent layers: one step after the other, with the same weights and scales in each.
+
+What is rounded where is said by the operators themselves (`mizzen.quantize.recurrence`); the
+integers here are the ones of that arithmetic. All steps share one constant of weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mizzen.frontends.torch.context import Call, Result, lowers
+from mizzen.frontends.torch.int_lowering.int_activation import FRACTION_BITS, STEP_16
+from mizzen.frontends.torch.int_lowering.int_convolution import reshape, slice_
+from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply
+from mizzen.frontends.torch.int_lowering.rescale import requantize, typed
+from mizzen.frontends.torch.values import Array, Constant, Real, Target
+from mizzen.graph import DType, Quantization, Value
+from mizzen.ops import Builder
+
+LSTM_GRIDS = ("gates", "sigmoid", "tanh", "cell", "narrow", "hidden")
+GRU_GRIDS = ("gates", "sigmoid", "tanh", "difference", "hidden")
+RNN_GRIDS = ("gates", "hidden")
+
+DTYPES = {8: DType.INT8, 16: DType.INT16}
+
+
+@lowers("mizzen.lstm_steps_quantized.default")
+def lstm(call: Call) -> Result:
+    """An LSTM layer in one direction: the sequence of hidden states, the last cell state."""
+    layer = _Layer.of(call, LSTM_GRIDS)
+    hidden, cell = layer.state("hidden", "hidden"), layer.state("cell", "cell")
+    sequence: list[Value] = []
+    for step in layer.order():
+        hidden, cell = _lstm_step(layer, layer.input(step), hidden, cell)
+        sequence.append(hidden.value)
+    return layer.sequence(sequence), Real(reshape(call.b, cell.value, layer.state_shape))
+
+
+@lowers("mizzen.gru_steps_quantized.default")
+def gru(call: Call) -> Result:
+    """A GRU layer in one direction: the sequence of hidden states."""
+    layer = _Layer.of(call, GRU_GRIDS)
+    hidden = layer.state("hidden", "hidden")
+    sequence: list[Value] = []
+    for step in layer.order():
+        hidden = _gru_step(layer, layer.input(step), hidden)
+        sequence.append(hidden.value)
+    return layer.sequence(sequence)
+
+
+@lowers("mizzen.rnn_steps_quantized.default")
+def rnn(call: Call) -> Result:
+    """A plain recurrent layer in one direction: the sequence of hidden states."""
+    layer = _Layer.of(call, RNN_GRIDS)
+    function = np.tanh if call["nonlinearity"] == "tanh" else _relu
+    hidden = layer.state("hidden", "hidden")
+    sequence: list[Value] = []
+    for step in layer.order():
+        gates = layer.sum(layer.input(step), layer.recurrent(hidden), "gates")
+        hidden = layer.table(gates, function, "hidden")
+        sequence.append(hidden.value)
+    return layer.sequence(sequence)
+
+
+def _lstm_step(layer: _Layer, step: Real, hidden: Real, cell: Real) -> tuple[Real, Real]:
+    """One step; gates are in the order input, forget, cell, output."""
+    gates = layer.sum(step, layer.recurrent(hidden), "gates")
+    opened = layer.table(gates, _sigmoid, "sigmoid")
+    new = layer.table(layer.gate(gates, 2), np.tanh, "tanh")
+    kept = layer.product(layer.widened(layer.gate(opened, 1)), cell, "cell")
+    cell = layer.sum(kept, layer.product(layer.gate(opened, 0), new, "cell"), "cell")
+    squashed = layer.table(layer.rounded(cell, "narrow"), np.tanh, "tanh")
+    return layer.product(layer.gate(opened, 3), squashed, "hidden"), cell
+
+
+def _gru_step(layer: _Layer, step: Real, hidden: Real) -> Real:
+    """One step; gates are in the order reset, update, new."""
+    recurrent = layer.recurrent(hidden)
+    both = layer.sum(layer.gate(step, 0, 2), layer.gate(recurrent, 0, 2), "gates")
+    opened = layer.table(both, _sigmoid, "sigmoid")
+    reset = layer.product(layer.gate(opened, 0), layer.gate(recurrent, 2), "gates")
+    new = layer.table(layer.sum(layer.gate(step, 2), reset, "gates"), np.tanh, "tanh")
+    change = layer.combined("SUB", hidden, new, "difference")
+    change = layer.product(layer.gate(opened, 1), change, "difference")
+    return layer.sum(new, change, "hidden")
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """What all steps of a layer share. Values are [1, 1, batch, channels]."""
+
+    call: Call
+    b: Builder
+    targets: dict[str, Target]
+    projection: Real
+    weight: Value
+    bias: Value
+    scales: Array
+    width: int
+
+    @staticmethod
+    def of(call: Call, names: Sequence[str]) -> _Layer:
+        """Take a node apart."""
+        weight = call.constant("weight")
+        assert weight.integers is not None
+        assert weight.quantization is not None
+        outputs, width = weight.integers.shape
+        scales = np.asarray(weight.quantization.scales, np.float64)
+        targets = {
+            name: _target(scale, zero_point, bits)
+            for name, scale, zero_point, bits in zip(
+                names, call["scales"], call["zero_points"], call["bits"], strict=True
+            )
+        }
+        sums = _SUMS[targets["hidden"].dtype]
+        bias = _bias(call, scales * targets["hidden"].scale, outputs)
+        projection = call.real("projection").value
+        kernel = weight.integers.reshape(outputs, 1, 1, width)
+        return _Layer(
+            call=call,
+            b=call.b,
+            targets=targets,
+            projection=Real(reshape(call.b, projection, (1, *projection.shape))),
+            weight=call.b.constant(kernel, DType.INT8),
+            bias=call.b.constant(bias, sums),
+            scales=scales,
+            width=width,
+        )
+
+    @property
+    def state_shape(self) -> tuple[int, ...]:
+        """The shape of a state outside: [batch, hidden]."""
+        return (self.projection.value.shape[2], self.width)
+
+    def order(self) -> list[int]:
+        """Give the steps in the order in which they are computed."""
+        steps = list(range(self.projection.value.shape[1]))
+        return steps[::-1] if self.call["reverse"] else steps
+
+    def input(self, step: int) -> Real:
+        """Give the projection of one step's input."""
+        return Real(slice_(self.b, self.projection.value, 1, step, 1))
+
+    def state(self, name: str, grid: str) -> Real:
+        """Give a first state, on the grid of the states."""
+        found = self.call.real(name)
+        batch, width = found.value.shape
+        value = reshape(self.b, found.value, (1, 1, batch, width))
+        return self.rounded(Real(value), grid)
+
+    def sequence(self, states: list[Value]) -> Real:
+        """Put the states one behind the other, in the inputs' order: [steps, batch, width]."""
+        ordered = states[::-1] if self.call["reverse"] else states
+        batch, width = self.state_shape
+        quantization = self.targets["hidden"].quantization
+        if len(ordered) == 1:
+            return Real(reshape(self.b, ordered[0], (1, batch, width)))
+        joined = self.b("CONCAT", *ordered, axis=1, quantization=quantization)
+        return Real(reshape(self.b, joined, (len(ordered), batch, width)))
+
+    def recurrent(self, hidden: Real) -> Real:
+        """Multiply the hidden state by the weight."""
+        b = self.b
+        value = b(
+            "CONV2D",
+            hidden.value,
+            self.weight,
+            self.bias,
+            b.constant([hidden.zero_point], hidden.value.dtype),
+            b.constant([0], DType.INT8),
+            pad=(0, 0, 0, 0),
+            stride=(1, 1),
+            dilation=(1, 1),
+            acc_type=_SUMS[hidden.value.dtype],
+        )
+        target = self.targets["gates"]
+        return Real(requantize(b, value, self.scales * hidden.scale, target))
+
+    def gate(self, gates: Real, index: int, count: int = 1) -> Real:
+        """Give some of the gates."""
+        start, size = index * self.width, count * self.width
+        return Real(slice_(self.b, gates.value, 3, start, size))
+
+    def sum(self, x: Real, y: Real, grid: str) -> Real:
+        """Add."""
+        return self.combined("ADD", x, y, grid)
+
+    def combined(self, kind: str, x: Real, y: Real, grid: str) -> Real:
+        """Add or subtract."""
+        return Real(combine(self.b, kind, x, y, self.targets[grid]))
+
+    def product(self, x: Real, y: Real, grid: str) -> Real:
+        """Multiply number by number."""
+        return Real(multiply(self.b, x, y, self.targets[grid]))
+
+    def rounded(self, x: Real, grid: str) -> Real:
+        """Bring a tensor to another grid."""
+        return Real(requantize(self.b, x.value, x.scale, self.targets[grid], x.zero_point))
+
+    def widened(self, x: Real) -> Real:
+        """Give the same numbers in 16 bits: the NPU multiplies only numbers of one width."""
+        quantization = Quantization((x.scale,), (0,))
+        wide = Target(DType.INT16, quantization, -(1 << 15), (1 << 15) - 1)
+        return Real(requantize(self.b, x.value, x.scale, wide, x.zero_point))
+
+    def table(self, x: Real, function: Callable[[Array], Array], grid: str) -> Real:
+        """Look a function up, whose entries are computed in float64 as the operator does."""
+        target = self.targets[grid]
+        make = self._table_8 if x.value.dtype is DType.INT8 else self._table_16
+        return Real(make(x, function, target))
+
+    def _table_8(self, x: Real, function: Callable[[Array], Array], target: Target) -> Value:
+        entries = _entries(function, x, np.arange(-128, 128), target)
+        return typed(self.b("TABLE", x.value, self.b.constant(entries, DType.INT8)), target)
+
+    def _table_16(self, x: Real, function: Callable[[Array], Array], target: Target) -> Value:
+        """Look 513 points up, between which TOSA interpolates, with some bits of fraction."""
+        points = np.arange(-32768, 32768 + 1, STEP_16)
+        entries = _entries(function, x, points, target)
+        value = self.b("TABLE", x.value, self.b.constant(entries, DType.INT16))
+        return requantize(self.b, value, target.scale / (1 << FRACTION_BITS), target)
+
+
+_SUMS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
+
+
+def _target(scale: float, zero_point: int, bits: int) -> Target:
+    high = (1 << (bits - 1)) - 1
+    low = -high if bits == 16 else -high - 1
+    quantization = Quantization((float(scale),), (int(zero_point),))
+    return Target(DTYPES[bits], quantization, low, high)
+
+
+def _entries(function: Callable[[Array], Array], x: Real, points: Array, target: Target) -> Array:
+    reals = function((points - x.zero_point) * x.scale)
+    integers = np.rint(reals / target.scale) + target.zero_point
+    return np.clip(integers, target.quant_min, target.quant_max).astype(np.int64)
+
+
+def _bias(call: Call, scales: Array, outputs: int) -> Array:
+    found: Any = call.arguments.get("bias")
+    if found is None:
+        return np.zeros(outputs, np.int64)
+    term = call.term("bias")
+    assert isinstance(term, Constant)
+    return np.rint(term.real.astype(np.float64) / scales).astype(np.int64)
+
+
+def _sigmoid(reals: Array) -> Array:
+    return 1.0 / (1.0 + np.exp(-reals))
+
+
+def _relu(reals: Array) -> Array:
+    return np.maximum(reals, 0.0)

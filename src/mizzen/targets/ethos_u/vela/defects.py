@@ -1,0 +1,258 @@
+"""Change a graph so that defects of the compiler do not show; what it computes stays the same.
+
+Ref: Vela 5.2.0, found by running what it compiled and comparing with TOSA's reference model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.vela.biases import tell_biases_apart
+from mizzen.targets.ethos_u.vela.clamps import LIMITED, clamp_uses, clamped
+from mizzen.targets.ethos_u.vela.defects_u85 import part_functions
+
+MISPLACED = frozenset({"REDUCE_MAX", "TRANSPOSE_CONV2D"})
+"""Operations whose result, where it is a part of a larger tensor, the compiler writes at the
+start of that tensor, or with that tensor's size."""
+
+SUMS = frozenset({"ADD", "SUB"})
+ELEMENTWISE = SUMS | {"MAXIMUM", "MINIMUM", "MUL"}
+"""Operations that can rescale their operands on the way."""
+
+WINDOWED = frozenset({"AVG_POOL2D", "CONV2D", "DEPTHWISE_CONV2D", "MAX_POOL2D"})
+
+FINISHED = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "MATMUL", "REDUCE_SUM"})
+"""Operations that rescale their result on the way; other RESCALEs are operations of their own,
+which are misplaced."""
+
+HEADROOM = {DType.INT8: 2.0**19, DType.INT16: 2.0**14}
+"""The greater scale of two operands of a sum that are scaled differently on the way."""
+
+WHOLE = 2.0**14
+"""The greatest whole scale up to which both operands of a sum are scaled on the way, as if their
+scales were equal."""
+
+CARRIERS = frozenset({"IDENTITY", "RESCALE"})
+"""Operations that the compiler makes part of what gives their operand."""
+
+PLACES = frozenset({"CONCAT", "PAD", "RESHAPE", "SCATTER", "TILE"})
+"""Operations whose operand becomes a part of a larger tensor, or one of another shape."""
+
+MOVES = frozenset({"CONCAT", "PAD", "SLICE", "TILE"})
+"""Operations that move parts of tensors."""
+
+
+REDUCTIONS = frozenset({"REDUCE_MAX", "REDUCE_MIN", "REDUCE_PRODUCT", "REDUCE_SUM"})
+"""Of one element they are nothing, and the compiler rescales what they give once too often."""
+
+
+def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
+    """Change what the compiler would get wrong; gives the operations where nothing helps.
+
+    Operations are parted from those that move parts of tensors, where the compiler would make one
+    of both and lose the place of the part. A CLAMP that changes nothing does it; the compiler
+    computes it on the way, or in a pass of its own. REDUCE_MIN, which is many operations for the
+    compiler, is parted from everything.
+    """
+    for operation in graph:
+        if not operation.operands:
+            continue
+        if operation.kind in REDUCTIONS and operation.operands[0].shape == operation.result.shape:
+            _pass_on(graph, operation)
+            continue
+        if operation.kind == "REDUCE_MIN" and operation.result.dtype in LIMITED:
+            clamp_uses(graph, operation.result)
+            alone = clamped(graph, operation.operands[0], operation)
+            graph.set_operand(operation, 0, alone)
+        is_part = _is_part(operation.result) and not _begins(operation, graph.outputs)
+        if is_part and _is_misplaced(operation):
+            _part(graph, operation)
+        if _loses_place(operation) and _is_moved(operation.operands[0]):
+            clamp_uses(graph, operation.operands[0])
+        if operation.kind == "TABLE" and operation.result.dtype is DType.INT8:
+            _part_table(graph, operation)
+    if arch is Arch.U85:
+        part_functions(graph)  # the CLAMPs above are functions, too
+    confused = tuple(operation for operation in graph if _is_confused(operation))
+    return (*confused, *tell_biases_apart(graph))
+
+
+def _is_part(value: Value) -> bool:
+    """Whether the value becomes, as it is, a part of a tensor or one of another shape."""
+    return any(
+        user.kind in PLACES or (user.kind in CARRIERS and _is_part(user.result))
+        for user in value.uses
+    )
+
+
+def _begins(operation: Operation, outputs: Sequence[Value]) -> bool:
+    """Whether a transposed convolution, rescaled, is nothing but the start of channels joined.
+
+    The compiler writes it at the start of the tensor, which is then right. Only what CONV2D reads
+    counts: another operation could make the whole a part of yet another tensor.
+    """
+    result = operation.result
+    if len(result.uses) != 1 or result in outputs:
+        return False
+    (user,) = result.uses
+    if operation.kind == "TRANSPOSE_CONV2D":
+        return user.kind == "RESCALE" and _begins(user, outputs)
+    producer = operation.operands[0].producer if operation.kind == "RESCALE" else None
+    return (
+        producer is not None
+        and producer.kind == "TRANSPOSE_CONV2D"
+        and user.kind == "CONCAT"
+        and user["axis"] == len(result.shape) - 1
+        and result.shape[0] == 1
+        and result.dtype is DType.INT8
+        and [place for place, part in enumerate(user.operands) if part is result] == [0]
+        and user.result not in outputs
+        and all(each.kind == "CONV2D" for each in user.result.uses)
+    )
+
+
+def _is_misplaced(operation: Operation) -> bool:
+    """Whether the compiler makes several operations of it, or one that takes the whole tensor."""
+    match operation.kind:
+        case "DEPTHWISE_CONV2D":
+            *_, multiplier = operation.operands[1].shape
+            return multiplier > 1
+        case "RESCALE":
+            return not _is_finish(operation)
+        case kind:
+            return kind in MISPLACED
+
+
+def _is_finish(rescale: Operation) -> bool:
+    """Whether a RESCALE is done on the way by what gives its operand."""
+    producer = rescale.operands[0].producer
+    if rescale.operands[0].dtype in LIMITED:
+        return True  # it is one operation, whose place is right
+    if producer is None:
+        return False
+    if producer.kind in ELEMENTWISE:
+        exact = producer.kind in SUMS or producer.kind == "MUL" or _scale(rescale) == 1.0
+        return exact and _rescales_operands(producer)
+    return producer.kind in FINISHED
+
+
+def _loses_place(operation: Operation) -> bool:
+    """Whether the compiler reads the operand where it is not, if it is made of parts."""
+    if operation.operands[0].dtype not in LIMITED:
+        return False
+    if operation.kind == "RESCALE" and operation.result.dtype is DType.INT32:
+        users = tuple(operation.result.uses)
+        return len(users) != 1 or not _rescales_operands(users[0])
+    if operation.kind in WINDOWED and operation.operands[0].shape[0] > 1:
+        return True  # of several images each is an operation
+    if operation.kind == "AVG_POOL2D":
+        return operation.result.dtype is DType.INT16
+    return _is_misplaced(operation)
+
+
+def _rescales_operands(operation: Operation) -> bool:
+    """Whether the compiler rescales the operands of an operation on the way."""
+    operands = operation.operands[:2]
+    if operation.kind not in ELEMENTWISE or not all(map(_is_rescaled_alone, operands)):
+        return False
+    rescales = [value.producer for value in operands if value.producer is not None]
+    low, high = sorted(map(_scale, rescales))
+    dtypes = {rescale.operands[0].dtype for rescale in rescales}
+    if len(dtypes) != 1:
+        return False
+    if operation.kind not in SUMS:
+        return low == high == 1.0
+    (dtype,) = dtypes
+    if high == HEADROOM.get(dtype):
+        return low < high or high <= WHOLE
+    return low == high <= WHOLE and low.is_integer()
+
+
+def _is_rescaled_alone(value: Value) -> bool:
+    """Whether a value is what a RESCALE gives to only one operation."""
+    producer = value.producer
+    return producer is not None and producer.kind == "RESCALE" and len(value.uses) == 1
+
+
+def _is_confused(operation: Operation) -> bool:
+    """Whether the compiler adds numbers of two scales as if they had the same."""
+    operands = operation.operands
+    if operation.kind not in SUMS or not all(map(_is_rescaled_alone, operands)):
+        return False
+    rescales = [value.producer for value in operands if value.producer is not None]
+    low, high = sorted(map(_scale, rescales))
+    if low == high or high > WHOLE or high in {HEADROOM.get(r.operands[0].dtype) for r in rescales}:
+        return False
+    return low >= 1 and low.is_integer() and high.is_integer()
+
+
+def _scale(rescale: Operation) -> float:
+    """Give the scale of a RESCALE; 0 where it has several, or they are not known."""
+    multiplier, shift = (value.constant for value in rescale.operands[1:3])
+    if multiplier is None or shift is None or rescale["per_channel"]:
+        return 0.0
+    return float(np.ldexp(float(multiplier[0]), -int(shift[0])))
+
+
+def _is_of_several(value: Value) -> bool:
+    """Whether several operations of the compiler give the value, of which it makes a TABLE part.
+
+    It puts the table outside the shared buffer of Ethos-U55-32 and 64 then.
+    """
+    producer = value.producer
+    if producer is None:
+        return False
+    if producer.kind in CARRIERS:
+        return _is_of_several(producer.operands[0])
+    return producer.kind == "TRANSPOSE" or _is_misplaced(producer)
+
+
+def _is_moved(value: Value) -> bool:
+    """Whether the value is made of parts, or a part, of other tensors."""
+    producer = value.producer
+    if producer is None:
+        return False
+    if producer.kind in ("IDENTITY", "RESHAPE") or _keeps_order(producer):
+        return _is_moved(producer.operands[0])
+    return producer.kind in MOVES
+
+
+def _keeps_order(operation: Operation) -> bool:
+    """Whether it is a TRANSPOSE that only moves dimensions of one element."""
+    if operation.kind != "TRANSPOSE":
+        return False
+    shape = operation.operands[0].shape
+    longer = [axis for axis in operation["perms"] if shape[axis] > 1]
+    return longer == sorted(longer)
+
+
+def _part(graph: Graph, operation: Operation) -> None:
+    """Put a CLAMP behind the operation, or behind the rescale of what it accumulates."""
+    value = operation.result
+    if value.dtype in LIMITED:
+        clamp_uses(graph, value)
+        return
+    for user in tuple(value.uses):
+        if user.kind == "RESCALE" and _is_part(user.result):
+            _part(graph, user)
+
+
+def _part_table(graph: Graph, table: Operation) -> None:
+    value = table.operands[0]
+    if _is_of_several(value):
+        graph.set_operand(table, 0, clamped(graph, value, table))
+
+
+def _pass_on(graph: Graph, operation: Operation) -> None:
+    """Take an operation out that gives what it takes."""
+    value = operation.operands[0]
+    if operation.result in graph.outputs:
+        identity = graph.add("IDENTITY", [value], [value.type], origin=operation.origin)
+        identity.group, value = operation.group, identity.result
+        value.name, operation.result.name = operation.result.name, ""
+    graph.replace(operation.result, value)
+    graph.erase(operation)
