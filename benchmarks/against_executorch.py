@@ -123,7 +123,7 @@ def read(result: dict[str, Any], target: str, start: float, results: Path) -> Ou
 
 
 def core_figures(target: str, files: list[Path]) -> list[dict[str, int]]:
-    """Give what the core estimates of each TOSA file. RuntimeError if it refuses one."""
+    """Return what the core estimates of each TOSA file. RuntimeError if it refuses one."""
     command = [sys.executable, str(HERE / "against_executorch_core.py"), target, *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -133,13 +133,13 @@ def core_figures(target: str, files: list[Path]) -> list[dict[str, int]]:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Give the geometric mean, NaN of nothing."""
+    """Return the geometric mean, NaN of nothing."""
     logarithms = [math.log(value) for value in values]
     return math.exp(math.fsum(logarithms) / len(logarithms)) if logarithms else math.nan
 
 
 def ratios(rows: Iterable[Row], quantity: Callable[[Outcome], float]) -> list[float]:
-    """Give ours over theirs where both sides have it."""
+    """Return ours over theirs where both sides have it."""
     both = [(quantity(row.ours), quantity(row.theirs)) for row in rows if not row.failed]
     return [ours / theirs for ours, theirs in both if ours and theirs]
 
@@ -201,7 +201,7 @@ class Peer:
         self.kept: dict[str, Any] = json.loads(reuse.read_text()) if known and reuse else {}
 
     def outcome(self, network: str, target: str, folder: Path) -> Outcome:
-        """Give the peer's outcome; what is taken from the file is said on standard error."""
+        """Return the peer's outcome; what is taken from the file is said on standard error."""
         key = f"{network} {target}"
         if key in self.kept:
             print(f"{key}: theirs is from {self.reuse}", file=sys.stderr)

@@ -47,7 +47,7 @@ def _zoo() -> Any:
 
 
 def names() -> list[str]:
-    """Give the names of all networks."""
+    """Return the names of all networks."""
     return list(_zoo().NETWORKS)
 
 
@@ -71,5 +71,5 @@ def load(name: str, path: Path) -> Case:
 
 
 def peak_memory_bytes() -> int:
-    """Give this process's largest resident set so far. Linux counts it in KiB."""
+    """Return this process's largest resident set so far. Linux counts it in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

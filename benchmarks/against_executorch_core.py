@@ -14,12 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import CORE, FAMILY_NAMES, options_text, system_text
 
 
-def figures(core: Any, network: bytes, configuration: Configuration) -> dict[str, int]:
+def figures(core: Any, network: bytes, configuration: EthosUConfiguration) -> dict[str, int]:
     """Compile one TOSA network. The core's own error comes through."""
     result = core.compile(
         FAMILY_NAMES[configuration.accelerator.arch],

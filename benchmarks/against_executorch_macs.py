@@ -69,7 +69,7 @@ COUNTERS: dict[str, Callable[[Any], int]] = {
 
 
 def node_operator(node: Any) -> str:
-    """Give the operator without its library and overload: ``conv2d`` of ``aten::conv2d``.
+    """Return the operator without its library and overload: ``conv2d`` of ``aten::conv2d``.
 
     Functions that are no operators, such as `operator.getitem`, have their own name.
     """

@@ -69,13 +69,13 @@ def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     from mizzen.compiler.torch.compile import place
     from mizzen.frontends.torch.lower import lower
     from mizzen.frontends.torch.program import read
-    from mizzen.partition import Place
+    from mizzen.partition import Device
     from mizzen.targets.ethos_u.system_config import resolve
 
     placed = place(lower(read(program)), TosaRegions(resolve(target)), (), None)
     files: list[str] = []
     for region in placed.partition.regions:
-        if region.place is Place.NPU:
+        if region.device is Device.NPU:
             path = folder / f"region{len(files)}.tosa"
             code = placed.code[region.groups]
             assert isinstance(code, TosaCode)

@@ -110,7 +110,7 @@ def keep_partitions(recorder: Recorder, folder: Path) -> dict[str, Any]:
 
 
 def read_summary(path: Path) -> dict[str, str]:
-    """Give Vela's summary, a header and one row, as a dictionary."""
+    """Return Vela's summary, a header and one row, as a dictionary."""
     import csv
 
     with path.open(newline="") as file:

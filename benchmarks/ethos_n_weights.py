@@ -93,7 +93,7 @@ def rows() -> Iterator[Row]:
 
 
 def figures_of(found: Iterable[Row]) -> dict[str, float]:
-    """Give the worst of all layers."""
+    """Return the worst of all layers."""
     listed = list(found)
     return {
         "weights_per_s": min(row.encoded_per_s for row in listed),

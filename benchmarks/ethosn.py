@@ -30,7 +30,12 @@ from ethos_n_weights import figures_of
 from ethos_n_weights import rows as rows_of_weights
 from mizzen.targets.ethos_n.commands import McePle
 from mizzen.targets.ethos_n.compile import compile_network
-from mizzen.targets.ethos_n.config import Configuration, Profile, capabilities_of, find_variant
+from mizzen.targets.ethos_n.config import (
+    Profile,
+    VariantConfiguration,
+    capabilities_of,
+    find_variant,
+)
 from mizzen.targets.ethos_n.estimate import cycles, passes_of
 from mizzen.targets.ethos_n.legal import supported
 from mizzen.targets.ethos_n.network import Network
@@ -101,7 +106,7 @@ def networks() -> Iterator[Row]:
 
 def compared(name: str, network: Network, variant: str, arms: bytes) -> Row:
     """Compile a network and hold it to Arm's container."""
-    configuration = Configuration(find_variant(f"Ethos-N78_{variant}"))
+    configuration = VariantConfiguration(find_variant(f"Ethos-N78_{variant}"))
     capabilities = configuration.capabilities
     start = time.perf_counter()
     compiled = compile_network(network, configuration)
@@ -122,7 +127,7 @@ def compared(name: str, network: Network, variant: str, arms: bytes) -> Row:
 
 
 def weight_streams(program: Program) -> list[bytes]:
-    """Give the encoded weights of each pass."""
+    """Return the encoded weights of each pass."""
     return [
         program.constant(command.weights.dram_buffer_id)
         for command in program.commands

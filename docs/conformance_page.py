@@ -40,7 +40,7 @@ SECTION = """
 
 
 def page() -> str:
-    """Give the whole page; this runs the suite."""
+    """Return the whole page; this runs the suite."""
     found = cases()
     parts = [INTRODUCTION.format(inputs=DEFAULT_INPUTS, networks=len(found))]
     for compiler, accelerators in TABLES.items():
@@ -56,7 +56,7 @@ def page() -> str:
 
 
 def command(compiler: Compiler, accelerators: Sequence[str]) -> str:
-    """Give the command that makes a section."""
+    """Return the command that makes a section."""
     return (
         f"mizzen conformance --compiler {compiler.value} --accelerator-config "
         f"{','.join(accelerators)} --format markdown"

@@ -41,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def pages() -> dict[str, str]:
-    """Give every generated page: path in the documentation -> Markdown."""
+    """Return every generated page: path in the documentation -> Markdown."""
     commands = {
         f"reference/commands-{arch.name.lower()}.md": documentation.markdown(instruction_set(arch))
         for arch in Arch
@@ -62,7 +62,7 @@ def pages() -> dict[str, str]:
 
 
 def command_line_page() -> str:
-    """Give the help of the program and of every verb, as it is printed 80 columns wide."""
+    """Return the help of the program and of every verb, as it is printed 80 columns wide."""
     os.environ["COLUMNS"] = "80"
     parts = ["# Command line"]
     for name, text in help_texts().items():
@@ -71,7 +71,7 @@ def command_line_page() -> str:
 
 
 def accelerators_page() -> str:
-    """Give the accelerators, what is taken when nothing is asked for, and the bundled file."""
+    """Return the accelerators, what is taken when nothing is asked for, and the bundled file."""
     from mizzen.targets.ethos_u.config import ACCELERATORS, FAMILIES
     from mizzen.targets.ethos_u.vela_ini import BUNDLED, bundled_folder
 
@@ -99,7 +99,7 @@ def accelerators_page() -> str:
 
 
 def operators_page() -> str:
-    """Give the operators that an NPU has a form of, and the rules that they must keep to."""
+    """Return the operators that an NPU has a form of, and the rules that they must keep to."""
     support = backend_for("ethos-u55-128").support(None)
     kinds = [(f"`{kind}`", ", ".join(npus)) for kind, npus in support.operators.items()]
     parts = [
@@ -123,7 +123,7 @@ def operators_page() -> str:
 
 
 def tosa_page() -> str:
-    """Give the operations of TOSA that an NPU has a form of, and the rules that they must keep."""
+    """Return the operations of TOSA that an NPU has a form of, and the rules that they must keep."""
     from mizzen.targets.ethos_u.legal.tosa import LAYOUT_RULES, RULES, archs_with
     from mizzen.targets.ethos_u.legal.tosa.forms import COMPUTING
 
@@ -160,7 +160,7 @@ def _tosa_rules(found: Iterable[TosaRule]) -> Iterator[str]:
 
 
 def ethos_n_page() -> str:
-    """Give the Ethos-N78 variants, and the rules of each operation in the order of the tests."""
+    """Return the Ethos-N78 variants, and the rules of each operation in the order of the tests."""
     from mizzen.targets.ethos_n.config import VARIANTS
     from mizzen.targets.ethos_n.legal import OPERATIONS
 
@@ -187,7 +187,7 @@ def ethos_n_page() -> str:
 
 
 def _ethos_n_rules(kind: type[EthosNOperation]) -> str:
-    """Give a table of an operation's rules; one of a single release says so."""
+    """Return a table of an operation's rules; one of a single release says so."""
     from mizzen.targets.ethos_n.config import Profile
     from mizzen.targets.ethos_n.legal import OPERATIONS
     from mizzen.targets.ethos_n.legal.rule import Level, rules_of
@@ -207,7 +207,7 @@ def _ethos_n_rules(kind: type[EthosNOperation]) -> str:
 
 
 def ethos_n_composites_page() -> str:
-    """Give the pattern table of Ethos-N, in the order in which patterns are tried."""
+    """Return the pattern table of Ethos-N, in the order in which patterns are tried."""
     from mizzen.targets.ethos_n.patterns import COMPUTE_INTENSIVE, TABLE
     from mizzen.targets.ethos_n.patterns.table import PREFIX, SPLIT
 
@@ -237,7 +237,7 @@ def ethos_n_composites_page() -> str:
 
 
 def ethos_n_commands_page() -> str:
-    """Give the commands of stream 3.1, and what the sources leave open of what they do."""
+    """Return the commands of stream 3.1, and what the sources leave open of what they do."""
     from mizzen.targets.ethos_n.codec import INSTRUCTION_SET as STREAM
     from mizzen.targets.ethos_n.sim.inferred import INFERRED
 
@@ -261,7 +261,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def python_page() -> str:
-    """Give every public name with its signature, fields, methods and docstrings."""
+    """Return every public name with its signature, fields, methods and docstrings."""
     parts = ["# Python", inspect.cleandoc(mizzen.__doc__ or "")]
     for name in sorted(mizzen.__all__, key=str.lower):
         value: object = getattr(mizzen, name)
@@ -273,7 +273,7 @@ def python_page() -> str:
 
 
 def class_parts(name: str, value: type[object]) -> Iterator[str]:
-    """Give the parts of a class: its docstring, its fields, its public methods and properties."""
+    """Return the parts of a class: its docstring, its fields, its public methods and properties."""
     yield f"## {name}"
     yield _doc(value)
     if is_dataclass(value):
@@ -292,7 +292,7 @@ def class_parts(name: str, value: type[object]) -> Iterator[str]:
 
 
 def _signature(name: str, value: object) -> str:
-    """Give the signature of a function, a line for each parameter where one line is too long."""
+    """Return the signature of a function, a line for each parameter where one line is too long."""
     if not callable(value):
         return ""
     signature = inspect.signature(value)
@@ -313,7 +313,7 @@ def _unquoted(signature: str) -> str:
 
 
 def _doc(value: object) -> str:
-    """Give a docstring; paragraphs of aligned columns keep their lines."""
+    """Return a docstring; paragraphs of aligned columns keep their lines."""
     paragraphs = (inspect.getdoc(value) or "").split("\n\n")
     return "\n\n".join(
         f"```text\n{text}\n```" if COLUMNS.search(text) else text for text in paragraphs

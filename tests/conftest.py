@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Give what a worker of several executed to the one that prints."""
+    """Return what a worker of several executed to the one that prints."""
     worker: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if worker is not None:
         found = session.config.stash[COVERAGE]
@@ -117,7 +117,7 @@ def models() -> Path:
 
 @pytest.fixture(scope="session")
 def model_file(models: Path) -> Callable[[str], Path]:
-    """Give the path of a real model by file name; skips the test where it is missing."""
+    """Return the path of a real model by file name; skips the test where it is missing."""
 
     def find(name: str) -> Path:
         if not (models / name).is_file():
@@ -161,7 +161,7 @@ def off_pytorch() -> Any:
 
 @pytest.fixture
 def golden_network() -> Callable[[str], Network]:
-    """Give a network of Arm's Ethos-N answers, or skip the test if they are not there."""
+    """Return a network of Arm's Ethos-N answers, or skip the test if they are not there."""
 
     def find(name: str) -> Network:
         if not golden.ETHOS_N.exists():

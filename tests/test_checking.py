@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import mizzen
-from mizzen.report import Region
+from mizzen.report import Device
 
 ModelFile = Callable[[str], Path]
 
@@ -17,7 +17,7 @@ def test_a_network_that_fits(model_file: ModelFile) -> None:
     found = mizzen.check(path, "ethos-u55-128", sram_budget=22_192)
     assert found.holds
     assert not found.failures
-    assert all(row.region is Region.NPU for row in found.placements)
+    assert all(row.device is Device.NPU for row in found.placements)
     assert found.compilation.macs == found.compilation.macs_on_npu == 2_656_768
 
 
@@ -71,7 +71,7 @@ def test_macs_on_the_cpu_are_told(model_file: ModelFile) -> None:
 def test_every_operator_on_the_cpu_has_a_reason_and_advice(model_file: ModelFile) -> None:
     found = mizzen.check(model_file("audio_preprocessor_int8.tflite"), "ethos-u65-256")
     for row in found.placements:
-        assert bool(row.reasons) == (row.region is Region.CPU)
+        assert bool(row.reasons) == (row.device is Device.CPU)
         for reason in row.reasons:
             assert reason.message
             assert reason.help

@@ -15,10 +15,10 @@ import pytest
 import mizzen
 from mizzen.artifact.artifact import NpuStep
 from mizzen.compiler.ethos_u import cpu_fallback as fallback
-from mizzen.compiler.ethos_u.cpu_fallback import generate_whatever_happens
+from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.frontends.tflite import read
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.report import Area, CompileReport, Region
+from mizzen.report import Area, CompileReport, Device
 from mizzen.targets.ethos_u.commands import Arch, decode
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.system_config import resolve
@@ -34,7 +34,7 @@ def report_of(artifact: mizzen.Artifact) -> CompileReport:
 
 
 def regions(artifact: mizzen.Artifact) -> list[tuple[str, str]]:
-    return [(row.kind, row.region.value) for row in report_of(artifact).placements]
+    return [(row.kind, row.device.value) for row in report_of(artifact).placements]
 
 
 class Net(NetworkBuilder):
@@ -124,7 +124,7 @@ def test_every_operation_of_a_stream_has_an_origin(
             assert origin.operator is not None
             row = rows[origin.operator]
             assert (origin.model, origin.kind, origin.name) == (path.name, row.kind, row.name)
-            assert row.region is Region.NPU
+            assert row.device is Device.NPU
 
 
 def test_the_report_and_origins_survive_the_file(model_file: ModelFile, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_compilation_takes_less_than_a_second(model_file: ModelFile) -> None:
 def test_reasons_of_a_network_of_many_kinds(model_file: ModelFile) -> None:
     artifact = mizzen.compile(model_file("audio_preprocessor_int8.tflite"), "ethos-u55-128")
     rows = report_of(artifact).placements
-    assert [row.index for row in rows if row.region is Region.NPU] == [15, 16, 18]
+    assert [row.index for row in rows if row.device is Device.NPU] == [15, 16, 18]
     (reason,) = rows[17].reasons
     assert (rows[17].kind, reason.rule) == ("DIV", "no-form")
     (reason,) = rows[19].reasons
@@ -189,7 +189,7 @@ def test_operators_to_ignore(model_file: ModelFile) -> None:
     path = model_file("kws_ref_model.tflite")
     artifact = mizzen.compile(path, "ethos-u55-128", ignore_ops=["softmax", "RESHAPE"])
     (softmax,) = [row for row in report_of(artifact).placements if row.kind == "SOFTMAX"]
-    assert softmax.region is Region.CPU
+    assert softmax.device is Device.CPU
     (reason,) = softmax.reasons
     assert (reason.rule, reason.source) == ("asked-for", "--ignore-ops")
     assert reason.message == "every SOFTMAX was to stay on the CPU"
@@ -382,7 +382,7 @@ def test_an_endless_run_is_found_too() -> None:
     net.operator("LOGISTIC", [net.sum], [result])
     data = net.finish([net.first, net.second], [result])
     model = read(data, "model.tflite")
-    found = generate_whatever_happens(model, data, resolve("ethos-u85-256"), time_limit_seconds=1.0)
+    found = compile_with_cpu_fallback(model, data, resolve("ethos-u85-256"), time_limit_seconds=1.0)
     assert found.hidden == {1}
     assert found.stopped is not None
     assert found.stopped.cause is Cause.TIME_LIMIT

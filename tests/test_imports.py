@@ -24,7 +24,7 @@ HELP = [str(Path(sys.executable).parent / "mizzen"), "--help"]
 
 
 def best_seconds(command: list[str]) -> float:
-    """Give the processor's seconds: the clock's are those of all that runs beside the tests."""
+    """Return the processor's seconds: the clock's are those of all that runs beside the tests."""
     best = float("inf")
     for _ in range(TRIALS):
         start = os.times()
@@ -36,7 +36,7 @@ def best_seconds(command: list[str]) -> float:
 
 
 def modules_after(code: str) -> set[str]:
-    """Give the top-level packages that are loaded after `code` ran in a new process."""
+    """Return the top-level packages that are loaded after `code` ran in a new process."""
     report = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     run = subprocess.run(
         [sys.executable, "-c", f"{code}\n{report}"], check=True, capture_output=True, text=True

@@ -184,7 +184,7 @@ def measured_files() -> list[Path]:
 
 
 def imported_names(tree: ast.AST) -> Iterator[str]:
-    """Give the full name of everything imported anywhere in a file, names in modules included."""
+    """Return the full name of everything imported anywhere in a file, names in modules included."""
     for node in ast.walk(tree):
         match node:
             case ast.Import():
@@ -198,7 +198,7 @@ def imported_names(tree: ast.AST) -> Iterator[str]:
 
 
 def module_of(name: str) -> str:
-    """Give the module that holds `name`, which may be a module itself or a name in one."""
+    """Return the module that holds `name`, which may be a module itself or a name in one."""
     return name if name in MODULES else name.rpartition(".")[0]
 
 
@@ -207,7 +207,7 @@ def within(module: str, package: str) -> bool:
 
 
 def row_of(module: str) -> str | None:
-    """Give the most specific row of LAYERS for a module; the package root has none."""
+    """Return the most specific row of LAYERS for a module; the package root has none."""
     rows = [row for row in LAYERS if within(module, row)]
     return max(rows, key=len, default=None)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mizzen.compiler.codegen import Refusal, RegionCode
+from mizzen.compiler.codegen import RegionCode, RegionRefusal
 from mizzen.compiler.placement import MOST_TRIES, place
 from mizzen.diagnostics import Reason
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.ops import Builder
-from mizzen.partition import Extracted, Partition, Place
+from mizzen.partition import Device, Extracted, Partition
 from mizzen.partition.placement import Legal
 
 NEVER = Reason("never", "it is never worth it")
@@ -21,11 +21,11 @@ class NeverSatisfied:
     def legality(self, graph: Graph) -> Legal:
         return lambda operation: ()
 
-    def unworthy(self, partition: Partition) -> Mapping[int, Reason]:
-        on_npu = [row.groups for row in partition.regions if row.place is Place.NPU]
+    def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
+        on_npu = [row.groups for row in partition.regions if row.device is Device.NPU]
         return {on_npu[0][0]: NEVER} if on_npu else {}
 
-    def compile(self, part: Extracted, waiting: object) -> RegionCode | Refusal:
+    def compile(self, part: Extracted, on_progress: object) -> RegionCode | RegionRefusal:
         raise AssertionError("every region is unworthy")
 
 
@@ -38,5 +38,5 @@ def test_what_is_unworthy_for_longer_than_the_search_goes_to_the_cpu() -> None:
     compiler = NeverSatisfied()
     found = place(graph, compiler.legality(graph), lambda operation: True, compiler, None)
     assert not found.code
-    assert {row.place for row in found.partition.groups.values()} == {Place.CPU}
+    assert {row.device for row in found.partition.groups.values()} == {Device.CPU}
     assert found.partition.groups[MOST_TRIES + 5].reasons[-1] == NEVER

@@ -14,7 +14,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, RoundingMode
 from mizzen.package.tosa import write
-from mizzen.report import Region
+from mizzen.report import Device
 
 U55, U85 = "ethos-u55-128", "ethos-u85-256"
 MAP = TensorType((1, 16, 16, 8), DType.INT8)
@@ -43,15 +43,15 @@ def mixed(b: Builder, value: Value) -> Value:
 
 def test_what_a_rule_refuses_is_placed_with_it_and_the_rest_is_compiled() -> None:
     found = mizzen.check(network(pooled, mixed, pooled), U55)
-    assert [(row.kind, row.region) for row in found.placements] == [
-        ("MAX_POOL2D", Region.NPU),
-        ("BITWISE_XOR", Region.CPU),
-        ("MAX_POOL2D", Region.NPU),
+    assert [(row.kind, row.device) for row in found.placements] == [
+        ("MAX_POOL2D", Device.NPU),
+        ("BITWISE_XOR", Device.CPU),
+        ("MAX_POOL2D", Device.NPU),
     ]
     (reason,) = found.placements[1].reasons
     assert reason.rule == "no-form"
     assert reason.message == "Ethos-U55 has no form of BITWISE_XOR, but Ethos-U85 has"
-    assert all(row.cycles > 0 for row in found.placements if row.region is Region.NPU)
+    assert all(row.cycles > 0 for row in found.placements if row.device is Device.NPU)
     assert sum(row.cycles for row in found.placements) == found.compilation.npu_cycles
     assert [failure.code for failure in found.failures] == ["E401"]
     assert mizzen.check(network(pooled, mixed), U55, max_cpu_ops=1).holds
@@ -70,7 +70,7 @@ def test_where_nothing_is_refused_the_report_is_that_of_compiling() -> None:
 
 def test_a_network_of_which_the_npu_takes_nothing() -> None:
     found = mizzen.check(network(mixed), U55)
-    assert [row.region for row in found.placements] == [Region.CPU]
+    assert [row.device for row in found.placements] == [Device.CPU]
     assert found.compilation.cycles == found.compilation.arena_bytes == 0
 
 
@@ -84,7 +84,7 @@ def test_what_only_the_compiler_refuses_has_its_words() -> None:
     small = b("RESCALE", sums, *scale, *zeros, scale32=False, rounding_mode=mode, per_channel=False)
     graph.set_outputs([pooled(b, small)])
     first, second = mizzen.check(write(graph), U55).placements
-    assert (first.kind, first.region, second.region) == ("RESCALE", Region.CPU, Region.NPU)
+    assert (first.kind, first.device, second.device) == ("RESCALE", Device.CPU, Device.NPU)
     (reason,) = first.reasons
     assert reason.rule == "compiler"
     assert reason.message.startswith("the compiler does not take RESCALE for ethos-u55-128: ")

@@ -177,7 +177,7 @@ def test_the_report_has_each_operator_of_the_file_once(tmp_path: Path) -> None:
     report = artifact.report
     assert report is not None
     assert artifact.name == "net_vela.tflite"
-    rows = [(row.kind, row.macs, row.region.value) for row in report.placements]
+    rows = [(row.kind, row.macs, row.device.value) for row in report.placements]
     # 8 x 8 inputs of 16 channels, each going into 2 x 2 outputs of 16
     macs = 8 * 8 * 16 * 2 * 2 * 16
     assert rows == [("TRANSPOSE_CONV2D", macs, "NPU"), ("RESCALE", 0, "NPU"), ("PAD", 0, "NPU")]

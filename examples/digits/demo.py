@@ -54,7 +54,7 @@ def load_digits() -> Digits:
 
 
 def run_kernels(model: bytes, images: Integers) -> Integers:
-    """Give the outputs [N, 10] of TensorFlow Lite Micro's kernels."""
+    """Return the outputs [N, 10] of TensorFlow Lite Micro's kernels."""
     interpreter = runtime.Interpreter.from_bytes(model, arena_size=TENSOR_ARENA_BYTES)
     outputs: list[Integers] = []
     for image in images:
@@ -75,7 +75,7 @@ def show_report(report: CompileReport) -> None:
     """Print where the operators went, what the network needs, how long it takes."""
     on_npu, operators = len(report.on_npu), len(report.placements)
     rows = [("operators on the NPU", f"{on_npu} of {operators}")]
-    rows += [(f"  {row.kind}", row.region.value) for row in report.placements]
+    rows += [(f"  {row.kind}", row.device.value) for row in report.placements]
     rows += [(area.name, f"{area.used_bytes:,} bytes in {area.memory}") for area in report.areas]
     rows.append(("estimate", f"{report.cycles:,} cycles an inference"))
     show(f"Compiled for {report.configuration['accelerator']}", rows)

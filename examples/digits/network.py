@@ -35,20 +35,20 @@ class Convolution:
         return self.weight.ndim == 3
 
     def columns(self, x: Array) -> Array:
-        """Give what each output sees, [N, OH, OW, IC, KH, KW], of x [N, H, W, IC]."""
+        """Return what each output sees, [N, OH, OW, IC, KH, KW], of x [N, H, W, IC]."""
         size = self.weight.shape[0]
         padded = np.pad(x, ((0, 0), *(same_padding(x.shape[1], size, self.stride),) * 2, (0, 0)))
         windows = sliding_window_view(padded, (size, size), axis=(1, 2))
         return windows[:, :: self.stride, :: self.stride]
 
     def forward(self, x: Array) -> Array:
-        """Give the activations [N, OH, OW, OC] of x [N, H, W, IC]."""
+        """Return the activations [N, OH, OW, OC] of x [N, H, W, IC]."""
         equation = "nyxcij,ijc->nyxc" if self.depthwise else "nyxcij,ijco->nyxo"
         sums = np.einsum(equation, self.columns(x), self.weight, optimize=True)
         return np.maximum(sums + self.bias, 0).astype(np.float32)
 
     def backward(self, x: Array, y: Array, dy: Array) -> tuple[Array, Array, Array]:
-        """Give the gradients of weight, bias and x, from the activations y and their gradient."""
+        """Return the gradients of weight, bias and x, from the activations y and their gradient."""
         dy = dy * (y > 0)
         equation = "nyxcij,nyxc->ijc" if self.depthwise else "nyxcij,nyxo->ijco"
         d_weight = np.einsum(equation, self.columns(x), dy, optimize=True)
@@ -77,7 +77,7 @@ class Network:
     dense_bias: Array
 
     def activations(self, x: Array) -> list[Array]:
-        """Give the images, every layer's output in order, and the scores last."""
+        """Return the images, every layer's output in order, and the scores last."""
         values = [x]
         for layer in self.convolutions:
             values.append(layer.forward(values[-1]))
@@ -86,16 +86,16 @@ class Network:
         return [*values, pooled, scores]
 
     def classify(self, x: Array) -> Labels:
-        """Give the digit of every image."""
+        """Return the digit of every image."""
         return self.activations(x)[-1].argmax(axis=1)
 
     def parameters(self) -> list[Array]:
-        """Give every array that training changes, in the order of `gradients`."""
+        """Return every array that training changes, in the order of `gradients`."""
         layers = [array for layer in self.convolutions for array in (layer.weight, layer.bias)]
         return [*layers, self.dense_weight, self.dense_bias]
 
     def gradients(self, x: Array, labels: Labels) -> list[Array]:
-        """Give the gradients of the mean cross-entropy of a batch."""
+        """Return the gradients of the mean cross-entropy of a batch."""
         values = self.activations(x)
         *values, last, pooled, scores = values
         d_scores = softmax(scores)
@@ -113,26 +113,26 @@ class Network:
 
 
 def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Give TFLite's SAME padding before and after an axis of `size` elements."""
+    """Return TFLite's SAME padding before and after an axis of `size` elements."""
     outputs = -(-size // stride)
     total = max((outputs - 1) * stride + kernel - size, 0)
     return total // 2, total - total // 2
 
 
 def pool(x: Array) -> Array:
-    """Give the maximum of each 2x2 square, [N, H/2, W/2, C] of [N, H, W, C]."""
+    """Return the maximum of each 2x2 square, [N, H/2, W/2, C] of [N, H, W, C]."""
     n, h, w, c = x.shape
     return x.reshape(n, h // 2, 2, w // 2, 2, c).max(axis=(2, 4))
 
 
 def pool_backward(x: Array, y: Array, dy: Array) -> Array:
-    """Give the gradient of x: every maximum of its square gets the square's gradient."""
+    """Return the gradient of x: every maximum of its square gets the square's gradient."""
     up = np.ones((1, 2, 2, 1), np.float32)
     return np.kron(dy, up) * (x == np.kron(y, up))
 
 
 def softmax(scores: Array) -> Array:
-    """Give probabilities [N, 10] of scores [N, 10]."""
+    """Return probabilities [N, 10] of scores [N, 10]."""
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
@@ -157,7 +157,7 @@ def make_network(seed: int) -> Network:
 
 
 def shifted(images: Array, random: np.random.Generator) -> Array:
-    """Give the images, each moved by up to one pixel to a side: a digit stays the same digit."""
+    """Return the images, each moved by up to one pixel to a side: a digit stays the same digit."""
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
     n, h, w, _ = images.shape
     dy, dx = random.choice(3, (2, n), p=(0.15, 0.7, 0.15))

@@ -28,20 +28,20 @@ class Scale:
     zero_point: int
 
     def integers(self, values: Array) -> npt.NDArray[np.int8]:
-        """Give the nearest int8 of real values."""
+        """Return the nearest int8 of real values."""
         rounded = np.round(values / self.step) + self.zero_point
         return np.clip(rounded, LOWEST, HIGHEST).astype(np.int8)
 
 
 def scale_of(values: Array) -> Scale:
-    """Give the scale that covers the values of a sample, and zero exactly."""
+    """Return the scale that covers the values of a sample, and zero exactly."""
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
     step = (high - low) / (HIGHEST - LOWEST)
     return Scale(step, round(LOWEST - low / step))
 
 
 def quantise(network: Network, sample: Array) -> tuple[bytes, Scale]:
-    """Give the TFLite file of the network, and the scale of its input.
+    """Return the TFLite file of the network, and the scale of its input.
 
     `sample` [N, 8, 8, 1] are images that show which values occur.
     """
@@ -141,7 +141,7 @@ class _Writer:
 
 
 def _weights(kernel: Array, axis: int) -> tuple[npt.NDArray[np.int8], list[float]]:
-    """Give int8 weights, and the step of every channel along `axis`."""
+    """Return int8 weights, and the step of every channel along `axis`."""
     others = tuple(i for i in range(kernel.ndim) if i != axis)
     steps = np.abs(kernel).max(axis=others) / HIGHEST
     shape = [1] * kernel.ndim

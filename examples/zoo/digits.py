@@ -40,7 +40,7 @@ class DigitsCnn(nn.Module):
 
 
 def data() -> tuple[Tensor, Tensor]:
-    """Give all images [N, 1, 8, 8] with values 0..1 and their digits [N], in a fixed order.
+    """Return all images [N, 1, 8, 8] with values 0..1 and their digits [N], in a fixed order.
 
     The last `TEST_IMAGES` are for testing; no training or calibration sees them.
     """
@@ -77,7 +77,7 @@ def train(_: Entry, module: nn.Module) -> None:
 
 
 def accuracy(module: nn.Module) -> float:
-    """Give the share of the test images that a network for inference is right about."""
+    """Return the share of the test images that a network for inference is right about."""
     images, labels = (part[-TEST_IMAGES:] for part in data())
     with torch.no_grad():
         return (module(images).argmax(1) == labels).float().mean().item()

@@ -12,7 +12,7 @@ from zoo.inputs import sequences
 
 
 def separable(channels: int) -> list[nn.Module]:
-    """Give a depthwise and a pointwise convolution, each with batch norm and ReLU."""
+    """Return a depthwise and a pointwise convolution, each with batch norm and ReLU."""
     return [
         nn.Conv2d(channels, channels, 3, padding=1, groups=channels, bias=False),
         nn.BatchNorm2d(channels),

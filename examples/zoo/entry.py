@@ -37,7 +37,7 @@ class Entry:
     prepare: Callable[[Entry, nn.Module], None]
 
     def build(self) -> nn.Module:
-        """Give the network for inference, whatever the caller's random state and gradient mode."""
+        """Return the network for inference, whatever the caller's random state and gradient mode."""
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(SEED)
             module = self.network()
@@ -45,11 +45,11 @@ class Entry:
         return module.eval()
 
     def example_inputs(self) -> tuple[Tensor, ...]:
-        """Give arguments of one call, batch 1."""
+        """Return arguments of one call, batch 1."""
         return (self.inputs(1, SEED),)
 
     def calibration(self) -> list[tuple[Tensor, ...]]:
-        """Give the arguments of the calls that an observer of ranges should see."""
+        """Return the arguments of the calls that an observer of ranges should see."""
         return [(self.inputs(1, SEED + 1 + index),) for index in range(CALIBRATION_INPUTS)]
 
 

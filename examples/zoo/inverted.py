@@ -39,7 +39,7 @@ EFFICIENTNET_LITE0: tuple[Stage, ...] = (
 def convolution(
     inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1
 ) -> list[nn.Module]:
-    """Give a convolution that keeps the size at stride 1, with batch norm."""
+    """Return a convolution that keeps the size at stride 1, with batch norm."""
     padding = kernel // 2
     conv = nn.Conv2d(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
     return [conv, nn.BatchNorm2d(outputs)]

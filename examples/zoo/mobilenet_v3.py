@@ -35,7 +35,7 @@ def multiple_of_8(channels: int) -> int:
 def convolution(
     inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1
 ) -> list[nn.Module]:
-    """Give a convolution that keeps the size at stride 1, with batch norm."""
+    """Return a convolution that keeps the size at stride 1, with batch norm."""
     padding = kernel // 2
     conv = nn.Conv2d(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
     return [conv, nn.BatchNorm2d(outputs, eps=1e-3)]

@@ -12,7 +12,7 @@ from zoo.inputs import images
 
 
 def convolution(inputs: int, outputs: int, kernel: int, stride: int = 1) -> list[nn.Module]:
-    """Give a convolution that keeps the size at stride 1, with batch norm."""
+    """Return a convolution that keeps the size at stride 1, with batch norm."""
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
     return [conv, nn.BatchNorm2d(outputs)]
 

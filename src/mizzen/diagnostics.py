@@ -73,14 +73,14 @@ class Diagnostic:
     help: str | None = None
 
     def render(self) -> str:
-        """Give the diagnostic as text, one line per part, without a trailing newline."""
+        """Return the diagnostic as text, one line per part, without a trailing newline."""
         lines = [f"{self.severity.value}[{self.code}]: {self.message}"]
         parts = (("at", self.origin), ("rule", self.rule), ("help", self.help))
         lines += [f"  {label:<5}{part}" for label, part in parts if part is not None]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, object]:
-        """Give the diagnostic as JSON-ready data; absent parts are left out."""
+        """Return the diagnostic as JSON-ready data; absent parts are left out."""
         parts: dict[str, object | None] = {
             "code": self.code,
             "severity": self.severity.value,
@@ -90,6 +90,13 @@ class Diagnostic:
             "help": self.help,
         }
         return {key: part for key, part in parts.items() if part is not None}
+
+
+class Device(Enum):
+    """Where an operator executes."""
+
+    NPU = "NPU"
+    CPU = "CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,7 @@ FRAMEWORK = ("torch", "torchao", "mizzen")
 
 
 def source_line(trace: str) -> str | None:
-    """Give the innermost line of the user's own files in a Python trace, as ``file.py:12``.
+    """Return the innermost line of the user's own files in a Python trace, as ``file.py:12``.
 
     Only the file's name: where a file lies on somebody's machine is nobody's business.
     """
@@ -150,7 +157,7 @@ def source_line(trace: str) -> str | None:
 
 @cache
 def _framework_folders() -> tuple[str, ...]:
-    """Give where the packages of `FRAMEWORK` lie, links followed and not, each with a separator."""
+    """Return where the packages of `FRAMEWORK` lie, links followed and not, with a separator."""
     specs = [find_spec(name) for name in FRAMEWORK]
     folders = [
         Path(folder)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 import mizzen
-from mizzen.compiler.registry import Asked, backend_for, backend_of, backends, choose
+from mizzen.compiler.registry import CompileOptions, backend_for, backend_of, backends, choose
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.package.tosa import write
 
 
-def refusal(asked: Asked) -> str:
+def refusal(asked: CompileOptions) -> str:
     with pytest.raises(MizzenError) as caught:
         choose(asked)
     return caught.value.diagnostic.render()
@@ -25,7 +25,7 @@ def test_every_accelerator_has_the_backend_that_names_it() -> None:
         assert backend.accelerators
         for name in backend.accelerators:
             assert backend_for(name.upper()) is backend
-            assert choose(Asked(name)).accelerator == name
+            assert choose(CompileOptions(name)).accelerator == name
 
 
 def test_codes_find_backends() -> None:
@@ -35,7 +35,7 @@ def test_codes_find_backends() -> None:
 
 
 def test_an_unknown_accelerator_is_answered_with_the_nearest_of_all() -> None:
-    text = refusal(Asked("ethos-n78-4tops-3ple"))
+    text = refusal(CompileOptions("ethos-n78-4tops-3ple"))
     assert text.startswith("error[E210]: the accelerator must be ethos-u55-32, ethos-u55-64, ")
     assert text.endswith(
         "or ethos-n78-8tops-2ple, not 'ethos-n78-4tops-3ple'\n"
@@ -44,7 +44,7 @@ def test_an_unknown_accelerator_is_answered_with_the_nearest_of_all() -> None:
 
 
 def test_an_ethos_u_has_no_options_of_its_own() -> None:
-    asked = Asked("ethos-u55-128", target_options={"disable_winograd": "true"})
+    asked = CompileOptions("ethos-u55-128", target_options={"disable_winograd": "true"})
     assert refusal(asked) == (
         "error[E225]: Ethos-U has no options of its own, and disable_winograd came\n"
         "  help leave out --target-option"
@@ -54,7 +54,7 @@ def test_an_ethos_u_has_no_options_of_its_own() -> None:
 @pytest.mark.parametrize("name", ["config", "system_config", "memory_mode"])
 def test_an_ethos_n_needs_no_description_of_its_system(name: str) -> None:
     option = name.replace("_", "-")
-    assert refusal(replace(Asked("ethos-n78-1tops-2ple"), **{name: "x"})) == (
+    assert refusal(replace(CompileOptions("ethos-n78-1tops-2ple"), **{name: "x"})) == (
         f"error[E226]: --{option} must be left out for Ethos-N, whose system needs no "
         "description, and is 'x'\n"
         "  help --arena-cache-size sets another SRAM, --target-option the compiler's options"
@@ -62,7 +62,7 @@ def test_an_ethos_n_needs_no_description_of_its_system(name: str) -> None:
 
 
 def test_the_configuration_in_force_of_an_ethos_n() -> None:
-    asked = Asked(
+    asked = CompileOptions(
         "ethos-n78-4tops-4ple",
         arena_cache_size=16 * 48 * 1024,
         target_options={"disable_winograd": "true"},
@@ -84,7 +84,7 @@ def test_the_configuration_in_force_of_an_ethos_n() -> None:
 
 
 def test_an_sram_that_an_ethos_n_cannot_have() -> None:
-    text = refusal(Asked("ethos-n78-4tops-4ple", arena_cache_size=1000))
+    text = refusal(CompileOptions("ethos-n78-4tops-4ple", arena_cache_size=1000))
     assert text.startswith("error[E911]: User configured SRAM size is smaller than the minimum")
 
 

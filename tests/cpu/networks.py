@@ -28,7 +28,7 @@ def chain(*kinds: str) -> bytes:
 
 
 def two_outputs() -> bytes:
-    """Give |a| and a + b."""
+    """Return |a| and a + b."""
     net = NetworkBuilder()
     a, b, first, second = (net.tensor(name, SHAPE, "int8", 0.5) for name in "abcd")
     net.operator("ABS", [a], [first])
@@ -45,7 +45,7 @@ def no_inputs() -> bytes:
 
 
 def delay_line() -> bytes:
-    """Give the sum of the last three inputs: an SVDF, whose state is a variable tensor."""
+    """Return the sum of the last three inputs: an SVDF, whose state is a variable tensor."""
     net = NetworkBuilder()
     x = net.tensor("x", (1, 1), "int8", 0.5)
     features = net.constant("features", np.array([[127]], np.int8), 1 / 127)

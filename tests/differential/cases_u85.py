@@ -249,7 +249,7 @@ def functions() -> Iterator[Case]:
 
 
 def cases_u85() -> list[Case]:
-    """Give every network of the suite that is for U85."""
+    """Return every network of the suite that is for U85."""
     return [
         *comparisons(),
         *numbers(),

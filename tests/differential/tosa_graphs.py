@@ -63,34 +63,34 @@ class RandomGraph:
         return self.graph
 
     def pick(self, rank: int | None = None) -> Value | None:
-        """Give one of the latest values."""
+        """Return one of the latest values."""
         values = [value for value in self.values if rank in (None, value.type.rank)]
         return self.draw.choice(values[-4:]) if values else None
 
     def any(self) -> Value:
-        """Give one of the latest values; there is always one."""
+        """Return one of the latest values; there is always one."""
         return self.draw.choice(self.values[-4:])
 
     def alike(self, value: Value) -> Value:
-        """Give a value of the same shape, which may be the same."""
+        """Return a value of the same shape, which may be the same."""
         return self.draw.choice([other for other in self.values if other.shape == value.shape])
 
     def zero_point(self) -> int:
-        """Give a zero point; those of int16 are 0."""
+        """Return a zero point; those of int16 are 0."""
         return self.draw.randint(-20, 20) if self.dtype is DType.INT8 else 0
 
     def zero(self, zero_point: int | None = None) -> Value:
-        """Give a zero point as a constant of the values' type."""
+        """Return a zero point as a constant of the values' type."""
         return self.b.constant(
             [self.zero_point() if zero_point is None else zero_point], self.dtype
         )
 
     def weights(self, *shape: int) -> Value:
-        """Give weights of 8 bits."""
+        """Return weights of 8 bits."""
         return self.b.constant(self.numbers.integers(-127, 128, shape), DType.INT8)
 
     def bias(self, channels: int) -> Value:
-        """Give biases, of the type in which products are summed."""
+        """Return biases, of the type in which products are summed."""
         dtype = DType.INT32 if self.dtype is DType.INT8 else DType.INT48
         return self.b.constant(self.numbers.integers(-5000, 5000, channels), dtype)
 
@@ -120,7 +120,7 @@ class RandomGraph:
 
 
 def _multiplier(scale: float, wide: bool) -> tuple[int, int]:
-    """Give multiplier and shift: ``scale = multiplier / 2**shift``, of 31 bits or of 15."""
+    """Return multiplier and shift: ``scale = multiplier / 2**shift``, of 31 bits or of 15."""
     fraction, exponent = math.frexp(scale)
     bits = 31 if wide else 15
     return min(round(fraction * (1 << bits)), (1 << bits) - 1), bits - exponent

@@ -45,7 +45,7 @@ def steps(block: str) -> list[Step]:
 
 
 def run(command: str, folder: Path) -> str:
-    """Give what a command prints to a terminal of 80 columns, stderr included."""
+    """Return what a command prints to a terminal of 80 columns, stderr included."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
@@ -67,7 +67,7 @@ def comparable(text: str) -> str:
 
 
 def rewritten(block: str, outputs: list[str]) -> str:
-    """Give the block with new outputs, but where only durations differ."""
+    """Return the block with new outputs, but where only durations differ."""
     return "".join(
         step.shown + (step.output if comparable(step.output) == comparable(output) else output)
         for step, output in zip(steps(block), outputs, strict=True)

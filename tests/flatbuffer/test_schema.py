@@ -84,7 +84,7 @@ def camel(name: str) -> str:
 
 
 def filled(table: str) -> Record:
-    """Give a record with every field different from its default, and from its neighbours'."""
+    """Return a record with every field different from its default, and from its neighbours'."""
     return {field.name: value(field, 3 + place) for place, field in enumerate(SCHEMA.fields(table))}
 
 

@@ -18,7 +18,7 @@ Change = Callable[[Record], object]
 
 
 def small_network() -> bytes:
-    """Give a convolution with a fused activation, quantised per channel."""
+    """Return a convolution with a fused activation, quantised per channel."""
     net = NetworkBuilder("small")
     x = net.tensor("x", (1, 6, 5, 3), "int8", 0.04, 3)
     filters = net.constant("filters", np.ones((4, 3, 3, 3), np.int8), SCALES, [0] * 4)
@@ -39,7 +39,7 @@ def record_of(data: bytes) -> Record:
 
 
 def broken(change: Change) -> MizzenError:
-    """Give the error of reading the small network after `change` to its record."""
+    """Return the error of reading the small network after `change` to its record."""
     record = record_of(SMALL)
     change(record)
     with pytest.raises(MizzenError) as caught:

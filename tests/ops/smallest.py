@@ -79,13 +79,13 @@ ROWS = [
 
 
 def case_of(definition: Definition) -> Case:
-    """Give the case of an operation."""
+    """Return the case of an operation."""
     tensors = [operand for operand in definition.operands if not operand.constant]
     return CASES.get(definition.kind, BINARY if len(tensors) == 2 else UNARY)
 
 
 def graph_of(definition: Definition, row: Row) -> Graph:
-    """Give a graph of one operation that has the types of a row; its tensors are inputs."""
+    """Return a graph of one operation that has the types of a row; its tensors are inputs."""
     graph, case = Graph(), case_of(definition)
     builder = Builder(graph)
     operands = list(_operands(builder, definition, row, case))

@@ -36,7 +36,7 @@ class Drawn:
         return partition(self.graph, self.legal, edge=lambda row: row.group not in self.computing)
 
     def legal(self, operation: Operation) -> Sequence[Reason]:
-        """Give the reason of an illegal group's operations."""
+        """Return the reason of an illegal group's operations."""
         return (RULE,) if operation.group in self.illegal else ()
 
 

@@ -29,7 +29,7 @@ def graph() -> Graph:
 
 
 def values(graph: Graph) -> list[Value]:
-    """Give the results of the operations that are no constants, in order."""
+    """Return the results of the operations that are no constants, in order."""
     return [row.result for row in graph.sorted() if row.kind != "CONST"]
 
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from mizzen.diagnostics import Reason
 from mizzen.graph import Array, DType, Graph, Operation, TensorType, Value
 from mizzen.ops import Builder
-from mizzen.partition import Partition, Place, Region, extract, partition
+from mizzen.partition import Device, Partition, Region, extract, partition
 from mizzen.partition.placement import TRANSFERS
 from mizzen.reference import evaluate
 
 from .random_graphs import RULE, Drawn, drawn
 
-NPU, CPU = Place.NPU, Place.CPU
+NPU, CPU = Device.NPU, Device.CPU
 
 
 def nothing(_: Operation) -> tuple[Reason, ...]:
@@ -39,10 +39,10 @@ def test_every_group_is_in_one_region_on_its_side(net: Drawn) -> None:
     assert sorted(group for row in found.regions for group in row.groups) == sorted(net.groups)
     assert set(found.groups) == set(net.groups)
     for region in found.regions:
-        assert {found.groups[group].place for group in region.groups} == {region.place}
+        assert {found.groups[group].device for group in region.groups} == {region.device}
     for group, placed in found.groups.items():
         assert placed.group == group
-        assert (placed.place is CPU) == bool(placed.reasons)
+        assert (placed.device is CPU) == bool(placed.reasons)
         assert (RULE in placed.reasons) == (group in net.illegal)
 
 
@@ -61,9 +61,9 @@ def test_regions_one_after_another_compute_what_the_graph_does(net: Drawn) -> No
 @given(drawn())
 def test_no_fewer_regions_are_possible(net: Drawn) -> None:
     found = net.placed()
-    on_cpu = {group for group, row in found.groups.items() if row.place is CPU}
+    on_cpu = {group for group, row in found.groups.items() if row.device is CPU}
     longest = _longest_alternation(net, on_cpu)
-    assert sum(region.place is NPU for region in found.regions) == longest
+    assert sum(region.device is NPU for region in found.regions) == longest
 
 
 def _longest_alternation(net: Drawn, on_cpu: set[int]) -> int:
@@ -140,7 +140,7 @@ def test_little_work_between_operators_of_the_cpu_is_left_to_it() -> None:
     found = partition(*_between_customs("REVERSE"))
     assert _places(found) == {0: CPU, 1: CPU, 2: CPU}
     assert found.groups[1].reasons == (TRANSFERS,)
-    assert [region.place for region in found.regions] == [CPU]
+    assert [region.device for region in found.regions] == [CPU]
 
 
 def test_much_work_between_operators_of_the_cpu_is_not() -> None:
@@ -154,8 +154,8 @@ def test_little_work_between_the_edges_of_the_model_stays_on_the_npu() -> None:
     assert _places(found) == {0: CPU, 1: NPU, 2: CPU}
 
 
-def _places(found: Partition) -> dict[int, Place]:
-    return {group: row.place for group, row in found.groups.items()}
+def _places(found: Partition) -> dict[int, Device]:
+    return {group: row.device for group, row in found.groups.items()}
 
 
 def _two_convolutions() -> tuple[Graph, tuple[int, int]]:

@@ -233,12 +233,12 @@ def networks(draw: st.DrawFn) -> Graph:
 
 
 def inputs_of(graph: Graph) -> list[npt.NDArray[np.int8]]:
-    """Give numbers for the inputs, always the same."""
+    """Return numbers for the inputs, always the same."""
     rng = np.random.default_rng(1)
     return [rng.integers(-128, 128, value.shape, np.int8) for value in graph.inputs]
 
 
 def results(graph: Graph) -> list[tuple[tuple[int, ...], list[int]]]:
-    """Give the shape and the elements of each output."""
+    """Return the shape and the elements of each output."""
     given = evaluate(graph, inputs_of(graph))
     return [(array.shape, array.reshape(-1).tolist()) for array in given]

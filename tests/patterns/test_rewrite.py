@@ -104,7 +104,7 @@ LIMIT_S = 0.05
 
 
 def steps(b: Builder, x: Value) -> Value:
-    """Give a value behind many operations of four kinds, every product shared by a sum."""
+    """Return a value behind many operations of four kinds, every product shared by a sum."""
     shift, number = b.constant([0], DType.INT8), b.constant([[5]], DType.INT32)
     while len(b.graph) < OPERATIONS:
         absolute = b("ABS", b("MUL", x, number, shift))
@@ -113,7 +113,7 @@ def steps(b: Builder, x: Value) -> Value:
 
 
 def sought(index: int) -> Pattern:
-    """Give a pattern of one of the four kinds, with a shared operation, that needs swaps."""
+    """Return a pattern of one of the four kinds, with a shared operation, that needs swaps."""
     x, number = Var("x"), Const("number")
     absolute = op("ABS", op("MUL", x, number))
     total = op("ADD", absolute, op("MUL", x, absolute))

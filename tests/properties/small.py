@@ -12,7 +12,7 @@ OPERATORS = ("CONV_2D", "RESHAPE", "FULLY_CONNECTED", "SOFTMAX")
 
 
 def small_network() -> bytes:
-    """Give a convolution, a dense layer and a softmax, int8, with random weights."""
+    """Return a convolution, a dense layer and a softmax, int8, with random weights."""
     rng = np.random.default_rng(1)
     net = NetworkBuilder("small")
     x = net.tensor("x", INPUT_SHAPE, "int8", 0.04, 3)

@@ -25,12 +25,12 @@ class Flow:
     quantizer: EthosUQuantizer
 
     def operators(self) -> list[str]:
-        """Give the names of the operators left, without those that quantize."""
+        """Return the names of the operators left, without those that quantize."""
         names = [str(n.target) for n in self.converted.graph.nodes if n.op == "call_function"]
         return [name for name in names if not name.startswith("quantized_decomposed")]
 
     def quantizations(self) -> list[tuple[float, int, torch.dtype]]:
-        """Give scale, zero point and type of every tensor that is quantized as it is computed."""
+        """Return scale, zero point and type of every tensor that is quantized as it is computed."""
         return [
             (node.args[1], node.args[2], node.args[5])
             for node in self.converted.graph.nodes
@@ -38,7 +38,7 @@ class Flow:
         ]
 
     def noise(self, *inputs: torch.Tensor) -> float:
-        """Give the ratio of signal to error in dB, of the first output."""
+        """Return the ratio of signal to error in dB, of the first output."""
         expected, found = self.float_module(*inputs), self.converted(*inputs)
         if isinstance(expected, tuple):
             expected, found = expected[0], found[0]
@@ -46,7 +46,7 @@ class Flow:
         return float(10 * torch.log10(expected.square().mean() / error))
 
     def float_islands(self) -> list[str]:
-        """Give the operators that read or give numbers that are not quantized."""
+        """Return the operators that read or give numbers that are not quantized."""
         return [node.name for node in self.converted.graph.nodes if _is_island(node)]
 
 
@@ -88,7 +88,7 @@ def seed() -> Iterator[None]:
 
 @pytest.fixture
 def quantize() -> Quantize:
-    """Give a function that quantizes a module after calibrating it on random inputs."""
+    """Return a function that quantizes a module after calibrating it on random inputs."""
 
     def run(
         module: torch.nn.Module, *inputs: torch.Tensor, quantizer: EthosUQuantizer | None = None

@@ -25,7 +25,7 @@ def prepare(module: nn.Module, *inputs: torch.Tensor) -> torch.fx.GraphModule:
 
 
 def text_of(error: pytest.ExceptionInfo[MizzenError]) -> str:
-    """Give an error's text without the line of the user's program."""
+    """Return an error's text without the line of the user's program."""
     return re.sub(r"\w+\.py:\d+", "FILE", str(error.value))
 
 

@@ -146,7 +146,7 @@ class Numbers:
         return single
 
     def _specials(self) -> Sequence[float]:
-        """Give special numbers; of an integer that is cast from NaN, TOSA says nothing."""
+        """Return special numbers; of an integer that is cast from NaN, TOSA says nothing."""
         to_integer = self._definition.kind == "CAST" and not self._row.types["out_t"].is_float
         return NUMBERS if to_integer else SPECIAL
 

@@ -77,7 +77,7 @@ def along_axis(draw: Draw, row: Row, kind: str) -> Plan:
 
 
 def window(draw: Draw, sizes: Shape, dimensions: int, *, dilated: bool) -> dict[str, Any]:
-    """Give stride, pad, dilation; `sizes` are the kernel's. TOSA wants the stride to fit."""
+    """Return stride, pad, dilation; `sizes` are the kernel's. TOSA wants the stride to fit."""
     stride = numbers(draw, 1, 3, dimensions)
     dilation = numbers(draw, 1, 2, dimensions) if dilated else (1,) * dimensions
     most = [size if dilated else size - 1 for size in sizes]
@@ -87,7 +87,7 @@ def window(draw: Draw, sizes: Shape, dimensions: int, *, dilated: bool) -> dict[
 
 
 def image(draw: Draw, kernel: Shape, attributes: Mapping[str, Any]) -> Shape:
-    """Give sizes of images that the windows cover without rest."""
+    """Return sizes of images that the windows cover without rest."""
     sizes: list[int] = []
     for index, reach in enumerate(kernel):
         places = draw(st.integers(1, 4)) - 1

@@ -116,7 +116,7 @@ def assert_nearest(case: Case, dtype: DType, have: Array, need: Array) -> None:
 
 
 def half_step(dtype: DType, values: Array) -> Array:
-    """Give half the distance between the numbers of a type around each value."""
+    """Return half the distance between the numbers of a type around each value."""
     _, exponent = np.frexp(values)
     least = LEAST_EXPONENT[dtype]
     exponent = np.where(values == 0, least, np.maximum(exponent - 1, least))

@@ -148,7 +148,7 @@ def test_results_of_a_custom_operation_must_have_its_types(
 
 
 def counting() -> Graph:
-    """Give a graph that adds what it is given to a variable, and gives that."""
+    """Return a graph that adds what it is given to a variable, and gives that."""
     graph = Graph()
     value = graph.add_input(I32)
     builder = Builder(graph)

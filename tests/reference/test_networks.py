@@ -21,7 +21,7 @@ def oracle() -> TosaOracle:
 
 
 def rescaled(b: Builder, value: Value, random: Random, target: DType) -> Value:
-    """Give the value rescaled for each channel, so that it fills the range of the type."""
+    """Return the value rescaled for each channel, so that it fills the range of the type."""
     channels = value.shape[-1]
     wide = value.dtype is I48
     bits, scales = (15, I16) if wide else (31, I32)
@@ -41,7 +41,7 @@ def rescaled(b: Builder, value: Value, random: Random, target: DType) -> Value:
 
 
 def convolved(b: Builder, value: Value, random: Random, kind: str, channels: int) -> Value:
-    """Give a convolution of 3 x 3 with stride 1 and the size kept, rescaled."""
+    """Return a convolution of 3 x 3 with stride 1 and the size kept, rescaled."""
     c, dtype = value.shape[-1], value.dtype
     shape = (3, 3, c, 1) if kind == "DEPTHWISE_CONV2D" else (channels, 3, 3, c)
     bias = random.integers(-1000, 1000, channels)
@@ -127,7 +127,7 @@ def test_control_flow_and_variables(oracle: TosaOracle) -> None:
 
 
 def below(one: TensorType, bound: int) -> Graph:
-    """Give a condition: the first value is less."""
+    """Return a condition: the first value is less."""
     graph = Graph("condition")
     values = graph.add_input(one), graph.add_input(one)
     b = Builder(graph)
@@ -136,7 +136,7 @@ def below(one: TensorType, bound: int) -> Graph:
 
 
 def step(one: TensorType, kind: str) -> Graph:
-    """Give a body: the first value and 3, and the operation on the second and the first."""
+    """Return a body: the first value and 3, and the operation on the second and the first."""
     graph = Graph(kind.lower())
     count, total = graph.add_input(one), graph.add_input(one)
     b = Builder(graph)

@@ -22,7 +22,7 @@ Typed = tuple[Any, DType]
 
 
 def compute(kind: str, *inputs: Typed, constants: tuple[Typed, ...] = (), **attributes: Any) -> Any:
-    """Give the result of one operation as nested lists."""
+    """Return the result of one operation as nested lists."""
     graph = Graph()
     builder = Builder(graph)
     operands = [graph.add_input(TensorType(np.shape(each), dtype)) for each, dtype in inputs]

@@ -39,7 +39,7 @@ class TosaOracle:
     def __call__(
         self, graph: Graph, inputs: Sequence[Array], *, precise: bool = False
     ) -> list[Array]:
-        """Give the outputs as `DType.numpy` holds them, or in float64 as `precise` computes them.
+        """Return the outputs as `DType.numpy` holds them, or in float64 as `precise` computes them.
 
         Inputs and outputs that have no name get one. Raises OpenResultError where TOSA leaves the
         result open, AssertionError for a graph that the model does not take.
@@ -74,7 +74,7 @@ class TosaOracle:
 
 @cache
 def find() -> TosaOracle:
-    """Give the oracle; skips the test where there are no tools."""
+    """Return the oracle; skips the test where there are no tools."""
     python = os.environ.get("MIZZEN_TOSA_PYTHON")
     if not python:
         pytest.skip("no TOSA tools: set MIZZEN_TOSA_PYTHON to a Python that has tosa-tools")

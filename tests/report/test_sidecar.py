@@ -14,9 +14,9 @@ from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.report import (
     Area,
     CompileReport,
+    Device,
     Measure,
     OperatorPlacement,
-    Region,
     read_sidecar,
     sidecar_path,
     write_sidecar,
@@ -33,11 +33,11 @@ def make_report() -> CompileReport:
         configuration={"accelerator": "ethos-u55-128", "settings": [{"name": "x", "value": 1.5}]},
         compiler="Vela 5.2.0",
         placements=(
-            OperatorPlacement(0, "CONV_2D", "conv", Region.NPU, 1000, 20),
+            OperatorPlacement(0, "CONV_2D", "conv", Device.NPU, 1000, 20),
             OperatorPlacement(
-                1, "CAST", "cast", Region.CPU, 0, 0, (Reason("a", "b", "c", "d", "e", "f"),)
+                1, "CAST", "cast", Device.CPU, 0, 0, (Reason("a", "b", "c", "d", "e", "f"),)
             ),
-            OperatorPlacement(2, "FULLY_CONNECTED", "dense", Region.CPU, 24, 0),
+            OperatorPlacement(2, "FULLY_CONNECTED", "dense", Device.CPU, 24, 0),
         ),
         arena_bytes=4096,
         flash_bytes=2048,
@@ -122,7 +122,7 @@ def test_a_stray_file_is_passed_over(artifact: Path, contents: bytes) -> None:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Give the way to everything in a document."""
+    """Return the way to everything in a document."""
     inner: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         inner = list(value.items())

@@ -64,7 +64,7 @@ class Built:
         return found
 
     def steps_off(self) -> float:
-        """Give the most that an output is off the converted program's, in steps of its scale.
+        """Return the most that an output is off the converted program's, in steps of its scale.
 
         Outputs that are not real numbers, or that PyTorch computes without quantizing, count as
         off by infinity unless they are the same.
@@ -86,7 +86,7 @@ class Built:
 
 
 def leaves(outputs: Any) -> list[Any]:
-    """Give the tensors of a model's output, in PyTorch's order."""
+    """Return the tensors of a model's output, in PyTorch's order."""
     match outputs:
         case tuple() | list():
             return [leaf for row in outputs for leaf in leaves(row)]  # pyright: ignore[reportUnknownVariableType] whatever the model gives

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from mizzen.artifact.artifact import Array
-from mizzen.compiler.codegen import Refusal, RegionCompiler
-from mizzen.compiler.registry import Asked, choose
+from mizzen.compiler.codegen import RegionCompiler, RegionRefusal
+from mizzen.compiler.registry import CompileOptions, choose
 from mizzen.compiler.torch.compile import lowered_program, place
 from mizzen.compiler.torch.region import step_of
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Value
-from mizzen.partition import Extracted, Place, extract
+from mizzen.partition import Device, Extracted, extract
 
 
 class _Recording(torch.fx.Interpreter):
@@ -35,7 +35,7 @@ class _Recording(torch.fx.Interpreter):
 def integers(
     exported: torch.export.ExportedProgram, lowered: Lowered, call: Sequence[torch.Tensor]
 ) -> dict[Value, Array]:
-    """Give the integers that PyTorch has for values of a lowered program, where it has any."""
+    """Return the integers that PyTorch has for values of a lowered program, where it has any."""
     recording = _Recording(exported.module(check_guards=False))
     with torch.no_grad():
         recording.run(*call)
@@ -68,7 +68,7 @@ def differences(
     Those that only make sense with others in a region, views for instance, are left out.
     """
     lowered = lowered_program(exported, "network")
-    chosen = choose(Asked(accelerator, target_options=options))
+    chosen = choose(CompileOptions(accelerator, target_options=options))
     compiler = chosen.backend.region_compiler(chosen.configuration)
     known = integers(exported, lowered, call)
     for group in _on_npu(lowered, compiler):
@@ -91,7 +91,7 @@ def differences(
 
 def _on_npu(lowered: Lowered, compiler: RegionCompiler) -> list[int]:
     placed = place(lowered, compiler, (), None)
-    regions = [row for row in placed.partition.regions if row.place is Place.NPU]
+    regions = [row for row in placed.partition.regions if row.device is Device.NPU]
     return [group for region in regions for group in region.groups]
 
 
@@ -99,7 +99,7 @@ def _computed(
     compiler: RegionCompiler, part: Extracted, known: Mapping[Value, Array]
 ) -> list[Array] | None:
     code = compiler.compile(part, None)
-    if isinstance(code, Refusal):
+    if isinstance(code, RegionRefusal):
         return None
     edge = (*part.inputs, *part.outputs)
     tensors: dict[object, int] = {value: index for index, value in enumerate(edge)}

@@ -16,7 +16,7 @@ from mizzen.compiler.torch.compile import place
 from mizzen.frontends.torch.lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
-from mizzen.partition import Place, extract
+from mizzen.partition import Device, extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
 from mizzen.targets.ethos_u.system_config import resolve
 
@@ -81,7 +81,7 @@ def test_choices_are_on_u85_what_pytorch_computes(
     exported = converted(_Chooses(CHOICES[name]), calls, U85, config)
     lowered = lower(read(exported))
     placed = place(lowered, TosaRegions(resolve(U85)), (), None)
-    (region,) = [row for row in placed.partition.regions if row.place is Place.NPU]
+    (region,) = [row for row in placed.partition.regions if row.device is Device.NPU]
     part = extract(lowered.graph, region.groups)
     (output,) = part.outputs
     (taken,) = part.inputs
@@ -123,7 +123,7 @@ def test_truth_values_may_leave_the_model(bits: int, converted: Build) -> None:
     exported = converted(_Chooses(lambda a, b: a > b), calls, U85, config)
     lowered = lower(read(exported))
     placed = place(lowered, TosaRegions(resolve(U85)), (), None)
-    assert [row.place for row in placed.partition.groups.values()].count(Place.NPU) == 3
+    assert [row.device for row in placed.partition.groups.values()].count(Device.NPU) == 3
     assert lowered.graph.outputs[0].dtype.numpy == np.bool_
 
 

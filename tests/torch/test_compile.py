@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import mizzen
-from mizzen.partition import Place
+from mizzen.partition import Device
 from mizzen.torch import (
     EthosUCompileSpec,
     EthosUPartitioner,
@@ -74,7 +74,7 @@ def test_steps_give_what_the_one_call_gives(converted: Build) -> None:
     exported = converted(_Small(), calls)
     spec = EthosUCompileSpec(U55, memory_mode="Shared_Sram", extra_flags=["--optimise Size"])
     partitioner = EthosUPartitioner(spec)
-    assert [row.place for row in partitioner.partition(exported).regions].count(Place.NPU) == 1
+    assert [row.device for row in partitioner.partition(exported).regions].count(Device.NPU) == 1
     artifact = compile_for(exported, partitioner)
     assert artifact.report is not None
     assert not artifact.report.on_cpu

@@ -13,7 +13,7 @@ from torch import nn
 import mizzen
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends import tosa as frontend
-from mizzen.partition import Place
+from mizzen.partition import Device
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
 from mizzen.torch import EthosUCompileSpec, EthosUPartitioner, compile_converted
 from mizzen.torch.lowering import to_tosa
@@ -117,7 +117,7 @@ def test_partitioning_alone_gives_the_rule(name: str, converted: Build) -> None:
     rules = [reason.rule for row in found.groups.values() for reason in row.reasons]
     assert rule in rules
     newer = EthosUPartitioner(EthosUCompileSpec(U85)).partition(exported)
-    assert [row.place for row in newer.regions].count(Place.NPU) == 1
+    assert [row.device for row in newer.regions].count(Device.NPU) == 1
     assert rule not in [reason.rule for row in newer.groups.values() for reason in row.reasons]
 
 

@@ -58,7 +58,7 @@ class _Halves(_Net):
 
 
 def _line(module: type[nn.Module]) -> str:
-    """Give file and line of what a module marks."""
+    """Return file and line of what a module marks."""
     lines, first = inspect.getsourcelines(module)
     (index,) = [number for number, line in enumerate(lines) if "# here" in line]
     return f"test_refusals.py:{first + index}"

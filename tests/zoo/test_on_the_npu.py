@@ -31,7 +31,7 @@ from mizzen.compiler.torch.region import step_of
 from mizzen.frontends.torch.lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
-from mizzen.partition import Place, extract
+from mizzen.partition import Device, extract
 from mizzen.targets.ethos_u.system_config import resolve
 
 ZOO = Path(__file__).resolve().parents[2] / "examples"
@@ -54,7 +54,7 @@ INPUTS = 20
 
 
 def networks(*quick: str) -> list[Any]:
-    """Give all networks as parameters; those that are not quick are for the sweep."""
+    """Return all networks as parameters; those that are not quick are for the sweep."""
     return [
         pytest.param(name, marks=() if name in quick else (pytest.mark.sweep,)) for name in NETWORKS
     ]
@@ -127,10 +127,10 @@ def test_the_stream_is_the_lowered_network_bit_for_bit(
 @pytest.mark.parametrize("accelerator", [U55, U85])
 def test_everything_is_in_one_region_of_the_npu(name: str, accelerator: str) -> None:
     placed = regions(name, accelerator).placed
-    on_npu = [region for region in placed.partition.regions if region.place is Place.NPU]
+    on_npu = [region for region in placed.partition.regions if region.device is Device.NPU]
     assert len(on_npu) == 1
     rows = placed.partition.groups.values()
-    assert sum(row.macs for row in rows if row.place is Place.CPU) == 0
+    assert sum(row.macs for row in rows if row.device is Device.CPU) == 0
 
 
 @pytest.mark.parametrize("name", networks(*QUICK))
@@ -151,7 +151,7 @@ def test_outputs_are_near_what_pytorch_computes(name: str) -> None:
 def differences(
     artifact: Artifact, exported: torch.export.ExportedProgram, calls: Sequence[Any]
 ) -> Array:
-    """Give how many steps each output is off what PyTorch computes."""
+    """Return how many steps each output is off what PyTorch computes."""
     module: Any = exported.module(check_guards=False)
     scales = [step.scale for step in artifact.steps if isinstance(step, DequantizeStep)]
     found: list[Array] = []
@@ -175,13 +175,13 @@ class InFloat64(torch.fx.Interpreter):
 
 
 def cast(taken: torch.dtype, given: torch.dtype, value: Any) -> Any:
-    """Give tensors of one type as another, and all else as it is."""
+    """Return tensors of one type as another, and all else as it is."""
     is_taken = isinstance(value, torch.Tensor) and value.dtype == taken
     return value.to(given) if is_taken else value
 
 
 def float32_noise(exported: torch.export.ExportedProgram, calls: Sequence[Any]) -> Array:
-    """Give how many steps PyTorch in float32 is off PyTorch in float64, for each output."""
+    """Return how many steps PyTorch in float32 is off PyTorch in float64, for each output."""
     module: Any = exported.module(check_guards=False)
     outputs: Any = list(exported.graph.nodes)[-1].args[0]
     off: list[Array] = []

@@ -60,7 +60,7 @@ class Variable:
     initial: int
 
     def start(self, batch: int) -> Array:
-        """Give the state before the first inference, `[batch, *shape]`."""
+        """Return the state before the first inference, `[batch, *shape]`."""
         return np.full((batch, *self.shape), self.initial, self.dtype)
 
 
@@ -427,13 +427,13 @@ def npu_step(model: Model, operator: Operator, origins: Origins) -> NpuStep:
 
 
 def variable_of(tensor: Tensor) -> Variable:
-    """Give the state that a tensor holds."""
+    """Return the state that a tensor holds."""
     zero = zero_of(tensor.quantization)
     return Variable(tensor.index, tensor.shape, tensor.dtype or np.dtype(np.uint8), zero)
 
 
 def zero_of(quantization: Quantization | None) -> int:
-    """Give the number that state starts at: the one that stands for zero."""
+    """Return the number that state starts at: the one that stands for zero."""
     return quantization.zero_point[0] if quantization else 0
 
 

@@ -18,7 +18,7 @@ from mizzen.targets.ethos_n.program import BufferKind, Program
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProgramTensor:
     """A tensor that a program takes or gives: its shape for one inference, and its type."""
 
     name: str
@@ -39,8 +39,8 @@ class NpuProgram:
     """
 
     program: Program
-    inputs: tuple[Place, ...]
-    outputs: tuple[Place, ...]
+    inputs: tuple[ProgramTensor, ...]
+    outputs: tuple[ProgramTensor, ...]
     name: str
     origins: Mapping[int, Origin]
 
@@ -101,13 +101,13 @@ class NpuSimulator:
 
 
 def _filled(array: Array, batch: int, size_bytes: int) -> Array:
-    """Give tensors as the bytes of their buffer, zeros behind them: uint8 `[batch, size_bytes]`."""
+    """Return tensors as bytes of their buffer, zeros behind them: uint8 `[batch, size_bytes]`."""
     raw = np.ascontiguousarray(array).view(np.uint8).reshape(batch, -1)
     return np.pad(raw, ((0, 0), (0, size_bytes - raw.shape[1])))
 
 
-def _contents(raw: Array, batch: int, place: Place) -> Array:
-    """Give the tensors at the start of a buffer's bytes."""
+def _contents(raw: Array, batch: int, place: ProgramTensor) -> Array:
+    """Return the tensors at the start of a buffer's bytes."""
     array = np.ascontiguousarray(raw[:, : place.size_bytes])
     return array.view(place.dtype).reshape(batch, *place.shape)
 
@@ -121,7 +121,7 @@ class Findings:
     diagnostics: tuple[Diagnostic, ...]
 
     def as_dict(self) -> dict[str, object]:
-        """Give the report as JSON-ready data."""
+        """Return the report as JSON-ready data."""
         return {
             "accelerator": self.accelerator,
             "operations": self.operations,

@@ -100,7 +100,7 @@ class TorchStep:
         self.examples = examples
 
     def saved(self) -> bytes:
-        """Give the module as an exported program's file."""
+        """Return the module as an exported program's file."""
         import torch
 
         if self.examples is None:

@@ -65,7 +65,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def document(report: CompileReport) -> dict[str, object]:
-    """Give a report for programs; origins stay in the file beside the artifact."""
+    """Return a report for programs; origins stay in the file beside the artifact."""
     from mizzen.report.sidecar import as_dict
 
     return {key: value for key, value in as_dict(report).items() if key != "origins"}

@@ -11,7 +11,7 @@ from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.cli.console import Console
-    from mizzen.compiler.registry import Chosen
+    from mizzen.compiler.registry import ResolvedTarget
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 
@@ -87,7 +87,7 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
 
 
 def keywords(options: argparse.Namespace) -> Keywords:
-    """Give what the options say."""
+    """Return what the options say."""
     return Keywords(
         accelerator=options.accelerator_config,
         config=options.config,
@@ -131,7 +131,7 @@ def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def output_folder(options: argparse.Namespace) -> Path:
-    """Give the folder for written files, made if it is not there. E201 if that cannot be."""
+    """Return the folder for written files, made if it is not there. E201 if that cannot be."""
     folder = Path(options.output_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -141,12 +141,12 @@ def output_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def show_configuration(asked: Keywords, console: Console) -> Chosen:
-    """Give the configuration in force, and write it before anything is done with it."""
+def show_configuration(asked: Keywords, console: Console) -> ResolvedTarget:
+    """Return the configuration in force, and write it before anything is done with it."""
     from mizzen.cli.placement import configuration_text
-    from mizzen.compiler.registry import Asked, choose
+    from mizzen.compiler.registry import CompileOptions, choose
 
-    chosen = choose(Asked(**asked))
+    chosen = choose(CompileOptions(**asked))
     console.note(configuration_text(chosen, width=console.width))
     return chosen
 

@@ -8,7 +8,7 @@ from mizzen.diagnostics import fail
 
 
 def read_file(path: Path) -> bytes:
-    """Give a file's contents. E110 if it cannot be read."""
+    """Return a file's contents. E110 if it cannot be read."""
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:

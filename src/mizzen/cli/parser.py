@@ -44,7 +44,7 @@ def make_parser() -> Parser:
 
 
 def help_texts() -> dict[str, str]:
-    """Give what `--help` prints, for the program and for each verb: ``mizzen compile`` -> text."""
+    """Return what `--help` prints, for the program and each verb: ``mizzen compile`` -> text."""
     return {name: parser.format_help() for name, parser in _make_parsers().items()}
 
 

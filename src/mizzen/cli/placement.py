@@ -10,7 +10,7 @@ from mizzen.diagnostics import Reason
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
-    from mizzen.compiler.registry import Chosen
+    from mizzen.compiler.registry import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
 
 MEMORY_NAMES = {
@@ -27,7 +27,7 @@ NAME_WIDTH = 24
 """Of an output in a table; converters give names of a hundred letters whose ends tell most."""
 
 
-def configuration_text(chosen: Chosen, *, width: int) -> str:
+def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
     """Say which configuration is in force, and what of it nobody asked for."""
     rows: list[tuple[str, str]] = []
     for row in chosen.backend.shown(chosen.configuration):
@@ -57,7 +57,7 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
 
 
 def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
-    """Give what one looks at first: placement, memory, cycles."""
+    """Return what one looks at first: placement, memory, cycles."""
     operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
     work = f", {share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
     areas = [
@@ -88,9 +88,9 @@ def operators_text(report: CompileReport, *, width: int) -> str:
         (
             str(row.index),
             row.kind,
-            row.region.value,
+            row.device.value,
             f"{row.macs:,}",
-            f"{row.cycles:,}" if row.region.value == "NPU" else "-",
+            f"{row.cycles:,}" if row.device.value == "NPU" else "-",
             row.name if len(row.name) <= NAME_WIDTH else f"...{row.name[3 - NAME_WIDTH :]}",
         )
         for row in report.placements

@@ -136,7 +136,7 @@ def _array(path: str) -> Array:
 
 
 def file_names(outputs: Sequence[TensorInfo]) -> list[str]:
-    """Give every output a file name of its own: its name, with more where names repeat."""
+    """Return every output a file name of its own: its name, with more where names repeat."""
     names: list[str] = []
     for i, info in enumerate(outputs):
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", info.name).strip("._") or "output"

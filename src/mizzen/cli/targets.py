@@ -56,7 +56,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _operators(found: Sequence[Support]) -> dict[str, tuple[str, ...]]:
-    """Give the operators that an NPU has a form of, each with the products that have it."""
+    """Return the operators that an NPU has a form of, each with the products that have it."""
     return {kind: npus for each in found for kind, npus in each.operators.items()}
 
 

@@ -28,12 +28,12 @@ Array = npt.NDArray[Any]
 Origins = dict[int, Origin]
 """Byte offset of a command in its stream to the model's operator."""
 ConfigFiles = str | PathLike[str] | Sequence[str | PathLike[str]] | None
-Waiting = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 """Called with the seconds that a compilation has taken so far, once it takes long."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CompileOptions:
     """What a user asks for; what is left out, the backend chooses.
 
     arena_cache_size  SRAM that the compiler may plan with, in bytes
@@ -73,7 +73,7 @@ class Configuration(Protocol):
         ...
 
     def as_dict(self) -> dict[str, object]:
-        """Give it as JSON-ready data, the accelerator's name among it."""
+        """Return it as JSON-ready data, the accelerator's name among it."""
         ...
 
 
@@ -123,7 +123,7 @@ class HazardReport(Protocol):
         ...
 
     def as_dict(self) -> dict[str, object]:
-        """Give the report as JSON-ready data."""
+        """Return the report as JSON-ready data."""
         ...
 
 
@@ -136,7 +136,7 @@ class Listing(Protocol):
         ...
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the listing as JSON-ready data, the commands under ``commands``."""
+        """Return the listing as JSON-ready data, the commands under ``commands``."""
         ...
 
 
@@ -149,7 +149,7 @@ class MemoryRegion:
     size_bytes: int
 
     def as_dict(self) -> dict[str, object]:
-        """Give it as JSON-ready data."""
+        """Return it as JSON-ready data."""
         return {"region": self.region, "holds": self.holds, "size_bytes": self.size_bytes}
 
 
@@ -166,7 +166,7 @@ class MappedTensor:
     dtype: str
 
     def as_dict(self) -> dict[str, object]:
-        """Give it as JSON-ready data."""
+        """Return it as JSON-ready data."""
         return {
             "name": self.name,
             "role": self.role,
@@ -196,7 +196,7 @@ class ProgramView:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ConfigurationLine:
     """A part of the configuration in force: a number is one of bytes."""
 
     label: str
@@ -222,11 +222,11 @@ class Backend(ABC, Generic[C]):
     accelerators: tuple[str, ...]
 
     @abstractmethod
-    def resolve(self, asked: Asked) -> C:
-        """Give the configuration in force. Raises E2xx for what cannot be."""
+    def resolve(self, asked: CompileOptions) -> C:
+        """Return the configuration in force. Raises E2xx for what cannot be."""
 
     @abstractmethod
-    def shown(self, configuration: C) -> Iterable[Shown]:
+    def shown(self, configuration: C) -> Iterable[ConfigurationLine]:
         """Say which configuration is in force, and what of it nobody asked for."""
 
     @abstractmethod
@@ -235,29 +235,29 @@ class Backend(ABC, Generic[C]):
 
     @abstractmethod
     def compile_tflite(
-        self, model: Model, data: bytes, configuration: C, waiting: Waiting | None
+        self, model: Model, data: bytes, configuration: C, on_progress: ProgressCallback | None
     ) -> Artifact:
         """Compile a TFLite network that was read from the file `data`."""
 
     @abstractmethod
     def compile_tosa(
-        self, data: bytes, name: str, configuration: C, waiting: Waiting | None
+        self, data: bytes, name: str, configuration: C, on_progress: ProgressCallback | None
     ) -> Artifact:
         """Compile a file's TOSA network, all of which must run on the NPU."""
 
     @abstractmethod
     def check_tosa(
-        self, data: bytes, name: str, configuration: C, waiting: Waiting | None
+        self, data: bytes, name: str, configuration: C, on_progress: ProgressCallback | None
     ) -> CompileReport:
         """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
 
     @abstractmethod
     def region_compiler(self, configuration: C) -> RegionCompiler:
-        """Give what compiles regions of tensor graphs."""
+        """Return what compiles regions of tensor graphs."""
 
     @abstractmethod
     def support(self, config: str | None) -> Support:
-        """Give what the family supports; `config` names a file of configurations to list."""
+        """Return what the family supports; `config` names a file of configurations to list."""
 
     @abstractmethod
     def write_summary(self, report: CompileReport, configuration: C, folder: Path) -> Path | None:
@@ -285,7 +285,7 @@ class Backend(ABC, Generic[C]):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ResolvedTarget:
     """A backend, and the configuration in force for it."""
 
     backend: Backend[Any]

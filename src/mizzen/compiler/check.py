@@ -8,7 +8,13 @@ from os import PathLike
 from typing import Any
 
 from mizzen.compiler.compile import DEFAULT_ACCELERATOR, compile_file, file_of
-from mizzen.compiler.registry import Asked, Chosen, ConfigFiles, Waiting, choose
+from mizzen.compiler.registry import (
+    CompileOptions,
+    ConfigFiles,
+    ProgressCallback,
+    ResolvedTarget,
+    choose,
+)
 from mizzen.diagnostics import Diagnostic
 from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.report import CompileReport, OperatorPlacement
@@ -41,7 +47,7 @@ class CheckReport:
         return self.compilation.placements
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the report as JSON-ready data."""
+        """Return the report as JSON-ready data."""
         return {
             "holds": self.holds,
             "max_cpu_ops": self.max_cpu_ops,
@@ -64,14 +70,14 @@ def check(
     arena_cache_size: int | None = None,
     ignore_ops: Sequence[str] = (),
     target_options: Mapping[str, str] | None = None,
-    waiting: Waiting | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> CheckReport:
     """Compile a network to see what becomes of it, without keeping the artifact.
 
     `sram_budget` is in bytes; the other keywords and the errors are those of `compile`. Operators
     of a `.tosa` that the NPU does not take are no error here, but on the CPU, with their reasons.
     """
-    asked = Asked(
+    asked = CompileOptions(
         accelerator,
         config,
         system_config,
@@ -81,15 +87,17 @@ def check(
         ignore_ops,
         target_options or {},
     )
-    report = _report(*file_of(model), choose(asked), waiting)
+    report = _report(*file_of(model), choose(asked), on_progress)
     failures = tuple(failures_of(report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget))
     return CheckReport(report, max_cpu_ops, sram_budget, failures)
 
 
-def _report(data: bytes, name: str, chosen: Chosen, waiting: Waiting | None) -> CompileReport:
+def _report(
+    data: bytes, name: str, chosen: ResolvedTarget, on_progress: ProgressCallback | None
+) -> CompileReport:
     if is_tosa(data, name):
-        return chosen.backend.check_tosa(data, name, chosen.configuration, waiting)
-    report = compile_file(data, name, chosen, waiting).report
+        return chosen.backend.check_tosa(data, name, chosen.configuration, on_progress)
+    report = compile_file(data, name, chosen, on_progress).report
     assert report is not None, "a compilation always reports"
     return report
 
@@ -97,7 +105,7 @@ def _report(data: bytes, name: str, chosen: Chosen, waiting: Waiting | None) -> 
 def failures_of(
     report: CompileReport, *, max_cpu_ops: int | None, sram_budget_bytes: int | None
 ) -> Iterator[Diagnostic]:
-    """Give what of a compiled network is not as allowed: E401 for the CPU, E402 for the SRAM."""
+    """Return what of a compiled network is not as allowed: E401 for the CPU, E402 for the SRAM."""
     on_cpu = len(report.on_cpu)
     if max_cpu_ops is not None and on_cpu > max_cpu_ops:
         allowed = f"at most {max_cpu_ops} of {len(report.placements)} operators"

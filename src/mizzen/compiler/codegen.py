@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mizzen.compiler.backend import Waiting
+from mizzen.compiler.backend import ProgressCallback
 from mizzen.diagnostics import Origin, Reason
 from mizzen.frontends.tflite import Model, read
 from mizzen.graph import Graph
@@ -61,7 +61,7 @@ class RegionCode:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RegionRefusal:
     """Why a region cannot be compiled.
 
     reasons  of the groups because of which it cannot, at least one
@@ -76,17 +76,19 @@ class RegionCompiler(Protocol):
     """Compiles regions of tensor graphs for a configuration."""
 
     def legality(self, graph: Graph) -> Legal:
-        """Give what says why an operation of a graph cannot be on the NPU.
+        """Return what says why an operation of a graph cannot be on the NPU.
 
         What depends on the whole region is left to `compile`.
         """
         ...
 
-    def unworthy(self, partition: Partition) -> Mapping[int, Reason]:
-        """Give the groups of NPU regions that had better stay on the CPU, and why."""
+    def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
+        """Return the groups of NPU regions that had better stay on the CPU, and why."""
         ...
 
-    def compile(self, part: Extracted, waiting: Waiting | None) -> RegionCode | Refusal:
+    def compile(
+        self, part: Extracted, on_progress: ProgressCallback | None
+    ) -> RegionCode | RegionRefusal:
         """Compile a region, whose graph may be changed."""
         ...
 
@@ -120,7 +122,7 @@ def memories_of(costs: Sequence[Costs]) -> tuple[Measure, ...]:
 
 
 def performance_of(costs: Sequence[Costs]) -> tuple[dict[str, Any], ...]:
-    """Give the performance data of the regions that have it."""
+    """Return the performance data of the regions that have it."""
     return tuple(dict(row.performance) for row in costs if row.performance is not None)
 
 

@@ -8,7 +8,13 @@ from os import PathLike
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.registry import Asked, Chosen, ConfigFiles, Waiting, choose
+from mizzen.compiler.registry import (
+    CompileOptions,
+    ConfigFiles,
+    ProgressCallback,
+    ResolvedTarget,
+    choose,
+)
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
@@ -36,18 +42,18 @@ def compile(
     arena_cache_size: int | None = None,
     ignore_ops: Sequence[str] = (),
     target_options: Mapping[str, str] | None = None,
-    waiting: Waiting | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Compile a quantised `.tflite`, `.tosa` or `.pt2` for an NPU; the first two also as bytes.
 
     `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
-    types to keep on the CPU, `target_options` are those of one family of NPUs; `waiting` is called
-    with the seconds gone by once it takes long. The artifact's `report` says what went where and
-    why. Raises E1xx for a file that is no quantised network, E2xx for a configuration that is none,
+    types to keep on the CPU, `target_options` are those of one family of NPUs; `on_progress` is
+    called with the seconds gone by once it takes long. The artifact's `report` says what went
+    where and why. Raises E1xx for a file that is no quantised network, E2xx for a configuration that is none,
     E3xx or E9xx if the compiler fails; TOSA operations that no NPU operator computes are such a
     failure.
     """
-    asked = Asked(
+    asked = CompileOptions(
         accelerator,
         config,
         system_config,
@@ -59,22 +65,22 @@ def compile(
     )
     chosen = choose(asked)
     data, name = file_of(model)
-    return compile_file(data, name, chosen, waiting)
+    return compile_file(data, name, chosen, on_progress)
 
 
 def compile_file(
-    data: bytes, name: str, chosen: Chosen, waiting: Waiting | None = None
+    data: bytes, name: str, chosen: ResolvedTarget, on_progress: ProgressCallback | None = None
 ) -> Artifact:
     """Compile a file's network, whatever form it has, for a configuration."""
     backend, configuration = chosen.backend, chosen.configuration
     _require_known(configuration.ignore_ops)
     if is_tosa(data, name):
-        return backend.compile_tosa(data, name, configuration, waiting)
+        return backend.compile_tosa(data, name, configuration, on_progress)
     if name.endswith(EXPORTED):
         from mizzen.compiler.torch.pt2 import compile_exported
 
-        return compile_exported(data, name, chosen, waiting)
-    return backend.compile_tflite(_network(data, name), data, configuration, waiting)
+        return compile_exported(data, name, chosen, on_progress)
+    return backend.compile_tflite(_network(data, name), data, configuration, on_progress)
 
 
 def _network(data: bytes, name: str) -> Model:
@@ -85,7 +91,7 @@ def _network(data: bytes, name: str) -> Model:
 
 
 def file_of(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
-    """Give a model's bytes and what diagnostics call it. E110 for a file that cannot be read."""
+    """Return a model's bytes and what diagnostics call it. E110 for a file that cannot be read."""
     if isinstance(model, bytes):
         return model, UNNAMED_TOSA if is_tosa(model, "") else UNNAMED
     path = Path(model)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mizzen.compiler.backend import Waiting
-from mizzen.compiler.codegen import Refusal, RegionCode, RegionCompiler
+from mizzen.compiler.backend import ProgressCallback
+from mizzen.compiler.codegen import RegionCode, RegionCompiler, RegionRefusal
 from mizzen.diagnostics import Reason
 from mizzen.graph import Graph
-from mizzen.partition import Partition, Place, Region, extract, partition
+from mizzen.partition import Device, Partition, Region, extract, partition
 from mizzen.partition.placement import Edge, Legal
 
 MOST_TRIES = 64
@@ -34,27 +34,27 @@ class _Search:
 
     graph: Graph
     compiler: RegionCompiler
-    waiting: Waiting | None
+    on_progress: ProgressCallback | None
     refused: dict[int, Reason] = field(default_factory=dict[int, Reason])
     code: dict[tuple[int, ...], RegionCode] = field(
         default_factory=dict[tuple[int, ...], RegionCode]
     )
 
-    def compile(self, region: Region) -> Refusal | None:
+    def compile(self, region: Region) -> RegionRefusal | None:
         """Compile a region unless that was done; gives why it cannot be."""
         if region.groups in self.code:
             return None
         part = extract(self.graph, region.groups, self.graph.name)
-        result = self.compiler.compile(part, self.waiting)
-        if isinstance(result, Refusal):
+        result = self.compiler.compile(part, self.on_progress)
+        if isinstance(result, RegionRefusal):
             return result
         self.code[region.groups] = result
         return None
 
-    def refusal(self, found: Partition) -> Refusal | None:
+    def refusal(self, found: Partition) -> RegionRefusal | None:
         """Compile the regions for the NPU up to the first that is refused."""
         for region in found.regions:
-            if region.place is Place.NPU:
+            if region.device is Device.NPU:
                 refused = self.compile(region)
                 if refused is not None:
                     return refused
@@ -62,21 +62,25 @@ class _Search:
 
 
 def place(
-    graph: Graph, legal: Legal, edge: Edge, compiler: RegionCompiler, waiting: Waiting | None
+    graph: Graph,
+    legal: Legal,
+    edge: Edge,
+    compiler: RegionCompiler,
+    on_progress: ProgressCallback | None,
 ) -> Placement:
     """Place the groups of a graph.
 
     legal  what keeps an operation from the NPU, the compiler's own rules among it
     edge   as for `partition`
     """
-    search = _Search(graph, compiler, waiting)
+    search = _Search(graph, compiler, on_progress)
     general: Reason | None = None
     for _ in range(MOST_TRIES):
         found = partition(graph, legal, edge=edge, refused=search.refused)
-        unworthy = compiler.unworthy(found)
-        if unworthy:
-            general = next(iter(unworthy.values()))
-            search.refused.update(unworthy)
+        unprofitable = compiler.unprofitable(found)
+        if unprofitable:
+            general = next(iter(unprofitable.values()))
+            search.refused.update(unprofitable)
             continue
         why = search.refusal(found)
         if why is None:

@@ -9,30 +9,30 @@ from importlib import import_module
 from typing import Any
 
 from mizzen.compiler.backend import (
-    Asked,
     Backend,
-    Chosen,
+    CompileOptions,
     ConfigFiles,
     Configuration,
+    ConfigurationLine,
     MappedTensor,
     MemoryRegion,
     ProgramView,
-    Shown,
-    Waiting,
+    ProgressCallback,
+    ResolvedTarget,
 )
 from mizzen.diagnostics import fail
 
 __all__ = [
-    "Asked",
     "Backend",
-    "Chosen",
+    "CompileOptions",
     "ConfigFiles",
     "Configuration",
+    "ConfigurationLine",
     "MappedTensor",
     "MemoryRegion",
     "ProgramView",
-    "Shown",
-    "Waiting",
+    "ProgressCallback",
+    "ResolvedTarget",
     "backend_for",
     "backend_of",
     "backends",
@@ -49,12 +49,12 @@ def _backend(family: str) -> Backend[Any]:
 
 
 def backends() -> Iterator[Backend[Any]]:
-    """Give every backend."""
+    """Return every backend."""
     return map(_backend, FAMILIES)
 
 
 def backend_for(accelerator: str) -> Backend[Any]:
-    """Give the backend of an accelerator. E210 if there is no accelerator of that name."""
+    """Return the backend of an accelerator. E210 if there is no accelerator of that name."""
     for backend in backends():
         if accelerator.lower() in backend.accelerators:
             return backend
@@ -68,11 +68,11 @@ def backend_for(accelerator: str) -> Backend[Any]:
 
 
 def backend_of(code: str) -> Backend[Any] | None:
-    """Give the backend whose compiled parts are custom operators of this code."""
+    """Return the backend whose compiled parts are custom operators of this code."""
     return next((backend for backend in backends() if backend.code == code), None)
 
 
-def choose(asked: Asked) -> Chosen:
-    """Give the backend and the configuration in force. Raises E2xx for what cannot be."""
+def choose(asked: CompileOptions) -> ResolvedTarget:
+    """Return the backend and the configuration in force. Raises E2xx for what cannot be."""
     backend = backend_for(asked.accelerator)
-    return Chosen(backend, backend.resolve(asked))
+    return ResolvedTarget(backend, backend.resolve(asked))

@@ -44,7 +44,7 @@ class SupportRule:
     operators: frozenset[str]
 
     def as_dict(self) -> dict[str, object]:
-        """Give the rule as JSON-ready data, without its operators."""
+        """Return the rule as JSON-ready data, without its operators."""
         return {
             "id": self.id,
             "npus": list(self.npus),

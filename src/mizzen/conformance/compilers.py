@@ -17,7 +17,7 @@ from mizzen.compiler.ethos_u.report import report_of
 from mizzen.conformance.verdict import Verdict
 from mizzen.frontends.tflite import Model, read
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.compiled import Cause, Stopped
 from mizzen.targets.ethos_u.vela.generate import core_path, generate
 
@@ -59,7 +59,7 @@ class NotBuilt:
 
 
 def build(
-    network: bytes, name: str, compiler: Compiler, configuration: Configuration
+    network: bytes, name: str, compiler: Compiler, configuration: EthosUConfiguration
 ) -> Built | NotBuilt:
     """Compile a network of a file's `name`. E300 if the compiler is not installed."""
     match compiler:
@@ -69,7 +69,7 @@ def build(
             return _legacy(network, configuration)
 
 
-def _regor(network: bytes, name: str, configuration: Configuration) -> Built | NotBuilt:
+def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
     outcome = generate(network, configuration, time_limit_seconds=TIME_LIMIT_SECONDS)
     if isinstance(outcome, Stopped):
         refused = outcome.cause in (Cause.REFUSED, Cause.CANNOT_FALL_BACK)
@@ -81,7 +81,7 @@ def _regor(network: bytes, name: str, configuration: Configuration) -> Built | N
     return Built(outcome.network, tuple(dict.fromkeys(reasons)))
 
 
-def _legacy(network: bytes, configuration: Configuration) -> Built | NotBuilt:
+def _legacy(network: bytes, configuration: EthosUConfiguration) -> Built | NotBuilt:
     core_path()
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "network.tflite")
@@ -100,8 +100,8 @@ def _legacy(network: bytes, configuration: Configuration) -> Built | NotBuilt:
         return _not_built(ended)
 
 
-def _options(source: Path, configuration: Configuration) -> Iterator[str]:
-    """Give the configuration as Vela's command line has it."""
+def _options(source: Path, configuration: EthosUConfiguration) -> Iterator[str]:
+    """Return the configuration as Vela's command line has it."""
     yield str(source)
     yield f"--accelerator-config={configuration.accelerator.name}"
     yield "--debug-force-legacy-core"
@@ -118,7 +118,7 @@ _ON_CPU = re.compile(r"^Warning: .* is not supported on the NPU.*\n((?: .*\n)*)"
 
 
 def _reasons(printed: str) -> Iterator[str]:
-    """Give what the core says of each operator that it leaves to the CPU."""
+    """Return what the core says of each operator that it leaves to the CPU."""
     for said in _ON_CPU.findall(printed):
         yield " ".join(said.replace(" - ", "").split())
 

@@ -115,7 +115,7 @@ EXCUSES: tuple[Excuse, ...] = (
 
 
 def excused(row: Row, compiler: Compiler, arch: Arch) -> Row:
-    """Give the row with the exception that explains it, if there is one."""
+    """Return the row with the exception that explains it, if there is one."""
     title = next(_titles(row, compiler, arch), None)
     return row if title is None else replace(row, exception=title)
 

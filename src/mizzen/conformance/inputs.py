@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 def random_inputs(
     inputs: Sequence[tuple[Sequence[int], npt.DTypeLike]], count: int, limit: int | None = None
 ) -> list[Array]:
-    """Give uniformly random integers for inputs of these shapes and types, `[count, *shape]`.
+    """Return uniformly random integers for inputs of these shapes and types, `[count, *shape]`.
 
     The same for the same shapes, types and count. `limit` is the largest magnitude of wider
     values than bytes.

@@ -13,7 +13,7 @@ from mizzen.cpu.tflm_process import limit_resources
 
 
 def main() -> int:
-    """Give Vela's exit status."""
+    """Return Vela's exit status."""
     limit_resources()
     status = import_module("ethosu.vela.vela").main(sys.argv[1:])
     return int(status or 0)

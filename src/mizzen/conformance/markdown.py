@@ -9,7 +9,7 @@ from mizzen.conformance.verdict import Row
 
 
 def markdown(rows: Sequence[Row], accelerators: Sequence[str], level: int = 2) -> str:
-    """Give the table, then every network that is not exact.
+    """Return the table, then every network that is not exact.
 
     There is a section for each verdict, with a heading of the `level`.
     """

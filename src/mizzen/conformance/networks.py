@@ -50,12 +50,12 @@ class Q:
 
 
 def quantization(dtype: str) -> Q:
-    """Give the quantisation that inputs of a type have where a case asks for no other."""
+    """Return the quantisation that inputs of a type have where a case asks for no other."""
     return Q(SCALE[dtype], ZERO[dtype])
 
 
 def rng_of(name: str) -> np.random.Generator:
-    """Give the source of a case's constants."""
+    """Return the source of a case's constants."""
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
@@ -110,7 +110,7 @@ def _q(q: Q) -> tuple[float, int]:
 
 
 def i32(*values: Any) -> np.ndarray[Any, Any]:
-    """Give an array of INT32."""
+    """Return an array of INT32."""
     return np.array(values, np.int32)
 
 

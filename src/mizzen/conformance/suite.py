@@ -17,7 +17,7 @@ from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
 from mizzen.conformance.verdict import Difference, Row, Verdict
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 
 Array = npt.NDArray[Any]
 
@@ -32,7 +32,7 @@ NOT_INSTALLED = frozenset({"E300", "E701", "E721"})
 """Codes of packages that are not there, which is nobody's verdict."""
 
 
-def judge(case: Case, compiler: Compiler, configuration: Configuration, inputs: int) -> Row:
+def judge(case: Case, compiler: Compiler, configuration: EthosUConfiguration, inputs: int) -> Row:
     """Compile a case, execute it on `inputs` random inputs, and compare with its oracle.
 
     E300, E701 or E721 where compiler or kernels are not installed; all else is in the row.
@@ -41,7 +41,7 @@ def judge(case: Case, compiler: Compiler, configuration: Configuration, inputs: 
     return excused(row, compiler, configuration.accelerator.arch)
 
 
-def _judged(case: Case, compiler: Compiler, configuration: Configuration, inputs: int) -> Row:
+def _judged(case: Case, compiler: Compiler, configuration: EthosUConfiguration, inputs: int) -> Row:
     accelerator = configuration.accelerator
     row = partial(Row, case.name, case.operator, case.dtype, accelerator.name)
     if not compiler.compiles_for(accelerator.arch):
@@ -60,7 +60,7 @@ def _judged(case: Case, compiler: Compiler, configuration: Configuration, inputs
 
 
 def _executed(case: Case, network: bytes, built: Built, count: int, row: partial[Row]) -> Row:
-    """Give the verdict on what was compiled; raises where it does not run to its end."""
+    """Return the verdict on what was compiled; raises where it does not run to its end."""
     artifact = Artifact(built.network, case.name)
     if artifact.steps and not any(step.on_npu for step in artifact.steps):
         return row(Verdict.CPU, "; ".join(built.reasons) or WITHOUT_REASON)
@@ -101,7 +101,7 @@ def compare(ours: Sequence[Array], theirs: Sequence[Array]) -> Difference:
 def run(
     cases: Sequence[Case],
     compiler: Compiler,
-    configurations: Sequence[Configuration],
+    configurations: Sequence[EthosUConfiguration],
     inputs: int = DEFAULT_INPUTS,
 ) -> Iterator[Row]:
     """Judge every case on every configuration, case by case."""

@@ -34,7 +34,7 @@ class Finding:
 
 
 def lines(rows: Sequence[Row], accelerators: Sequence[str]) -> list[Line]:
-    """Give the table, operators in alphabetical order."""
+    """Return the table, operators in alphabetical order."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row.operator, row.dtype), []).append(row)
@@ -72,7 +72,7 @@ def percent(share: float) -> str:
 
 
 def findings(rows: Sequence[Row]) -> list[Finding]:
-    """Give all networks that are not exact: verdict by verdict, those alike together."""
+    """Return all networks that are not exact: verdict by verdict, those alike together."""
     by_case: dict[tuple[Verdict, str, str, str | None], list[str]] = {}
     for row in rows:
         if row.verdict is not Verdict.EXACT:

@@ -67,7 +67,7 @@ class Row:
         return self.verdict in HOLDING or self.exception is not None
 
     def as_dict(self) -> dict[str, object]:
-        """Give the row for JSON."""
+        """Return the row for JSON."""
         difference = self.difference
         return {
             "network": self.case,

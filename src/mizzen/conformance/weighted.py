@@ -35,7 +35,7 @@ class Window:
     activation: int = NONE
 
     def output(self, height: int, width: int) -> tuple[int, int]:
-        """Give the height and width of what comes out."""
+        """Return the height and width of what comes out."""
         sizes: list[int] = []
         for size, k, s, d in zip((height, width), self.kernel, self.stride, self.dilation,
                                  strict=True):  # fmt: skip

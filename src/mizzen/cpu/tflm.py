@@ -156,7 +156,7 @@ class _Worker:
         )
 
     def ask(self, request: Document, arrays: Sequence[Array], kernels: CpuKernels) -> list[Array]:
-        """Give the arrays of the answer; what goes wrong is an error of `kernels`."""
+        """Return the arrays of the answer; what goes wrong is an error of `kernels`."""
         requests, answers = self._process.stdin, self._process.stdout
         assert requests is not None
         assert answers is not None
@@ -213,7 +213,7 @@ def _the_worker() -> _Worker:
 
 
 def _to_forget() -> list[int]:
-    """Give the networks and sessions that nobody has any more; appended to while this runs."""
+    """Return the networks and sessions that nobody has any more; appended to while this runs."""
     return [_forgotten.pop() for _ in range(len(_forgotten))]
 
 

@@ -95,7 +95,7 @@ class _Network:
                 os.lseek(STDERR, start, os.SEEK_SET)
 
     def reset(self) -> Any:
-        """Give an interpreter as it is before its first inference.
+        """Return an interpreter as it is before its first inference.
 
         A reset does not repeat what initialises resources, so these need another interpreter.
         """
@@ -106,7 +106,7 @@ class _Network:
 
 
 def printed(start: int) -> str:
-    """Give what has been printed from a place in standard error on."""
+    """Return what has been printed from a place in standard error on."""
     return os.pread(STDERR, LOG_BYTES, start).decode(errors="replace")
 
 

@@ -68,7 +68,7 @@ class Schema:
     unions: dict[str, tuple[str, ...]]
 
     def fields(self, table: str) -> tuple[Field, ...]:
-        """Give the fields of a table; made once."""
+        """Return the fields of a table; made once."""
         return _fields(self.tables[table])
 
 

@@ -109,12 +109,12 @@ Array = npt.NDArray[Any]
 
 
 def size_bytes(type: TensorType, elements: int) -> int:
-    """Give the bytes that elements take in a file; the last of odd INT4 takes a whole byte."""
+    """Return the bytes that elements take in a file; the last of odd INT4 takes a whole byte."""
     return (elements * BITS[type] + 7) // 8
 
 
 def encode(values: Array, type: TensorType) -> npt.NDArray[np.uint8]:
-    """Give elements as a file has them.
+    """Return elements as a file has them.
 
     INT4 comes in integers of any width, INT48 in int64, BF16 in f32 that it holds exactly.
     """
@@ -133,7 +133,7 @@ def encode(values: Array, type: TensorType) -> npt.NDArray[np.uint8]:
 
 
 def decode(data: npt.NDArray[np.uint8], type: TensorType, elements: int) -> Array:
-    """Give the elements that bytes of a file hold, as many as are asked for; see `encode`.
+    """Return the elements that bytes of a file hold, as many as are asked for; see `encode`.
 
     `data` must have `size_bytes` of them at least. What NumPy holds as files do stays a view.
     """

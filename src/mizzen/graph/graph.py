@@ -124,7 +124,7 @@ class Graph:
         return self._outputs
 
     def __iter__(self) -> Iterator[Operation]:
-        """Give the operations in the order they were added, which may not be one of execution."""
+        """Return the operations in the order they were added, which may not be one of execution."""
         return iter(tuple(self._operations))
 
     def __len__(self) -> int:
@@ -231,7 +231,7 @@ class Graph:
             work += [producer for producer in producers if producer is not None]
 
     def sorted(self) -> list[Operation]:
-        """Give the operations so that each comes after those whose results it takes.
+        """Return the operations so that each comes after those whose results it takes.
 
         Otherwise as early as its place among the added ones; raises ValueError on a cycle.
         """

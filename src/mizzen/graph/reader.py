@@ -74,12 +74,12 @@ class _Reader:
         self.tokens.append(("end", "the end", line))
 
     def _error(self, code: str, message: str, line: int | None = None) -> MizzenError:
-        """Give an error in a line; in that of the token taken last, if it is None."""
+        """Return an error in a line; in that of the token taken last, if it is None."""
         line = self.tokens[max(self.position - 1, 0)][2] if line is None else line
         return fail(code, message, origin=Origin(source=f"{self.file}:{line}"))
 
     def expected(self, what: str) -> MizzenError:
-        """Give the error that something else than `what` comes next."""
+        """Return the error that something else than `what` comes next."""
         _, came, line = self.tokens[self.position]
         return self._error("E810", f"{what} must come, and {came} came", line)
 

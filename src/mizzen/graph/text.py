@@ -47,7 +47,7 @@ class Blobs(Enum):
 
 
 def print_graph(graph: Graph, blobs: Blobs = Blobs.HASHED) -> str:
-    """Give the graph as text, in an order of execution; see the module for its form."""
+    """Return the graph as text, in an order of execution; see the module for its form."""
     printer = _Printer()
     lines = printer.graph(graph)
     if blobs is Blobs.APPENDED:
@@ -68,7 +68,7 @@ class _Printer:
         self.taken: set[str] = set()
 
     def graph(self, graph: Graph) -> list[str]:
-        """Give the lines of a graph, not indented."""
+        """Return the lines of a graph, not indented."""
         outer = self.names, self.taken
         self.names, self.taken = {}, set()
         inputs = ", ".join(f"{self.name(value)}: {value.type}" for value in graph.inputs)
@@ -80,7 +80,7 @@ class _Printer:
         return [*lines, f"  {outputs}", "}"]
 
     def operation(self, operation: Operation) -> list[str]:
-        """Give the lines of an operation; several if it has graphs as attributes."""
+        """Return the lines of an operation; several if it has graphs as attributes."""
         parts: list[str] = []
         if operation.results:
             parts += [", ".join(map(self.name, operation.results)), "="]
@@ -97,14 +97,14 @@ class _Printer:
         return " ".join(parts).split("\n")
 
     def attributes(self, attributes: dict[str, object]) -> str:
-        """Give names and values in braces."""
+        """Return names and values in braces."""
         shown = ", ".join(
             f"{name} = {self.value(value)}" for name, value in sorted(attributes.items())
         )
         return f"{{{shown}}}"
 
     def value(self, value: object) -> str:
-        """Give the value of an attribute; its form says which type it is."""
+        """Return the value of an attribute; its form says which type it is."""
         match value:
             case bytes():
                 return f'bytes "{b64encode(value).decode()}"'
@@ -120,7 +120,7 @@ class _Printer:
                 return _scalar(value)
 
     def array(self, array: Array) -> str:
-        """Give an array: its NumPy type, shape and elements, or a hash of their bytes."""
+        """Return an array: its NumPy type, shape and elements, or a hash of their bytes."""
         head = f"{array.dtype.name}{_list(array.shape).replace(' ', '')}"
         flat = np.ascontiguousarray(array).reshape(-1)
         if flat.size <= INLINE_ELEMENTS:
@@ -135,7 +135,7 @@ class _Printer:
         return f"dense<{head} #{key}>"
 
     def name(self, value: Value) -> str:
-        """Give the name of a value; a number if it has none, or none of its own."""
+        """Return the name of a value; a number if it has none, or none of its own."""
         known = self.names.get(value)
         if known is not None:
             return known
@@ -164,7 +164,7 @@ def _scalar(value: object) -> str:
 
 
 def _name(name: str) -> str:
-    """Give a name as it is, or quoted where it could be read as something else."""
+    """Return a name as it is, or quoted where it could be read as something else."""
     plain = PLAIN_NAME.fullmatch(name) and name.partition(".")[0] not in ("inf", "nan")
     return name if plain else json.dumps(name)
 

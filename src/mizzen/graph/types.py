@@ -77,7 +77,7 @@ NUMPY_TYPES: dict[DType, np.dtype[np.generic]] = {
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:
-    """Give the least and greatest value of a signed integer type."""
+    """Return the least and greatest value of a signed integer type."""
     bits = INTEGER_BITS[dtype]
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
@@ -106,7 +106,7 @@ class Quantization:
         return zero_point
 
     def __str__(self) -> str:
-        """Give it as in the text of a graph: ``scale 0.05 zp -128``."""
+        """Return it as in the text of a graph: ``scale 0.05 zp -128``."""
         if self.axis is None and len(self.scales) == len(self.zero_points) == 1:
             return f"scale {float(self.scales[0])!r} zp {int(self.zero_points[0])}"
         axis = "none" if self.axis is None else self.axis
@@ -123,7 +123,7 @@ class TensorType:
     quantization: Quantization | None = None
 
     def __str__(self) -> str:
-        """Give it as in the text of a graph: ``tensor<1x8x8x16xi8, scale 0.05 zp -128>``."""
+        """Return it as in the text of a graph: ``tensor<1x8x8x16xi8, scale 0.05 zp -128>``."""
         plain = f"{''.join(f'{size}x' for size in self.shape)}{self.dtype.value}"
         return f"tensor<{plain}{'' if self.quantization is None else f', {self.quantization}'}>"
 
@@ -138,13 +138,13 @@ class TensorType:
         return prod(self.shape)
 
     def with_shape(self, shape: tuple[int, ...]) -> TensorType:
-        """Give the same type with another shape."""
+        """Return the same type with another shape."""
         return replace(self, shape=shape)
 
     def with_dtype(self, dtype: DType) -> TensorType:
-        """Give the type of other elements, without quantisation."""
+        """Return the type of other elements, without quantisation."""
         return TensorType(self.shape, dtype)
 
     def quantized(self, quantization: Quantization | None) -> TensorType:
-        """Give the same type with another quantisation."""
+        """Return the same type with another quantisation."""
         return replace(self, quantization=quantization)

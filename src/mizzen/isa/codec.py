@@ -51,7 +51,7 @@ class InstructionSet:
         object.__setattr__(self, "_by_name", by_name)
 
     def __getitem__(self, name: str) -> Command:
-        """Give a command by name; E513 if this machine has none of that name."""
+        """Return a command by name; E513 if this machine has none of that name."""
         command = self._by_name.get(name)
         if command is None:
             raise fail("E513", f"{self.name} has no command {name}")

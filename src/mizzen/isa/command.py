@@ -80,7 +80,7 @@ class Command:
         return values
 
     def pack(self, values: Mapping[str, int]) -> int:
-        """Give all bits of the command; E511 or E512 if a value is missing or does not fit."""
+        """Return all bits of the command; E511 or E512 if a value is missing or does not fit."""
         self.require(values)
         packed = self.key
         for item in self.fields:
@@ -127,7 +127,7 @@ class Instruction:
         return self.command.name
 
     def spoken(self) -> Iterator[tuple[Field, str]]:
-        """Give each field with its value in words: the member's name, or the number."""
+        """Return each field with its value in words: the member's name, or the number."""
         for item in self.command.fields:
             value = self.values[item.name]
             yield item, str(value) if item.members is None else item.members[value].name

@@ -19,7 +19,7 @@ _HEAD = "| Key | Command | Field | Bits | Values | Meaning |\n|---|---|---|---|-
 
 
 def markdown(machine: InstructionSet) -> str:
-    """Give the page of an instruction set: its commands, their fields, and the enumerations."""
+    """Return the page of an instruction set: its commands, their fields, and the enumerations."""
     parts = [
         f"# Commands of {machine.name}",
         _LEGEND,

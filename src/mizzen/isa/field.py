@@ -32,7 +32,7 @@ class Slice:
 
 
 def bits(high: int, low: int | None = None) -> Slice:
-    """Give the slice a manual writes as ``high:low``, or a single bit."""
+    """Return the slice a manual writes as ``high:low``, or a single bit."""
     low = high if low is None else low
     return Slice(low, high - low + 1)
 
@@ -101,7 +101,7 @@ class Field:
         return raw + self.bias
 
     def pack(self, value: int) -> int:
-        """Give the user's number as bits in place. `value` must be `admits`-ible."""
+        """Return the user's number as bits in place. `value` must be `admits`-ible."""
         raw = (value - self.bias) & (1 << self.width) - 1
         placed = 0
         for shift, mask, position in self.parts:
@@ -115,7 +115,7 @@ class Field:
         return self.minimum <= value <= self.maximum
 
     def read(self, value: int) -> int:
-        """Give `value` as the member it stands for, if the field holds an enumeration."""
+        """Return `value` as the member it stands for, if the field holds an enumeration."""
         return value if self.members is None else self.members[value]
 
     @property
@@ -127,14 +127,14 @@ class Field:
         return f"in {self.minimum}..{self.maximum}{unit}"
 
     def require(self, value: int, command_name: str) -> int:
-        """Give `value` back if the field can hold it; E511 if not."""
+        """Return `value` back if the field can hold it; E511 if not."""
         if not self.admits(value):
             raise fail("E511", f"{command_name}: {self.name} must be {self.legal}, not {value}")
         return value
 
 
 def claim(owner: str, fields: tuple[Field, ...], taken: int, width: int) -> int:
-    """Give all bits that `taken` and `fields` use.
+    """Return all bits that `taken` and `fields` use.
 
     A field beyond `width` bits, or over bits of `taken` or of a field before it, is a mistake in a
     table: ValueError.

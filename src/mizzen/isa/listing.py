@@ -32,7 +32,7 @@ class Line:
         return text.rstrip() + comment
 
     def as_dict(self) -> dict[str, object]:
-        """Give the line as JSON-ready data; words are hexadecimal text, fields are as read."""
+        """Return the line as JSON-ready data; words are hexadecimal text, fields are as read."""
         data: dict[str, object] = {
             "offset_words": self.offset_words,
             "words": [f"{word:08x}" for word in self.words],

@@ -33,7 +33,7 @@ class Register:
         return values
 
     def pack(self, values: Mapping[str, int]) -> int:
-        """Give the word with all fields set; E511 if a value does not fit."""
+        """Return the word with all fields set; E511 if a value does not fit."""
         word = 0
         for item in self.fields:
             word |= item.pack(item.require(values[item.name], self.name))

@@ -22,7 +22,7 @@ FLOAT = table("in_out_t", "PRO-FP f16\n EXT-BF16 bf16\n PRO-FP f32")
 
 
 def clamp(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the operand's shape; the bounds must be values of its type."""
+    """Return the operand's shape; the bounds must be values of its type."""
     low, high = attributes["min_val"], attributes["max_val"]
     if not low <= high:
         raise RuleError(f"min_val must be at most max_val, and they are {low} and {high}")

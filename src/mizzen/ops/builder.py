@@ -38,7 +38,7 @@ class Builder:
         self._constants = _shared.setdefault(graph, {})
 
     def at(self, origin: Origin | None, group: int | None) -> Builder:
-        """Give a builder for another place in the model, on the same graph."""
+        """Return a builder for another place in the model, on the same graph."""
         return Builder(self.graph, origin, group)
 
     def __call__(
@@ -96,7 +96,7 @@ class Builder:
     def constant(
         self, values: npt.ArrayLike, dtype: DType, quantization: Quantization | None = None
     ) -> Value:
-        """Give a constant. Small ones that are equal are one; those are in no group."""
+        """Return a constant. Small ones that are equal are one; those are in no group."""
         array = np.asarray(values, dtype.numpy)
         if array.size > SHARED_ELEMENTS:
             return self.graph.constant(
@@ -113,5 +113,5 @@ class Builder:
         return value
 
     def shape(self, values: Sequence[int]) -> Value:
-        """Give a shape as a constant."""
+        """Return a shape as a constant."""
         return self.constant(values, DType.SHAPE)

@@ -12,7 +12,7 @@ from mizzen.ops.definition import Attribute, Operand, RuleError, Support, chapte
 
 
 def cond_if(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
-    """Give the types of the branches' outputs."""
+    """Return the types of the branches' outputs."""
     condition, *passed = operands
     if condition.type.dtype is not DType.BOOL or condition.type.elements != 1:
         raise RuleError(f"the condition must be one bool, and is {plain(condition.type)}")
@@ -25,7 +25,7 @@ def cond_if(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorTy
 
 
 def while_loop(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
-    """Give the types of the operands."""
+    """Return the types of the operands."""
     condition, body = attributes["cond_graph"], attributes["body_graph"]
     _takes(condition, operands, "cond_graph")
     _takes(body, operands, "body_graph")
@@ -38,7 +38,7 @@ def while_loop(operands: Sequence[Value], attributes: Attributes) -> tuple[Tenso
 
 
 def plain(type: TensorType) -> str:
-    """Give a type as text, without quantisation."""
+    """Return a type as text, without quantisation."""
     return str(type.quantized(None))
 
 

@@ -52,7 +52,7 @@ TYPES = table(
 
 
 def concat(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the common shape with the sizes along the axis added."""
+    """Return the common shape with the sizes along the axis added."""
     axis = axis_of(operands, attributes)
     first = operands[0].type.shape
     before, after = first[:axis], first[axis + 1 :]
@@ -68,7 +68,7 @@ def concat(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ..
 
 
 def pad(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the shape with the padding added; one pair, before and after, a dimension."""
+    """Return the shape with the padding added; one pair, before and after, a dimension."""
     size, padding = operands[0].type.shape, known(operands[1], "padding")
     if len(padding) != 2 * len(size) or min(padding) < 0:
         raise RuleError(
@@ -83,7 +83,7 @@ def pad(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
 
 
 def reshape(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the shape that the second operand says; it must have as many elements."""
+    """Return the shape that the second operand says; it must have as many elements."""
     old, new = operands[0].type.shape, known(operands[1], "shape")
     if prod(old) != prod(new) or (new and min(new) < 0):
         raise RuleError(f"the shape must have the elements of {old}, and is {new}")
@@ -91,13 +91,13 @@ def reshape(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, .
 
 
 def reverse(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the operand's shape."""
+    """Return the operand's shape."""
     axis_of(operands, attributes)
     return same(operands, attributes)
 
 
 def slice_(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the size that is taken; it must lie within the operand."""
+    """Return the size that is taken; it must lie within the operand."""
     whole = operands[0].type.shape
     start, size = known(operands[1], "start"), known(operands[2], "size")
     if not len(whole) == len(start) == len(size):
@@ -111,7 +111,7 @@ def slice_(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ..
 
 
 def tile(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the shape times the multiples."""
+    """Return the shape times the multiples."""
     once, multiples = operands[0].type.shape, known(operands[1], "multiples")
     if len(once) != len(multiples) or min(multiples) < 1:
         raise RuleError(f"multiples must be {len(once)} positive numbers, and are {multiples}")
@@ -119,7 +119,7 @@ def tile(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]
 
 
 def transpose(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the permuted shape: dimension i of the result is dimension perms[i] of the operand."""
+    """Return the permuted shape: dimension i of the result is dimension perms[i] of the operand."""
     perms: Shape = attributes["perms"]
     old = operands[0].type.shape
     if sorted(perms) != list(range(len(old))):

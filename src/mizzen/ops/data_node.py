@@ -33,7 +33,7 @@ TYPES = """
 
 
 def const(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the shape of the values."""
+    """Return the shape of the values."""
     return (attributes["values"].shape,)
 
 

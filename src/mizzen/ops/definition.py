@@ -159,32 +159,32 @@ PRINTED = {dtype.value: dtype for dtype in DType}
 
 
 def element_type(operand: Operand, row: Row) -> DType:
-    """Give the element type that a row says an operand has."""
+    """Return the element type that a row says an operand has."""
     return row.types.get(operand.element) or PRINTED[operand.element]
 
 
 def tensor(name: str, element: str = "in_out_t", rank: int | None = None) -> Operand:
-    """Give an operand of exactly `rank` dimensions, or of any number."""
+    """Return an operand of exactly `rank` dimensions, or of any number."""
     return Operand(name, element, (0, None) if rank is None else (rank, rank))
 
 
 def ranked(name: str, element: str = "in_out_t") -> Operand:
-    """Give an operand of one dimension at least."""
+    """Return an operand of one dimension at least."""
     return Operand(name, element, (1, None))
 
 
 def constant(name: str, element: str) -> Operand:
-    """Give an operand of one dimension whose elements are known when the graph is compiled."""
+    """Return an operand of one dimension whose elements are known when the graph is compiled."""
     return Operand(name, element, (1, 1), constant=True)
 
 
 def shape(name: str) -> Operand:
-    """Give an operand that is a shape: known when the graph is compiled."""
+    """Return an operand that is a shape: known when the graph is compiled."""
     return Operand(name, "shape", (1, 1), constant=True)
 
 
 def integers(name: str, length: int | None = None) -> Attribute:
-    """Give an attribute that is a tuple of int."""
+    """Return an attribute that is a tuple of int."""
     return Attribute(name, tuple, length=length)
 
 
@@ -227,12 +227,12 @@ def chapter(number: int, *definitions: Callable[[str], Definition]) -> tuple[Def
 
 
 def define(kind: str, *operands: Operand, **parts: Any) -> Callable[[str], Definition]:
-    """Give a definition that lacks only its section; see `Definition` for the parts."""
+    """Return a definition that lacks only its section; see `Definition` for the parts."""
     return lambda section: Definition(kind, section, operands, **parts)
 
 
 def known(value: Value, name: str) -> Shape:
-    """Give the elements of a constant operand of integers; raises NotConstantError."""
+    """Return the elements of a constant operand of integers; raises NotConstantError."""
     array = value.constant
     if array is None:
         raise NotConstantError(f"{name} must be a constant")
@@ -240,17 +240,17 @@ def known(value: Value, name: str) -> Shape:
 
 
 def same(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the first operand's shape."""
+    """Return the first operand's shape."""
     return (operands[0].type.shape,)
 
 
 def broadcast(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the shape that two operands broadcast to. Ref: TOSA 1.0, 1.11.3 Broadcasting."""
+    """Return the shape that two operands broadcast to. Ref: TOSA 1.0, 1.11.3 Broadcasting."""
     return (broadcast_shape(operands[0].type.shape, operands[1].type.shape),)
 
 
 def broadcast_shape(a: Shape, b: Shape) -> Shape:
-    """Give the common shape: of one rank, in every dimension equal or one of them 1."""
+    """Return the common shape: of one rank, in every dimension equal or one of them 1."""
     if a == b:
         return a
     if len(a) != len(b):
@@ -261,7 +261,7 @@ def broadcast_shape(a: Shape, b: Shape) -> Shape:
 
 
 def axis_of(operands: Sequence[Value], attributes: Attributes) -> int:
-    """Give the attribute `axis`, a dimension of the first operand."""
+    """Return the attribute `axis`, a dimension of the first operand."""
     axis: int = attributes["axis"]
     if not 0 <= axis < len(operands[0].type.shape):
         raise RuleError(f"axis must be a dimension of {operands[0].type.shape}, and is {axis}")

@@ -41,7 +41,7 @@ TABLE_SIZES = {DType.INT8: 256, DType.INT16: 513}
 
 
 def lookup(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the first operand's shape; the table has an entry for each value, or each 128th."""
+    """Return the first operand's shape; the table has an entry for each value, or each 128th."""
     size, needed = operands[1].type.shape[0], TABLE_SIZES[operands[0].type.dtype]
     if size != needed:
         dtype = operands[0].type.dtype.value

@@ -9,7 +9,7 @@ from mizzen.ops.definition import IN_OUT, Shape, broadcast_shape, chapter, defin
 
 
 def select(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the shape that all three operands broadcast to."""
+    """Return the shape that all three operands broadcast to."""
     condition, a, b = (operand.type.shape for operand in operands)
     return (broadcast_shape(broadcast_shape(condition, a), b),)
 

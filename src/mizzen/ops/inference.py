@@ -19,7 +19,7 @@ CHOSEN = frozenset({"CAST", "CONST"})
 
 
 def definition_of(kind: str, origin: Origin | None = None) -> Definition:
-    """Give the definition of an operation; raises E801 if there is none."""
+    """Return the definition of an operation; raises E801 if there is none."""
     definition = DEFINITIONS.get(kind)
     if definition is None:
         raise fail("E801", f"an operation must be one of TOSA 1.0, and is {kind}", origin=origin)
@@ -29,7 +29,7 @@ def definition_of(kind: str, origin: Origin | None = None) -> Definition:
 def complete(
     definition: Definition, attributes: Attributes, origin: Origin | None = None
 ) -> Attributes:
-    """Give the attributes with defaults filled in, lists made tuples; raises E804."""
+    """Return the attributes with defaults filled in, lists made tuples; raises E804."""
     whole = {**definition.defaults, **attributes} if definition.defaults else dict(attributes)
     for name, value in attributes.items():
         if name not in definition.names:
@@ -50,7 +50,7 @@ def infer(
     dtype: DType | None = None,
     origin: Origin | None = None,
 ) -> tuple[TensorType, ...]:
-    """Give the results' types, and set attributes that follow from the operands' types.
+    """Return the results' types, and set attributes that follow from the operands' types.
 
     dtype  the first result's element type, where the operands leave a choice (CAST)
 
@@ -96,7 +96,7 @@ def row_of(
     dtype: DType | None,
     origin: Origin | None,
 ) -> Row:
-    """Give the combination of types that the operands make.
+    """Return the combination of types that the operands make.
 
     Attributes that it fixes (``acc_type``) are set in `attributes`. Raises E803, E804.
     """

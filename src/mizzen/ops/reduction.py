@@ -27,7 +27,7 @@ EXTREMA = table("in_out_t", "PRO-INT i8\n PRO-INT i16") + SUM
 
 
 def reduce(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the shape with 1 along the axis."""
+    """Return the shape with 1 along the axis."""
     axis = axis_of(operands, attributes)
     shape = operands[0].type.shape
     return ((*shape[:axis], 1, *shape[axis + 1 :]),)

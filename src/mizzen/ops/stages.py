@@ -29,7 +29,7 @@ class Condition:
 
 
 def holds(graph: Graph, conditions: Collection[Condition]) -> list[Diagnostic]:
-    """Give what breaks the conditions, as E809, in the order of the operations."""
+    """Return what breaks the conditions, as E809, in the order of the operations."""
     return [
         Diagnostic(
             "E809",

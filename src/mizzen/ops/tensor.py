@@ -42,7 +42,7 @@ CONVOLUTION = table(
 
 
 def argmax(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the shape without the axis."""
+    """Return the shape without the axis."""
     axis = axis_of(operands, attributes)
     shape = operands[0].type.shape
     return (shape[:axis] + shape[axis + 1 :],)
@@ -116,7 +116,7 @@ def rfft2d(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ..
 
 
 def _windows(space: Sequence[int], kernel: Sequence[int], attributes: Attributes) -> list[int]:
-    """Give the number of positions that a kernel has along each dimension."""
+    """Return the number of positions that a kernel has along each dimension."""
     stride, pad = attributes["stride"], attributes["pad"]
     dilation = attributes.get("dilation") or (1,) * len(space)
     _at_least(1, "stride", stride)

@@ -22,7 +22,7 @@ from mizzen.ops.definition import (
 
 
 def rescale(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
-    """Give the first operand's shape; one multiplier and shift, or one for each channel."""
+    """Return the first operand's shape; one multiplier and shift, or one for each channel."""
     shape = operands[0].type.shape
     per_channel, scale32 = attributes["per_channel"], attributes["scale32"]
     if per_channel and not shape:

@@ -15,12 +15,12 @@ from mizzen.ops.definition import Attribute, Operand, Support, chapter, define
 
 
 def declare(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
-    """Give no result."""
+    """Return no result."""
     return ()
 
 
 def read(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
-    """Give the type that the reader says the variable has."""
+    """Return the type that the reader says the variable has."""
     return (attributes["type"],)
 
 

@@ -37,7 +37,7 @@ Variables = dict[str, TensorType]
 
 
 def verify(graph: Graph, supports: Collection[Support] | None = None) -> list[Diagnostic]:
-    """Give everything in the graph, and in graphs within it, that TOSA does not allow.
+    """Return everything in the graph, and in graphs within it, that TOSA does not allow.
 
     supports  profiles and extensions that may be needed; any, if it is None
     """
@@ -216,7 +216,7 @@ def _results(definition: Definition, operation: Operation) -> Iterator[Diagnosti
 def _given(
     operation: Operation,
 ) -> tuple[Sequence[Value], Attributes, DType | None, Origin | None]:
-    """Give what the inference of types takes."""
+    """Return what the inference of types takes."""
     dtype = operation.results[0].dtype if len(operation.results) == 1 else None
     return operation.operands, dict(operation.attributes), dtype, operation.origin
 

@@ -1,18 +1,18 @@
 """Decide what runs where: groups of operations become regions of the NPU and of the CPU."""
 
+from mizzen.diagnostics import Device
 from mizzen.partition.extraction import Extracted, extract
 from mizzen.partition.placement import (
     Partition,
-    Place,
     Placed,
     Region,
     partition,
 )
 
 __all__ = [
+    "Device",
     "Extracted",
     "Partition",
-    "Place",
     "Placed",
     "Region",
     "extract",

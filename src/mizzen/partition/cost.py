@@ -28,7 +28,7 @@ MOVES = frozenset(
 
 
 def macs_of(operation: Operation) -> int:
-    """Give the multiply-accumulates of an operation."""
+    """Return the multiply-accumulates of an operation."""
     match operation.kind:
         case "CONV2D" | "CONV3D" | "FULLY_CONNECTED":
             return operation.result.type.elements * prod(operation.operands[1].shape[1:])
@@ -45,7 +45,7 @@ def macs_of(operation: Operation) -> int:
 
 
 def work_of(operation: Operation) -> int:
-    """Give the arithmetic of an operation; one for each element that is looked at, or MACs."""
+    """Return the arithmetic of an operation; one for each element that is looked at, or MACs."""
     macs = macs_of(operation)
     if macs or operation.kind in MOVES:
         return macs

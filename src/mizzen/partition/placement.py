@@ -11,25 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
-from mizzen.diagnostics import Reason
+from mizzen.diagnostics import Device, Reason
 from mizzen.graph import INTEGER_BITS, DType, Graph, Operation, Value
 from mizzen.partition.cost import macs_of, work_of
-
-
-class Place(Enum):
-    """Where a group runs."""
-
-    NPU = "NPU"
-    CPU = "CPU"
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
     """Groups that run together, in one place."""
 
-    place: Place
+    device: Device
     groups: tuple[int, ...]
 
 
@@ -38,7 +30,7 @@ class Placed:
     """Where one group runs, and why if on the CPU; `macs` of one inference."""
 
     group: int
-    place: Place
+    device: Device
     macs: int
     reasons: tuple[Reason, ...] = ()
 
@@ -100,7 +92,7 @@ def partition(
         {
             group: Placed(
                 group,
-                Place.CPU if reasons[group] else Place.NPU,
+                Device.CPU if reasons[group] else Device.NPU,
                 sum(map(macs_of, groups.members[group])),
                 reasons[group],
             )
@@ -144,7 +136,7 @@ class _Groups:
         return order
 
     def boundary(self, groups: Iterable[int]) -> set[Value]:
-        """Give the values that cross the edge of a set of groups, constants left out."""
+        """Return the values that cross the edge of a set of groups, constants left out."""
         inside = set(groups)
         rows = [row for group in inside for row in self.members[group]]
         crossing: set[Value] = set()
@@ -206,14 +198,14 @@ def _by_stage(groups: _Groups, stages: Mapping[int, int], on_cpu: set[int]) -> l
     for group in groups.order:
         members.setdefault((stages[group], group in on_cpu), []).append(group)
     return [
-        Region(Place.CPU if cpu else Place.NPU, tuple(found))
+        Region(Device.CPU if cpu else Device.NPU, tuple(found))
         for (_, cpu), found in sorted(members.items())
     ]
 
 
 def _is_poor(region: Region, groups: _Groups, computing: set[int]) -> bool:
     """Whether a region between computations on the CPU saves less than its transfers cost."""
-    if region.place is Place.CPU:
+    if region.device is Device.CPU:
         return False
     neighbours = {
         other for group in region.groups for other in groups.before[group] | groups.after[group]

@@ -58,7 +58,7 @@ def _frozen(value: object) -> str:
 
 
 def _equal_constant(known: dict[Hashable, list[Operation]], operation: Operation) -> Operation:
-    """Give the constant known that equals this one; where none does, it is known from now on."""
+    """Return the constant known that equals this one; where none does, it is known from now on."""
     values: Array = operation["values"]
     # Ends and middle tell nearly all constants apart, so that weights are rarely compared whole.
     flat = values.reshape(-1)

@@ -50,7 +50,7 @@ def _exchange(graph: Graph, match: Match) -> None:
 
 
 def _turned(graph: Graph, weights: Value, depths: tuple[int, int]) -> Value:
-    """Give weights whose first two blocks of input channels have changed places."""
+    """Return weights whose first two blocks of input channels have changed places."""
     array: Array | None = weights.constant
     producer = weights.producer
     assert array is not None

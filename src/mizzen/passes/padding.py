@@ -66,7 +66,7 @@ def _whole(reader: Operation, amounts: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _amounts(match: Match) -> tuple[int, int, int, int] | None:
-    """Give the padding of rows and columns, if a PAD seen in a shape [N, H, W, C] is that only."""
+    """Return padding of rows and columns, if a PAD seen in a shape [N, H, W, C] is that only."""
     shape, padded = match.root.operands[0].shape, match[PAD].result.shape
     numbers = match[AMOUNTS].constant
     assert numbers is not None
@@ -82,7 +82,7 @@ def _amounts(match: Match) -> tuple[int, int, int, int] | None:
 
 
 def _kernel(operation: Operation) -> tuple[int, int]:
-    """Give the height and width that a kernel covers, dilated."""
+    """Return the height and width that a kernel covers, dilated."""
     if operation.kind == "MAX_POOL2D":
         height, width = operation["kernel"]
         return height, width

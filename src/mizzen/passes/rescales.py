@@ -1,4 +1,4 @@
-"""Give each user a RESCALE of its own."""
+"""Return each user a RESCALE of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give a tensor another shape, on behalf of the operation for whose sake it is done."""
+"""Return a tensor another shape, on behalf of the operation for whose sake it is done."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ PASSES: dict[str, Pass] = {
 
 
 def standard() -> Pipeline:
-    """Give the passes that every region goes through.
+    """Return the passes that every region goes through.
 
     Duplicates are merged before orders are chosen, so that a tensor is moved once for all its
     users; and padding is fused behind, where no TRANSPOSE stands between it and its reader. Orders
@@ -51,7 +51,7 @@ def standard() -> Pipeline:
 
 
 def plain() -> Pipeline:
-    """Give the passes that make a network shorter, whoever computes it afterwards."""
+    """Return the passes that make a network shorter, whoever computes it afterwards."""
     names = (
         "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding", "layout",
         "remove-idle",

@@ -17,7 +17,7 @@ LONGEST_STRIDE = 3
 
 @dataclass(frozen=True, slots=True)
 class FoldStrides:
-    """Give a CONV2D with a long stride an input whose channels are blocks of pixels.
+    """Return a CONV2D with a long stride an input whose channels are blocks of pixels.
 
     With blocks of stride times stride pixels as channels the stride is one, and the kernel has as
     many blocks as it touches; weights are zero where a block reaches beyond it. Pixels beside each
@@ -64,7 +64,7 @@ class _Folding:
         self.graph.replace(old.result, result)
 
     def _blocks(self) -> Value:
-        """Give the input as [N, rows of blocks, columns of blocks, numbers of a block]."""
+        """Return the input as [N, rows of blocks, columns of blocks, numbers of a block]."""
         value = self._padded()
         batch, height, width, channels = value.shape
         rows, columns = height // self.down, width // self.across
@@ -82,7 +82,7 @@ class _Folding:
         return self._add("CONCAT", slices, whole, {"axis": 3})
 
     def _padded(self) -> Value:
-        """Give the input with its padding, and with what the last blocks reach beyond it."""
+        """Return the input with its padding, and with what the last blocks reach beyond it."""
         value, weights = self.operation.operands[0], self.operation.operands[1]
         top, bottom, left, right = self.operation["pad"]
         bottom += self.kernel[0] * self.down - weights.shape[1]
@@ -96,7 +96,7 @@ class _Folding:
         return self._add("PAD", (value, amounts, zero), value.type.with_shape(shape))
 
     def _weights(self) -> Value:
-        """Give the weights as [OC, blocks down, blocks across, numbers of a block]."""
+        """Return the weights as [OC, blocks down, blocks across, numbers of a block]."""
         old, zero = self.operation.operands[1], self.operation.operands[4]
         values, (outputs, height, width, channels) = old.constant, old.shape
         assert values is not None

@@ -1,4 +1,4 @@
-"""Give linear layers the shape in which an NPU multiplies fastest."""
+"""Return linear layers the shape in which an NPU multiplies fastest."""
 
 from __future__ import annotations
 

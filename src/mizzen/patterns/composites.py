@@ -49,7 +49,7 @@ class Cover:
         self.composites.sort(key=lambda each: self._order[each.match.root])
 
     def composite_of(self, operation: Operation) -> Composite | None:
-        """Give the composite that an operation is in, if it is in one."""
+        """Return the composite that an operation is in, if it is in one."""
         return self._of.get(operation)
 
     def misses(self, operation: Operation) -> list[Miss]:
@@ -96,7 +96,7 @@ class Cover:
         return None
 
     def _done_after(self, operation: Operation) -> list[Operation]:
-        """Give what takes a result of an operation, or of the composite that it is in."""
+        """Return what takes a result of an operation, or of the composite that it is in."""
         composite = self._of.get(operation)
         operations = (operation,) if composite is None else composite.operations
         results = [result for each in operations for result in each.results]

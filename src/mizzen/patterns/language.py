@@ -84,7 +84,7 @@ class Op:
     swaps: frozenset[str]
 
     def output(self, index: int) -> Result:
-        """Give a pattern of the operation's result at an index, from 0."""
+        """Return a pattern of the operation's result at an index, from 0."""
         return Result(self, index)
 
 
@@ -154,7 +154,7 @@ def op(
     once: bool = False,
     **named: Node,
 ) -> Op:
-    """Give a pattern of an operation.
+    """Return a pattern of an operation.
 
     operands  what the first operands are; those that are left out may be anything
     named     what other operands are, by their names in TOSA (``weight=Const("w")``)
@@ -176,17 +176,17 @@ def op(
 
 
 def either(*choices: Node) -> Either:
-    """Give a pattern of a value that one of several takes, the first in order."""
+    """Return a pattern of a value that one of several takes, the first in order."""
     return Either(choices)
 
 
 def maybe(step: Op) -> Through:
-    """Give a pattern of an operation that may be there, or just what its first operand is."""
+    """Return a pattern of an operation that may be there, or just what its first operand is."""
     return Through(step, _inner(step), 1)
 
 
 def chain(step: Op) -> Through:
-    """Give a pattern of any number of operations in a row behind what the first operand is."""
+    """Return a pattern of any number of operations in a row behind what the first operand is."""
     return Through(step, _inner(step), None)
 
 
@@ -205,7 +205,7 @@ def _definition(kind: str) -> Definition:
 def _places(
     definition: Definition, operands: tuple[Node, ...], named: Mapping[str, Node]
 ) -> tuple[tuple[int, Node], ...]:
-    """Give the operands' places in an operation's list and the patterns for them."""
+    """Return the operands' places in an operation's list and the patterns for them."""
     count = len(definition.operands)
     if len(operands) > count and not definition.variadic:
         raise ValueError(f"{definition.kind} must have {count} operands, not {len(operands)}")
@@ -233,7 +233,7 @@ def _inner(step: Op) -> Node:
 
 
 def parts(node: Node) -> tuple[Node, ...]:
-    """Give the nodes that a node is directly made of, each as often as it stands there."""
+    """Return the nodes that a node is directly made of, each as often as it stands there."""
     match node:
         case Op():
             return tuple(part for _, part in next(iter(node.operands.values())))

@@ -54,7 +54,7 @@ class Match:
     def __getitem__(
         self, node: Op | Var | Const | Through
     ) -> Operation | Value | tuple[Operation, ...]:
-        """Give what a node is; of a chain, its operations, the last one first.
+        """Return what a node is; of a chain, its operations, the last one first.
 
         Raises KeyError for what is in a choice that was not taken.
         """
@@ -110,7 +110,7 @@ class Miss:
     guarded: bool
 
     def __str__(self) -> str:
-        """Give it as a sentence: ``turn-maxima: REDUCE_MAX: axis must be 3, and is 1``."""
+        """Return it as a sentence: ``turn-maxima: REDUCE_MAX: axis must be 3, and is 1``."""
         return f"{self.pattern}: {self.at.kind}: {self.reason}"
 
 
@@ -133,7 +133,7 @@ class _Attempt:
         self.bound: dict[Node, Operation | Value | tuple[Operation, ...]] = {}
 
     def run(self) -> Match | None:
-        """Give the first match that the guards take."""
+        """Return the first match that the guards take."""
         root = self.root
         for anchor in self.pattern.anchors:
             if isinstance(anchor, Through):
@@ -331,7 +331,7 @@ class _Attempt:
         return False
 
     def taker(self, value: Value) -> Operation:
-        """Give the operation matched that takes a value; the last one if none does."""
+        """Return the operation matched that takes a value; the last one if none does."""
         bound = self.bound.values()
         takers = [each for each in bound if isinstance(each, Operation) and each in value.uses]
         return takers[-1] if takers else self.root
@@ -352,11 +352,11 @@ class Matcher:
                 self._by_kind[kind] = (*self._by_kind.get(kind, ()), pattern)
 
     def candidates(self, operation: Operation) -> tuple[Pattern, ...]:
-        """Give the patterns whose last operation could be this one, by its kind."""
+        """Return the patterns whose last operation could be this one, by its kind."""
         return self._by_kind.get(operation.kind, ())
 
     def first(self, graph: Graph, operation: Operation) -> Match | None:
-        """Give the match of the first pattern that takes an operation as its last."""
+        """Return the match of the first pattern that takes an operation as its last."""
         for pattern in self._by_kind.get(operation.kind, ()):
             found = _Attempt(graph, pattern, operation, None).run()
             if found is not None:
@@ -365,7 +365,7 @@ class Matcher:
 
 
 def find(graph: Graph, pattern: Pattern, operation: Operation) -> Match | None:
-    """Give how a pattern matches with an operation as its last, if it does."""
+    """Return how a pattern matches with an operation as its last, if it does."""
     return _Attempt(graph, pattern, operation, None).run()
 
 

@@ -26,7 +26,7 @@ from mizzen.patterns.language import (
 
 
 def text_of(pattern: Pattern) -> str:
-    """Give a pattern as text: its name and equation on one line, each guard on another."""
+    """Return a pattern as text: its name and equation on one line, each guard on another."""
     writer = _Writer(pattern.root)
     lines = [f"{pattern.name}: {writer.node(pattern.root)}"]
     lines += [f"  where {_words(guard)}" for guard in pattern.guards]
@@ -50,7 +50,7 @@ class _Writer:
         self.written: set[Node] = set()
 
     def node(self, node: Node) -> str:
-        """Give a node in words, with everything in front of it."""
+        """Return a node in words, with everything in front of it."""
         match node:
             case Var():
                 return self.leaf(node, node.name, node.value)
@@ -85,7 +85,7 @@ class _Writer:
         return text if letter is None else f"{letter} = {text}"
 
     def operands(self, node: Op, kind: str) -> str:
-        """Give the operands up to the last that is not just anything."""
+        """Return the operands up to the last that is not just anything."""
         places = dict(node.operands[kind])
         if not places:
             return "..." if DEFINITIONS[kind].operands else ""

@@ -131,11 +131,11 @@ class Annotator:
 
     @staticmethod
     def _state(config: QuantizationConfig, index: object) -> QuantizationConfig:
-        """Give the configuration of a recurrent state: 0 is the hidden, 1 the cell state."""
+        """Return the configuration of a recurrent state: 0 is the hidden, 1 the cell state."""
         return config.wide() if index == 1 else config
 
     def _activations(self, node: Node) -> Iterator[Node]:
-        """Give the operands of a node that are values with a range, each once."""
+        """Return the operands of a node that are values with a range, each once."""
         operands: list[Any] = node.all_input_nodes
         match self._roles[node], composite_of(self.module, node):
             case (Role.WEIGHTED | Role.NORMALIZED, _):
@@ -196,7 +196,7 @@ class Annotator:
                 self._cluster_specs[root] = self._spec(members, config)
 
     def _spec(self, members: list[Node], config: QuantizationConfig) -> QuantizationSpecBase:
-        """Give what observes a cluster: fixed where every source's range is known and the same."""
+        """Return a cluster's observer: fixed where every source's range is known and the same."""
         sources = [node for node in members if self._roles.get(node) not in MOVING]
         if all(node.op == "get_attr" for node in sources):
             return config.constant
@@ -217,7 +217,7 @@ class Annotator:
         )
 
     def _scaled(self, node: Node, factor: float, like: QuantizationSpec) -> QuantizationSpecBase:
-        """Give what a multiplication by a number needs: another scale, and the same integers."""
+        """Return what a multiplication by a number needs: another scale, and the same integers."""
         source = node.args[0]
         assert isinstance(source, Node)
 
@@ -235,12 +235,12 @@ class Annotator:
         )
 
     def _shared(self, key: Any, place: Any, spec: QuantizationSpecBase) -> QuantizationSpecBase:
-        """Give `spec` to the first place that asks for `key`, and a reference to it later."""
+        """Return `spec` to the first place that asks for `key`, and a reference to it later."""
         first = self._firsts.setdefault(key, place)
         return spec if first == place else SharedQuantizationSpec(first)
 
     def _wanted(self, value: Node, reader: Node) -> QuantizationConfig:
-        """Give the configuration by which a node reads one of its operands."""
+        """Return the configuration by which a node reads one of its operands."""
         config = self._configs[reader]
         if self._roles[reader] is Role.RECURRENT and value in reader.args[2:3]:
             return self._state(config, 1)
@@ -333,7 +333,7 @@ def _has_form(node: Node, role: Role) -> bool:
 
 
 def composite_role(composite: Composite | None) -> Role | None:
-    """Give the role of a node that calls a composite."""
+    """Return the role of a node that calls a composite."""
     if isinstance(composite, RecurrentSteps):
         return Role.RECURRENT
     if isinstance(composite, NormalizedConvolution):
@@ -342,18 +342,18 @@ def composite_role(composite: Composite | None) -> Role | None:
 
 
 def known_range(node: Node) -> Range | None:
-    """Give the range that a node's results are known to have."""
+    """Return the range that a node's results are known to have."""
     return node.meta.get(KNOWN_RANGE) or FIXED_RANGES.get(operator_name(node))
 
 
 def scale_factor(node: Node) -> float | None:
-    """Give the positive number that a node multiplies by, None for other nodes."""
+    """Return the positive number that a node multiplies by, None for other nodes."""
     if str(node.target) != "aten.mul.Tensor" or not isinstance(node.args[1], (int, float)):
         return None
     return float(node.args[1]) if node.args[1] > 0 else None
 
 
 def bias_groups(node: Node) -> int:
-    """Give the number of groups of a transposed convolution."""
+    """Return the number of groups of a transposed convolution."""
     groups = node.args[6] if len(node.args) > 6 else node.kwargs.get("groups", 1)
     return groups if isinstance(groups, int) else 1

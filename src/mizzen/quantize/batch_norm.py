@@ -90,7 +90,7 @@ class NormalizedConvolution(Composite):
     def folded(
         self, weight: Tensor, bias: Tensor | None, *normalization: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Give weight and bias of the one convolution that does the same."""
+        """Return weight and bias of the one convolution that does the same."""
         scale, offset, mean, variance = normalization
         assert mean is not None
         assert variance is not None

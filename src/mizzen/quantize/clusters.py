@@ -15,7 +15,7 @@ class Clusters:
     _parents: dict[Node, Node] = field(default_factory=dict[Node, Node])
 
     def root(self, value: Node) -> Node:
-        """Give the value that stands for the cluster of `value`."""
+        """Return the value that stands for the cluster of `value`."""
         parents = self._parents
         root = value
         while (parent := parents.get(root, root)) is not root:
@@ -29,7 +29,7 @@ class Clusters:
         self._parents[self.root(other)] = self.root(one)
 
     def members(self, values: list[Node]) -> Iterator[list[Node]]:
-        """Give the clusters of `values`, in the order in which each one's first value comes."""
+        """Return the clusters of `values`, in the order in which each one's first value comes."""
         found: dict[Node, list[Node]] = {}
         for value in values:
             found.setdefault(self.root(value), []).append(value)

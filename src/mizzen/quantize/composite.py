@@ -50,7 +50,7 @@ class Composite(ObserverBase):
 
 
 def composite_of(module: GraphModule, node: Node) -> Composite | None:
-    """Give the composite that a node calls, None for other nodes."""
+    """Return the composite that a node calls, None for other nodes."""
     if node.op != "call_module":
         return None
     found = module.get_submodule(str(node.target))

@@ -46,12 +46,12 @@ class QuantizationConfig:
         return torch.iinfo(self.activation.dtype).bits
 
     def wide(self) -> QuantizationConfig:
-        """Give the same with 16-bit activations."""
+        """Return the same with 16-bit activations."""
         wide = get_symmetric_a16w8_quantization_config(is_qat=self.is_qat)
         return replace(wide, weight=self.weight)
 
     def observer(self) -> torch.nn.Module:
-        """Give a new observer (or fake-quantiser) of an activation."""
+        """Return a new observer (or fake-quantiser) of an activation."""
         spec: Any = self.activation
         return with_arguments(
             spec.observer_or_fake_quant_ctr,
@@ -62,7 +62,7 @@ class QuantizationConfig:
         )()
 
     def weight_spec(self, channel_axis: int | None) -> QuantizationSpec | None:
-        """Give the weights' spec with their channels along `channel_axis`; None: one scale."""
+        """Return the weights' spec with their channels along `channel_axis`; None: one scale."""
         if self.weight is None or self.weight.ch_axis is None:
             return self.weight
         if channel_axis is not None:
@@ -72,7 +72,7 @@ class QuantizationConfig:
         )
 
     def bias_spec(self, edges: list[Any], channel_axis: int | None) -> QuantizationSpecBase:
-        """Give the bias' spec: int32 with the product of the scales of input and weight.
+        """Return the bias' spec: int32 with the product of the scales of input and weight.
 
         `edges` are input and weight, as (producer, consumer). Ref: TOSA 1.0, 2.3.3 CONV2D.
         """
@@ -90,7 +90,7 @@ class QuantizationConfig:
 
 
 def product_of_scales(observers: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the bias' scale, one for each channel, and its zero points, which are zero."""
+    """Return the bias' scale, one for each channel, and its zero points, which are zero."""
     activation, weight = (observer.calculate_qparams()[0] for observer in observers)
     scale = activation.reshape(-1) * weight.reshape(-1)
     return scale, torch.zeros_like(scale, dtype=torch.int32)
@@ -165,7 +165,7 @@ def get_symmetric_quantization_config(
     weight_qmax: int = 127,
     eps: float = INT8_EPSILON,
 ) -> QuantizationConfig:
-    """Give the scheme a8w8: 8-bit activations with a zero point, 8-bit symmetric weights.
+    """Return the scheme a8w8: 8-bit activations with a zero point, 8-bit symmetric weights.
 
     Biases are int32. `eps` is the least scale of an activation. Raises E872 and E873.
     """
@@ -191,7 +191,7 @@ def get_symmetric_a8w4_quantization_config(
     is_qat: bool = False,
     is_dynamic: bool = False,
 ) -> QuantizationConfig:
-    """Give the scheme a8w4: as a8w8, with weights of 4 bits in [-7, 7]. Raises E873."""
+    """Return the scheme a8w4: as a8w8, with weights of 4 bits in [-7, 7]. Raises E873."""
     return get_symmetric_quantization_config(
         is_per_channel, is_qat, is_dynamic, weight_qmin=-7, weight_qmax=7
     )
@@ -205,7 +205,7 @@ def get_symmetric_a16w8_quantization_config(
     weight_qmax: int = 127,
     epsilon: float = INT16_EPSILON,
 ) -> QuantizationConfig:
-    """Give the scheme a16w8: 16-bit symmetric activations, 8-bit symmetric weights.
+    """Return the scheme a16w8: 16-bit symmetric activations, 8-bit symmetric weights.
 
     Biases are int32, added to sums of 48 bits. `epsilon` is the least scale of an activation.
     Raises E872 and E873.
@@ -228,7 +228,7 @@ def get_symmetric_a16w8_quantization_config(
 
 
 def get_uint8_io_quantization_config(is_qat: bool = False) -> QuantizationConfig:
-    """Give the scheme for `set_io` only: unsigned bytes at the network's boundary."""
+    """Return the scheme for `set_io` only: unsigned bytes at the network's boundary."""
     observer = _fake_quantize_activations(INT8_EPSILON)
     if not is_qat:
         observer = with_arguments(ActivationObserver, eps=INT8_EPSILON)

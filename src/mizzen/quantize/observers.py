@@ -58,7 +58,7 @@ def check_finite(tensor: torch.Tensor, origin: Origin | None) -> None:
 
 
 def version_of(tensor: torch.Tensor) -> tuple[int, int]:
-    """Give what changes when a constant is replaced or written to."""
+    """Return what changes when a constant is replaced or written to."""
     return tensor.data_ptr(), tensor._version  # pyright: ignore[reportPrivateUsage] - no other
 
 
@@ -76,7 +76,7 @@ class ActivationObserver(HistogramObserver):
         return base.forward(x_orig)
 
     def calculate_qparams(self) -> Parameters:
-        """Give scale and zero point; raise E870 where there was no data."""
+        """Return scale and zero point; raise E870 where there was no data."""
         if self.min_val > self.max_val:
             raise never_calibrated(self.origin)
         if self._parameters_found is None:
@@ -96,7 +96,7 @@ class RangeObserver(MinMaxObserver):
         return base.forward(x_orig)
 
     def calculate_qparams(self) -> Parameters:
-        """Give scale and zero point; raise E870 where there was no data."""
+        """Return scale and zero point; raise E870 where there was no data."""
         if self.min_val.numel() == 0 or bool((self.min_val > self.max_val).any()):
             raise never_calibrated(self.origin)
         return super().calculate_qparams()
@@ -118,7 +118,7 @@ class WeightObserver(MinMaxObserver):
         return x_orig
 
     def calculate_qparams(self) -> Parameters:
-        """Give scale and zero point; raise E870 where there was no data."""
+        """Return scale and zero point; raise E870 where there was no data."""
         if self._seen is None:
             raise never_calibrated(self.origin)
         return super().calculate_qparams()
@@ -140,7 +140,7 @@ class WeightPerChannelObserver(PerChannelMinMaxObserver):
         return x_orig
 
     def calculate_qparams(self) -> Parameters:
-        """Give scales and zero points, one for each channel; raise E870 without data."""
+        """Return scales and zero points, one for each channel; raise E870 without data."""
         if self._seen is None:
             raise never_calibrated(self.origin)
         return super().calculate_qparams()
@@ -161,7 +161,7 @@ class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
         return base.forward(X)
 
     def calculate_qparams(self) -> Parameters:
-        """Give scale and zero point; raise E870 where there was no data."""
+        """Return scale and zero point; raise E870 where there was no data."""
         low = self.activation_post_process.min_val
         if low.numel() == 0 or not bool(torch.isfinite(low).all()):
             raise never_calibrated(self.origin)
@@ -176,12 +176,12 @@ class FakeQuantizePerChannel(ActivationFakeQuantize):
 
 
 def with_arguments(constructor: Any, **arguments: Any) -> Any:
-    """Give an observer's constructor with some of its arguments, as torchao asks for it."""
+    """Return an observer's constructor with some of its arguments, as torchao asks for it."""
     return constructor.with_args(**arguments)
 
 
 def fake_quantize(*, per_channel: bool, **arguments: Any) -> Any:
-    """Give the constructor of a fake-quantiser with one range, or one for each channel."""
+    """Return the constructor of a fake-quantiser with one range, or one for each channel."""
     if per_channel:
         observer = MovingAveragePerChannelMinMaxObserver
         return with_arguments(FakeQuantizePerChannel, observer=observer, **arguments)

@@ -124,7 +124,7 @@ FUSED_AFTER = {
 
 
 def operator_name(node: Node) -> str:
-    """Give the operator's name as the table has it; empty for what is no ATen operator."""
+    """Return the operator's name as the table has it; empty for what is no ATen operator."""
     name = str(node.target)
     if node.op != "call_function" or not name.startswith("aten."):
         return ""
@@ -133,7 +133,7 @@ def operator_name(node: Node) -> str:
 
 
 def role_of(node: Node) -> Role | None:
-    """Give the operator's role, None where it has no integer form."""
+    """Return the operator's role, None where it has no integer form."""
     if node.target is operator.getitem:
         return Role.SHARED
     return ROLES.get(operator_name(node))

@@ -11,7 +11,7 @@ from mizzen.quantize.operators import operator_name
 
 
 def module_stack(node: Node) -> list[tuple[str, str]]:
-    """Give the modules around a node, outermost first: path and full name of the type."""
+    """Return the modules around a node, outermost first: path and full name of the type."""
     stack: dict[str, tuple[Any, Any]] = node.meta.get("nn_module_stack") or {}
     return [(str(path), _type_name(kind)) for path, kind in stack.values()]
 
@@ -23,7 +23,7 @@ def _type_name(kind: object) -> str:
 
 
 def origin_of(node: Node) -> Origin:
-    """Give module, line and operator of a node, as far as the program has them.
+    """Return module, line and operator of a node, as far as the program has them.
 
     The line is the innermost of the user's own; of the file only the name is given.
     """

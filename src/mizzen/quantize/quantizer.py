@@ -78,7 +78,7 @@ class EthosUQuantizer(Quantizer):
         self._report = float_nodes(model, self._selection)
 
     def report(self) -> list[FloatNode]:
-        """Give every computation that stays in floating point, after `prepare_pt2e`."""
+        """Return every computation that stays in floating point, after `prepare_pt2e`."""
         return list(self._report)
 
     def prepare_obs_or_fq_callback(
@@ -93,7 +93,7 @@ class EthosUQuantizer(Quantizer):
 
 
 def _said_of(producer: Node, consumer: Node) -> Node:
-    """Give the node of an edge that has a line in the user's program: a constant has none."""
+    """Return the node of an edge that has a line in the user's program: a constant has none."""
     return consumer if producer.op == "get_attr" else producer
 
 

@@ -64,7 +64,7 @@ class Grid:
     bits: int
 
     def round(self, value: Tensor) -> Tensor:
-        """Give the nearest value on the grid, halves to even, limited at its ends."""
+        """Return the nearest value on the grid, halves to even, limited at its ends."""
         high = 2 ** (self.bits - 1) - 1
         low = -high if self.bits == 16 else -high - 1
         integers = torch.clamp(torch.round(value / self.scale) + self.zero_point, low, high)
@@ -131,7 +131,7 @@ def _stacked(sequence: list[Tensor], reverse: bool) -> Tensor:
 def on_grids(
     kind: Kind, scales: Sequence[float], zero_points: Sequence[int], bits: Sequence[int]
 ) -> At:
-    """Give the `at` that rounds to the grids of a quantized operator."""
+    """Return the `at` that rounds to the grids of a quantized operator."""
     grids = dict(zip(GRIDS[kind], map(Grid, scales, zero_points, bits), strict=True))
     return lambda name, value: grids[name].round(value)
 

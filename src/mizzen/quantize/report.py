@@ -30,13 +30,13 @@ class FloatNode:
     reason: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the same as a warning."""
+        """Return the same as a warning."""
         message = f"{self.operator} stays in floating point: {self.reason}"
         return Diagnostic("W875", message, Severity.WARNING, self.origin)
 
 
 def float_nodes(module: GraphModule, selection: Selection) -> list[FloatNode]:
-    """Give every computation in an annotated program that has no annotation."""
+    """Return every computation in an annotated program that has no annotation."""
     found: list[FloatNode] = []
     for node in cast("list[Node]", list(module.graph.nodes)):
         if node.op not in ("call_function", "call_module") or ANNOTATION in node.meta:

@@ -28,7 +28,7 @@ class Selection:
     )
 
     def configuration(self, node: Node) -> QuantizationConfig | None:
-        """Give the node's configuration, None where it stays in floating point."""
+        """Return the node's configuration, None where it stays in floating point."""
         stack = module_stack(node)
         for path, _ in reversed(stack):
             if path in self.names:
@@ -52,6 +52,6 @@ class Selection:
 
     @property
     def configurations(self) -> list[QuantizationConfig]:
-        """Give every configuration that was set."""
+        """Return every configuration that was set."""
         found = [self.everywhere, self.boundary, *self.names.values(), *self.types.values()]
         return [config for config in found if config is not None]

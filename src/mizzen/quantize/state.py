@@ -33,7 +33,7 @@ class StateReader(Composite):
         self.register_buffer("initial", initial.detach().clone())
 
     def run(self, state: Tensor) -> tuple[Tensor]:
-        """Give the state as it is now."""
+        """Return the state as it is now."""
         return (state.clone(),)
 
     def convert(self, model: GraphModule, node: Node) -> None:

@@ -77,7 +77,7 @@ class RecurrentSteps(Composite):
         return torch.fake_quantize_per_tensor_affine(value, grid.scale, grid.zero_point, low, high)
 
     def _grid(self, name: str) -> Grid:
-        """Give the grid of that name, from what was observed or is known."""
+        """Return the grid of that name, from what was observed or is known."""
         bits = self._bits("gates")
         match name:
             case "sigmoid":

@@ -13,7 +13,7 @@ from mizzen.reference.kernel import Kernel, rounded
 
 
 def clamp(operation: Operation, values: Array) -> Array:
-    """Give the nearest value within the bounds; a NaN, or `min_val`, as `nan_mode` says."""
+    """Return the nearest value within the bounds; a NaN, or `min_val`, as `nan_mode` says."""
     low, high = operation["min_val"], operation["max_val"]
     dtype = operation.result.dtype
     if not dtype.is_float:

@@ -88,7 +88,7 @@ def transpose_convolution(
 
 
 def _landing(size: int, first: int, stride: int, new_size: int) -> tuple[slice, slice]:
-    """Give which samples land within the result if sample i lands at first + i * stride."""
+    """Return which samples land within the result if sample i lands at first + i * stride."""
     start = max(0, -(first // stride))  # the first whose place is not negative
     stop = max(start, min(size, -((first - new_size) // stride)))  # behind the last that is within
     place = first + start * stride
@@ -96,14 +96,14 @@ def _landing(size: int, first: int, stride: int, new_size: int) -> tuple[slice, 
 
 
 def _centered(operation: Operation, index: int, values: Array, zero_point: Array) -> Array:
-    """Give the values less their zero point, as float64."""
+    """Return the values less their zero point, as float64."""
     if operation.operands[index].dtype.is_float:
         return values.astype(np.float64)
     return values.astype(np.float64) - float(zero_point[0])
 
 
 def _magnitude(values: Array, axis: int | tuple[int, ...] | None = None) -> float:
-    """Give the greatest absolute value, or the greatest sum of them along axes."""
+    """Return the greatest absolute value, or the greatest sum of them along axes."""
     magnitudes = np.abs(values)
     if axis is not None:
         magnitudes = magnitudes.sum(axis=axis)
@@ -111,7 +111,7 @@ def _magnitude(values: Array, axis: int | tuple[int, ...] | None = None) -> floa
 
 
 def _exact_type(operation: Operation, total: float, factor: float) -> type[np.floating]:
-    """Give the type that holds every sum of products exactly, of integers."""
+    """Return the type that holds every sum of products exactly, of integers."""
     if operation.operands[0].dtype.is_float:
         return np.float64
     bound = total * factor
@@ -130,7 +130,7 @@ def _padded(values: Array, pad: Sequence[int]) -> Array:
 def _windows(
     operation: Operation, padded: Array, kernel: Sequence[int], places: Sequence[int]
 ) -> Array:
-    """Give what the kernel covers at each place: [N, *places, *kernel, C], a view."""
+    """Return what the kernel covers at each place: [N, *places, *kernel, C], a view."""
     stride, dilation = operation["stride"], operation["dilation"]
     reach = [(size - 1) * each + 1 for size, each in zip(kernel, dilation, strict=True)]
     between = tuple(range(1, padded.ndim - 1))
@@ -144,7 +144,7 @@ def _windows(
 
 
 def _finish(operation: Operation, total: Array, bias: Array | None) -> Array:
-    """Give the sums with the bias added in the result's type; raises E822 on overflow."""
+    """Return the sums with the bias added in the result's type; raises E822 on overflow."""
     dtype = operation.result.dtype
     if dtype.is_float:
         with np.errstate(invalid="ignore"):

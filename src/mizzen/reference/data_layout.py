@@ -20,7 +20,7 @@ def pad(operation: Operation, values: Array, padding: Array, constant: Array) ->
 
 
 def reshape(operation: Operation, values: Array, shape: Array) -> Array:
-    """Give the same elements in another shape."""
+    """Return the same elements in another shape."""
     return values.reshape(operation.result.shape)
 
 
@@ -30,7 +30,7 @@ def reverse(operation: Operation, values: Array) -> Array:
 
 
 def slice_(operation: Operation, values: Array, start: Array, size: Array) -> Array:
-    """Give a part."""
+    """Return a part."""
     pairs = zip(start.tolist(), size.tolist(), strict=True)
     return values[tuple(slice(first, first + extent) for first, extent in pairs)]
 

@@ -7,12 +7,12 @@ from mizzen.reference.kernel import Kernel
 
 
 def const(operation: Operation) -> Array:
-    """Give the values."""
+    """Return the values."""
     return operation["values"]
 
 
 def identity(operation: Operation, values: Array) -> Array:
-    """Give the operand."""
+    """Return the operand."""
     return values
 
 

@@ -15,7 +15,7 @@ TABLE_FRACTION_BITS = 7
 
 
 def arithmetic(compute: Callable[[Array, Array], Array]) -> Kernel:
-    """Give the kernel of an operation whose integers must not overflow."""
+    """Return the kernel of an operation whose integers must not overflow."""
 
     def kernel(operation: Operation, a: Array, b: Array) -> Array:
         dtype = operation.result.dtype
@@ -66,12 +66,12 @@ def intdiv(operation: Operation, a: Array, b: Array) -> Array:
 
 
 def maximum(operation: Operation, a: Array, b: Array) -> Array:
-    """Give the greater; a NaN, or what is none, as `nan_mode` says."""
+    """Return the greater; a NaN, or what is none, as `nan_mode` says."""
     return _extremum(operation, a, b, np.greater_equal)
 
 
 def minimum(operation: Operation, a: Array, b: Array) -> Array:
-    """Give the lesser; a NaN, or what is none, as `nan_mode` says."""
+    """Return the lesser; a NaN, or what is none, as `nan_mode` says."""
     return _extremum(operation, a, b, np.less)
 
 

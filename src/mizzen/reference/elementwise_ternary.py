@@ -9,7 +9,7 @@ from mizzen.reference.kernel import Kernel
 
 
 def select(operation: Operation, condition: Array, a: Array, b: Array) -> Array:
-    """Give `a` where the condition holds, else `b`."""
+    """Return `a` where the condition holds, else `b`."""
     return np.where(condition, a, b)
 
 

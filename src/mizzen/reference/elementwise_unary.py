@@ -11,7 +11,7 @@ from mizzen.reference.kernel import Kernel, fitted, plainly, rounded, saturated
 
 
 def real(compute: Callable[[Array], Array]) -> Kernel:
-    """Give the kernel of a function of real numbers."""
+    """Return the kernel of a function of real numbers."""
 
     def kernel(operation: Operation, values: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -21,7 +21,7 @@ def real(compute: Callable[[Array], Array]) -> Kernel:
 
 
 def absolute(operation: Operation, values: Array) -> Array:
-    """Give the absolute value; the least integer has none."""
+    """Return the absolute value; the least integer has none."""
     if operation.result.dtype.is_float:
         return np.abs(values)
     return fitted(operation, np.abs(values.astype(np.int64)), operation.result.dtype)

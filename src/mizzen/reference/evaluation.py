@@ -35,7 +35,7 @@ def evaluate(
     trace: Trace | None = None,
     custom: custom.Custom | None = None,
 ) -> list[Array]:
-    """Give the elements of the graph's outputs.
+    """Return the elements of the graph's outputs.
 
     inputs     the elements of the graph's inputs, as `DType.numpy` holds them
     variables  what variables have before; written to, and so what they have afterwards
@@ -53,7 +53,7 @@ def evaluate(
 
 
 def apply(operation: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """Give the results of one operation that needs nothing but its operands; raises as above."""
+    """Return the results of one operation that needs nothing but its operands; raises as above."""
     kernel = KERNELS.get(operation.kind)
     if kernel is None:
         raise custom.unknown(operation)

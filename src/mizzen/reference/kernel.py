@@ -20,7 +20,7 @@ Kernel = Callable[..., Array | tuple[Array, ...]]
 
 
 def plainly(compute: Callable[..., Array]) -> Kernel:
-    """Give the kernel of an operation that is the same for all types, and has no attributes."""
+    """Return the kernel of an operation that is the same for all types, and has no attributes."""
 
     def kernel(operation: Operation, *operands: Array) -> Array:
         return compute(*operands)
@@ -39,7 +39,7 @@ def broken(operation: Operation, must: str) -> MizzenError:
 
 
 def fitted(operation: Operation, values: Array, dtype: DType) -> Array:
-    """Give integers in the type; raises E822 if one is outside its range."""
+    """Return integers in the type; raises E822 if one is outside its range."""
     low, high = integer_range(dtype)
     if values.size:
         least, greatest = values.min(), values.max()
@@ -50,13 +50,13 @@ def fitted(operation: Operation, values: Array, dtype: DType) -> Array:
 
 
 def saturated(values: Array, dtype: DType) -> Array:
-    """Give integers in the type; one outside its range becomes the nearest in it."""
+    """Return integers in the type; one outside its range becomes the nearest in it."""
     low, high = integer_range(dtype)
     return np.clip(values, low, high).astype(dtype.numpy, copy=False)
 
 
 def rounded(values: Array, dtype: DType) -> Array:
-    """Give floating-point numbers rounded once, to the nearest value of the type, ties to even."""
+    """Return floating-point numbers rounded once, to the nearest value of type, ties to even."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if dtype is DType.BF16:
             return _to_bf16(np.asarray(values))
@@ -64,7 +64,7 @@ def rounded(values: Array, dtype: DType) -> Array:
 
 
 def wide(operation: Operation, values: Array) -> Array:
-    """Give numbers in the type to compute in: float64, or int64 for integers."""
+    """Return numbers in the type to compute in: float64, or int64 for integers."""
     return values.astype(np.float64 if operation.operands[0].dtype.is_float else np.int64)
 
 

@@ -20,14 +20,14 @@ def reduce_any(operation: Operation, values: Array) -> Array:
 
 
 def reduce_max(operation: Operation, values: Array) -> Array:
-    """Give the greatest along the axis; a NaN, or what is none, as `nan_mode` says."""
+    """Return the greatest along the axis; a NaN, or what is none, as `nan_mode` says."""
     ignore = operation["nan_mode"] is NanMode.IGNORE
     compare = np.fmax if ignore else np.maximum
     return compare.reduce(values, axis=operation["axis"], keepdims=True)
 
 
 def reduce_min(operation: Operation, values: Array) -> Array:
-    """Give the least along the axis; a NaN, or what is none, as `nan_mode` says."""
+    """Return the least along the axis; a NaN, or what is none, as `nan_mode` says."""
     ignore = operation["nan_mode"] is NanMode.IGNORE
     compare = np.fmin if ignore else np.minimum
     return compare.reduce(values, axis=operation["axis"], keepdims=True)

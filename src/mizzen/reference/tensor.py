@@ -20,7 +20,7 @@ RECIPROCAL_BITS = 30
 
 
 def argmax(operation: Operation, values: Array) -> Array:
-    """Give the first place of the greatest along the axis; NaN as `nan_mode` says."""
+    """Return the first place of the greatest along the axis; NaN as `nan_mode` says."""
     axis = operation["axis"]
     if operation.operands[0].dtype.is_float and operation["nan_mode"] is NanMode.IGNORE:
         values = values == np.fmax.reduce(values, axis=axis, keepdims=True)

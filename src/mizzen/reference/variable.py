@@ -14,7 +14,7 @@ Variables = dict[str, Array]
 def declare(
     variables: Variables, operation: Operation, operands: Sequence[Array]
 ) -> tuple[Array, ...]:
-    """Give the variable its initial value, if it has one and none came from outside."""
+    """Return the variable its initial value, if it has one and none came from outside."""
     if operation["initial"] is not None:
         variables.setdefault(operation["name"], operation["initial"])
     return ()
@@ -23,7 +23,7 @@ def declare(
 def read(
     variables: Variables, operation: Operation, operands: Sequence[Array]
 ) -> tuple[Array, ...]:
-    """Give what was written last; raises E823 if nothing was."""
+    """Return what was written last; raises E823 if nothing was."""
     name = operation["name"]
     if name not in variables:
         raise fail(

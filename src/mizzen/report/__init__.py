@@ -1,20 +1,20 @@
 """What a compilation says, as plain data: placement, memory, estimates."""
 
+from mizzen.diagnostics import Device
 from mizzen.report.compilation import (
     Area,
     CompileReport,
     Measure,
     OperatorPlacement,
-    Region,
 )
 from mizzen.report.sidecar import read_sidecar, sidecar_path, write_sidecar
 
 __all__ = [
     "Area",
     "CompileReport",
+    "Device",
     "Measure",
     "OperatorPlacement",
-    "Region",
     "read_sidecar",
     "sidecar_path",
     "write_sidecar",

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
-from mizzen.diagnostics import Diagnostic, Origin, Reason
+from mizzen.diagnostics import Device, Diagnostic, Origin, Reason
 
 SRAM = "Sram"
 """The compiler's name of the memory that is scarce."""
-
-
-class Region(Enum):
-    """Where an operator executes."""
-
-    NPU = "NPU"
-    CPU = "CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +18,15 @@ class OperatorPlacement:
     index: int
     kind: str
     name: str
-    region: Region
+    device: Device
     macs: int
     cycles: int
     reasons: tuple[Reason, ...] = ()
+
+    @property
+    def region(self) -> Device:
+        """`device`, by its name in the JSON report."""
+        return self.device
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +98,12 @@ class CompileReport:
     @property
     def on_npu(self) -> tuple[OperatorPlacement, ...]:
         """Operators on the NPU."""
-        return tuple(row for row in self.placements if row.region is Region.NPU)
+        return tuple(row for row in self.placements if row.device is Device.NPU)
 
     @property
     def on_cpu(self) -> tuple[OperatorPlacement, ...]:
         """Operators on the CPU."""
-        return tuple(row for row in self.placements if row.region is Region.CPU)
+        return tuple(row for row in self.placements if row.device is Device.CPU)
 
     @property
     def macs(self) -> int:

@@ -12,9 +12,9 @@ from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.report.compilation import (
     Area,
     CompileReport,
+    Device,
     Measure,
     OperatorPlacement,
-    Region,
 )
 
 VERSION = 1
@@ -27,7 +27,7 @@ Value = TypeVar("Value", int, str)
 
 
 def sidecar_path(artifact: Path) -> Path:
-    """Give the place of an artifact's report: its name with ``.json``."""
+    """Return the place of an artifact's report: its name with ``.json``."""
     return artifact.with_suffix(".json")
 
 
@@ -55,15 +55,12 @@ def read_sidecar(artifact: Path, data: bytes) -> CompileReport | None:
 
 
 def as_dict(report: CompileReport) -> dict[str, Any]:
-    """Give a report as JSON-ready data; the compiler's log is left out."""
+    """Return a report as JSON-ready data; the compiler's log is left out."""
     return {
         "model": report.model,
         "configuration": report.configuration,
         "compiler": report.compiler,
-        "operators": [
-            {**asdict(row), "region": row.region.value, "reasons": [asdict(r) for r in row.reasons]}
-            for row in report.placements
-        ],
+        "operators": [_placement_data(row) for row in report.placements],
         "totals": {
             "operators": len(report.placements),
             "operators_on_npu": len(report.on_npu),
@@ -85,6 +82,12 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         ],
         "diagnostics": [_diagnostic_data(diagnostic) for diagnostic in report.diagnostics],
     }
+
+
+def _placement_data(row: OperatorPlacement) -> dict[str, Any]:
+    """Return a placement as JSON-ready data; its device is the key "region"."""
+    fields = asdict(row) | {"device": row.device.value, "reasons": list(map(asdict, row.reasons))}
+    return {"region" if name == "device" else name: value for name, value in fields.items()}
 
 
 def from_dict(document: dict[str, Any]) -> CompileReport:
@@ -129,7 +132,7 @@ def _placement(row: dict[str, Any]) -> OperatorPlacement:
         index=_number(row, "index"),
         kind=_text(row, "kind"),
         name=_text(row, "name"),
-        region=Region(row["region"]),
+        device=Device(row["region"]),
         macs=_number(row, "macs"),
         cycles=_number(row, "cycles"),
         reasons=tuple(_reason(reason) for reason in row["reasons"]),
@@ -173,7 +176,7 @@ def _optional(kind: type[Value], row: dict[str, Any], key: str) -> Value | None:
 
 
 def _diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
-    """Give a diagnostic with its place in words and in parts."""
+    """Return a diagnostic with its place in words and in parts."""
     origin = diagnostic.origin
     return {**diagnostic.as_dict(), "origin": None if origin is None else asdict(origin)}
 

@@ -58,7 +58,7 @@ class _Calibrating:
 
 
 def bound(graph_module: Any, example: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
-    """Give a module that holds the parameters among a graph's inputs, and which are the others."""
+    """Return a module that holds the parameters among a graph's inputs, and that are the others."""
     import torch
 
     given = tuple(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.registry import Asked, ConfigFiles, Waiting, choose
+from mizzen.compiler.registry import CompileOptions, ConfigFiles, ProgressCallback, choose
 from mizzen.compiler.torch.compile import DEFAULT_ACCELERATOR, compile_program
 from mizzen.compiler.torch.export import export
 from mizzen.diagnostics import Diagnostic, Severity, fail
@@ -34,7 +34,7 @@ def compile(
     optimise: str = "Performance",
     arena_cache_size: int | None = None,
     target_options: Mapping[str, str] | None = None,
-    waiting: Waiting | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Quantise a floating-point model to 8 bits and compile it.
 
@@ -48,7 +48,7 @@ def compile(
     none.
     """
     require_torch()
-    asked = Asked(
+    asked = CompileOptions(
         accelerator,
         config,
         system_config,
@@ -63,7 +63,7 @@ def compile(
     calls = [tuple(example_inputs)] if calibration is None else [_call(row) for row in calibration]
     converted = _converted(model, tuple(example_inputs), calls, quantization, accelerator, title)
     artifact = compile_program(export(converted, tuple(example_inputs), title), chosen,
-                               name=title, waiting=waiting)  # fmt: skip
+                               name=title, on_progress=on_progress)  # fmt: skip
     if calibration is None and artifact.report is not None:
         _warn(artifact)
     return artifact

@@ -30,7 +30,7 @@ class Profile(Enum):
 def to_tosa(
     exported: ExportedProgram, name: str = "model", profile: Profile | str = Profile.INT
 ) -> bytes:
-    """Give a program as a TOSA 1.0 file.
+    """Return a program as a TOSA 1.0 file.
 
     Profile INT takes a quantised program; its inputs and outputs are the integers between the
     program's first and last roundings. FP takes an unquantised one, whose inputs and outputs are

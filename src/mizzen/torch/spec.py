@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.system_config import resolve
 
 OUTPUT_FORMAT = "vela"
@@ -49,7 +49,7 @@ class EthosUCompileSpec:
         self.config_ini = config_ini
         self.debug_mode: EthosUCompileSpec.DebugMode | None = None
         self._intermediates: Path | None = None
-        self.configuration: Configuration = resolve(
+        self.configuration: EthosUConfiguration = resolve(
             target,
             config=None if config_ini is None else [config_ini],
             system_config=system_config,
@@ -76,11 +76,11 @@ class EthosUCompileSpec:
         return self
 
     def get_intermediate_path(self) -> str | None:
-        """Give the folder of intermediate artifacts, if there is one."""
+        """Return the folder of intermediate artifacts, if there is one."""
         return None if self._intermediates is None else str(self._intermediates)
 
     def get_output_format(self) -> str:
-        """Give the format of the code: Vela's."""
+        """Return the format of the code: Vela's."""
         return OUTPUT_FORMAT
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ OFFSET = 128
 
 
 def with_softmax(network: Network) -> bytes:
-    """Give the TFLite network, with a SOFTMAX behind its one output, which only the CPU has."""
+    """Return the TFLite network, with a SOFTMAX behind its one output, which only the CPU has."""
     return _Writer(network).finish()
 
 

@@ -54,7 +54,7 @@ def every_tensor(model: Model, batch: int) -> dict[int, Any]:
 def differences(
     model: Model, indices: list[int], accelerator: str, batch: int
 ) -> Iterator[tuple[Operator, int]]:
-    """Give, for operators by index, the most that Ethos-N's result is away from the kernel's."""
+    """Return, for operators by index, the most that Ethos-N's result is away from the kernel's."""
     values = every_tensor(model, batch)
     for index in indices:
         part = extract(model.record, [index])

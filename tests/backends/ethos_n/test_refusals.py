@@ -6,7 +6,7 @@ import numpy as np
 
 import mizzen
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.report import Region
+from mizzen.report import Device
 
 ONLY_3 = {f"strategy{number}": "false" for number in (0, 1, 4, 6, 7)}
 """Strategy 3 has everything in SRAM at once."""
@@ -35,8 +35,8 @@ def test_what_does_not_fit_is_refused_alone() -> None:
     network = builder.finish([source], [value])
     report = mizzen.compile(network, "ethos-n78-1tops-2ple", target_options=ONLY_3).report
     assert report is not None
-    assert [row.region for row in report.placements] == [
-        Region.NPU, Region.CPU, Region.CPU, Region.NPU,
+    assert [row.device for row in report.placements] == [
+        Device.NPU, Device.CPU, Device.CPU, Device.NPU,
     ]  # fmt: skip
     assert {row.reasons[0].rule for row in report.on_cpu} == {"compiler"}
     assert all("must fit" in row.reasons[0].message for row in report.on_cpu)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.artifact.artifact import Array
-from mizzen.compiler.ethos_n.edge_layout import Turns, images_last, take_turns
+from mizzen.compiler.ethos_n.edge_layout import EdgeTransposes, images_last, take_turns
 from mizzen.graph import DType, Graph, Quantization, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.passes.layout import Movement
@@ -47,7 +47,7 @@ class Region:
         return [row.kind for row in self.graph.sorted() if not row.kind.startswith("CONST")]
 
 
-def turned(region: Region, *outputs: Value) -> Turns:
+def turned(region: Region, *outputs: Value) -> EdgeTransposes:
     """Take the views out, and check that with them the region gives what it did."""
     shapes = [value.shape for value in outputs]
     region.graph.set_outputs(outputs)
@@ -73,13 +73,15 @@ def test_channels_first_outside() -> None:
     region = Region((1, 4, 8, 6))
     value = region.pool(region.transpose(region.inputs[0], LAST))
     turns = turned(region, region.transpose(value, FIRST))
-    assert turns == Turns((Movement((1, 4, 8, 6), LAST),), (Movement((1, 4, 3, 4), FIRST),))
+    assert turns == EdgeTransposes(
+        (Movement((1, 4, 8, 6), LAST),), (Movement((1, 4, 3, 4), FIRST),)
+    )
     assert region.kinds_within() == ["MAX_POOL2D"]
 
 
 def test_channels_last_outside() -> None:
     region = Region((1, 8, 6, 4))
-    assert turned(region, region.pool(region.inputs[0])) == Turns((None,), (None,))
+    assert turned(region, region.pool(region.inputs[0])) == EdgeTransposes((None,), (None,))
 
 
 def test_what_takes_two_images_finds_both_with_channels_last() -> None:
@@ -129,5 +131,5 @@ def test_rows_of_a_sequence() -> None:
     """RESHAPEs alone move nothing."""
     region = Region((2, 8, 4))
     value = region.pool(region.reshape(region.inputs[0], 1, 4, 4, 4))
-    assert turned(region, region.reshape(value, 4, 4)) == Turns((None,), (None,))
+    assert turned(region, region.reshape(value, 4, 4)) == EdgeTransposes((None,), (None,))
     assert region.kinds_within() == ["MAX_POOL2D"]

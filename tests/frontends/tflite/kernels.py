@@ -27,12 +27,12 @@ def lowered(network: bytes) -> Lowered:
 
 
 def kinds(found: Lowered) -> list[str]:
-    """Give the operations of a graph, constants left out."""
+    """Return the operations of a graph, constants left out."""
     return [row.kind for row in found.graph.sorted() if not row.kind.startswith("CONST")]
 
 
 def inputs_of(tensors: Sequence[Tensor], count: int, limit: int | None = None) -> list[Array]:
-    """Give random inputs [count, *shape]: the first the least values, the second the greatest."""
+    """Return random inputs [count, *shape]: the first the least values, the second the greatest."""
     rng = np.random.default_rng(count)
     made: list[Array] = []
     for tensor in tensors:
@@ -49,7 +49,7 @@ def inputs_of(tensors: Sequence[Tensor], count: int, limit: int | None = None) -
 
 
 def results(network: bytes, inputs: Sequence[Array]) -> list[Array]:
-    """Give what the kernels compute of a batch: LiteRT's where TFLite Micro has none."""
+    """Return what the kernels compute of a batch: LiteRT's where TFLite Micro has none."""
     try:
         return CpuKernels(network).run(inputs)
     except MizzenError as error:

@@ -64,13 +64,13 @@ class Draw:
         }
 
     def one(self, kind: str, inputs: list[int], y: int, options: tuple[str, Any] | None) -> bytes:
-        """Give the network of one operator, whose first input is its input too."""
+        """Return the network of one operator, whose first input is its input too."""
         self.net.operator(kind, inputs, [y], options)
         return self.net.finish([inputs[0]], [y])
 
 
 def places(size: int, kernel: int, stride: int, padding: int, dilation: int = 1) -> int:
-    """Give how many windows there are along an axis."""
+    """Return how many windows there are along an axis."""
     span = (kernel - 1) * dilation + 1
     return -(-(size if padding == 0 else size - span + 1) // stride)
 

@@ -24,7 +24,7 @@ CODES = {"E107", "E132"}
 
 @st.composite
 def changed(draw: st.DrawFn) -> bytes:
-    """Give a network of the conformance suite with other shapes, scales, options or contents."""
+    """Return a network of the conformance suite with other shapes, scales, options or contents."""
     record = read_file(draw(st.sampled_from(NETWORKS)), SCHEMA, "file")
     for _ in range(draw(st.integers(1, 3))):
         _change(draw, record)

@@ -24,7 +24,7 @@ Y = Quantization((2.0,), (-11,))
 
 
 def layer(activation: int = 1, *, stride: int = 2) -> bytes:
-    """Give a convolution of 7x6 pixels, quantised per channel."""
+    """Return a convolution of 7x6 pixels, quantised per channel."""
     net = NetworkBuilder("layer")
     x = net.tensor("x", (1, 7, 6, 3), "int8", 0.5, 3)
     data = np.arange(4 * 9 * 3).reshape(4, 3, 3, 3).astype(np.int8)
@@ -81,7 +81,7 @@ def test_operations_have_the_origin_and_group_of_their_operator() -> None:
 
 
 def chain() -> bytes:
-    """Give operators of which some change nothing, so that two tensors could be one value."""
+    """Return operators of which some change nothing, so that two tensors could be one value."""
     net = NetworkBuilder("chain")
     names = ("x", "same", "again", "out")
     tensors = [net.tensor(name, (1, 4), "int8", 0.1, -128) for name in names]
@@ -167,7 +167,7 @@ def test_a_sum_of_bytes_has_two_rescales_for_each_operand() -> None:
 
 
 def softmax_between() -> bytes:
-    """Give RELU, SOFTMAX, RELU."""
+    """Return RELU, SOFTMAX, RELU."""
     net = NetworkBuilder("softmax")
     x = net.tensor("x", (1, 10), "int8", 0.1, 5)
     a = net.tensor("a", (1, 10), "int8", 0.1, 5)

@@ -27,7 +27,7 @@ LIMITS = [DType.INT8, DType.INT16, DType.FP16, DType.BF16, DType.FP32]
 
 
 def numbers(dtype: DType, size: int, seed: int) -> Any:
-    """Give elements that the type holds exactly."""
+    """Return elements that the type holds exactly."""
     random = np.random.default_rng(seed)
     if dtype is DType.BOOL:
         return random.integers(0, 2, size).astype(bool)
@@ -119,7 +119,7 @@ def test_an_operation_is_read_as_it_was_written(kind: str) -> None:
 
 
 def described(graph: Graph) -> Any:
-    """Give all that a file keeps of a graph, with values numbered as they come."""
+    """Return all that a file keeps of a graph, with values numbered as they come."""
     order = graph.sorted()
     values = [*graph.inputs, *(result for operation in order for result in operation.results)]
     place = {value: index for index, value in enumerate(values)}

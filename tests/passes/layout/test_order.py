@@ -23,7 +23,7 @@ def transposes(draw: st.DrawFn) -> Transposed:
 
 
 def walk(order: o.Order) -> npt.NDArray[np.int64]:
-    """Give the elements that memory holds, in its order."""
+    """Return the elements that memory holds, in its order."""
     result = np.zeros((1,), np.int64)
     for steps, stride in order:
         result = (result[:, None] + np.arange(steps) * stride).reshape(-1)

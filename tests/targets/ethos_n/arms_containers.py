@@ -22,7 +22,7 @@ from mizzen.targets.ethos_n.config import (
     BLOCK_CONFIGS,
     CHOOSABLE_STRATEGIES,
     CompilationOptions,
-    Configuration,
+    VariantConfiguration,
     find_variant,
 )
 from mizzen.targets.ethos_n.network import Network
@@ -37,7 +37,7 @@ class Answer:
 
     name: str
     lines: tuple[str, ...]
-    configuration: Configuration
+    configuration: VariantConfiguration
     sha256: str
 
     def __str__(self) -> str:
@@ -79,12 +79,14 @@ def options(words: Sequence[str]) -> CompilationOptions:
 
 
 def answers() -> list[Answer]:
-    """Give all networks with their digests."""
+    """Return all networks with their digests."""
     return [
         Answer(
             row["name"],
             tuple(row["network"]),
-            Configuration(find_variant(row["variant"]), row["sram_bytes"], options(row["options"])),
+            VariantConfiguration(
+                find_variant(row["variant"]), row["sram_bytes"], options(row["options"])
+            ),
             row["sha256"],
         )
         for row in json.loads(FILE.read_text())

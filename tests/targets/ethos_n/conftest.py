@@ -9,5 +9,5 @@ from .backdoor import Backdoor
 
 @pytest.fixture
 def backdoor() -> Backdoor:
-    """Give a backdoor in which nothing waits."""
+    """Return a backdoor in which nothing waits."""
     return Backdoor()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
-from mizzen.targets.ethos_n.config import CompilationOptions, Configuration, find_variant
+from mizzen.targets.ethos_n.config import CompilationOptions, VariantConfiguration, find_variant
 from mizzen.targets.ethos_n.network import Array, Network
 from mizzen.targets.ethos_n.network_text import parse_network
 from mizzen.targets.ethos_n.program import program_of
@@ -19,8 +19,8 @@ BATCH = 2
 
 def configured(
     variant: str, sram_bytes: int = 0, options: CompilationOptions | None = None
-) -> Configuration:
-    return Configuration(find_variant(variant), sram_bytes, options or CompilationOptions())
+) -> VariantConfiguration:
+    return VariantConfiguration(find_variant(variant), sram_bytes, options or CompilationOptions())
 
 
 def network_of(text: str) -> Network:
@@ -30,7 +30,7 @@ def network_of(text: str) -> Network:
 
 
 def drawn_inputs(network: Network) -> list[Array]:
-    """Give numbers of the whole range of each input's type, a batch of them."""
+    """Return numbers of the whole range of each input's type, a batch of them."""
     random = np.random.default_rng(3)
     return [
         random.integers(0, 256, (BATCH, *row.info.shape[1:]), np.uint8).view(
@@ -41,7 +41,7 @@ def drawn_inputs(network: Network) -> list[Array]:
 
 
 def executed(
-    network: Network, configuration: Configuration, inputs: list[Array]
+    network: Network, configuration: VariantConfiguration, inputs: list[Array]
 ) -> tuple[CompiledNetwork, list[Array]]:
     """Compile and execute a network whose inputs and outputs are NHWC, all of them used."""
     compiled = compile_network(network, configuration)
@@ -64,7 +64,7 @@ def executed(
     return compiled, arrays
 
 
-def require_reference(text: str, configuration: Configuration) -> CompiledNetwork:
+def require_reference(text: str, configuration: VariantConfiguration) -> CompiledNetwork:
     """Assert that a network's stream gives, to the last bit, what the reference does."""
     network = network_of(text)
     inputs = drawn_inputs(network)

@@ -57,14 +57,14 @@ def read_network(folder: Path, name: str) -> Network:
 
 
 def compiled_networks() -> list[Compiled]:
-    """Give all that release 23.02 compiled; none where Arm's answers are not there."""
+    """Return all that release 23.02 compiled; none where Arm's answers are not there."""
     folder = ETHOS_N / "networks-23"
     found = (path.name.removesuffix(".encn").split(".", 1) for path in folder.glob("*.encn"))
     return [Compiled(name, variant, folder) for variant, name in sorted(found)]
 
 
 def queries(release: str) -> Iterator[tuple[str, str, str]]:
-    """Give the variant, the query and the library's answer, of release "23" or "25"."""
+    """Return the variant, the query and the library's answer, of release "23" or "25"."""
     with gzip.open(ETHOS_N / f"queries-{release}.tsv.gz", "rt") as file:
         for line in file:
             variant, query, answer = line.rstrip("\n").split("\t")

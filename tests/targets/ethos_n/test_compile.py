@@ -20,7 +20,7 @@ from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
 from mizzen.targets.ethos_n.config import (
     BLOCK_CONFIGS,
     VARIANTS,
-    Configuration,
+    VariantConfiguration,
     capabilities_of,
     find_variant,
 )
@@ -36,7 +36,7 @@ NETWORKS = compiled_networks()
 def compiled(case: Compiled) -> CompiledNetwork:
     """Compile a network for the variant that Arm compiled it for."""
     variant = find_variant(f"Ethos-N78_{case.variant}")
-    return compile_network(case.network, Configuration(variant))
+    return compile_network(case.network, VariantConfiguration(variant))
 
 
 @needs_golden

@@ -15,7 +15,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.commands import Command, Convert, McePle
 from mizzen.targets.ethos_n.commands_values import Location, UpsampleEdge
 from mizzen.targets.ethos_n.compile import compile_network
-from mizzen.targets.ethos_n.config import CompilationOptions, Configuration, find_variant
+from mizzen.targets.ethos_n.config import CompilationOptions, VariantConfiguration, find_variant
 from mizzen.targets.ethos_n.network_text import parse_network
 
 from .arms_containers import numbers
@@ -27,7 +27,7 @@ def commands_of(text: str, options: CompilationOptions | None = None) -> tuple[C
     """Compile a network of the text form; constants by the rule of `numbers`."""
     rows = [line.split() for line in text.strip().splitlines()]
     arrays = {row[1]: numbers(row[2:]) for row in rows if row[0] == "const"}
-    configuration = Configuration(VARIANT, options=options or CompilationOptions())
+    configuration = VariantConfiguration(VARIANT, options=options or CompilationOptions())
     return compile_network(parse_network(text, arrays), configuration).commands
 
 

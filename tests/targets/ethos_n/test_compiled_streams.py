@@ -27,7 +27,7 @@ def simulator_of(compiled: Compiled) -> Simulator:
 
 
 def inputs_of(network: Network, batch: int, seed: int) -> list[Array]:
-    """Give numbers of the whole range of each input's type."""
+    """Return numbers of the whole range of each input's type."""
     random = np.random.default_rng(seed)
     return [
         random.integers(0, 256, (batch, *row.info.shape[1:]), np.uint8).view(

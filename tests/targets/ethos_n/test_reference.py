@@ -75,7 +75,7 @@ DECODED = [row for row in compiled_networks() if row.path("cmds.json").exists()]
 
 
 def quantization(zero_point: int, scale: float, kind: DataType) -> QuantizationInfo:
-    """Give a quantisation whose zero point is given as that of unsigned numbers."""
+    """Return a quantisation whose zero point is given as that of unsigned numbers."""
     return QuantizationInfo(zero_point + kind.lowest, (scale,))
 
 
@@ -100,7 +100,7 @@ def within(made: Array, wanted: Reals, info: TensorInfo, steps: float) -> None:
 
 
 def of_one(operation: Operation, info: TensorInfo) -> tuple[Array, Array, TensorInfo]:
-    """Give drawn inputs and what an operation makes of them."""
+    """Return drawn inputs and what an operation makes of them."""
     network = Network()
     node = network.add(operation, network.add_input(info))
     network.add_output(node.operand)
@@ -112,7 +112,7 @@ def of_one(operation: Operation, info: TensorInfo) -> tuple[Array, Array, Tensor
 def weighted_network(
     operation: Weighted, info: TensorInfo, kernel: Shape, per_channel: bool = False
 ) -> tuple[Network, Operand, Array, Array]:
-    """Give a network of one operation of weights, its result, and its weights and bias as reals."""
+    """Return a network of one operation of weights, its result, its weights and bias as reals."""
     random = np.random.default_rng(1)
     is_depthwise = isinstance(operation, DepthwiseConvolution)
     channels = kernel[2] * kernel[3] if is_depthwise else kernel[3]
@@ -410,7 +410,7 @@ def test_parts_and_wholes() -> None:
 
 
 def convolution_then(add: Callable[[Network, Operand], Operand]) -> tuple[Network, Reals]:
-    """Give a network of a convolution and what follows, and the convolution as reals."""
+    """Return a network of a convolution and what follows, and the convolution as reals."""
     info = TensorInfo((1, 8, 8, 5), quantization=QuantizationInfo(130, (0.02,)))
     operation = Convolution(Padding(1, 1, 1, 1), Stride(), QuantizationInfo(100, (0.08,)))
     network, result, weights, bias = weighted_network(operation, info, (3, 3, 5, 7))

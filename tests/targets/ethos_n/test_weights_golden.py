@@ -102,7 +102,7 @@ def encoded(values: Values, command: McePle, capabilities: Capabilities) -> Enco
 
 
 def passes(compiled: Compiled, program: Program) -> Iterator[tuple[McePle, Values]]:
-    """Give the passes with weights, in order, and what these were encoded from."""
+    """Return the passes with weights, in order, and what these were encoded from."""
     network = compiled.network
     nodes = [node for node in network if isinstance(node.operation, WEIGHTED)]
     for command in program.commands:

@@ -14,7 +14,7 @@ from . import streams
 def archive(
     model_file: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, str], bytes]:
-    """Give Vela's raw archive of a real model for an accelerator."""
+    """Return Vela's raw archive of a real model for an accelerator."""
     pytest.importorskip("ethosu.regor", reason="Vela is not installed")
     folder = tmp_path_factory.getbasetemp()
     return lambda model, accelerator: streams.archive(model_file(model), accelerator, folder)

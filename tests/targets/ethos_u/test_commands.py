@@ -38,7 +38,7 @@ def words(text: str) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
 
 def cases(arch: Arch) -> list[tuple[str, str]]:
-    """Give (command and fields, words) of each line of the architecture's case file."""
+    """Return (command and fields, words) of each line of the architecture's case file."""
     lines = (CASES / f"{arch.name.lower()}.case").read_text().splitlines()
     pairs = [line.partition("  ; ") for line in lines if line and not line.startswith("#")]
     return [(text, encoding) for text, _, encoding in pairs]
@@ -333,7 +333,7 @@ def headers(repository: Path) -> dict[str, Any]:
 
 
 def header_fields(row: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
-    """Give (first bit, width) of a row's fields, least significant first, split fields joined."""
+    """Return (first bit, width) of a row's fields, least significant first, split fields joined."""
     joined: dict[str, list[tuple[int, int]]] = {}
     order = {"lo": 0, "lsb": 0, "hi": 1, "msb": 1}
     for name, low, width, _ in sorted(row["fields"], key=lambda f: order.get(f[0][-2:], 0)):

@@ -19,7 +19,7 @@ from mizzen.targets.ethos_u.commands import decode
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.system_config import memory_modes, resolve, usable_memory_modes
 from mizzen.targets.ethos_u.vela import generate as generating
-from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Refusal, Stopped, refusals
+from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, OperatorRefusal, Stopped, refusals
 from mizzen.targets.ethos_u.vela.generate import generate, options_text, system_text
 from mizzen.targets.ethos_u.vela_ini import BUNDLED, read_files
 
@@ -173,8 +173,10 @@ def test_a_refusal_is_told_in_velas_words(model_file: Callable[[str], Path]) -> 
     found = generate(model_file("audio_preprocessor_int8.tflite").read_bytes(), U55)
     assert isinstance(found, Compiled)
     by_output = {row.output: row for row in found.refusals}
-    assert by_output["TruncateDiv"] == Refusal("DIV", "TruncateDiv", "Unsupported opType", "")
-    assert by_output["concat"] == Refusal(
+    assert by_output["TruncateDiv"] == OperatorRefusal(
+        "DIV", "TruncateDiv", "Unsupported opType", ""
+    )
+    assert by_output["concat"] == OperatorRefusal(
         "CONCATENATION",
         "concat",
         "Unsupported dataType Int32",
@@ -195,13 +197,13 @@ def test_reasons_of_several_lines_and_what_is_printed_around_them() -> None:
         "Reason: Unsupported opType\n"
     )
     assert refusals(log) == (
-        Refusal(
+        OperatorRefusal(
             "CONV_2D",
             "it's/a:0",
             "Unsupported kernel stride: 4, 4",
             "Rules:\n  - one\n  - two",
         ),
-        Refusal("CAST", "", "Unsupported opType", ""),
+        OperatorRefusal("CAST", "", "Unsupported opType", ""),
     )
     assert refusals("") == ()
 
@@ -308,12 +310,12 @@ def test_a_long_compilation_says_how_long(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(generating, "WAITING_AFTER_SECONDS", 0.2)
     monkeypatch.setattr(generating, "WAITING_EVERY_SECONDS", 0.1)
     told: list[float] = []
-    generate(ENDLESS, U85, time_limit_seconds=0.75, waiting=told.append)
+    generate(ENDLESS, U85, time_limit_seconds=0.75, on_progress=told.append)
     assert len(told) >= 3
     assert told == sorted(told)
     assert 0.2 <= told[0] < 0.75
     told.clear()
-    assert isinstance(generate(ADD, U55, waiting=told.append), Compiled)
+    assert isinstance(generate(ADD, U55, on_progress=told.append), Compiled)
 
 
 def test_several_at_once() -> None:

@@ -280,7 +280,7 @@ def _weights(least: int, greatest: int) -> np.ndarray[Any, Any]:
 
 
 def _zero_points(graph: Graph) -> list[int]:
-    """Give those of the weights, and check that the weights are what they were."""
+    """Return those of the weights, and check that the weights are what they were."""
     found: list[int] = []
     for operation in graph:
         if operation.kind == "CONV2D":

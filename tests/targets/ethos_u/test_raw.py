@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.program import HardwareId, Placement, Program
+from mizzen.targets.ethos_u.program import HardwareId, Program, TensorAddress
 from mizzen.targets.ethos_u.vela_raw import archive as raw_archive
 from mizzen.targets.ethos_u.vela_raw import raw
 from mizzen.targets.ethos_u.vela_raw.objects import ObjectArrayError, read_entries
@@ -34,10 +34,10 @@ PROGRAM = Program(
     region_bytes={0: 32, 1: 4096},
     constants={0: np.arange(32, dtype=np.uint8)},
     inputs=(
-        Placement("image", (1, 4, 4, 3), UINT8, 1, 0),
-        Placement("state", (1, 16), INT16, 1, 1024, variable=True),
+        TensorAddress("image", (1, 4, 4, 3), UINT8, 1, 0),
+        TensorAddress("state", (1, 16), INT16, 1, 1024, variable=True),
     ),
-    outputs=(Placement("classes", (1, 10), INT8, 1, 64),),
+    outputs=(TensorAddress("classes", (1, 10), INT8, 1, 64),),
     name="net.npz",
 )
 MODEL = raw.RawModel(
@@ -105,10 +105,10 @@ def test_an_archive_without_names_is_read_as_vela_means_it() -> None:
     quantization = np.array([{"scale": f32([1]), "zero_point": i32([128])}])
     read = raw.read(written(**unnamed, input_quantization=quantization), "net.npz")
     assert read.program.inputs == (
-        Placement("input_0", (1, 1, 1, 4, 4, 3), UINT8, 1, 0),
-        Placement("variable_0", (1, 1, 1, 1, 1, 16), INT16, 1, 1024, variable=True),
+        TensorAddress("input_0", (1, 1, 1, 4, 4, 3), UINT8, 1, 0),
+        TensorAddress("variable_0", (1, 1, 1, 1, 1, 16), INT16, 1, 1024, variable=True),
     )
-    assert read.program.outputs == (Placement("output_0", (1, 1, 1, 1, 1, 10), INT8, 1, 64),)
+    assert read.program.outputs == (TensorAddress("output_0", (1, 1, 1, 1, 1, 10), INT8, 1, 64),)
     assert read.inputs == (raw.RawQuantization((1.0,), (128,)), None)
 
 

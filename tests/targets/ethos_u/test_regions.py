@@ -17,13 +17,15 @@ from mizzen.targets.ethos_u.base_pointers import (
     require_region,
 )
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.program import Placement, Program
+from mizzen.targets.ethos_u.program import Program, TensorAddress
 
 INT8 = np.dtype(np.int8)
 
 
 def program(
-    inputs: tuple[Placement, ...] = (), outputs: tuple[Placement, ...] = (), constants: int = 8
+    inputs: tuple[TensorAddress, ...] = (),
+    outputs: tuple[TensorAddress, ...] = (),
+    constants: int = 8,
 ) -> Program:
     return Program(
         words=np.zeros(0, np.uint32),
@@ -119,22 +121,22 @@ def test_regions_are_eight() -> None:
 
 
 def test_memory_that_holds_everything() -> None:
-    require_memory(program((Placement("x", (4, 4), INT8, 1, 48),)))
+    require_memory(program((TensorAddress("x", (4, 4), INT8, 1, 48),)))
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (
-            program((Placement("x", (4, 4), INT8, 1, 49),)),
+            program((TensorAddress("x", (4, 4), INT8, 1, 49),)),
             'error[E541]: input "x" must lie inside the 64 bytes of region 1, not at 49..65',
         ),
         (
-            program(outputs=(Placement("y", (1,), INT8, 1, -1),)),
+            program(outputs=(TensorAddress("y", (1,), INT8, 1, -1),)),
             'error[E541]: output "y" must lie inside the 64 bytes of region 1, not at -1..0',
         ),
         (
-            program(outputs=(Placement("y", (1,), INT8, 2, 0),)),
+            program(outputs=(TensorAddress("y", (1,), INT8, 2, 0),)),
             'error[E540]: output "y" lies in region 2, which the program does not have',
         ),
         (

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mizzen.compiler.backend import (
-    Asked,
     Backend,
+    CompileOptions,
+    ConfigurationLine,
     HazardReport,
     Origins,
     ProgramView,
-    Shown,
-    Waiting,
+    ProgressCallback,
 )
-from mizzen.compiler.ethos_n.configuration import InForce, resolve
+from mizzen.compiler.ethos_n.configuration import EthosNConfiguration, resolve
 from mizzen.compiler.support import Support
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.tflite import CONTAINER_CODE, Model, Operator, Tensor, container_operator
@@ -26,23 +26,23 @@ from mizzen.targets.ethos_n.program import read_program
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact, NpuStep
-    from mizzen.artifact.ethos_n import NpuProgram, NpuSimulator, Place
+    from mizzen.artifact.ethos_n import NpuProgram, NpuSimulator, ProgramTensor
     from mizzen.compiler.ethos_n.regions import TurningRegions
     from mizzen.report import CompileReport
 
 
-class EthosN(Backend[InForce]):
+class EthosN(Backend[EthosNConfiguration]):
     """Ethos-N78."""
 
     name = "Ethos-N"
     code = CONTAINER_CODE
     accelerators = tuple(VARIANTS)
 
-    def resolve(self, asked: Asked) -> InForce:
-        """Give the configuration in force. Raises E2xx for what cannot be, E911 for the SRAM."""
+    def resolve(self, asked: CompileOptions) -> EthosNConfiguration:
+        """Return the configuration in force. Raises E2xx for what cannot be, E911 for the SRAM."""
         return resolve(asked)
 
-    def shown(self, configuration: InForce) -> Iterator[Shown]:
+    def shown(self, configuration: EthosNConfiguration) -> Iterator[ConfigurationLine]:
         """Say which configuration is in force."""
         return configuration.shown()
 
@@ -51,39 +51,51 @@ class EthosN(Backend[InForce]):
         return f"{stem}_ethosn{ending}"
 
     def compile_tflite(
-        self, model: Model, data: bytes, configuration: InForce, waiting: Waiting | None
+        self,
+        model: Model,
+        data: bytes,
+        configuration: EthosNConfiguration,
+        on_progress: ProgressCallback | None,
     ) -> Artifact:
         """Compile a network; what the NPU does not take stays on the CPU."""
         from mizzen.compiler.ethos_n.tflite import compile_network
 
-        return compile_network(model, configuration, waiting)
+        return compile_network(model, configuration, on_progress)
 
     def compile_tosa(
-        self, data: bytes, name: str, configuration: InForce, waiting: Waiting | None
+        self,
+        data: bytes,
+        name: str,
+        configuration: EthosNConfiguration,
+        on_progress: ProgressCallback | None,
     ) -> Artifact:
         """Refuse a TOSA file, E995: it has no scales, from which the compiler makes its own."""
         raise _without_scales(name)
 
     def check_tosa(
-        self, data: bytes, name: str, configuration: InForce, waiting: Waiting | None
+        self,
+        data: bytes,
+        name: str,
+        configuration: EthosNConfiguration,
+        on_progress: ProgressCallback | None,
     ) -> CompileReport:
         """Refuse a TOSA file, as `compile_tosa` does."""
         raise _without_scales(name)
 
-    def region_compiler(self, configuration: InForce) -> TurningRegions:
-        """Give what compiles regions of tensor graphs, whatever their order of axes."""
+    def region_compiler(self, configuration: EthosNConfiguration) -> TurningRegions:
+        """Return what compiles regions of tensor graphs, whatever their order of axes."""
         from mizzen.compiler.ethos_n.regions import TurningRegions
 
         return TurningRegions(configuration.target, configuration.inline)
 
     def support(self, config: str | None) -> Support:
-        """Give what the family supports; files of configurations are of no use here."""
+        """Return what the family supports; files of configurations are of no use here."""
         from mizzen.compiler.ethos_n.support import support
 
         return support()
 
     def write_summary(
-        self, report: CompileReport, configuration: InForce, folder: Path
+        self, report: CompileReport, configuration: EthosNConfiguration, folder: Path
     ) -> Path | None:
         """Write nothing: the report has everything, and no other tool reads a summary."""
         return None
@@ -142,10 +154,10 @@ def _without_scales(name: str) -> MizzenError:
     )
 
 
-def _place(tensor: Tensor) -> Place:
-    from mizzen.artifact.ethos_n import Place
+def _place(tensor: Tensor) -> ProgramTensor:
+    from mizzen.artifact.ethos_n import ProgramTensor
 
-    return Place(tensor.name, tensor.shape, tensor.dtype or np.dtype(np.uint8))
+    return ProgramTensor(tensor.name, tensor.shape, tensor.dtype or np.dtype(np.uint8))
 
 
 BACKEND = EthosN()

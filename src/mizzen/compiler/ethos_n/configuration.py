@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mizzen.compiler.backend import Asked, Shown
+from mizzen.compiler.backend import CompileOptions, ConfigurationLine
 from mizzen.diagnostics import Diagnostic, fail
-from mizzen.targets.ethos_n.config import Configuration, find_variant
+from mizzen.targets.ethos_n.config import VariantConfiguration, find_variant
 from mizzen.targets.ethos_n.options import parse_options
 
 OF_OTHERS = ("config", "system_config", "memory_mode")
@@ -16,7 +16,7 @@ OF_OTHERS = ("config", "system_config", "memory_mode")
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class EthosNConfiguration:
     """What a network is compiled for, and what of it was asked for.
 
     target      the compiler's configuration
@@ -25,7 +25,7 @@ class InForce:
     options     the target's own, as they were given
     """
 
-    target: Configuration
+    target: VariantConfiguration
     inline: bool = True
     ignore_ops: tuple[str, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
@@ -36,22 +36,26 @@ class InForce:
         return ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the configuration as JSON-ready data."""
+        """Return the configuration as JSON-ready data."""
         return {
             "accelerator": self.target.variant.name,
             "sram_bytes": self.target.capabilities.sram_bytes,
             "options": dict(self.options),
         }
 
-    def shown(self) -> Iterator[Shown]:
+    def shown(self) -> Iterator[ConfigurationLine]:
         """Say what is in force."""
-        yield Shown("accelerator", self.target.variant.name)
-        yield Shown("SRAM", self.target.capabilities.sram_bytes, not self.target.sram_bytes)
+        yield ConfigurationLine("accelerator", self.target.variant.name)
+        yield ConfigurationLine(
+            "SRAM", self.target.capabilities.sram_bytes, not self.target.sram_bytes
+        )
         if self.options:
-            yield Shown("options", ", ".join(f"{name}={value}" for name, value in self.options))
+            yield ConfigurationLine(
+                "options", ", ".join(f"{name}={value}" for name, value in self.options)
+            )
 
 
-def resolve(asked: Asked) -> InForce:
+def resolve(asked: CompileOptions) -> EthosNConfiguration:
     """Put the configuration together.
 
     E226 for what only other NPUs have, E911 for an SRAM that the hardware cannot have, and the
@@ -73,4 +77,4 @@ def resolve(asked: Asked) -> InForce:
         target = replace(target, sram_bytes=asked.arena_cache_size)
     _ = target.capabilities
     options = tuple(sorted(asked.target_options.items()))
-    return InForce(target, chosen.inline, tuple(asked.ignore_ops), options)
+    return EthosNConfiguration(target, chosen.inline, tuple(asked.ignore_ops), options)

@@ -20,7 +20,7 @@ TO_CHANNELS_FIRST = (0, 3, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class EdgeTransposes:
     """How inputs and outputs of a region are moved, in its order; None for those that are not.
 
     An input is moved to what the NPU takes; what the NPU gives is moved to the output. The shapes
@@ -31,7 +31,7 @@ class Turns:
     outputs: tuple[Movement | None, ...]
 
 
-NO_TURNS = Turns((), ())
+NO_TURNS = EdgeTransposes((), ())
 """Of a region without inputs and outputs."""
 
 
@@ -78,7 +78,7 @@ def _image_last(graph: Graph, value: Value, wanted: Mapping[Value, Order]) -> Or
     return last
 
 
-def take_turns(graph: Graph, outside: tuple[Outside, ...]) -> Turns:
+def take_turns(graph: Graph, outside: tuple[Outside, ...]) -> EdgeTransposes:
     """Take views of inputs and outputs out of a region's graph, and say what they did.
 
     outside  what each input is outside the region
@@ -93,7 +93,7 @@ def take_turns(graph: Graph, outside: tuple[Outside, ...]) -> Turns:
     ]
     graph.set_outputs([row.value for row in ends])
     graph.erase_dead()
-    return Turns(tuple(inputs), tuple(outputs))
+    return EdgeTransposes(tuple(inputs), tuple(outputs))
 
 
 def _moved(outside: Outside, seen: _Seen) -> Movement | None:
@@ -108,7 +108,7 @@ def _movement(order: Order, held: tuple[int, ...], wanted: tuple[int, ...]) -> M
 
 
 def _view_of_input(graph: Graph, value: Value) -> _Seen:
-    """Give an input as all that compute with it want it, if they want one thing."""
+    """Return an input as all that compute with it want it, if they want one thing."""
     own = _Seen(value, row_major(prod(value.shape)))
     ends = list(_ends(graph, own))
     orders = {end.order for end in ends}
@@ -146,7 +146,7 @@ def _ends(graph: Graph, seen: _Seen) -> Iterator[_Seen]:
 
 
 def _viewed_by_output(value: Value) -> _Seen:
-    """Give what is computed of which an output is a view, and the output's order of it."""
+    """Return what is computed of which an output is a view, and the output's order of it."""
     order, source = row_major(prod(value.shape)), value
     while (producer := source.producer) is not None and producer.kind in VIEWS:
         before = composed(order, _order(producer))
@@ -157,7 +157,7 @@ def _viewed_by_output(value: Value) -> _Seen:
 
 
 def _order(view: Operation) -> Order:
-    """Give the order in which a view has its operand's elements."""
+    """Return the order in which a view has its operand's elements."""
     shape = view.operands[0].shape
     if view.kind == "RESHAPE":
         return row_major(prod(shape))

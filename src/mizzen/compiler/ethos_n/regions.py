@@ -9,9 +9,9 @@ from math import ceil
 
 import numpy as np
 
-from mizzen.compiler.backend import Waiting
-from mizzen.compiler.codegen import Costs, Refusal, RegionCode
-from mizzen.compiler.ethos_n.edge_layout import NO_TURNS, Turns, images_last, take_turns
+from mizzen.compiler.backend import ProgressCallback
+from mizzen.compiler.codegen import Costs, RegionCode, RegionRefusal
+from mizzen.compiler.ethos_n.edge_layout import NO_TURNS, EdgeTransposes, images_last, take_turns
 from mizzen.diagnostics import MizzenError, Origin, Reason
 from mizzen.frontends.tflite import CONTAINER_CODE
 from mizzen.graph import Graph, Value
@@ -23,7 +23,7 @@ from mizzen.passes.layout import Movement
 from mizzen.report import Area
 from mizzen.targets.ethos_n.codec import encode
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
-from mizzen.targets.ethos_n.config import Capabilities, Configuration, encode_capabilities
+from mizzen.targets.ethos_n.config import Capabilities, VariantConfiguration, encode_capabilities
 from mizzen.targets.ethos_n.estimate import as_json, estimate, pass_cycles
 from mizzen.targets.ethos_n.listing import list_stream
 from mizzen.targets.ethos_n.patterns import (
@@ -33,7 +33,7 @@ from mizzen.targets.ethos_n.patterns import (
     generate,
     legality,
     prepare,
-    unworthy,
+    unprofitable,
 )
 from mizzen.targets.ethos_n.signedness import as_unsigned
 
@@ -77,30 +77,30 @@ class ContainerCode(RegionCode):
     constants: tuple[bytes, ...] = ()
     given: tuple[int, ...] = ()
     computed: tuple[int, ...] = ()
-    turns: Turns = NO_TURNS
+    turns: EdgeTransposes = NO_TURNS
 
 
 class EthosNRegions:
     """Compiles regions for an Ethos-N78."""
 
     def __init__(
-        self, configuration: Configuration, inline: bool, is_unsigned: IsUnsigned = _never
+        self, configuration: VariantConfiguration, inline: bool, is_unsigned: IsUnsigned = _never
     ) -> None:
         self._configuration = configuration
         self._inline = inline
         self._is_unsigned = is_unsigned
         self._covering: Covering | None = None
 
-    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], Turns]:
+    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], EdgeTransposes]:
         """Bring a graph that has channels last into the NPU's form; nothing is turned.
 
         Gives new groups with those that they come from, and what the CPU does at the edges.
         """
         FOLD.run(graph)
-        return {}, Turns((None,) * len(graph.inputs), (None,) * len(graph.outputs))
+        return {}, EdgeTransposes((None,) * len(graph.inputs), (None,) * len(graph.outputs))
 
     def legality(self, graph: Graph) -> Legal:
-        """Give what says why a group of a graph's operations is not on the NPU.
+        """Return what says why a group of a graph's operations is not on the NPU.
 
         Judged is a copy, in the form that the NPU has.
         """
@@ -112,19 +112,21 @@ class EthosNRegions:
         reasons = {row.group: of_copy(row) for row in copy if row.group not in apart}
         return lambda operation: reasons.get(operation.group, ())
 
-    def unworthy(self, partition: Partition) -> Mapping[int, Reason]:
-        """Give the groups of regions in which nothing computes much, if they are to be inlined."""
+    def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
+        """Return groups of regions in which nothing computes much, if they are to be inlined."""
         if self._covering is None or not self._inline:
             return {}
-        return unworthy(partition, self._covering)
+        return unprofitable(partition, self._covering)
 
-    def compile(self, part: Extracted, waiting: Waiting | None) -> ContainerCode | Refusal:
+    def compile(
+        self, part: Extracted, on_progress: ProgressCallback | None
+    ) -> ContainerCode | RegionRefusal:
         """Compile a region, whose graph is changed to the form that the NPU has."""
         groups = _groups(part)
         apart, turns = self.prepared(part.graph)
         unsigned = {self._is_unsigned(value) for value in (*part.inputs, *part.outputs)}
         if len(unsigned) > 1:
-            return Refusal(dict.fromkeys(groups, MIXED), MIXED)
+            return RegionRefusal(dict.fromkeys(groups, MIXED), MIXED)
         try:
             generated = generate(part.graph, self._configuration)
             network = generated.network
@@ -134,15 +136,15 @@ class EthosNRegions:
         except RegionRefusedError as error:
             reason = _reason(error)
             found = {apart.get(group, group): why for group, why in error.groups.items()}
-            return Refusal(found or dict.fromkeys(groups, reason), reason)
+            return RegionRefusal(found or dict.fromkeys(groups, reason), reason)
         except MizzenError as error:
             reason = _reason(error)
             blamed = _at(part, error.diagnostic.origin) or self._refused_alone(part.graph)
-            return Refusal(dict.fromkeys(blamed or groups, reason), reason)
+            return RegionRefusal(dict.fromkeys(blamed or groups, reason), reason)
         return self._code(part, turns, generated, compiled)
 
     def _refused_alone(self, graph: Graph) -> set[int]:
-        """Give the groups that cannot be compiled even without the others of their region."""
+        """Return the groups that cannot be compiled even without the others of their region."""
         found: set[int] = set()
         for group in {row.group for row in graph if row.group is not None}:
             try:
@@ -155,7 +157,11 @@ class EthosNRegions:
         return found
 
     def _code(
-        self, part: Extracted, turns: Turns, generated: Generated, compiled: CompiledNetwork
+        self,
+        part: Extracted,
+        turns: EdgeTransposes,
+        generated: Generated,
+        compiled: CompiledNetwork,
     ) -> ContainerCode:
         capabilities = self._configuration.capabilities
         constants = compiled.serialize(), encode_capabilities(capabilities)
@@ -179,7 +185,7 @@ class EthosNRegions:
 class TurningRegions(EthosNRegions):
     """Compiles regions of graphs that have channels first, as PyTorch's programs do."""
 
-    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], Turns]:
+    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], EdgeTransposes]:
         """Bring a graph into the NPU's form, with channels last; the CPU turns its edges."""
         outside = images_last(graph)
         return prepare(graph), take_turns(graph, outside)
@@ -191,7 +197,7 @@ def _reason(error: MizzenError) -> Reason:
 
 
 def _at(part: Extracted, origin: Origin | None) -> set[int]:
-    """Give the groups of the operator that an error is about."""
+    """Return the groups of the operator that an error is about."""
     if origin is None:
         return set()
     return {row.group for row in part.graph if row.origin == origin and row.group is not None}
@@ -202,7 +208,7 @@ def _groups(part: Extracted) -> list[int]:
 
 
 def _computed(generated: Generated, compiled: CompiledNetwork) -> tuple[int, ...]:
-    """Give which output of the region each output buffer of the container is."""
+    """Return which output of the region each output buffer of the container is."""
     operands = [(row.operation_id, row.output_index) for row in generated.outputs]
     return tuple(
         operands.index((row.source_operation_id, row.source_output_index))
@@ -212,12 +218,12 @@ def _computed(generated: Generated, compiled: CompiledNetwork) -> tuple[int, ...
 
 def _network(
     part: Extracted,
-    turns: Turns,
+    turns: EdgeTransposes,
     constants: Sequence[bytes],
     given: Sequence[int],
     computed: Sequence[int],
 ) -> bytes:
-    """Give a TFLite network of the region's operator, and of what turns its tensors."""
+    """Return a TFLite network of the region's operator, and of what turns its tensors."""
     builder = NetworkBuilder(COMPILER)
     inputs = [_tensor(builder, value, value.shape) for value in part.inputs]
     outputs = [_tensor(builder, value, value.shape) for value in part.outputs]
@@ -288,7 +294,7 @@ def _reshape(builder: NetworkBuilder, source: int, target: int, shape: Shape) ->
 
 
 def _pass_origins(generated: Generated, compiled: CompiledNetwork) -> list[Origin | None]:
-    """Give of each pass the operator of the first operation that is in it."""
+    """Return of each pass the operator of the first operation that is in it."""
     found: list[Origin | None] = []
     for row in compiled.passes:
         origins = [generated.network[operation].origin for operation in sorted(row.operation_ids)]
@@ -297,7 +303,7 @@ def _pass_origins(generated: Generated, compiled: CompiledNetwork) -> list[Origi
 
 
 def _origins(compiled: CompiledNetwork, origins: Sequence[Origin | None]) -> dict[int, Origin]:
-    """Give byte offset of a command to its operator."""
+    """Return byte offset of a command to its operator."""
     lines = list_stream(encode(compiled.commands)).lines
     return {
         WORD_BYTES * line.offset_words: origin
@@ -309,7 +315,7 @@ def _origins(compiled: CompiledNetwork, origins: Sequence[Origin | None]) -> dic
 def _cycles(
     part: Extracted, origins: Sequence[Origin | None], per_pass: Sequence[int]
 ) -> dict[int, int]:
-    """Give the estimated cycles of each group: those of a pass go to its first operator."""
+    """Return the estimated cycles of each group: those of a pass go to its first operator."""
     groups = {row.origin: row.group for row in part.graph if row.group is not None}
     found: dict[int, int] = {}
     for origin, cycles in zip(origins, per_pass, strict=True):

@@ -16,7 +16,7 @@ SOURCE = "Ethos-N driver stack 23.02, SupportQueries.hpp"
 
 
 def support() -> Support:
-    """Give the tables."""
+    """Return the tables."""
     names = [kind.__name__ for kind, row in OPERATIONS.items() if Profile.V23_02 in row.profiles]
     return Support(
         operators=dict.fromkeys(names, (FAMILY,)),
@@ -44,7 +44,7 @@ def _rules() -> Iterator[SupportRule]:
 
 
 def _macs(row: Variant) -> int:
-    """Give the 8-bit multiply-accumulates per cycle of all engines."""
+    """Return the 8-bit multiply-accumulates per cycle of all engines."""
     capabilities = capabilities_of(row)
     return capabilities.igs * capabilities.ogs * capabilities.mac_units_per_og
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.backend import Waiting
+from mizzen.compiler.backend import ProgressCallback
 from mizzen.compiler.codegen import areas_of, performance_of
-from mizzen.compiler.ethos_n.configuration import InForce
+from mizzen.compiler.ethos_n.configuration import EthosNConfiguration
 from mizzen.compiler.ethos_n.regions import COMPILER, FOLD, ContainerCode, EthosNRegions
 from mizzen.compiler.ethos_u.report import IGNORED
 from mizzen.compiler.placement import Placement, place
@@ -18,9 +18,9 @@ from mizzen.frontends.tflite.context import note_of
 from mizzen.frontends.tflite.lower import Lowered, lower
 from mizzen.graph import Operation
 from mizzen.package.tflite.replacement import Replacement, replace_operators
-from mizzen.partition import Place, Placed
+from mizzen.partition import Device, Placed
 from mizzen.partition.placement import Legal
-from mizzen.report import CompileReport, OperatorPlacement, Region
+from mizzen.report import CompileReport, OperatorPlacement
 
 EDGES = ("tflite.QUANTIZE", "tflite.DEQUANTIZE")
 
@@ -41,13 +41,15 @@ UNUSED = Reason(
 )
 
 
-def compile_network(model: Model, configuration: InForce, waiting: Waiting | None) -> Artifact:
+def compile_network(
+    model: Model, configuration: EthosNConfiguration, on_progress: ProgressCallback | None
+) -> Artifact:
     """Compile a network that was read from a file."""
     lowered = lower(model)
     FOLD.run(lowered.graph)
     compiler = EthosNRegions(configuration.target, configuration.inline, lowered.is_unsigned)
     rules = _legality(lowered, compiler.legality(lowered.graph), configuration.ignore_ops)
-    placed = place(lowered.graph, rules, _is_edge, compiler, waiting)
+    placed = place(lowered.graph, rules, _is_edge, compiler, on_progress)
     codes = _codes(placed)
     data = replace_operators(
         model.record,
@@ -97,10 +99,10 @@ def _ignored(kind: str) -> Reason:
 
 
 def _codes(placed: Placement) -> dict[tuple[int, ...], ContainerCode]:
-    """Give the code of the regions on the NPU, in the order of execution."""
+    """Return the code of the regions on the NPU, in the order of execution."""
     found: dict[tuple[int, ...], ContainerCode] = {}
     for region in placed.partition.regions:
-        if region.place is Place.NPU:
+        if region.device is Device.NPU:
             code = placed.code[region.groups]
             assert isinstance(code, ContainerCode), "this compiler gives containers"
             found[region.groups] = code
@@ -121,7 +123,7 @@ def _replacement(lowered: Lowered, groups: tuple[int, ...], code: ContainerCode)
 
 def _report(
     model: Model,
-    configuration: InForce,
+    configuration: EthosNConfiguration,
     placed: Placement,
     codes: Sequence[ContainerCode],
     flash_bytes: int,
@@ -154,13 +156,13 @@ def _placement(
     model: Model, operator: Operator, placed: Placed | None, cycles: Mapping[int, int]
 ) -> OperatorPlacement:
     outputs = model.main.present(operator.outputs)
-    on_npu = placed is not None and placed.place is Place.NPU
+    on_npu = placed is not None and placed.device is Device.NPU
     reasons = (UNUSED,) if placed is None else placed.reasons
     return OperatorPlacement(
         index=operator.index,
         kind=operator.kind,
         name=outputs[0].name if outputs else "",
-        region=Region.NPU if on_npu else Region.CPU,
+        device=Device.NPU if on_npu else Device.CPU,
         macs=macs(model.main, operator),
         cycles=cycles.get(operator.index, 0),
         reasons=() if on_npu else tuple(reasons),

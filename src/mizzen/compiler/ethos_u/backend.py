@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mizzen.compiler.backend import (
-    Asked,
     Backend,
+    CompileOptions,
+    ConfigurationLine,
     HazardReport,
     MappedTensor,
     MemoryRegion,
     Origins,
     ProgramView,
-    Shown,
-    Waiting,
+    ProgressCallback,
 )
 from mizzen.compiler.support import Support
 from mizzen.frontends.tflite import Model, NpuOperator, Operator, Tensor, npu_operator
@@ -25,9 +25,9 @@ from mizzen.frontends.tflite.npu import CODE
 from mizzen.isa import Kind
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.base_pointers import base_pointers
-from mizzen.targets.ethos_u.config import ACCELERATORS, Configuration
+from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration
 from mizzen.targets.ethos_u.listing import ProgramListing, list_program
-from mizzen.targets.ethos_u.program import Placement, Program, Region
+from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
 from mizzen.targets.ethos_u.system_config import resolve
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ SHOWN_SETTINGS = (
 )
 
 
-class EthosU(Backend[Configuration]):
+class EthosU(Backend[EthosUConfiguration]):
     """Ethos-U."""
 
     name = "Ethos-U"
     code = CODE
     accelerators = tuple(ACCELERATORS)
 
-    def resolve(self, asked: Asked) -> Configuration:
-        """Give the configuration in force. Raises E2xx for what cannot be."""
+    def resolve(self, asked: CompileOptions) -> EthosUConfiguration:
+        """Return the configuration in force. Raises E2xx for what cannot be."""
         asked.refuse_target_options(self.name)
         return resolve(
             asked.accelerator,
@@ -64,60 +64,74 @@ class EthosU(Backend[Configuration]):
             ignore_ops=asked.ignore_ops,
         )
 
-    def shown(self, configuration: Configuration) -> Iterator[Shown]:
+    def shown(self, configuration: EthosUConfiguration) -> Iterator[ConfigurationLine]:
         """Say which configuration is in force, and what of it nobody asked for."""
         optimise = configuration.optimise.value
-        yield Shown("accelerator", f"{configuration.accelerator.name}, optimise {optimise}")
+        yield ConfigurationLine(
+            "accelerator", f"{configuration.accelerator.name}, optimise {optimise}"
+        )
         settings = {setting.name: setting for setting in configuration.settings}
         for name, label in SHOWN_SETTINGS:
             setting = settings.get(name)
             if setting is not None and not setting.source.startswith("default:"):
                 value = int(setting.value) if name == CACHE else str(setting.value)
-                yield Shown(label, value, setting.source == "default")
-        yield Shown("from", ", ".join(configuration.files))
+                yield ConfigurationLine(label, value, setting.source == "default")
+        yield ConfigurationLine("from", ", ".join(configuration.files))
 
     def artifact_name(self, stem: str, ending: str) -> str:
         """Name an artifact as Vela does."""
         return f"{stem}_vela{ending}"
 
     def compile_tflite(
-        self, model: Model, data: bytes, configuration: Configuration, waiting: Waiting | None
+        self,
+        model: Model,
+        data: bytes,
+        configuration: EthosUConfiguration,
+        on_progress: ProgressCallback | None,
     ) -> Artifact:
         """Compile a network; what the core does not take stays on the CPU."""
         from mizzen.compiler.ethos_u.tflite import compile_network
 
-        return compile_network(model, data, configuration, waiting)
+        return compile_network(model, data, configuration, on_progress)
 
     def compile_tosa(
-        self, data: bytes, name: str, configuration: Configuration, waiting: Waiting | None
+        self,
+        data: bytes,
+        name: str,
+        configuration: EthosUConfiguration,
+        on_progress: ProgressCallback | None,
     ) -> Artifact:
         """Compile a file's TOSA network, all of which must run on the NPU."""
         from mizzen.compiler.ethos_u.tosa import compile_tosa
 
-        return compile_tosa(data, name, configuration, waiting)
+        return compile_tosa(data, name, configuration, on_progress)
 
     def check_tosa(
-        self, data: bytes, name: str, configuration: Configuration, waiting: Waiting | None
+        self,
+        data: bytes,
+        name: str,
+        configuration: EthosUConfiguration,
+        on_progress: ProgressCallback | None,
     ) -> CompileReport:
         """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
         from mizzen.compiler.ethos_u.tosa_check import check_tosa
 
-        return check_tosa(data, name, configuration, waiting)
+        return check_tosa(data, name, configuration, on_progress)
 
-    def region_compiler(self, configuration: Configuration) -> TosaRegions:
-        """Give what compiles regions of tensor graphs."""
+    def region_compiler(self, configuration: EthosUConfiguration) -> TosaRegions:
+        """Return what compiles regions of tensor graphs."""
         from mizzen.compiler.ethos_u.regions import TosaRegions
 
         return TosaRegions(configuration)
 
     def support(self, config: str | None) -> Support:
-        """Give what the family supports; `config` names a `vela.ini`. E213 to E217."""
+        """Return what the family supports; `config` names a `vela.ini`. E213 to E217."""
         from mizzen.compiler.ethos_u.support import support
 
         return support(config)
 
     def write_summary(
-        self, report: CompileReport, configuration: Configuration, folder: Path
+        self, report: CompileReport, configuration: EthosUConfiguration, folder: Path
     ) -> Path:
         """Write Vela's summary."""
         from mizzen.compiler.ethos_u.vela_summary import write_summary
@@ -172,9 +186,12 @@ BACKEND = EthosU()
 
 def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
     payload = driver.parse(parts.payload)
-    sizes = {Region.READ_ONLY: parts.read_only.nbytes, Region.SCRATCH: parts.scratch_bytes}
+    sizes = {
+        RegionIndex.READ_ONLY: parts.read_only.nbytes,
+        RegionIndex.SCRATCH: parts.scratch_bytes,
+    }
     if parts.scratch_fast_bytes is not None:
-        sizes[Region.SCRATCH_FAST] = parts.scratch_fast_bytes
+        sizes[RegionIndex.SCRATCH_FAST] = parts.scratch_fast_bytes
     inputs, outputs = (
         tuple(_placement(place.tensor, place.offset_bytes) for place in places)
         for places in (parts.inputs, parts.outputs)
@@ -183,7 +200,7 @@ def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
         words=payload.words,
         hardware=payload.hardware,
         region_bytes={int(region): size for region, size in sizes.items()},
-        constants={int(Region.READ_ONLY): parts.read_only},
+        constants={int(RegionIndex.READ_ONLY): parts.read_only},
         inputs=inputs,
         outputs=outputs,
         name=model.name,
@@ -191,10 +208,10 @@ def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
     )
 
 
-def _placement(tensor: Tensor, offset_bytes: int) -> Placement:
+def _placement(tensor: Tensor, offset_bytes: int) -> TensorAddress:
     dtype = tensor.dtype or np.dtype(np.uint8)
-    region = int(Region.SCRATCH)
-    return Placement(tensor.name, tensor.shape, dtype, region, offset_bytes, tensor.variable)
+    region = int(RegionIndex.SCRATCH)
+    return TensorAddress(tensor.name, tensor.shape, dtype, region, offset_bytes, tensor.variable)
 
 
 def _operations(listing: ProgramListing) -> dict[str, int]:
@@ -218,7 +235,7 @@ def _regions(program: Program) -> Iterator[MemoryRegion]:
 
 
 def _tensors(program: Program) -> list[MappedTensor]:
-    """Give the tensors that the operator takes and gives, by address."""
+    """Return the tensors that the operator takes and gives, by address."""
     inputs = [("state" if place.variable else "input", place) for place in program.inputs]
     places = [*inputs, *(("output", place) for place in program.outputs)]
     return [

@@ -16,10 +16,10 @@ from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.rule import STOPS
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
-from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Waiting, generate
+from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, ProgressCallback, generate
 
 TRIES = 64
 """How often to compile at most while looking for the operators that stop the compiler."""
@@ -40,20 +40,22 @@ class Generated:
     stopped: Stopped | None
 
 
-def generate_whatever_happens(
+def compile_with_cpu_fallback(
     model: Model,
     data: bytes,
-    configuration: Configuration,
+    configuration: EthosUConfiguration,
     *,
     time_limit_seconds: float = TIME_LIMIT_SECONDS,
-    waiting: Waiting | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Generated:
     """Compile a network whose file is `data`; raises E3xx where nothing helps."""
-    outcome = generate(data, configuration, time_limit_seconds=time_limit_seconds, waiting=waiting)
+    outcome = generate(
+        data, configuration, time_limit_seconds=time_limit_seconds, on_progress=on_progress
+    )
     if isinstance(outcome, Compiled):
         return Generated(outcome, frozenset(), None)
     limit = min(time_limit_seconds, TRY_LIMIT_SECONDS)
-    found = _Search(model, configuration, limit, waiting).find(outcome)
+    found = _Search(model, configuration, limit, on_progress).find(outcome)
     if found is None:
         raise MizzenError(_hopeless(outcome, model))
     return found
@@ -74,14 +76,14 @@ class _Search:
     def __init__(
         self,
         model: Model,
-        configuration: Configuration,
+        configuration: EthosUConfiguration,
         limit_seconds: float,
-        waiting: Waiting | None,
+        on_progress: ProgressCallback | None,
     ) -> None:
         self._model = model
         self._configuration = configuration
         self._limit_seconds = limit_seconds
-        self._waiting = waiting
+        self._waiting = on_progress
         self._tries = 0
         self._end = time.monotonic() + SEARCH_SECONDS
 
@@ -106,7 +108,7 @@ class _Search:
         return frozenset(row.index for row in operators if not row.custom)
 
     def _known(self, stopped: Stopped) -> Iterator[frozenset[int]]:
-        """Give the operators that are known to stop the compiler, and those that it names."""
+        """Return the operators that are known to stop the compiler, and those that it names."""
         arch = self._configuration.accelerator.arch
         main = self._model.main
         stopping, named = set[int](), set[int]()
@@ -134,7 +136,7 @@ class _Search:
         )
 
     def _kinds(self) -> list[frozenset[int]]:
-        """Give the operators of each type, those that compute most first."""
+        """Return the operators of each type, those that compute most first."""
         main = self._model.main
         work: dict[str, int] = {}
         groups: dict[str, set[int]] = {}
@@ -165,7 +167,7 @@ class _Search:
             mask(self._model, hidden),
             self._configuration,
             time_limit_seconds=self._limit_seconds,
-            waiting=self._waiting,
+            on_progress=self._waiting,
         )
         if isinstance(outcome, Stopped):
             return None

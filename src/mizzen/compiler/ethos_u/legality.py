@@ -14,24 +14,24 @@ from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
 
 
 def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
-    """Give every rule that an operator of the main subgraph breaks on a family."""
+    """Return every rule that an operator of the main subgraph breaks on a family."""
     return breaches(facts(model, operator), arch)
 
 
 def defects_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
-    """Give the compiler's known defects that an operator of the main subgraph meets."""
+    """Return the compiler's known defects that an operator of the main subgraph meets."""
     return tuple(defects(facts(model, operator), arch))
 
 
 def confused_of(model: Model, indices: Sequence[int]) -> tuple[tuple[Operator, Reason], ...]:
-    """Give those of some operators on the NPU whose biases the compiler confuses."""
+    """Return those of some operators on the NPU whose biases the compiler confuses."""
     operators = [model.main.operators[index] for index in indices]
     found = confused_biases([facts(model, operator) for operator in operators])
     return tuple((operators[index], breach) for index, breach in found)
 
 
 def facts(model: Model, operator: Operator) -> OperatorFacts:
-    """Give what the rules need to know about an operator of the main subgraph."""
+    """Return what the rules need to know about an operator of the main subgraph."""
     tensors = model.main.tensors
     return OperatorFacts(
         kind=operator.kind,

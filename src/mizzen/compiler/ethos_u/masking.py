@@ -24,7 +24,7 @@ _OLD_CODE_CUSTOM = int(BuiltinOperator.CUSTOM)
 
 
 def mask(model: Model, hidden: Collection[int]) -> bytes:
-    """Give the network with some operators of its main subgraph, by index, as custom ones."""
+    """Return the network with some operators of its main subgraph, by index, as custom ones."""
     record = dict(model.record)
     codes: list[Record] = list(record["operator_codes"])
     main = dict(record["subgraphs"][0])
@@ -51,7 +51,7 @@ def mask(model: Model, hidden: Collection[int]) -> bytes:
 
 
 def unmask(compiled: bytes, model: Model, hidden: Collection[int]) -> bytes:
-    """Give a compiled network with the operators of `model` that `mask` hid as they were."""
+    """Return a compiled network with the operators of `model` that `mask` hid as they were."""
     record = read(compiled, SCHEMA, model.name)
     codes: list[Record] = record["operator_codes"]
     own_codes: list[Record] = model.record["operator_codes"]
@@ -71,7 +71,7 @@ def unmask(compiled: bytes, model: Model, hidden: Collection[int]) -> bytes:
 
 
 def _without_booleans(model: Model, hidden: Collection[int]) -> list[Record]:
-    """Give the tensors, inputs and outputs of the network that only hidden operators use as INT8.
+    """Return the tensors, inputs and outputs of the network that only hidden operators use as INT8.
 
     The compiler converts boolean ones with operators of its own, which it then cannot place.
     """
@@ -91,7 +91,7 @@ def _without_booleans(model: Model, hidden: Collection[int]) -> list[Record]:
 
 
 def _restore_types(main: Record, model: Model) -> None:
-    """Give inputs and outputs of the network their types again."""
+    """Return inputs and outputs of the network their types again."""
     for name, indices in (("inputs", model.main.inputs), ("outputs", model.main.outputs)):
         for place, index in zip(main[name], indices, strict=True):
             main["tensors"][int(place)]["type"] = int(model.main.tensors[index].type)

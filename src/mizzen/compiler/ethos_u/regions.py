@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mizzen.compiler.backend import Waiting
-from mizzen.compiler.codegen import Costs, Refusal, RegionCode
+from mizzen.compiler.backend import ProgressCallback
+from mizzen.compiler.codegen import Costs, RegionCode, RegionRefusal
 from mizzen.compiler.ethos_u.report import measures
 from mizzen.diagnostics import Origin, Reason
 from mizzen.frontends.tflite import is_npu, npu_operator, read
@@ -17,7 +17,7 @@ from mizzen.partition.placement import Legal
 from mizzen.passes import standard
 from mizzen.report import Area
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import defects, reasons, reasons_as_compiled
 from mizzen.targets.ethos_u.vela.blame import Refused, find_refused
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
@@ -45,11 +45,11 @@ class TosaCode(RegionCode):
 class TosaRegions:
     """Compiles regions for an Ethos-U."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: EthosUConfiguration) -> None:
         self.configuration = configuration
 
     def legality(self, graph: Graph) -> Legal:
-        """Give what says which rules an operation breaks.
+        """Return what says which rules an operation breaks.
 
         What depends on the order of axes, or on what passes make of an operation, is left to the
         core, which may refuse an operation that breaks none of these rules.
@@ -57,18 +57,20 @@ class TosaRegions:
         arch = self.configuration.accelerator.arch
         return lambda operation: reasons(operation, arch)
 
-    def unworthy(self, partition: Partition) -> dict[int, Reason]:
+    def unprofitable(self, partition: Partition) -> dict[int, Reason]:
         """Keep every region: what is worth its transfers the partition says."""
         return {}
 
-    def compile(self, part: Extracted, waiting: Waiting | None) -> TosaCode | Refusal:
+    def compile(
+        self, part: Extracted, on_progress: ProgressCallback | None
+    ) -> TosaCode | RegionRefusal:
         """Compile a region, whose graph is changed to the form that the core takes."""
         wrong = lower_region(part, self.configuration.accelerator.arch)
         if wrong:
             groups = [row.group for row in wrong if row.group is not None]
-            return Refusal(dict.fromkeys(groups or _groups(part), DEFECT), DEFECT)
+            return RegionRefusal(dict.fromkeys(groups or _groups(part), DEFECT), DEFECT)
         data, operations = tosa.write(part.graph), tuple(part.graph.sorted())
-        compiled = generate(data, self.configuration, NetworkForm.TOSA, waiting=waiting)
+        compiled = generate(data, self.configuration, NetworkForm.TOSA, on_progress=on_progress)
         if isinstance(compiled, Stopped):
             return self._refusal(part, compiled)
         return TosaCode(
@@ -83,7 +85,7 @@ class TosaRegions:
             operations,
         )
 
-    def _refusal(self, part: Extracted, stopped: Stopped) -> Refusal:
+    def _refusal(self, part: Extracted, stopped: Stopped) -> RegionRefusal:
         """Find the groups because of which the core stops; the last where it does not tell."""
         general = Reason(
             "compiler",
@@ -98,10 +100,10 @@ class TosaRegions:
             for row in refused
             if row.operation.group is not None
         }
-        return Refusal(found or {_groups(part)[-1]: general}, general)
+        return RegionRefusal(found or {_groups(part)[-1]: general}, general)
 
     def _said(self, refused: Refused) -> Reason:
-        """Give the rule that an operation breaks, or the core's words where it breaks none."""
+        """Return the rule that an operation breaks, or the core's words where it breaks none."""
         accelerator = self.configuration.accelerator
         for breach in reasons_as_compiled(refused.operation, accelerator.arch):
             return breach
@@ -125,7 +127,7 @@ def lower_region(part: Extracted, arch: Arch) -> tuple[Operation, ...]:
 
 
 def _groups(part: Extracted) -> list[int]:
-    """Give the region's groups, in the order of their last operations."""
+    """Return the region's groups, in the order of their last operations."""
     found: dict[int, None] = {}
     for row in part.graph.sorted():
         if row.group is not None:
@@ -154,7 +156,7 @@ def _cycles(compiled: Compiled, operations: Sequence[Operation]) -> dict[int, in
     return found
 
 
-def _costs(compiled: Compiled, configuration: Configuration) -> Costs:
+def _costs(compiled: Compiled, configuration: EthosUConfiguration) -> Costs:
     estimate = compiled.estimate
     return Costs(
         estimate.cycles,
@@ -165,7 +167,7 @@ def _costs(compiled: Compiled, configuration: Configuration) -> Costs:
     )
 
 
-def _areas(compiled: Compiled, configuration: Configuration) -> tuple[Area, ...]:
+def _areas(compiled: Compiled, configuration: EthosUConfiguration) -> tuple[Area, ...]:
     mode = configuration.mode
     network = read(compiled.network, "region")
     parts = [npu_operator(network, row) for row in network.main.operators if is_npu(row)]

@@ -10,8 +10,8 @@ from mizzen.compiler.ethos_u.legality import breaches_of, confused_of, defects_o
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, is_npu, macs, npu_operator, read
 from mizzen.frontends.tflite.npu import ALLOCATION
-from mizzen.report import Area, CompileReport, Measure, OperatorPlacement, Region
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Estimate
 
 IGNORED = "asked-for"
@@ -24,7 +24,7 @@ _ON_CHIP = {"shram", "lutram"}
 
 
 def origins_of(model: Model, compiled: Compiled) -> list[dict[int, Origin]]:
-    """Give, for each NPU operator in order, byte offset of a command to the model's operator."""
+    """Return, for each NPU operator in order, byte offset of a command to the model's operator."""
     streams: list[dict[int, Origin]] = []
     operators = model.main.operators
     for command in compiled.commands:
@@ -38,16 +38,16 @@ def origins_of(model: Model, compiled: Compiled) -> list[dict[int, Origin]]:
 
 def report_of(
     model: Model,
-    configuration: Configuration,
+    configuration: EthosUConfiguration,
     generated: Generated,
     origins: Sequence[dict[int, Origin]],
 ) -> CompileReport:
-    """Give the report of a network's compilation."""
+    """Return the report of a network's compilation."""
     compiled = generated.compiled
     artifact = read(compiled.network, model.name)
     estimate = compiled.estimate
     placements = tuple(_placements(model, artifact, configuration, generated))
-    on_npu = [row.index for row in placements if row.region is Region.NPU]
+    on_npu = [row.index for row in placements if row.device is Device.NPU]
     warnings = (*_hidden(model, generated), *_wrong(model, on_npu, configuration))
     return CompileReport(
         model=model.name,
@@ -68,7 +68,7 @@ def report_of(
 
 
 def _placements(
-    model: Model, artifact: Model, configuration: Configuration, generated: Generated
+    model: Model, artifact: Model, configuration: EthosUConfiguration, generated: Generated
 ) -> Iterator[OperatorPlacement]:
     cycles: dict[int | None, int] = {}
     for work in generated.compiled.work:
@@ -81,7 +81,7 @@ def _placements(
             index=operator.index,
             kind=operator.kind,
             name=outputs[0].name if outputs else "",
-            region=Region.CPU if stays else Region.NPU,
+            device=Device.CPU if stays else Device.NPU,
             macs=macs(model.main, operator),
             cycles=cycles.get(operator.index, 0),
             reasons=tuple(_reasons(model, operator, configuration, generated)) if stays else (),
@@ -112,7 +112,7 @@ def _on_cpu(model: Model, artifact: Model, compiled: Compiled) -> set[int]:
 
 
 def _reasons(
-    model: Model, operator: Operator, configuration: Configuration, generated: Generated
+    model: Model, operator: Operator, configuration: EthosUConfiguration, generated: Generated
 ) -> Iterator[Reason]:
     """Tell why an operator is on the CPU: the rules it breaks, else what the compiler said."""
     if operator.kind in configuration.ignore_ops:
@@ -141,7 +141,7 @@ def _reasons(
 
 
 def _said(model: Model, operator: Operator, compiled: Compiled, source: str) -> Reason:
-    """Give the compiler's own words about an operator, if it has any."""
+    """Return the compiler's own words about an operator, if it has any."""
     outputs = model.main.present(operator.outputs)
     name = outputs[0].name if outputs else ""
     kind = operator.kind.replace("_", "")
@@ -171,7 +171,7 @@ def _hidden(model: Model, generated: Generated) -> Iterator[Diagnostic]:
 
 
 def _wrong(
-    model: Model, on_npu: Sequence[int], configuration: Configuration
+    model: Model, on_npu: Sequence[int], configuration: EthosUConfiguration
 ) -> Iterator[Diagnostic]:
     """Warn of operators whose results a defect of the compiler makes wrong."""
     for index in on_npu:
@@ -185,7 +185,7 @@ def _wrong(
 
 
 def measures(estimate: Estimate) -> tuple[Measure, ...]:
-    """Give what the compiler estimates for the system's memories."""
+    """Return what the compiler estimates for the system's memories."""
     return tuple(
         Measure(row.name, row.peak_bytes, row.access_cycles, row.accesses)
         for row in estimate.memories
@@ -194,11 +194,11 @@ def measures(estimate: Estimate) -> tuple[Measure, ...]:
 
 
 def arena_bytes(artifact: Model) -> int:
-    """Give the size of the runtime's tensor arena."""
+    """Return the size of the runtime's tensor arena."""
     return max(_ends(artifact).values(), default=0)
 
 
-def areas(artifact: Model, configuration: Configuration) -> Iterator[Area]:
+def areas(artifact: Model, configuration: EthosUConfiguration) -> Iterator[Area]:
     """Measure what the artifact holds where: constants of NPU operators, feature maps, cache."""
     mode, main = configuration.mode, artifact.main
     parts = [npu_operator(artifact, row) for row in main.operators if is_npu(row)]
@@ -215,7 +215,7 @@ def areas(artifact: Model, configuration: Configuration) -> Iterator[Area]:
 
 
 def _ends(artifact: Model) -> dict[int, int]:
-    """Give the end of each tensor that the compiler placed in the runtime's arena, by index."""
+    """Return the end of each tensor that the compiler placed in the runtime's arena, by index."""
     contents = artifact.metadata.get(ALLOCATION)
     if contents is None:
         return {}

@@ -20,7 +20,7 @@ MODE_KEYS = ("const_mem_area", "arena_mem_area", "cache_mem_area", "arena_cache_
 
 
 def support(config: str | None) -> Support:
-    """Give the tables; `config` names a `vela.ini` in place of the bundled ones. E213 to E217."""
+    """Return the tables; `config` names a `vela.ini` in place of the bundled ones. E213 to E217."""
     files = [config] if config else bundled_files()
     by_file = {name: read_files([name]) for name in files}
     operators = {kind: tuple(arch.value for arch in archs) for kind, archs in OPERATORS.items()}
@@ -45,7 +45,7 @@ def support(config: str | None) -> Support:
 
 
 def rules() -> Iterator[SupportRule]:
-    """Give the rules, those for few operators before general ones."""
+    """Return the rules, those for few operators before general ones."""
     for rule in sorted(RULES, key=lambda rule: len(rule.operators)):
         npus = tuple(arch.value for arch in rule.archs)
         operators = frozenset(rule.operators)
@@ -122,7 +122,7 @@ def _file_data(sections: Sections) -> dict[str, object]:
 
 
 def _names(sections: Sections, group: str) -> list[tuple[str, str]]:
-    """Give the full and the short names of the sections of a group."""
+    """Return the full and the short names of the sections of a group."""
     prefix = group + "."
     return [(name, name[len(prefix) :]) for name in sections.names() if name.startswith(prefix)]
 
@@ -144,7 +144,7 @@ def _file_parts(file: str, sections: Sections) -> Iterator[SupportTable]:
 
 
 def _value(sections: Sections, section: str, key: str) -> Cell:
-    """Give a value for people: clocks in MHz, sizes in bytes, a dash for what is not given."""
+    """Return a value for people: clocks in MHz, sizes in bytes, a dash for what is not given."""
     entry = sections.resolve(section).get(key)
     if entry is None:
         return "-"

@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.backend import Waiting
-from mizzen.compiler.ethos_u.cpu_fallback import generate_whatever_happens
+from mizzen.compiler.backend import ProgressCallback
+from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.report import origins_of, report_of
 from mizzen.frontends.tflite import Model
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 
 
 def compile_network(
-    model: Model, data: bytes, configuration: Configuration, waiting: Waiting | None
+    model: Model,
+    data: bytes,
+    configuration: EthosUConfiguration,
+    on_progress: ProgressCallback | None,
 ) -> Artifact:
     """Compile a network that was read from the file `data`. Raises E3xx if the compiler fails."""
-    generated = generate_whatever_happens(model, data, configuration, waiting=waiting)
+    generated = compile_with_cpu_fallback(model, data, configuration, on_progress=on_progress)
     origins = origins_of(model, generated.compiled)
     name = f"{Path(model.name).stem}_vela.tflite"
     artifact = Artifact(generated.compiled.network, name, None, origins)

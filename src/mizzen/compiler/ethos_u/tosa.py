@@ -24,15 +24,15 @@ from mizzen.graph import Graph, Operation
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
 from mizzen.partition.cost import macs_of
-from mizzen.report import CompileReport, OperatorPlacement, Region
+from mizzen.report import CompileReport, Device, OperatorPlacement
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import defects
 from mizzen.targets.ethos_u.legal.tosa.rule import WRONG
 from mizzen.targets.ethos_u.vela.blame import find_refused
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, Waiting, generate
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, ProgressCallback, generate
 
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""
@@ -41,7 +41,10 @@ CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
 
 def compile_tosa(
-    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None = None
+    data: bytes,
+    name: str,
+    configuration: EthosUConfiguration,
+    on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Compile a file's network.
 
@@ -51,7 +54,7 @@ def compile_tosa(
     graph = read_tosa(data, name, configuration.ignore_ops)
     _require_right(graph, configuration.accelerator.arch)
     form = NetworkForm.TOSA
-    compiled = generate(package.write(graph), configuration, form, waiting=waiting)
+    compiled = generate(package.write(graph), configuration, form, on_progress=on_progress)
     if isinstance(compiled, Stopped):
         raise MizzenError(_failure(graph, configuration, compiled))
     network = _reshaped(graph, compiled.network, name)
@@ -121,8 +124,8 @@ def defect_of(operation: Operation) -> Diagnostic:
     )
 
 
-def _failure(graph: Graph, configuration: Configuration, stopped: Stopped) -> Diagnostic:
-    """Give the compiler's failure, at the operators that it is about where they can be found."""
+def _failure(graph: Graph, configuration: EthosUConfiguration, stopped: Stopped) -> Diagnostic:
+    """Return the compiler's failure, at the operators that it is about where they can be found."""
     refused = find_refused(graph, package.write, configuration, stopped)
     if not refused:
         return stopped.diagnostic
@@ -140,7 +143,7 @@ def _failure(graph: Graph, configuration: Configuration, stopped: Stopped) -> Di
 
 
 def _reshaped(graph: Graph, network: bytes, name: str) -> bytes:
-    """Give inputs and outputs the shapes that they have in the graph.
+    """Return inputs and outputs the shapes that they have in the graph.
 
     The compiler gives them those of the RESHAPE that they go into or come from; their bytes are
     the same. It has no rank 0.
@@ -158,12 +161,12 @@ def _reshaped(graph: Graph, network: bytes, name: str) -> bytes:
 
 
 def index_of(operation: Operation) -> int | None:
-    """Give an operation's index among the file's operators; None for one that was added."""
+    """Return an operation's index among the file's operators; None for one that was added."""
     return operation.origin.operator if operation.origin else None
 
 
 def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
-    """Give byte offset of a command to the operator, for the one NPU operator there is."""
+    """Return byte offset of a command to the operator, for the one NPU operator there is."""
     found: dict[int, Origin] = {}
     order = graph.sorted()
     for command in compiled.commands:
@@ -176,11 +179,11 @@ def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
 def report_of(
     placements: tuple[OperatorPlacement, ...],
     name: str,
-    configuration: Configuration,
+    configuration: EthosUConfiguration,
     compiled: Compiled,
     origins: dict[int, Origin],
 ) -> CompileReport:
-    """Give the report of a compiled network, or of what of a network was compiled."""
+    """Return the report of a compiled network, or of what of a network was compiled."""
     network = read_tflite(compiled.network, name)
     estimate = compiled.estimate
     return CompileReport(
@@ -215,7 +218,7 @@ def placements_of(
     cycles: Mapping[int | None, int],
     refused: Mapping[int | None, tuple[Reason, ...]],
 ) -> Iterator[OperatorPlacement]:
-    """Give the file's operators that compute, each once; cycles and reasons are by their index."""
+    """Return file's operators that compute, each once; cycles and reasons are by their index."""
     rows = {index_of(operation): operation for operation in reversed(graph.sorted())}
     for index in sorted(index for index in rows if index is not None):
         operation = rows[index]
@@ -226,7 +229,7 @@ def placements_of(
             index=index,
             kind=operation.kind,
             name=(origin.name if origin else None) or "",
-            region=Region.CPU if index in refused else Region.NPU,
+            device=Device.CPU if index in refused else Device.NPU,
             macs=macs_of(operation),
             cycles=cycles.get(index, 0),
             reasons=refused.get(index, ()),

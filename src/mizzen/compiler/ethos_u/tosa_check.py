@@ -20,18 +20,21 @@ from mizzen.diagnostics import MizzenError, Reason
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa as package
 from mizzen.report import CompileReport, OperatorPlacement
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import reasons_as_compiled
 from mizzen.targets.ethos_u.vela.blame import Refused, find_refused, part
 from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, Waiting, generate
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, ProgressCallback, generate
 
 Refusals = dict[Operation, tuple[Reason, ...]]
 
 
 def check_tosa(
-    data: bytes, name: str, configuration: Configuration, waiting: Waiting | None = None
+    data: bytes,
+    name: str,
+    configuration: EthosUConfiguration,
+    on_progress: ProgressCallback | None = None,
 ) -> CompileReport:
     """Place a file's operators; memory and cycles are of those that the NPU takes.
 
@@ -43,7 +46,7 @@ def check_tosa(
     refused = _broken(graph, configuration)
     while True:
         trial = _Trial(graph, [row for row in _computing(graph) if row not in refused])
-        found = trial.attempt(configuration, waiting)
+        found = trial.attempt(configuration, on_progress)
         if not isinstance(found, dict):
             break
         refused.update(found)
@@ -58,7 +61,7 @@ def _computing(graph: Graph) -> list[Operation]:
     return [row for row in graph.sorted() if row.kind not in CONSTANTS]
 
 
-def _broken(graph: Graph, configuration: Configuration) -> Refusals:
+def _broken(graph: Graph, configuration: EthosUConfiguration) -> Refusals:
     arch = configuration.accelerator.arch
     return {
         operation: breaches
@@ -76,7 +79,7 @@ class _Trial:
         self.originals: Mapping[Operation, Operation] = dict(zip(copies, operations, strict=True))
 
     def attempt(
-        self, configuration: Configuration, waiting: Waiting | None
+        self, configuration: EthosUConfiguration, on_progress: ProgressCallback | None
     ) -> Compiled | Refusals | None:
         """Compile them; None if there are none, their reasons if some are refused."""
         if not self.originals:
@@ -85,7 +88,7 @@ class _Trial:
         if wrong:
             return {self._original(row): (_defect(row),) for row in wrong}
         data = package.write(self.part)
-        answer = generate(data, configuration, NetworkForm.TOSA, waiting=waiting)
+        answer = generate(data, configuration, NetworkForm.TOSA, on_progress=on_progress)
         if isinstance(answer, Compiled):
             return answer
         rows = find_refused(self.part, package.write, configuration, answer)
@@ -94,7 +97,7 @@ class _Trial:
         return {self._original(row.operation): (_said(row, configuration),) for row in rows}
 
     def _original(self, operation: Operation) -> Operation:
-        """Give the operation that a copy, or what was put behind one, stands for."""
+        """Return the operation that a copy, or what was put behind one, stands for."""
         while operation not in self.originals:
             producer = operation.operands[0].producer
             assert producer is not None, "what was added has an operand that was computed"
@@ -102,7 +105,7 @@ class _Trial:
         return self.originals[operation]
 
     def cycles(self, compiled: Compiled) -> dict[int | None, int]:
-        """Give the estimated cycles by the operators' indices."""
+        """Return the estimated cycles by the operators' indices."""
         order, found = self.part.sorted(), dict[int | None, int]()
         for work in compiled.work:
             row = None if work.operator is None else order[work.operator]
@@ -117,7 +120,7 @@ def _defect(operation: Operation) -> Reason:
     return Reason("compiler-defect", said.message, help=said.help or "", source=said.rule or "")
 
 
-def _said(refused: Refused, configuration: Configuration) -> Reason:
+def _said(refused: Refused, configuration: EthosUConfiguration) -> Reason:
     return Reason(
         "compiler",
         f"the compiler does not take {refused.operation.kind} for "
@@ -128,9 +131,9 @@ def _said(refused: Refused, configuration: Configuration) -> Reason:
 
 
 def _nothing(
-    placements: tuple[OperatorPlacement, ...], name: str, configuration: Configuration
+    placements: tuple[OperatorPlacement, ...], name: str, configuration: EthosUConfiguration
 ) -> CompileReport:
-    """Give the report of a network of which the NPU takes nothing."""
+    """Return the report of a network of which the NPU takes nothing."""
     return CompileReport(
         model=name,
         configuration=configuration.as_dict(),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
     from mizzen.report.compilation import Measure
-    from mizzen.targets.ethos_u.config import Configuration, Port
+    from mizzen.targets.ethos_u.config import EthosUConfiguration, Port
 
 GIB = 1024.0**3
 
@@ -30,7 +30,7 @@ MEMORIES = (
 )
 
 
-def write_summary(report: CompileReport, configuration: Configuration, folder: Path) -> Path:
+def write_summary(report: CompileReport, configuration: EthosUConfiguration, folder: Path) -> Path:
     """Write the summary of a compilation into a folder, and give its path."""
     stem = Path(report.model).stem
     path = folder / f"{stem}_summary_{configuration.system.name}.csv"
@@ -42,8 +42,8 @@ def write_summary(report: CompileReport, configuration: Configuration, folder: P
     return path
 
 
-def summary(report: CompileReport, configuration: Configuration) -> dict[str, object]:
-    """Give the columns of the one row there is."""
+def summary(report: CompileReport, configuration: EthosUConfiguration) -> dict[str, object]:
+    """Return the columns of the one row there is."""
     seconds = report.cycles / configuration.system.core_clock_hz
     per_second = 1 / seconds if seconds else float("nan")
     measures = {measure.memory: measure for measure in report.memories}
@@ -84,8 +84,8 @@ def summary(report: CompileReport, configuration: Configuration) -> dict[str, ob
     }
 
 
-def _used(report: CompileReport, configuration: Configuration) -> list[int]:
-    """Give the bytes used of each memory; constants in SRAM count as on-chip flash, as in Vela."""
+def _used(report: CompileReport, configuration: EthosUConfiguration) -> list[int]:
+    """Return bytes used of each memory; constants in SRAM count as on-chip flash, as in Vela."""
     used = {measure.memory: measure.used_bytes for measure in report.memories}
     if _constants_in_sram(configuration):
         constants = report.figures.get("readOnlyPeakUsage", 0)
@@ -94,11 +94,11 @@ def _used(report: CompileReport, configuration: Configuration) -> list[int]:
     return [used.get(name, 0) for name, _, _ in MEMORIES]
 
 
-def _constants_in_sram(configuration: Configuration) -> bool:
+def _constants_in_sram(configuration: EthosUConfiguration) -> bool:
     return configuration.memory(configuration.mode.constants).value == SRAM
 
 
-def _system(configuration: Configuration) -> dict[str, object]:
+def _system(configuration: EthosUConfiguration) -> dict[str, object]:
     display = {name: value for name, _, value in MEMORIES}
     constants = configuration.memory(configuration.mode.constants).value
     arena = configuration.memory(configuration.mode.arena).value
@@ -125,15 +125,15 @@ def _accelerator(name: str) -> str:
     return f"{product.capitalize()}_{family.upper()}_{macs}"
 
 
-def _bandwidth(configuration: Configuration, memory: str) -> float:
-    """Give the bytes per second of a memory; a full port for one that no port has, as Vela does."""
+def _bandwidth(configuration: EthosUConfiguration, memory: str) -> float:
+    """Return bytes per second of a memory; a full port for one that no port has, as Vela does."""
     port = _port(configuration, memory)
     if port is not None:
         return configuration.bandwidth_bytes_per_second(port)
     return configuration.accelerator.family.axi_bytes_per_cycle * configuration.system.core_clock_hz
 
 
-def _port(configuration: Configuration, memory: str) -> Port | None:
+def _port(configuration: EthosUConfiguration, memory: str) -> Port | None:
     from mizzen.targets.ethos_u.config import Port
 
     return next((port for port in Port if configuration.memory(port).value == memory), None)

@@ -11,7 +11,7 @@ from mizzen.artifact.archive import pack
 from mizzen.artifact.artifact import Artifact, Carried, Contents, Step, TensorInfo
 from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.compiler.codegen import RegionCode
-from mizzen.compiler.registry import Chosen
+from mizzen.compiler.registry import ResolvedTarget
 from mizzen.compiler.torch.legality import DEQUANTIZE, is_edge
 from mizzen.compiler.torch.network import named_network
 from mizzen.compiler.torch.region import step_of
@@ -20,20 +20,20 @@ from mizzen.frontends.tflite import Quantization as TensorQuantization
 from mizzen.frontends.torch.extract import extract as extract_torch
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation, Value
-from mizzen.partition import Partition, Place, Region
+from mizzen.partition import Device, Partition, Region
 
 
 def assemble(
     lowered: Lowered,
     partition: Partition,
     code: Mapping[tuple[int, ...], RegionCode],
-    chosen: Chosen,
+    chosen: ResolvedTarget,
 ) -> Artifact:
-    """Give the artifact of a placed program."""
+    """Return the artifact of a placed program."""
     assembly = _Assembly(lowered, partition, code)
     contents = assembly.contents()
     report = report_of(lowered, partition, code, chosen)
-    regions = [code[row.groups] for row in partition.regions if row.place is Place.NPU]
+    regions = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
     names = _edge_names(lowered)
     networks = [named_network(region, names) for region in regions]
     name = lowered.program.name
@@ -51,7 +51,7 @@ def _only_edges(contents: Contents) -> bool:
 
 
 def _edge_names(lowered: Lowered) -> dict[Value, str]:
-    """Give integers at the edge the names of the program's inputs and outputs."""
+    """Return integers at the edge the names of the program's inputs and outputs."""
     names: dict[Value, str] = {}
     for value in lowered.graph.inputs:
         for user in value.uses:
@@ -83,7 +83,7 @@ class _Assembly:
                 self.operations.setdefault(operation.group, []).append(operation)
 
     def contents(self) -> Contents:
-        """Give the tensors and steps."""
+        """Return the tensors and steps."""
         graph, program = self.lowered.graph, self.lowered.program
         for value in graph.inputs:
             self.number(value)
@@ -111,11 +111,11 @@ class _Assembly:
         )
 
     def number(self, value: Value) -> int:
-        """Give the index of a value."""
+        """Return the index of a value."""
         return self.tensors.setdefault(value, len(self.tensors))
 
     def _steps(self, region: Region) -> list[Step]:
-        if region.place is Place.NPU:
+        if region.device is Device.NPU:
             compiled = self.code[region.groups]
             for value in (*compiled.part.inputs, *compiled.part.outputs):
                 self.number(value)
@@ -152,7 +152,7 @@ class _Assembly:
     def _reached(
         self, groups: Sequence[int], starts: set[int], neighbours: Callable[[int], set[int]]
     ) -> set[int]:
-        """Give the groups that depend on `starts`, by way of others, without those themselves."""
+        """Return the groups that depend on `starts`, by way of others, without those themselves."""
         found = set(starts)
         for group in groups:
             if neighbours(group) & found:
@@ -233,7 +233,7 @@ class _Assembly:
 
 
 def _example(node: Any) -> Any:
-    """Give a tensor like a node's, to export the part with."""
+    """Return a tensor like a node's, to export the part with."""
     import torch
 
     meta = node.meta["val"]

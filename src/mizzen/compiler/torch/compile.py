@@ -12,7 +12,14 @@ from mizzen.compiler.codegen import RegionCompiler
 from mizzen.compiler.ethos_u.regions import TosaCode
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.placement import place as place_graph
-from mizzen.compiler.registry import Asked, Chosen, ConfigFiles, Waiting, backend_for, choose
+from mizzen.compiler.registry import (
+    CompileOptions,
+    ConfigFiles,
+    ProgressCallback,
+    ResolvedTarget,
+    backend_for,
+    choose,
+)
 from mizzen.compiler.torch.assembly import assemble
 from mizzen.compiler.torch.legality import Checks, is_edge, legality
 from mizzen.diagnostics import fail
@@ -39,7 +46,7 @@ def compile_converted(
     arena_cache_size: int | None = None,
     target_options: Mapping[str, str] | None = None,
     additional_checks: Checks = (),
-    waiting: Waiting | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Compile a program that was exported after `convert_pt2e`.
 
@@ -47,7 +54,7 @@ def compile_converted(
     Its `report` says what went where and why. Raises E16x for programs that cannot be read, E2xx
     for a configuration that is none; what the compiler refuses runs in PyTorch.
     """
-    asked = Asked(
+    asked = CompileOptions(
         accelerator,
         config,
         system_config,
@@ -57,7 +64,11 @@ def compile_converted(
         target_options=target_options or {},
     )
     return compile_program(
-        exported, choose(asked), name=name, additional_checks=additional_checks, waiting=waiting
+        exported,
+        choose(asked),
+        name=name,
+        additional_checks=additional_checks,
+        on_progress=on_progress,
     )
 
 
@@ -66,30 +77,30 @@ def compile_for(
     partitioner: EthosUPartitioner,
     *,
     name: str = "model",
-    waiting: Waiting | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Compile a converted program as a partitioner and its compile specification say."""
     spec = partitioner.compile_spec
-    chosen = Chosen(backend_for(spec.target), spec.configuration)
+    chosen = ResolvedTarget(backend_for(spec.target), spec.configuration)
     lowered = lowered_program(exported, name)
     compiler = chosen.backend.region_compiler(chosen.configuration)
-    placed = place(lowered, compiler, partitioner.additional_checks, waiting)
+    placed = place(lowered, compiler, partitioner.additional_checks, on_progress)
     _dump(spec, lowered, placed)
     return assemble(lowered, placed.partition, placed.code, chosen)
 
 
 def compile_program(
     exported: ExportedProgram,
-    chosen: Chosen,
+    chosen: ResolvedTarget,
     *,
     name: str = "model",
     additional_checks: Checks = (),
-    waiting: Waiting | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Compile a converted program for an accelerator."""
     lowered = lowered_program(exported, name)
     compiler = chosen.backend.region_compiler(chosen.configuration)
-    placed = place(lowered, compiler, additional_checks, waiting)
+    placed = place(lowered, compiler, additional_checks, on_progress)
     return assemble(lowered, placed.partition, placed.code, chosen)
 
 
@@ -128,8 +139,11 @@ def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
 
 
 def place(
-    lowered: Lowered, compiler: RegionCompiler, additional_checks: Checks, waiting: Waiting | None
+    lowered: Lowered,
+    compiler: RegionCompiler,
+    additional_checks: Checks,
+    on_progress: ProgressCallback | None,
 ) -> Placement:
     """Place a program's groups so that the code generator takes every region."""
     legal = legality(lowered, compiler.legality(lowered.graph), additional_checks)
-    return place_graph(lowered.graph, legal, is_edge, compiler, waiting)
+    return place_graph(lowered.graph, legal, is_edge, compiler, on_progress)

@@ -45,7 +45,7 @@ def _summary(text: str) -> str:
 
 
 def _place(error: BaseException) -> str | None:
-    """Give the user's line: in the error's own words, or of the innermost frame of theirs."""
+    """Return the user's line: in the error's own words, or of the innermost frame of theirs."""
     found = source_line(str(error))
     if found is not None:
         return found

@@ -24,7 +24,7 @@ def is_edge(operation: Operation) -> bool:
 
 
 def legality(lowered: Lowered, of_target: Legal, additional: Checks) -> Legal:
-    """Give what says why an operation of a program may not be on an NPU.
+    """Return what says why an operation of a program may not be on an NPU.
 
     `of_target` has the target's rules; an operation without a form in integers has none, and the
     user's own come first.
@@ -38,7 +38,7 @@ def legality(lowered: Lowered, of_target: Legal, additional: Checks) -> Legal:
 
 
 def form_of(operation: Operation) -> Sequence[Reason]:
-    """Give why an operation has no form in integers, whatever the NPU; nothing if it has one."""
+    """Return why an operation has no form in integers, whatever the NPU; nothing if it has one."""
     if operation.kind != "CUSTOM":
         return ()
     refusal = noted(operation)

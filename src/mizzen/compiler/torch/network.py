@@ -11,7 +11,7 @@ from mizzen.graph import Value
 
 
 def named_network(region: RegionCode, names: dict[Value, str]) -> bytes:
-    """Give a region's network with inputs and outputs as a runtime wants to see them.
+    """Return a region's network with inputs and outputs as a runtime wants to see them.
 
     names  what values of the program's edge are called there; others keep the compiler's names
     """

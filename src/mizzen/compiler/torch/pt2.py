@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.registry import Chosen, Waiting
+from mizzen.compiler.registry import ProgressCallback, ResolvedTarget
 from mizzen.diagnostics import fail
 from mizzen.quantize.requirement import require_torch
 from mizzen.torch.requirement import register_operators
@@ -44,13 +44,13 @@ def load_exported(data: bytes, name: str) -> ExportedProgram:
 
 
 def compile_exported(
-    data: bytes, name: str, chosen: Chosen, waiting: Waiting | None = None
+    data: bytes, name: str, chosen: ResolvedTarget, on_progress: ProgressCallback | None = None
 ) -> Artifact:
     """Compile a file's program, which must be quantised. E167 for one that is not."""
     from mizzen.compiler.torch.compile import compile_program
 
     stem = name.removesuffix(ENDING)
-    return compile_program(load_exported(data, name), chosen, name=stem, waiting=waiting)
+    return compile_program(load_exported(data, name), chosen, name=stem, on_progress=on_progress)
 
 
 @contextmanager

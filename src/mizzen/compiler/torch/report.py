@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mizzen.compiler.codegen import RegionCode, areas_of, figures_of, memories_of, performance_of
-from mizzen.compiler.registry import Chosen
+from mizzen.compiler.registry import ResolvedTarget
 from mizzen.compiler.torch.legality import is_edge
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation
-from mizzen.partition import Partition, Place
-from mizzen.report import CompileReport, OperatorPlacement, Region
+from mizzen.partition import Device, Partition
+from mizzen.report import CompileReport, OperatorPlacement
 
 
 def report_of(
     lowered: Lowered,
     partition: Partition,
     code: Mapping[tuple[int, ...], RegionCode],
-    chosen: Chosen,
+    chosen: ResolvedTarget,
 ) -> CompileReport:
-    """Give the report; cycles and constants of several regions add up, their arena is shared."""
-    used = [code[row.groups] for row in partition.regions if row.place is Place.NPU]
+    """Return the report; cycles and constants of several regions add up, their arena is shared."""
+    used = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
     costs = [region.costs for region in used]
     areas = areas_of(costs)
     return CompileReport(
@@ -55,7 +55,7 @@ def _placements(
             index=index,
             kind=lowered.origins[row.group].kind or "",
             name=_name(lowered, row.group),
-            region=Region(row.place.value),
+            device=row.device,
             macs=row.macs,
             cycles=cycles.get(row.group, 0),
             reasons=tuple(row.reasons),

@@ -25,7 +25,7 @@ def cases() -> list[Case]:
 
 
 def selected(operators: Sequence[str], types: Sequence[str]) -> list[Case]:
-    """Give the cases of these operators and types; none named means every one.
+    """Return the cases of these operators and types; none named means every one.
 
     E720 for an operator or type that the suite does not have.
     """

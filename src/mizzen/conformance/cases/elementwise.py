@@ -21,7 +21,7 @@ from mizzen.conformance.networks import (
 
 
 def rows() -> Iterator[Case]:
-    """Give the networks."""
+    """Return the networks."""
     yield from binaries()
     yield from unaries()
 
@@ -46,7 +46,7 @@ TABLED: tuple[tuple[str, tuple[str, dict[str, Any]] | None, Q, Q], ...] = (
 
 
 def binaries() -> Iterator[Case]:
-    """Give elementwise operators of two inputs."""
+    """Return elementwise operators of two inputs."""
     full, row, channel, single = (1, 5, 6, 7), (1, 1, 6, 7), (1, 1, 1, 7), (1, 1, 1, 1)
     for dtype in ("int8", "int16"):
         for kind in ("ADD", "SUB", "MUL"):
@@ -94,7 +94,7 @@ def mul_of_scales() -> Case:
 
 
 def unaries() -> Iterator[Case]:
-    """Give functions of one input."""
+    """Return functions of one input."""
     for kind in ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "ABS"):
         yield unary(kind)
     yield unary("RELU", out_q=Q(0.07, -20), label="_rescaled")

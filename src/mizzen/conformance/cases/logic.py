@@ -23,7 +23,7 @@ BOOLEAN = Q(1.0)
 
 
 def rows() -> Iterator[Case]:
-    """Give the networks."""
+    """Return the networks."""
     for kind in COMPARISONS:
         for dtype in ("int8", "int16", "uint8", "int32"):
             # LiteRT's kernel scales int16 down before it compares: unequal values become equal.

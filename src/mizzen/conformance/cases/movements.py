@@ -51,7 +51,7 @@ MOVES: tuple[tuple[str, str, list[Shape], list[Shape], Options, list[Constant]],
 
 
 def rows() -> Iterator[Case]:
-    """Give the networks."""
+    """Return the networks."""
     for dtype in ("int8", "int16", "uint8", "int32"):
         for name, kind, inputs, outputs, options, constants in MOVES:
             label = f"{name}_{dtype}"
@@ -76,7 +76,7 @@ def rows() -> Iterator[Case]:
 
 
 def _odd() -> Iterator[Case]:
-    """Give moves along awkward axes, of awkward sizes."""
+    """Return moves along awkward axes, of awkward sizes."""
     yield one("concatenation_n", "CONCATENATION", [(2, 3, 5), (1, 3, 5)], [(3, 3, 5)],
               options=("ConcatenationOptions", {"axis": 0}))  # fmt: skip
     yield one("concatenation_w3", "CONCATENATION", [(1, 3, n, 5) for n in (1, 4, 2)],
@@ -102,7 +102,7 @@ def _odd() -> Iterator[Case]:
 
 
 def resizes() -> Iterator[Case]:
-    """Give resizes by 2 and by 4."""
+    """Return resizes by 2 and by 4."""
     for kind, table in (("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"),
                         ("RESIZE_BILINEAR", "ResizeBilinearOptions")):  # fmt: skip
         for dtype in ("int16", "uint8"):

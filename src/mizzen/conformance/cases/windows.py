@@ -21,14 +21,14 @@ from mizzen.conformance.weighted import Window, conv, dense, depthwise, lstm, po
 
 
 def rows() -> Iterator[Case]:
-    """Give the networks."""
+    """Return the networks."""
     yield from convolutions()
     yield from poolings()
     yield from recurrent()
 
 
 def convolutions() -> Iterator[Case]:
-    """Give convolutions, dense layers and transposed convolutions."""
+    """Return convolutions, dense layers and transposed convolutions."""
     yield conv((1, 7, 9, 5), 11, Window())
     yield conv((1, 8, 8, 3), 8, Window((5, 3), (2, 2)))
     yield conv((1, 9, 9, 16), 16, Window((1, 1)))
@@ -88,7 +88,7 @@ def convolutions() -> Iterator[Case]:
 
 
 def poolings() -> Iterator[Case]:
-    """Give pools and reductions."""
+    """Return pools and reductions."""
     for dtype in ("int8", "int16"):
         for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
             yield pool(kind, (1, 9, 8, 13), Window((3, 3), (2, 2)), dtype)
@@ -135,7 +135,7 @@ def poolings() -> Iterator[Case]:
 
 
 def recurrent() -> Iterator[Case]:
-    """Give operators with state, and products of two inputs."""
+    """Return operators with state, and products of two inputs."""
     yield lstm("int8")
     yield lstm("int16")
     yield lstm("int8", time_major=True)

@@ -72,7 +72,7 @@ class Context:
             self.value_of[index] = self.graph.add_input(type, tensor.name)
 
     def value(self, index: int, builder: Builder) -> Value:
-        """Give the value of a tensor; constants are added where they are first needed."""
+        """Return the value of a tensor; constants are added where they are first needed."""
         found = self.value_of.get(index)
         if found is None:
             tensor = self.tensors[index]
@@ -161,7 +161,7 @@ class Context:
 
 
 def contents(tensor: Tensor) -> Array:
-    """Give the contents of a constant as TFLite has them; refuse one that is none, or packed."""
+    """Return the contents of a constant as TFLite has them; refuse one that is none, or packed."""
     values = tensor.values
     if values is None:
         what = "packed" if tensor.data is not None else "no constant"
@@ -198,7 +198,7 @@ class Call:
             raise RefusedError(reason, help)
 
     def option(self, name: str, default: Any = 0) -> Any:
-        """Give an option; the schema's default where the file has none."""
+        """Return an option; the schema's default where the file has none."""
         return self.operator.options.get(name, default)
 
     def has(self, index: int) -> bool:
@@ -207,12 +207,12 @@ class Call:
         return index < len(inputs) and inputs[index] != ABSENT
 
     def input(self, index: int) -> Tensor:
-        """Give the tensor that an input is."""
+        """Return the tensor that an input is."""
         self.need(self.has(index), f"it has no input {index}")
         return self._context.tensors[self.operator.inputs[index]]
 
     def output(self, index: int = 0) -> Tensor:
-        """Give the tensor that an output is."""
+        """Return the tensor that an output is."""
         self.need(index < len(self.operator.outputs), f"it has no output {index}")
         return self._context.tensors[self.operator.outputs[index]]
 
@@ -222,27 +222,27 @@ class Call:
         return tuple(self._context.tensors[index] for index in self.operator.outputs)
 
     def value(self, index: int = 0) -> Value:
-        """Give the value of an input."""
+        """Return the value of an input."""
         return self._context.value(self.input(index).index, self.b)
 
     def contents(self, index: int) -> Array:
-        """Give the elements of an input that must be a constant, as TFLite has them."""
+        """Return the elements of an input that must be a constant, as TFLite has them."""
         return contents(self.input(index))
 
     def integers(self, index: int) -> tuple[int, ...]:
-        """Give the elements of an input that must be a constant of integers."""
+        """Return the elements of an input that must be a constant of integers."""
         values = self.contents(index)
         self.need(values.dtype.kind == "i", f"its input {index} has no integers")
         return tuple(values.reshape(-1).tolist())
 
     def integer(self, index: int) -> int:
-        """Give the one element of an input that must be a constant integer."""
+        """Return the one element of an input that must be a constant integer."""
         values = self.integers(index)
         self.need(len(values) == 1, f"its input {index} is no single number")
         return values[0]
 
     def axis(self, axis: int, rank: int) -> int:
-        """Give an axis counted from the front; refuse one that there is not."""
+        """Return an axis counted from the front; refuse one that there is not."""
         self.need(-rank <= axis < rank, f"it works on axis {axis} of {rank}")
         return axis % rank
 
@@ -254,7 +254,7 @@ class Call:
         return constant_value(self.b, tensor, self.contents(index).reshape(shape), quantization)
 
     def quantization(self, tensor: Tensor) -> Quantization:
-        """Give the scale and zero point that a tensor must have, as one for all of it."""
+        """Return the scale and zero point that a tensor must have, as one for all of it."""
         found = quantization_of(tensor)
         if found is None or found.axis is not None:
             raise RefusedError(f'tensor "{tensor.name}" must have one scale and one zero point')
@@ -288,13 +288,13 @@ def lowers(*kinds: str) -> Callable[[Lowering], Lowering]:
 
 
 def kept(value: Value) -> Quantization | None:
-    """Give the quantisation that parts of a value have too, or the value in another shape."""
+    """Return the quantisation that parts of a value have too, or the value in another shape."""
     found = value.quantization
     return None if found is None or found.axis is not None else found
 
 
 def zero(b: Builder, dtype: DType, value: int = 0) -> Value:
-    """Give a zero point as an operand; refuse one that TOSA does not allow the type."""
+    """Return a zero point as an operand; refuse one that TOSA does not allow the type."""
     low, high = integer_range(dtype) if dtype is DType.INT8 else (0, 0)
     if not low <= value <= high:
         raise RefusedError(f"a zero point of {value} is out of range for {dtype.value}")

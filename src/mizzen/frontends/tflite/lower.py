@@ -37,7 +37,7 @@ class Lowered:
     tensor_of: dict[Value, int]
 
     def operator_of(self, operation: Operation) -> Operator | None:
-        """Give the operator that an operation is part of."""
+        """Return the operator that an operation is part of."""
         group = operation.group
         return None if group is None else self.model.main.operators[group]
 

@@ -104,7 +104,7 @@ class Subgraph:
     outputs: tuple[int, ...]
 
     def present(self, indices: tuple[int, ...]) -> tuple[Tensor, ...]:
-        """Give the tensors of those indices that are not absent."""
+        """Return the tensors of those indices that are not absent."""
         return tuple(self.tensors[index] for index in indices if index != ABSENT)
 
 

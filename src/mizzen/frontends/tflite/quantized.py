@@ -45,7 +45,7 @@ def require_quantized(model: Model) -> None:
 
 
 def _activations(model: Model) -> Iterator[tuple[Operator, Tensor]]:
-    """Give what operators compute with, other than constants, in execution order."""
+    """Return what operators compute with, other than constants, in execution order."""
     main = model.main
     for operator in main.operators:
         if operator.kind not in CONVERSIONS:

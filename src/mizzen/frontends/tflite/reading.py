@@ -74,7 +74,7 @@ class _Reading:
         return list(enumerate(self._record[field] or ()))
 
     def _contents(self, index: int, buffer: Record) -> Bytes | None:
-        """Give what a buffer holds; the contents of large models lie behind the tables."""
+        """Return what a buffer holds; the contents of large models lie behind the tables."""
         offset, size = buffer["offset"], buffer["size"]
         if offset not in INLINE_OFFSETS:
             return self._behind(f"buffers[{index}]", offset, size)
@@ -91,7 +91,7 @@ class _Reading:
         return np.frombuffer(self._file, np.uint8, size, offset)
 
     def _code(self, index: int, code: Record) -> tuple[str, bool, int]:
-        """Give an operator code's name, whether it is a custom operator's, and the version.
+        """Return an operator code's name, whether it is a custom operator's, and the version.
 
         Codes up to 127 are in the older 8-bit field, and the larger of both holds.
         """
@@ -207,7 +207,7 @@ class _Reading:
         )
 
     def _custom_options(self, row: Record, path: str) -> Record:
-        """Give the fields of custom options that lie behind the tables as if they lay in them."""
+        """Return the fields of custom options that lie behind the tables as if they lay in them."""
         offset, size = row["large_custom_options_offset"], row["large_custom_options_size"]
         if offset in INLINE_OFFSETS:
             return {}

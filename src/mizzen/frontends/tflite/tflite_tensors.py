@@ -44,7 +44,7 @@ SIGN_BIT = np.uint8(0x80)
 
 
 def quantization_of(tensor: Tensor) -> Quantization | None:
-    """Give how the integers of a tensor in the graph stand for real numbers, if that is known.
+    """Return how the integers of a tensor in the graph stand for real numbers, if that is known.
 
     Scales that are no positive numbers, or do not fit the shape, say nothing.
     """
@@ -60,7 +60,7 @@ def quantization_of(tensor: Tensor) -> Quantization | None:
 
 
 def type_of(tensor: Tensor, origin: Origin | None) -> TensorType:
-    """Give the type of a tensor in the graph; E132 for elements that are no numbers."""
+    """Return the type of a tensor in the graph; E132 for elements that are no numbers."""
     dtype = DTYPES.get(tensor.type)
     if dtype is None:
         raise fail(
@@ -74,7 +74,7 @@ def type_of(tensor: Tensor, origin: Origin | None) -> TensorType:
 
 
 def to_graph(tensor: Tensor, array: Array) -> Array:
-    """Give the elements of a tensor as the graph has them; other shapes, as batches, too."""
+    """Return the elements of a tensor as the graph has them; other shapes, as batches, too."""
     match tensor.type:
         case FileType.UINT8:
             return (array ^ SIGN_BIT).view(np.int8)
@@ -85,7 +85,7 @@ def to_graph(tensor: Tensor, array: Array) -> Array:
 
 
 def from_graph(tensor: Tensor, array: Array) -> Array:
-    """Give what the graph has of a tensor as TFLite has it."""
+    """Return what the graph has of a tensor as TFLite has it."""
     match tensor.type:
         case FileType.UINT8:
             return array.view(np.uint8) ^ SIGN_BIT

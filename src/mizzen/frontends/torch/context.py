@@ -30,7 +30,7 @@ Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class NodeRefusal:
     """Why a node stays with PyTorch."""
 
     reason: str
@@ -49,7 +49,7 @@ class Groups:
         return len(self._parent) - 1
 
     def find(self, group: int) -> int:
-        """Give the number of the group that `group` has become part of."""
+        """Return the number of the group that `group` has become part of."""
         while self._parent[group] != group:
             self._parent[group] = self._parent[self._parent[group]]
             group = self._parent[group]
@@ -70,7 +70,7 @@ class Context:
         self.groups = Groups()
         self.terms: dict[Any, Result] = {}
         self.group_of: dict[Any, int] = {}
-        self.refusals: dict[Any, Refusal] = {}
+        self.refusals: dict[Any, NodeRefusal] = {}
         self.custom_nodes: dict[int, Any] = {}
         """Group to the one node that PyTorch computes in it, for groups of that kind."""
         self.computed: dict[Any, tuple[Value, ...]] = {}
@@ -84,11 +84,11 @@ class Context:
         return origin_of(node, self.program.name, self._index[node])
 
     def builder(self, node: Any) -> Builder:
-        """Give a builder whose operations belong to a node."""
+        """Return a builder whose operations belong to a node."""
         return Builder(self.graph, self.origin(node), self.group_of[node])
 
     def term(self, node: Any) -> Term:
-        """Give what a node with one result stands for."""
+        """Return what a node with one result stands for."""
         found = self.terms[node]
         assert not isinstance(found, tuple), node
         return found
@@ -99,7 +99,7 @@ class Context:
             self.groups.unite(self.group_of[node], self.group_of[other])
 
     def constant(self, constant: Constant, integers: Array, dtype: DType) -> Value:
-        """Give a quantised constant as a value of the graph, the same one every time."""
+        """Return a quantised constant as a value of the graph, the same one every time."""
         key = (constant.source, dtype, integers.shape)
         if constant.source is None or key not in self._constants:
             value = self.graph.constant(integers, dtype, quantization=constant.quantization)
@@ -109,12 +109,12 @@ class Context:
         return self._constants[key]
 
     def plain(self, node: Any) -> Value:
-        """Give a node's tensor as PyTorch has it, computed by PyTorch if need be."""
+        """Return a node's tensor as PyTorch has it, computed by PyTorch if need be."""
         (value,) = self.plain_results(node)
         return value
 
     def plain_results(self, node: Any) -> tuple[Value, ...]:
-        """Give all of a node's tensors as PyTorch has them."""
+        """Return all of a node's tensors as PyTorch has them."""
         if node not in self.computed:
             self.computed[node] = self._plain_of(node)
         return self.computed[node]
@@ -131,7 +131,7 @@ class Context:
             case _:
                 return self.custom(node, self.refusals.get(node) or UNQUANTIZED)
 
-    def custom(self, node: Any, refusal: Refusal) -> tuple[Value, ...]:
+    def custom(self, node: Any, refusal: NodeRefusal) -> tuple[Value, ...]:
         """Add the operation by which PyTorch computes a node, from PyTorch's inputs of it."""
         operands = [self.plain(arg) for arg in node.all_input_nodes if self.is_dynamic(arg)]
         origin = self.origin(node)
@@ -155,19 +155,19 @@ class Context:
         return not isinstance(self.terms.get(node), (Constant, Integers))
 
 
-def note(node: Any, refusal: Refusal) -> bytes:
+def note(node: Any, refusal: NodeRefusal) -> bytes:
     """Write down, with an operation of PyTorch's, which node it is and why PyTorch has it."""
     parts = {"node": node.name, "reason": refusal.reason, "help": refusal.help}
     return json.dumps(parts, sort_keys=True).encode()
 
 
-def noted(operation: Operation) -> Refusal:
+def noted(operation: Operation) -> NodeRefusal:
     """Read why PyTorch has an operation."""
     parts = json.loads(operation["implementation_attrs"])
-    return Refusal(parts["reason"], parts["help"])
+    return NodeRefusal(parts["reason"], parts["help"])
 
 
-UNQUANTIZED = Refusal(
+UNQUANTIZED = NodeRefusal(
     "its output is not quantised, so the next operator takes floating-point numbers",
     "quantise the operators around it: set_global(), or set_module_name() for its module",
 )
@@ -179,7 +179,7 @@ EDGES = {
 
 
 def quantization_of(node: Any) -> Quantization | None:
-    """Give the scale and zero point of a node that quantises per tensor."""
+    """Return the scale and zero point of a node that quantises per tensor."""
     if not kind_of(node).endswith("quantize_per_tensor"):
         return None
     return Quantization((float(node.args[1]),), (int(node.args[2]),))
@@ -265,7 +265,7 @@ def is_dequantize(node: Any) -> bool:
 
 
 def _named(node: Any) -> dict[str, Any]:
-    """Give a node's arguments by the names in its schema, with defaults."""
+    """Return a node's arguments by the names in its schema, with defaults."""
     names = node.target._schema.arguments
     named = {argument.name: argument.default_value for argument in names}
     named.update(zip((argument.name for argument in names), node.args, strict=False))
@@ -292,6 +292,6 @@ lowers = LOWERINGS.lowers
 
 
 def overload_of(node: Any) -> str:
-    """Give a node's operator with its overload, ``aten.add.Tensor``."""
+    """Return a node's operator with its overload, ``aten.add.Tensor``."""
     name = str(node.target)
     return name if name.startswith("aten._") else name.replace("_copy.", ".")

@@ -47,7 +47,7 @@ def fit(
 
 
 def pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
-    """Give what is meant for height and width; one dimension is the width."""
+    """Return what is meant for height and width; one dimension is the width."""
     items = [value] if isinstance(value, int) else list(value)
     if len(items) == 1:
         return lead, int(items[0])
@@ -60,7 +60,7 @@ def pads_of(
     kernel: tuple[int, int],
     dilation: tuple[int, int],
 ) -> tuple[int, int, int, int]:
-    """Give top, bottom, left, right."""
+    """Return top, bottom, left, right."""
     if padding == "valid":
         return 0, 0, 0, 0
     if padding == "same":
@@ -75,13 +75,13 @@ def pads_of(
 
 
 def transposed_pads(padding: tuple[int, int], extra: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Give TOSA's out_pad: what is added to the output's edges, negative where it is cut."""
+    """Return TOSA's out_pad: what is added to the output's edges, negative where it is cut."""
     (top, left), (below, right) = padding, extra
     return -top, below - top, -left, right - left
 
 
 def channels_last_kernel(integers: Array, spatial: int) -> Array:
-    """Give a weight [O,C,KH,KW] or [O,C,KW] as [O,KH,KW,C]."""
+    """Return a weight [O,C,KH,KW] or [O,C,KW] as [O,KH,KW,C]."""
     if spatial == 1:
         integers = integers[:, :, None, :]
     return integers.transpose(0, 2, 3, 1)
@@ -120,7 +120,7 @@ def need_batch(call: Arguments, input: str = "self") -> None:
 
 
 def window_of(call: Arguments) -> tuple[tuple[int, int], tuple[int, int], Pads, tuple[int, int]]:
-    """Give kernel, stride, padding (top, bottom, left, right) and dilation."""
+    """Return kernel, stride, padding (top, bottom, left, right) and dilation."""
     lead = len(call.shape) == 3
     kernel = window_pair(call["kernel_size"], lead)
     stride = window_pair(call["stride"], lead) if call["stride"] else kernel
@@ -131,7 +131,7 @@ def window_of(call: Arguments) -> tuple[tuple[int, int], tuple[int, int], Pads, 
 
 
 def window_pair(value: Sequence[int] | int, row: bool = False, lead: int = 1) -> tuple[int, int]:
-    """Give what is meant for height and width; one number is both, or that of one row."""
+    """Return what is meant for height and width; one number is both, or that of one row."""
     items = [value] if isinstance(value, int) else list(value)
     if len(items) == 1:
         return (lead if row else int(items[0])), int(items[0])
@@ -139,12 +139,12 @@ def window_pair(value: Sequence[int] | int, row: bool = False, lead: int = 1) ->
 
 
 def cuts_of(extent: int, count: int) -> list[tuple[int, int]]:
-    """Give the start and end of each part, as PyTorch cuts them."""
+    """Return the start and end of each part, as PyTorch cuts them."""
     return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]
 
 
 def regular_step(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Give size and step if all parts have the same."""
+    """Return size and step if all parts have the same."""
     sizes = {end - start for start, end in cuts}
     steps = set(np.diff([start for start, _ in cuts]).tolist())
     if len(sizes) > 1 or len(steps) > 1:
@@ -153,7 +153,7 @@ def regular_step(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:
 
 
 def by_axis(amounts: Sequence[int], rank: int) -> list[int]:
-    """Give PyTorch's padding, last dimension first, as TOSA's, first dimension first."""
+    """Return PyTorch's padding, last dimension first, as TOSA's, first dimension first."""
     border = [0] * (2 * rank)
     for index in range(len(amounts) // 2):
         axis = rank - 1 - index
@@ -162,6 +162,6 @@ def by_axis(amounts: Sequence[int], rank: int) -> list[int]:
 
 
 def start_index(start: int | None, extent: int) -> int:
-    """Give where a slice starts: counted from the end if negative, within the dimension."""
+    """Return where a slice starts: counted from the end if negative, within the dimension."""
     number = int(start or 0)
     return min(max(number + extent if number < 0 else number, 0), extent)

@@ -19,7 +19,7 @@ from mizzen.frontends.torch.context import (
     LOWERINGS,
     Call,
     Context,
-    Refusal,
+    NodeRefusal,
     Result,
     overload_of,
     quantization_of,
@@ -149,7 +149,7 @@ def _operator(context: Context, node: Any) -> Result:
             raise RefusedError(f"there is no TOSA form of {kind_of(node)} here", NO_FORM)
         return lowering(Call(context, node))
     except RefusedError as refused:
-        context.refusals[node] = Refusal(refused.reason, refused.help)
+        context.refusals[node] = NodeRefusal(refused.reason, refused.help)
         values = context.plain_results(node)
         terms = tuple(Plain(value) for value in values)
         return terms if isinstance(node.meta["val"], (tuple, list)) else terms[0]
@@ -199,7 +199,7 @@ def _quantize(context: Context, node: Any) -> Term:
             try:
                 return Quantized(emit(bounded))
             except RefusedError as refused:
-                context.refusals[source] = Refusal(refused.reason, refused.help)
+                context.refusals[source] = NodeRefusal(refused.reason, refused.help)
                 return Quantized(_edge(context, node))
         case Real(value) as real:
             b = context.builder(node)
@@ -213,7 +213,9 @@ def _quantize(context: Context, node: Any) -> Term:
 
 def _edge(context: Context, node: Any) -> Value:
     """Let PyTorch quantise what it has."""
-    (value,) = context.custom(node, Refusal("it makes integers of floating-point numbers", None))
+    (value,) = context.custom(
+        node, NodeRefusal("it makes integers of floating-point numbers", None)
+    )
     return typed(value, _target(node))
 
 
@@ -330,7 +332,7 @@ def _finished(context: Context) -> Lowered:
 
 
 def _node_of(context: Context) -> dict[Value, Any]:
-    """Give the first node of each value: nodes that do nothing with it come later."""
+    """Return the first node of each value: nodes that do nothing with it come later."""
     places = {node: place for place, node in enumerate(context.terms)}
     values = _value_of(context)
     found: dict[Value, Any] = {}

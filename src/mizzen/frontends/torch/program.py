@@ -66,11 +66,11 @@ class TorchProgram:
         return origin_of(node, self.name, self.nodes.index(node))
 
     def tensor(self, node: Any) -> Any:
-        """Give the parameter, buffer or constant that a placeholder stands for, a torch tensor."""
+        """Return parameter, buffer or constant that a placeholder stands for, a torch tensor."""
         return placeholder_tensor(self.exported, node.name)
 
     def array(self, node: Any) -> Array:
-        """Give `tensor` as an array that shares its memory."""
+        """Return `tensor` as an array that shares its memory."""
         return self.tensor(node).detach().cpu().numpy()
 
 
@@ -99,7 +99,7 @@ def taken_apart(exported: ExportedProgram, name: str) -> TorchProgram:
 
 
 def placeholder_tensor(exported: ExportedProgram, name: str) -> Any:
-    """Give the tensor of a lifted placeholder."""
+    """Return the tensor of a lifted placeholder."""
     signature = exported.graph_signature
     for table in (signature.inputs_to_parameters, signature.inputs_to_buffers):
         if name in table:
@@ -110,7 +110,7 @@ def placeholder_tensor(exported: ExportedProgram, name: str) -> Any:
 
 
 def tensor_type(value: Any, origin: Origin | None) -> TensorType:
-    """Give the type of a node's value, from what export knows of it. E162 for unknown types."""
+    """Return the type of a node's value, from what export knows of it. E162 for unknown types."""
     name = str(value.dtype).removeprefix("torch.")
     if name not in DTYPES:
         raise fail(

@@ -23,7 +23,7 @@ def origin_of(node: Any, model: str | None, index: int) -> Origin:
 
 
 def kind_of(node: Any) -> str:
-    """Give the operator's name in the user's words, ``aten.conv2d``."""
+    """Return the operator's name in the user's words, ``aten.conv2d``."""
     target = node.target
     name = str((getattr(target, "_schema", None) and target._schema.name) or target)
     return name.replace("::", ".")

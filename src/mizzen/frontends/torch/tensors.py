@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 def tensor_of(array: Array) -> Any:
-    """Give an array as a tensor that shares its memory where it can."""
+    """Return an array as a tensor that shares its memory where it can."""
     import torch
 
     torch_: Any = torch
@@ -43,13 +43,13 @@ def without_gradient(function: Callable[..., Any], *arguments: Any, **named: Any
 
 
 def results_of(node: Any) -> tuple[Any, ...]:
-    """Give what export knows of a node's results: one, or those of a tuple."""
+    """Return what export knows of a node's results: one, or those of a tuple."""
     value: Any = node.meta.get("val")
     return tuple(value) if type(value) in (tuple, list) else (value,)
 
 
 def zeros_like(made_up: Any) -> Any:
-    """Give zeros of the shape and type of a tensor that export made up."""
+    """Return zeros of the shape and type of a tensor that export made up."""
     import torch
 
     torch_: Any = torch
@@ -57,7 +57,7 @@ def zeros_like(made_up: Any) -> Any:
 
 
 def operator_of(name: str) -> Any:
-    """Give ATen's operator of a name with overload, ``aten.relu.default``."""
+    """Return ATen's operator of a name with overload, ``aten.relu.default``."""
     import torch
 
     _, operator, overload = name.split(".")

@@ -40,7 +40,7 @@ class Target:
         return self.quantization.zero_point
 
     def quantize(self, real: float) -> int:
-        """Give the integer for a real number, half to even as PyTorch rounds, clamped."""
+        """Return the integer for a real number, half to even as PyTorch rounds, clamped."""
         if real == -inf:
             return self.quant_min
         if real == inf:

@@ -24,7 +24,7 @@ GRAPH_ENUMERATIONS: dict[str, type[Enum]] = {
 def attributes_of(
     kind: str, member: Member | None, dtype: DType | None, origin: Origin
 ) -> dict[str, Any]:
-    """Give an operator's attributes; `dtype` is its first operand's, for CLAMP.
+    """Return an operator's attributes; `dtype` is its first operand's, for CLAMP.
 
     Bodies of control flow stay the names of their regions. Raises E154 for numbers that the schema
     does not have, E155 for limits that are not of CLAMP's type, E157 for attributes that are of

@@ -71,7 +71,7 @@ class _File:
         self._regions = {region["name"]: region for region in regions}
 
     def graph(self, region: Record, depth: int) -> Graph:
-        """Give the graph that is a region's one block."""
+        """Return the graph that is a region's one block."""
         blocks: list[Record] = region["blocks"] or []
         if len(blocks) != 1:
             raise self.wrong("E157", f"region {region['name']} must have one block", len(blocks))
@@ -80,7 +80,7 @@ class _File:
         return _Block(self, blocks[0], depth).graph()
 
     def body(self, name: str, depth: int, origin: Origin) -> Graph:
-        """Give the graph of the region of that name."""
+        """Return the graph of the region of that name."""
         if name not in self._regions:
             raise self.wrong("E153", f"a body must be a region of the file, {name!r}", "", origin)
         return self.graph(self._regions[name], depth + 1)
@@ -107,7 +107,7 @@ class _Block:
             self._declare(shape_tensor(row, file.file))
 
     def graph(self) -> Graph:
-        """Give the block as a graph."""
+        """Return the block as a graph."""
         for name in self._record["inputs"] or ():
             declared = self._tensor(name, Origin(model=self._file.file))
             self._define(name, self._graph.add_input(declared.type, name))

@@ -57,7 +57,7 @@ def shape_tensor(row: Record, file: str) -> Tensor:
 
 
 def elements(declared: Tensor, origin: Origin) -> Array:
-    """Give a constant's elements, in their shape. Raises E155 if the contents are less.
+    """Return a constant's elements, in their shape. Raises E155 if the contents are less.
 
     More is no error: Arm's converters align contents, and ExecuTorch writes weights' zero points
     with a copy for each element of the weights.

@@ -116,7 +116,7 @@ class NetworkBuilder:
         self._metadata.append({"name": name, "buffer": self._buffer(contents)})
 
     def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
-        """Give the file of the network with these inputs and outputs."""
+        """Return the file of the network with these inputs and outputs."""
         subgraph: Record = {
             "tensors": self._tensors,
             "inputs": np.asarray(inputs, np.int32),

@@ -49,7 +49,7 @@ class Extract:
 
 
 def extract(record: Record, operators: Sequence[int]) -> Extract:
-    """Give the network of some operators of the main subgraph, in ascending order.
+    """Return the network of some operators of the main subgraph, in ascending order.
 
     `record` is a network whose indices the front-end has checked. Inputs are what the operators
     read and do not compute, outputs what others read of them and what the whole network gives.
@@ -72,7 +72,7 @@ def extract(record: Record, operators: Sequence[int]) -> Extract:
 
 
 def _inputs(record: Record, main: Record, chosen: Sequence[Record]) -> list[int]:
-    """Give what must come from outside, in the order in which it is first read."""
+    """Return what must come from outside, in the order in which it is first read."""
     given = set(_indices(main["inputs"]))
     made: set[int] = set()
     found: dict[int, None] = {}
@@ -87,7 +87,7 @@ def _inputs(record: Record, main: Record, chosen: Sequence[Record]) -> list[int]
 
 
 def _outputs(main: Record, every: Sequence[Record], chosen: Sequence[int]) -> list[int]:
-    """Give what is computed here and read elsewhere, in the order of computation."""
+    """Return what is computed here and read elsewhere, in the order of computation."""
     inside = set(chosen)
     read = set(_indices(main["outputs"]))
     for index, operator in enumerate(every):
@@ -163,7 +163,7 @@ class _Part:
     def subgraph(
         self, main: Record, chosen: list[Record], inputs: list[int], outputs: list[int]
     ) -> Record:
-        """Give the main subgraph with the chosen operators and what they refer to."""
+        """Return the main subgraph with the chosen operators and what they refer to."""
         used = dict.fromkeys(inputs)
         for operator in chosen:
             for field in ("inputs", "outputs", "intermediates"):
@@ -178,7 +178,7 @@ class _Part:
         }
 
     def whole(self, subgraph: Record) -> Record:
-        """Give another subgraph as it is."""
+        """Return another subgraph as it is."""
         tensors: list[Record] = subgraph["tensors"] or []
         operators: list[Record] = subgraph["operators"] or []
         same = {index: index for index in range(_ABSENT, len(tensors))}

@@ -34,7 +34,7 @@ class Replacement:
 
 
 def replace_operators(record: Record, replacements: Sequence[Replacement]) -> bytes:
-    """Give the file of a network with parts replaced.
+    """Return the file of a network with parts replaced.
 
     `record` is a network whose indices the front-end has checked. Operators are brought into an
     order in which each takes what those before it gave, tensors and constants that nobody uses any
@@ -123,7 +123,7 @@ class _Network:
         return self._codes.index(row)
 
     def written(self) -> bytes:
-        """Give the file, without what nobody uses."""
+        """Return the file, without what nobody uses."""
         main = self._main
         used = dict.fromkeys([*_indices(main["inputs"]), *_indices(main["outputs"])])
         for row in self.operators:
@@ -154,7 +154,7 @@ def _with_moved(row: Record, places: dict[int, int]) -> Record:
 def _compacted(
     subgraphs: Sequence[Record], codes: Sequence[Record], buffers: Sequence[Record]
 ) -> Record:
-    """Give subgraphs, operator codes and buffers without those that nobody refers to."""
+    """Return subgraphs, operator codes and buffers without those that nobody refers to."""
     code_places: dict[int, int] = {}
     buffer_places = {0: 0}
 

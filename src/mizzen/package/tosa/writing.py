@@ -57,21 +57,21 @@ class _Writing:
         """Name of a variable to that of the tensor that declares it."""
 
     def regions(self, graph: Graph, name: str) -> Iterator[Record]:
-        """Give the region of a graph, then those of the bodies in it."""
+        """Return the region of a graph, then those of the bodies in it."""
         bodies: list[tuple[str, Graph]] = []
         yield {"name": name, "blocks": [_Block(self, graph, name, bodies).record()]}
         for body_name, body in bodies:
             yield from self.regions(body, body_name)
 
     def name(self, value: Value) -> str:
-        """Give the value's name in the file; no two values of a file share one."""
+        """Return the value's name in the file; no two values of a file share one."""
         name = self._names.get(value)
         if name is None:
             name = self._names[value] = self.unique(value.name or "value")
         return name
 
     def unique(self, name: str) -> str:
-        """Give the name, with a number behind it if it is taken."""
+        """Return the name, with a number behind it if it is taken."""
         unique = name
         while unique in self._taken:
             unique = f"{name}_{next(self._numbers)}"
@@ -92,7 +92,7 @@ class _Block:
         self._variables = writing.variables
 
     def record(self) -> Record:
-        """Give the block; bodies of control flow that it needs are added to `bodies`."""
+        """Return the block; bodies of control flow that it needs are added to `bodies`."""
         operations = self._graph.sorted()
         name = self._writing.name
         for value in (*self._graph.inputs, *self._graph.outputs):  # their names are kept first

@@ -50,7 +50,7 @@ def _descend(network: Network) -> None:
 
 
 def _follow_operands(network: Network) -> None:
-    """Give each node, in order of execution, the order in which its operands cost least."""
+    """Return each node, in order of execution, the order in which its operands cost least."""
     for node in network.nodes:
         if node.freedom is not None and node.takes:
             before = node.order
@@ -67,7 +67,7 @@ def _cost_of_operands(node: Node, order: Order) -> int:
 
 
 def _from_operands(node: Node) -> Iterator[Order]:
-    """Give the orders with which one of the operands needs no movement."""
+    """Return the orders with which one of the operands needs no movement."""
     for use in node.takes:
         order = use.space_order(use.root.order())
         if order is not None and _possible(node, order):
@@ -75,7 +75,7 @@ def _from_operands(node: Node) -> Iterator[Order]:
 
 
 def _from_users(node: Node) -> Iterator[Order]:
-    """Give the orders with which one of the users needs no movement."""
+    """Return the orders with which one of the users needs no movement."""
     for root in node.gives:
         for use in root.uses:
             order = node.space_order(use.wanted_now())
@@ -91,7 +91,7 @@ def _possible(node: Node, order: Order) -> bool:
 
 
 def _roots(nodes: Iterable[Node]) -> set[Root]:
-    """Give the tensors whose cost depends on the nodes' orders."""
+    """Return the tensors whose cost depends on the nodes' orders."""
     result: set[Root] = set()
     for node in nodes:
         result.update(use.root for use in node.takes)
@@ -100,7 +100,7 @@ def _roots(nodes: Iterable[Node]) -> set[Root]:
 
 
 def _improve(node: Node) -> bool:
-    """Give a node the order that makes the whole cheapest, if another than it has does."""
+    """Return a node the order that makes the whole cheapest, if another than it has does."""
     assert node.freedom is not None
     roots = _roots((node,))
     best, least = node.order, sum(map(root_cost, roots))
@@ -173,7 +173,7 @@ def _spread(changes: dict[Node, Order]) -> dict[Node, Order]:
 
 
 def _agreeing(node: Node, order: Order) -> Iterator[tuple[Node, Order]]:
-    """Give neighbours that need no movement now, with the order in which they need none then."""
+    """Return neighbours that need no movement now, with the order in which they need none then."""
     for use in node.takes:
         producer = use.root.producer
         if producer is None or use.freedom is None:

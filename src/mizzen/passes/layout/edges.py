@@ -9,7 +9,7 @@ from mizzen.passes.layout.order import Order
 
 
 def wanted_orders(graph: Graph) -> dict[Value, Order]:
-    """Give, of the inputs whose users all want one order, that order."""
+    """Return, of the inputs whose users all want one order, that order."""
     found = network(graph, Edges.FREE)
     choose(found)
     wanted = {

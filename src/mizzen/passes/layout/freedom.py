@@ -97,23 +97,23 @@ class Freedom:
         return not self.last or shape[-1:] == self.space[-1:]
 
     def operand_order(self, order: Order, shape: Shape) -> Order | None:
-        """Give the order of an operand, or result, of a shape when the space has an order."""
+        """Return the order of an operand, or result, of a shape when the space has an order."""
         return order if shape == self.space else transferred(order, self.space, shape)
 
     def space_order(self, order: Order, shape: Shape) -> Order | None:
-        """Give the order of the space that makes an operand or result of a shape have one."""
+        """Return the order of the space that makes an operand or result of a shape have one."""
         found = order if shape == self.space else transferred(order, shape, self.space)
         return found if found is not None and self.allows(found) else None
 
 
 @lru_cache(CACHED)
 def row_major_of(shape: Shape) -> Order:
-    """Give the model's own order of a tensor."""
+    """Return the model's own order of a tensor."""
     return row_major(prod(shape))
 
 
 def aligned(operation: Operation) -> Shape:
-    """Give the shape of an operation's first result with the dimensions of its space."""
+    """Return the shape of an operation's first result with the dimensions of its space."""
     shape = operation.results[0].shape
     if operation.kind == "ARGMAX":
         axis = operation["axis"]

@@ -32,7 +32,7 @@ class Memory:
         return len(self.shape) - len(self.loops)
 
     def shape_of(self, shape: Shape) -> Shape:
-        """Give the shape in memory of a tensor of the operation by its shape in the model."""
+        """Return the shape in memory of a tensor of the operation by its shape in the model."""
         if shape == self.space:
             return self.shape
         if prod(shape) == 1:
@@ -45,11 +45,11 @@ class Memory:
         return (1,) * self.leading + tuple(sizes)
 
     def axis(self, axis: int) -> int:
-        """Give the dimension in memory of a dimension that is whole."""
+        """Return the dimension in memory of a dimension that is whole."""
         return self.leading + [loop.dim for loop in self.loops].index(axis)
 
     def type_of(self, value: Value, operation: Operation) -> TensorType:
-        """Give the type in memory of a result."""
+        """Return the type in memory of a result."""
         shape = self.shape_of(aligned(operation))
         if operation.kind == "ARGMAX":
             place = self.axis(operation["axis"])
@@ -60,14 +60,14 @@ class Memory:
         return TensorType(shape, value.dtype, quantization)
 
     def attributes_of(self, operation: Operation) -> Attributes:
-        """Give the operation's attributes in memory."""
+        """Return the operation's attributes in memory."""
         attributes = operation.attributes
         if "axis" not in attributes:
             return attributes
         return {**attributes, "axis": self.axis(attributes["axis"])}
 
     def parameter(self, operation: Operation, index: int) -> Shape | None:
-        """Give the numbers in memory of an operand that goes by dimension; None for others."""
+        """Return the numbers in memory of an operand that goes by dimension; None for others."""
         each = BY_DIMENSION.get((operation.kind, index))
         if each is None:
             return None

@@ -46,13 +46,13 @@ class Node:
     gives: list[Root] = field(default_factory=list["Root"])
 
     def result_order(self, order: Order, value: Value) -> Order | None:
-        """Give the order of a result when the space has `order`; None if that cannot be."""
+        """Return the order of a result when the space has `order`; None if that cannot be."""
         if self.freedom is None or not self.freedom.follows:
             return row_major_of(value.shape)
         return self.freedom.operand_order(order, aligned(self.operation))
 
     def space_order(self, result_order: Order) -> Order | None:
-        """Give the order of the space with which the result has an order, if there is one."""
+        """Return the order of the space with which the result has an order, if there is one."""
         if self.freedom is None or not self.freedom.follows:
             return None
         return self.freedom.space_order(result_order, aligned(self.operation))
@@ -74,7 +74,7 @@ class Root:
     uses: list[Use] = field(default_factory=list["Use"])
 
     def order(self) -> Order:
-        """Give the order that the tensor has in memory as things stand."""
+        """Return the order that the tensor has in memory as things stand."""
         if self.producer is None:
             return row_major_of(self.value.shape)
         order = self.producer.result_order(self.producer.order, self.value)
@@ -99,7 +99,7 @@ class Use:
         return found if found is not None and self.index in found.tensors else None
 
     def wanted(self, order: Order) -> Order | None:
-        """Give the order that the root must have when the user's space has `order`."""
+        """Return the order that the root must have when the user's space has `order`."""
         free = self.freedom
         if free is None:
             return self.view
@@ -107,13 +107,13 @@ class Use:
         return None if own is None else composed(own, self.view)
 
     def wanted_now(self) -> Order:
-        """Give the order that the root must have as things stand."""
+        """Return the order that the root must have as things stand."""
         order = self.wanted(() if self.node is None else self.node.order)
         assert order is not None, "an order was given to an operation that cannot have it"
         return order
 
     def space_order(self, root_order: Order) -> Order | None:
-        """Give the order of the user's space with which the root may have `root_order`."""
+        """Return the order of the user's space with which the root may have `root_order`."""
         free = self.freedom
         if free is None:
             return None
@@ -130,12 +130,12 @@ class Network:
     outputs: list[Use]
 
     def cost(self) -> int:
-        """Give the bytes that must be moved between orders."""
+        """Return the bytes that must be moved between orders."""
         return sum(map(root_cost, self.roots.values()))
 
 
 def root_cost(root: Root) -> int:
-    """Give the bytes of a root, once for each other order that its users want."""
+    """Return the bytes of a root, once for each other order that its users want."""
     order = root.order()
     return root.bytes * len({wanted for use in root.uses if (wanted := use.wanted_now()) != order})
 
@@ -153,7 +153,7 @@ class _Reading:
         self.result = Network([], {}, [])
 
     def read(self) -> Network:
-        """Give the graph's roots, the operations that use them, and what goes outside."""
+        """Return the graph's roots, the operations that use them, and what goes outside."""
         for value in self.graph.inputs:
             self._add_root(value, None)
         for operation in self.graph.sorted():
@@ -205,7 +205,7 @@ class _Reading:
         return root
 
     def _use(self, value: Value, node: Node | None, index: int) -> Use | None:
-        """Give a use; of a constant there is none, because constants take any order freely."""
+        """Return a use; of a constant there is none, because constants take any order freely."""
         seen = self.views.get(value)
         if seen is None:
             return None

@@ -32,7 +32,7 @@ class Loop:
 
 
 def canonical(loops: Iterable[tuple[int, int]]) -> Order:
-    """Give loops without those of one step, neighbours merged where they are one loop."""
+    """Return loops without those of one step, neighbours merged where they are one loop."""
     order: list[tuple[int, int]] = []
     for steps, stride in loops:
         if steps == 1:
@@ -45,12 +45,12 @@ def canonical(loops: Iterable[tuple[int, int]]) -> Order:
 
 
 def row_major(elements: int) -> Order:
-    """Give the order of a tensor that memory holds as the user's model has it."""
+    """Return the order of a tensor that memory holds as the user's model has it."""
     return ((elements, 1),) if elements > 1 else ()
 
 
 def strides(shape: Shape) -> Shape:
-    """Give how many elements one index of each dimension is worth, row-major."""
+    """Return how many elements one index of each dimension is worth, row-major."""
     result: list[int] = []
     step = 1
     for size in reversed(shape):
@@ -61,7 +61,7 @@ def strides(shape: Shape) -> Shape:
 
 @lru_cache(CACHED)
 def permuted(shape: Shape, perms: Shape) -> Order:
-    """Give the order, in the operand's elements, in which a TRANSPOSE's result holds them.
+    """Return the order, in the operand's elements, in which a TRANSPOSE's result holds them.
 
     shape, perms  the operand's shape, and TOSA's attribute: result dim i is operand dim perms[i]
     """
@@ -97,7 +97,7 @@ def refined(order: Order, shape: Shape) -> tuple[Loop, ...] | None:
 
 @lru_cache(CACHED)
 def composed(order: Order, view: Order) -> Order | None:
-    """Give `order` in the elements of what `view` looks at; None if loops do not fit.
+    """Return `order` in the elements of what `view` looks at; None if loops do not fit.
 
     order  over the elements of a view; view  over the elements of the tensor seen
     """
@@ -109,7 +109,7 @@ def composed(order: Order, view: Order) -> Order | None:
 
 @lru_cache(CACHED)
 def inverse(view: Order) -> Order:
-    """Give the order, in a view's elements, that memory of the tensor seen has."""
+    """Return the order, in a view's elements, that memory of the tensor seen has."""
     step = strides(tuple(steps for steps, _ in view))
     places = sorted(range(len(view)), key=lambda place: -view[place][1])
     return canonical((view[place][0], step[place]) for place in places)
@@ -117,7 +117,7 @@ def inverse(view: Order) -> Order:
 
 @lru_cache(CACHED)
 def transferred(order: Order, source: Shape, target: Shape) -> Order | None:
-    """Give the same order of dimensions for a shape whose dimensions differ in size.
+    """Return the same order of dimensions for a shape whose dimensions differ in size.
 
     None if a dimension that differs is split over loops, or is of one index in `source` only: an
     order says nothing about the place of such a dimension.
@@ -157,7 +157,7 @@ class Movement:
 
 @lru_cache(CACHED)
 def movement(before: Order, after: Order, held: Shape, wanted: Shape) -> Movement | None:
-    """Give the TRANSPOSE from memory in order `before` to order `after`; None if there is none.
+    """Return the TRANSPOSE from memory in order `before` to order `after`; None if there is none.
 
     held, wanted  the shapes of the tensors in memory; if one permutation of the dimensions of
                   `held` gives `wanted` no RESHAPE is needed, and that movement is given
@@ -189,7 +189,7 @@ def _permutation(walk: Order, held: Shape, wanted: Shape) -> Shape | None:
 
 
 def _kept(held: Shape, wanted: Shape) -> Sequence[int]:
-    """Give dimensions of one index of `held`: in place where `wanted` has one there too."""
+    """Return dimensions of one index of `held`: in place where `wanted` has one there too."""
     ones = [dim for dim, size in enumerate(held) if size == 1]
     places = [dim for dim, size in enumerate(wanted) if size == 1]
     result: list[int | None] = [dim if dim in ones else None for dim in places]

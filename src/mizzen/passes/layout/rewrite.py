@@ -56,7 +56,7 @@ class _Writer:
             self._permute_channels(node, free)
 
     def provide(self, root: Root, order: Order, shape: Shape, user: Operation | None) -> Value:
-        """Give a root's tensor in an order and shape, moved or reshaped if need be."""
+        """Return a root's tensor in an order and shape, moved or reshaped if need be."""
         entries = self.held[root]
         for held, value in entries:
             if held == order and value.shape == shape:
@@ -76,7 +76,7 @@ class _Writer:
         return self._moved(root, order, value, step, shape, user)
 
     def _computed(self, root: Root, node: Node, order: Order, shape: Shape) -> Value:
-        """Give what is computed with constants only, computed in an order and shape."""
+        """Return what is computed with constants only, computed in an order and shape."""
         operation = node.operation
         operands = list(operation.operands)
         assert node.freedom is not None
@@ -96,7 +96,7 @@ class _Writer:
         return added.result
 
     def output(self, use: Use, old: Value, taken: set[Value]) -> Value:
-        """Give an output: as it was, or a tensor that is neither an input nor another output."""
+        """Return an output: as it was, or a tensor that is neither an input nor another output."""
         new = self.provide(use.root, use.view, old.shape, None)
         if new not in taken or new is old:
             return new
@@ -181,7 +181,7 @@ class _Writer:
         return Memory(free.space, ones + tuple(loop.steps for loop in loops), loops)
 
     def _shape_at_hand(self, node: Node) -> Shape | None:
-        """Give the shape of an operand that already is in memory in the wanted order."""
+        """Return the shape of an operand that already is in memory in the wanted order."""
         assert node.freedom is not None
         elements = prod(node.freedom.space)
         for use in node.takes:
@@ -260,7 +260,7 @@ class _Writer:
 
 
 def _walk(order: Sequence[tuple[int, int]]) -> Array:
-    """Give the indices of the elements in an order."""
+    """Return the indices of the elements in an order."""
     indices = np.zeros(1, np.int64)
     for steps, stride in order:
         indices = (indices[:, None] + np.arange(steps) * stride).reshape(-1)

@@ -41,7 +41,7 @@ def decompose(module: GraphModule, selected: Callable[[Node], bool], *, is_qat: 
 
 
 def separate_biases(rewriter: Rewriter) -> None:
-    """Give each layer a bias node of its own: its scale is that of the layer's input."""
+    """Return each layer a bias node of its own: its scale is that of the layer's input."""
     seen: set[Node] = set()
     for node in rewriter.nodes():
         if operator_name(node) not in CHANNEL_AXES or len(node.args) < 3:
@@ -55,5 +55,5 @@ def separate_biases(rewriter: Rewriter) -> None:
 
 
 def only(selected: Callable[[Node], bool], rule: Rule) -> Rule:
-    """Give a rule that leaves nodes alone that are not selected."""
+    """Return a rule that leaves nodes alone that are not selected."""
     return lambda rewriter, node: rule(rewriter, node) if selected(node) else None

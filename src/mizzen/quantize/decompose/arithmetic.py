@@ -14,19 +14,19 @@ from mizzen.quantize.operators import operator_name
 
 
 def number(value: object) -> float | None:
-    """Give a Python number, None for anything else."""
+    """Return a Python number, None for anything else."""
     return float(value) if isinstance(value, (int, float)) else None
 
 
 def argument(node: Node, position: int, name: str, default: Any = None) -> Any:
-    """Give an argument of a node by position or name."""
+    """Return an argument of a node by position or name."""
     if len(node.args) > position:
         return node.args[position]
     return node.kwargs.get(name, default)
 
 
 def scaled(rewriter: Rewriter, value: Node, factor: float) -> Node:
-    """Give `value` times a number; nothing where that is 1."""
+    """Return `value` times a number; nothing where that is 1."""
     return value if factor == 1 else rewriter.call(aten.mul.Tensor, value, factor)
 
 
@@ -174,7 +174,7 @@ def add_product(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def cosine(rewriter: Rewriter, node: Node) -> Node | None:
-    """Give the sum of products over the roots of the sums of squares, along an axis."""
+    """Return the sum of products over the roots of the sums of squares, along an axis."""
     one, other = node.args[:2]
     axis, epsilon = argument(node, 2, "dim", 1), argument(node, 3, "eps", 1e-8)
 

@@ -21,7 +21,7 @@ bits; a larger number would only make the scores' own steps coarser.
 
 
 def attention(rewriter: Rewriter, node: Node) -> Node | None:
-    """Give ``softmax(q @ k.T / sqrt(d) + mask) @ v``; dropout is left out.
+    """Return ``softmax(q @ k.T / sqrt(d) + mask) @ v``; dropout is left out.
 
     The factor is no operation: it changes the scale of the scores, not their integers.
     """
@@ -44,7 +44,7 @@ def attention(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def _mask(rewriter: Rewriter, node: Node) -> Any:
-    """Give the mask of an attention, as a node or a constant; None where there is none."""
+    """Return the mask of an attention, as a node or a constant; None where there is none."""
     mask = argument(node, 3, "attn_mask")
     if argument(node, 5, "is_causal", False):
         query, key = node.args[0], node.args[1]
@@ -71,7 +71,7 @@ def _masked(rewriter: Rewriter, scores: Node, mask: Any) -> Node:
 
 
 def finite(values: torch.Tensor) -> torch.Tensor:
-    """Give a mask with what stands for minus infinity in it."""
+    """Return a mask with what stands for minus infinity in it."""
     return torch.where(values <= -1e4, MASKED, values)
 
 

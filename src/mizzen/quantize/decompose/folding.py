@@ -53,7 +53,7 @@ def _is_constant(rewriter: Rewriter, node: Node) -> bool:
 
 
 def _operand(rewriter: Rewriter, node: Node) -> torch.Tensor:
-    """Give an operand's value, or a tensor of its shape where only that is asked for."""
+    """Return an operand's value, or a tensor of its shape where only that is asked for."""
     value = rewriter.value(node)
     if value is None:
         fake = node.meta["val"]
@@ -70,7 +70,7 @@ def _is_frozen(rewriter: Rewriter, node: Node) -> bool:
 
 
 def bound(rewriter: Rewriter) -> None:
-    """Give masks of minus infinity a finite value, where they are added to scores."""
+    """Return masks of minus infinity a finite value, where they are added to scores."""
     for node in rewriter.nodes():
         if operator_name(node) not in ("add", "where"):
             continue

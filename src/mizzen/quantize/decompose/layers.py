@@ -32,7 +32,7 @@ class Layers:
     has_biases: bool
 
     def run(self, sequence: Node, count: int, directions: int) -> tuple[Node, ...]:
-        """Give the output sequence and the last states, [layers * directions, batch, hidden]."""
+        """Return the output sequence and the last states, [layers * directions, batch, hidden]."""
         last: list[tuple[Node, ...]] = []
         for layer in range(count):
             outputs: list[Node] = []
@@ -65,7 +65,7 @@ class Layers:
         return results[0], (hidden, *results[1:])
 
     def _biases(self, weights: list[Node]) -> tuple[Node | None, Node | None]:
-        """Give the biases of the projection and of the recurrent product.
+        """Return the biases of the projection and of the recurrent product.
 
         What is added to both is added once; only the GRU multiplies a part of the second, the new
         gate's, by the reset gate.

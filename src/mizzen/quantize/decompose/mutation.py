@@ -92,13 +92,13 @@ def _rewrite(rewriter: Rewriter, node: Node, states: dict[str, State]) -> None:
 
 
 def _functional(node: Node) -> Any:
-    """Give the operator that does the same on a new tensor, None where there is none."""
+    """Return the operator that does the same on a new tensor, None where there is none."""
     packet = getattr(aten, str(node.target).split(".")[1].removesuffix("_"), None)
     return getattr(packet, str(node.target).split(".")[2], None)
 
 
 def _views(node: Node) -> list[Node]:
-    """Give the base of a view of a part, and the views that lead to `node`."""
+    """Return the base of a view of a part, and the views that lead to `node`."""
     chain = [node]
     while operator_name(chain[0]) in PARTS and isinstance(chain[0].args[0], Node):
         chain.insert(0, chain[0].args[0])

@@ -14,7 +14,7 @@ from mizzen.quantize.operators import KNOWN_RANGE, UNIT
 
 
 def softmax(rewriter: Rewriter, node: Node) -> Node | None:
-    """Give ``exp(x - max) / sum(exp(x - max))`` along an axis.
+    """Return ``exp(x - max) / sum(exp(x - max))`` along an axis.
 
     Five tables and reductions of the integers' own width, and a product whose range is [0, 1).
     """
@@ -28,7 +28,7 @@ def softmax(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def log_softmax(rewriter: Rewriter, node: Node) -> Node | None:
-    """Give ``(x - max) - log(sum(exp(x - max)))`` along an axis."""
+    """Return ``(x - max) - log(sum(exp(x - max)))`` along an axis."""
     value, axis = node.args[:2]
     below = _below_maximum(rewriter, value, axis)
     exponential = rewriter.call(aten.exp.default, below)
@@ -42,7 +42,7 @@ def _below_maximum(rewriter: Rewriter, value: Any, axis: Any) -> Node:
 
 
 def normalized(rewriter: Rewriter, value: Node, axes: list[int], epsilon: float) -> Node:
-    """Give ``(x - mean) / sqrt(variance + epsilon)`` along `axes`."""
+    """Return ``(x - mean) / sqrt(variance + epsilon)`` along `axes`."""
     mean = rewriter.call(aten.mean.dim, value, axes, True)
     centered = rewriter.call(aten.sub.Tensor, value, mean)
     square = rewriter.call(aten.mul.Tensor, centered, centered)
@@ -63,12 +63,12 @@ def layer_norm(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def _last_axes(node: Node) -> list[int]:
-    """Give the axes that a normalization is along, counted from behind."""
+    """Return the axes that a normalization is along, counted from behind."""
     return list(range(-len(argument(node, 1, "normalized_shape")), 0))
 
 
 def scale_and_shift(rewriter: Rewriter, value: Node, scale: Any, offset: Any) -> Node:
-    """Give ``value * scale + offset``, leaving out what is not there or changes nothing."""
+    """Return ``value * scale + offset``, leaving out what is not there or changes nothing."""
     factors, offsets = rewriter.value(scale), rewriter.value(offset)
     trivial = factors is not None and bool((factors == 1).all()) and not rewriter.is_qat
     if isinstance(scale, Node) and not trivial:
@@ -153,7 +153,7 @@ def batch_norm(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def variance(rewriter: Rewriter, node: Node) -> Node | None:
-    """Give the mean square distance from the mean, times ``n / (n - correction)``."""
+    """Return the mean square distance from the mean, times ``n / (n - correction)``."""
     if str(node.target) not in ("aten.var.correction", "aten.var.dim"):
         return None
     value, axes = node.args[0], argument(node, 1, "dim")
@@ -174,7 +174,7 @@ def variance(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def standard_deviation(rewriter: Rewriter, node: Node) -> Node | None:
-    """Give the root of the variance."""
+    """Return the root of the variance."""
     variances = {"aten.std.correction": aten.var.correction, "aten.std.dim": aten.var.dim}
     target = variances.get(str(node.target))
     if target is None:
@@ -188,7 +188,7 @@ def standard_deviation(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def vector_norm(rewriter: Rewriter, node: Node) -> Node | None:
-    """Give the norm of order 1, 2 or infinity along axes."""
+    """Return the norm of order 1, 2 or infinity along axes."""
     value, order = node.args[0], argument(node, 1, "ord", 2)
     assert isinstance(value, Node)
     axes, keep = argument(node, 2, "dim"), bool(argument(node, 3, "keepdim", False))

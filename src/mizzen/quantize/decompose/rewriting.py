@@ -49,7 +49,7 @@ class Rewriter:
                 self._set_value_of_attribute(node)
 
     def nodes(self) -> list[Node]:
-        """Give the program's nodes as they are now."""
+        """Return the program's nodes as they are now."""
         return list(self.module.graph.nodes)
 
     def apply(self, rules: dict[str, Rule]) -> None:
@@ -93,7 +93,7 @@ class Rewriter:
         return node
 
     def item(self, node: Node, index: int) -> Node:
-        """Give one result of a node that has several."""
+        """Return one result of a node that has several."""
         with self.module.graph.inserting_before(self._current()):
             item = self.module.graph.call_function(operator.getitem, (node, index))
         self._take_over(item, self._current())
@@ -137,14 +137,14 @@ class Rewriter:
         return again
 
     def value(self, node: object) -> torch.Tensor | None:
-        """Give the tensor that a node always has; None where it depends on inputs or state."""
+        """Return the tensor that a node always has; None where it depends on inputs or state."""
         if not isinstance(node, Node) or node.op != "get_attr" or str(node.target) in self.written:
             return None
         found = attribute_of(self.module, str(node.target))
         return found.detach() if isinstance(found, torch.Tensor) else None
 
     def value_or_none(self, node: object) -> torch.Tensor | None:
-        """Give the tensor that a node reads now, also where training changes it."""
+        """Return the tensor that a node reads now, also where training changes it."""
         if not isinstance(node, Node) or node.op != "get_attr":
             return None
         found = attribute_of(self.module, str(node.target))
@@ -192,7 +192,7 @@ class Recorder(TorchDispatchMode):
 
 
 def fakes(arguments: Any) -> Any:
-    """Give `arguments` with the fake tensors of nodes in their place."""
+    """Return `arguments` with the fake tensors of nodes in their place."""
 
     def fake(argument: object) -> object:
         return argument.meta["val"] if isinstance(argument, Node) else argument
@@ -201,7 +201,7 @@ def fakes(arguments: Any) -> Any:
 
 
 def attribute_of(module: torch.nn.Module, path: str) -> object:
-    """Give the attribute at a dotted path, None where there is none."""
+    """Return the attribute at a dotted path, None where there is none."""
     found: object = module
     for name in path.split("."):
         found = getattr(found, name, None)
@@ -209,7 +209,7 @@ def attribute_of(module: torch.nn.Module, path: str) -> object:
 
 
 def shape_of(node: Node) -> tuple[int, ...]:
-    """Give the shape of a node's result."""
+    """Return the shape of a node's result."""
     return tuple(node.meta["val"].shape)
 
 
@@ -223,7 +223,7 @@ def writes_first_operand(node: Node) -> bool:
 
 
 def written_attributes(module: GraphModule) -> set[str]:
-    """Give the paths of the buffers that a program changes."""
+    """Return the paths of the buffers that a program changes."""
     written: set[str] = set()
     for node in cast("Iterable[Node]", module.graph.nodes):
         if writes_first_operand(node) and isinstance(node.args[0], Node):

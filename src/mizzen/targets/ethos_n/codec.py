@@ -71,12 +71,12 @@ def decode_partial(stream: bytes) -> Unpack:
 
 
 def encode(commands: Iterable[Command]) -> bytes:
-    """Give the stream of typed commands, header included; E511 for a value that does not fit."""
+    """Return the stream of typed commands, header included; E511 for a value that does not fit."""
     return encode_instructions(untyped(command) for command in commands)
 
 
 def encode_instructions(instructions: Iterable[Instruction]) -> bytes:
-    """Give the stream of instructions, header included.
+    """Return the stream of instructions, header included.
 
     E511 and E512 for a value that does not fit or is missing, E932 for a cascade of agents.
     """
@@ -88,18 +88,18 @@ def encode_instructions(instructions: Iterable[Instruction]) -> bytes:
 
 
 def typed(instruction: Instruction) -> Command:
-    """Give an instruction as the typed command."""
+    """Return an instruction as the typed command."""
     # The row's structure makes the record that it names, which is a command.
     return cast("Command", record_of(struct_of(instruction), instruction.values))
 
 
 def struct_of(instruction: Instruction) -> Struct:
-    """Give the structure that an instruction's fields come from."""
+    """Return the structure that an instruction's fields come from."""
     return _ROW_OF_NAME[instruction.name].struct
 
 
 def untyped(command: Command) -> Instruction:
-    """Give a typed command as an instruction; E511 and E933 for a value that does not fit."""
+    """Return a typed command as an instruction; E511 and E933 for a value that does not fit."""
     row = _ROW_OF_RECORD[type(command)]
     values = dict(values_of(row.struct, command))
     if not row.struct.members:

@@ -62,7 +62,7 @@ class Struct:
         return _round_up(end, self.alignment)
 
     def placed(self, start: int = 0) -> Iterator[tuple[Member, int]]:
-        """Give each member with the byte it begins at, in a structure that begins at `start`."""
+        """Return each member with the byte it begins at, in a structure that begins at `start`."""
         at = start
         for member in self.members:
             at = _round_up(at, alignment_of(member.form))
@@ -86,7 +86,7 @@ class Member:
 
 
 def alignment_of(form: Form) -> int:
-    """Give the bytes that a member's address is a multiple of."""
+    """Return the bytes that a member's address is a multiple of."""
     match form:
         case Scalar():
             return form.value[0]
@@ -99,7 +99,7 @@ def alignment_of(form: Form) -> int:
 
 
 def size_of(form: Form) -> int:
-    """Give the bytes of a member."""
+    """Return the bytes of a member."""
     match form:
         case Scalar():
             return form.value[0]
@@ -118,7 +118,7 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 def fields_of(struct: Struct, start: int, prefix: str = "") -> Iterator[Field]:
-    """Give the fields of a structure that begins at byte `start` of a command."""
+    """Return the fields of a structure that begins at byte `start` of a command."""
     for member, at in struct.placed(start):
         yield from _fields(member, at, prefix + member.name)
 
@@ -153,7 +153,7 @@ Value = int | str | tuple[int, ...]
 def members_of(
     struct: Struct, values: Mapping[str, int], prefix: str = ""
 ) -> Iterator[tuple[str, Value]]:
-    """Give each member that is no structure by its path, from the values of the fields."""
+    """Return each member that is no structure by its path, from the values of the fields."""
     for member in struct.members:
         name = prefix + member.name
         if isinstance(member.form, Struct):
@@ -185,7 +185,7 @@ def _value(form: Leaf, values: Mapping[str, int], name: str) -> Value:
 
 
 def values_of(struct: Struct, record: object, prefix: str = "") -> Iterator[tuple[str, int]]:
-    """Give the values of the fields of a structure from its record; E933 for a text too long."""
+    """Return the values of the fields of a structure from its record; E933 for a text too long."""
     for member in struct.members:
         part = getattr(record, member.name)
         name = prefix + member.name

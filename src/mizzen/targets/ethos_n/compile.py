@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mizzen.targets.ethos_n import container as containers
 from mizzen.targets.ethos_n.codec import encode
 from mizzen.targets.ethos_n.commands import Command
-from mizzen.targets.ethos_n.config import Configuration
+from mizzen.targets.ethos_n.config import VariantConfiguration
 from mizzen.targets.ethos_n.container import Buffers, Container
 from mizzen.targets.ethos_n.emit import Emission, emit
 from mizzen.targets.ethos_n.estimate import Pass
@@ -56,11 +56,11 @@ class CompiledNetwork:
         return tuple(row.command for row in self.passes)
 
     def serialize(self) -> bytes:
-        """Give the compiled network as a container "ENCN" of version 1.0."""
+        """Return the compiled network as a container "ENCN" of version 1.0."""
         return containers.write(self.container)
 
 
-def compile_network(network: Network, configuration: Configuration) -> CompiledNetwork:
+def compile_network(network: Network, configuration: VariantConfiguration) -> CompiledNetwork:
     """Compile a network.
 
     E911 for an SRAM that the hardware cannot have, E970 for an operation that is not supported,

@@ -79,7 +79,7 @@ VARIANTS: dict[str, Variant] = {
 
 
 def find_variant(name: str) -> Variant:
-    """Give a variant by Mizzen's name or by the Support Library's; E910 if there is none."""
+    """Return a variant by Mizzen's name or by the Support Library's; E910 if there is none."""
     for row in VARIANTS.values():
         if name in (row.name, row.arm_name):
             return row
@@ -149,7 +149,7 @@ class Capabilities:
 
 
 def capabilities_of(variant: Variant, sram_bytes: int = 0) -> Capabilities:
-    """Give a variant's capabilities; `sram_bytes` other than 0 takes the place of its own.
+    """Return a variant's capabilities; `sram_bytes` other than 0 takes the place of its own.
 
     E911 for an SRAM that the hardware cannot have; the message is the library's.
     """
@@ -208,14 +208,14 @@ HEADER_BYTES = 8
 
 
 def encode_capabilities(capabilities: Capabilities, profile: Profile = Profile.V23_02) -> bytes:
-    """Give the capabilities as the library's bytes, 132 of 23.02 and 120 of 25.03."""
+    """Return the capabilities as the library's bytes, 132 of 23.02 and 120 of 25.03."""
     form = BLOB_FORMS[profile]
     words = [form.version, 4 * form.words, *form.command_streams, *_words(capabilities)]
     return struct.pack(f"<{form.words}I", *words[: form.words])
 
 
 def _words(row: Capabilities) -> list[int]:
-    """Give the words from word 6 on."""
+    """Return the words from word 6 on."""
     return [
         row.sram_bytes, row.engines, row.ogs_per_engine, row.igs_per_engine, row.emcs_per_engine,
         row.max_ple_bytes, row.boundary_stripe_height, row.boundary_slots, row.central_slots,
@@ -302,7 +302,7 @@ class CompilationOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class VariantConfiguration:
     """What a network is compiled for: a variant, perhaps with another SRAM, and options."""
 
     variant: Variant

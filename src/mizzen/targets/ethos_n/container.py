@@ -79,7 +79,7 @@ def read(data: bytes) -> Container:
 
 
 def write(container: Container) -> bytes:
-    """Give the container's bytes; E924 for a number that is not one of 32 bits without sign."""
+    """Return the container's bytes; E924 for a number that is not one of 32 bits without sign."""
     version = container.version
     parts = [TAG, struct.pack("<3I", version.value, 0, 0)]
     for block in (container.constant_dma, container.constant_control_unit):

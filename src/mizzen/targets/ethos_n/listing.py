@@ -34,7 +34,7 @@ class Line:
         return "\n".join(lines)
 
     def _grouped(self) -> Iterator[tuple[str, list[str]]]:
-        """Give each structure of the command with its members; others stand alone."""
+        """Return each structure of the command with its members; others stand alone."""
         groups: dict[str, list[str]] = {}
         for path, value in self.members:
             group, _, member = path.rpartition(".")
@@ -43,7 +43,7 @@ class Line:
         return iter(groups.items())
 
     def as_dict(self) -> dict[str, object]:
-        """Give the command as JSON-ready data: structures are objects, extents are lists."""
+        """Return the command as JSON-ready data: structures are objects, extents are lists."""
         structures: dict[str, dict[str, object]] = {}
         data: dict[str, object] = {}
         for path, value in self.members:
@@ -90,7 +90,7 @@ class StreamListing:
         return "\n".join(str(line) for line in self.lines)
 
     def as_dict(self) -> dict[str, object]:
-        """Give the listing as JSON-ready data."""
+        """Return the listing as JSON-ready data."""
         data: dict[str, object] = {
             "command_stream": ".".join(map(str, VERSION)),
             "commands": [line.as_dict() for line in self.lines],

@@ -113,7 +113,7 @@ class Network:
         return node
 
     def data_of(self, operand: Operand) -> Array | None:
-        """Give a constant's numbers; None for what is computed."""
+        """Return a constant's numbers; None for what is computed."""
         return self._nodes[operand.operation_id].data
 
     @property
@@ -127,7 +127,7 @@ class Network:
         return tuple(node.inputs[0] for node in self if isinstance(node.operation, Output))
 
     def users(self) -> Mapping[Operand, Sequence[Node]]:
-        """Give every operand's users, once for each input that it is."""
+        """Return every operand's users, once for each input that it is."""
         found: dict[Operand, list[Node]] = {
             operand: [] for node in self for operand in node.outputs
         }

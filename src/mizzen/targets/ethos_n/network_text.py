@@ -160,7 +160,7 @@ def _query(kind: str, words: _Words) -> Query:
 
 
 def _count(kind: str, words: _Words) -> int:
-    """Give the number of inputs; that of a concatenation is a word."""
+    """Return the number of inputs; that of a concatenation is a word."""
     if kind == "concat":
         return words.int("a number of inputs")
     if kind in WINDOWED or kind == "fc":

@@ -247,7 +247,7 @@ TANH_SCALE = 1 / 128
 
 
 def output_infos(operation: Operation, inputs: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
-    """Give the infos of what an operation makes of its inputs, as if it were supported.
+    """Return the infos of what an operation makes of its inputs, as if it were supported.
 
     Extents that would be negative are 0, as are those of axes that there are not, and of blocks of
     0. Nothing is checked: that is what support queries are for.
@@ -305,7 +305,7 @@ def _windows(extent: int, padding: int, size: int, stride: int) -> int:
 
 
 def _of_one(operation: Operation, info: TensorInfo) -> TensorInfo:
-    """Give what an operation of one feature map makes of it."""
+    """Return what an operation of one feature map makes of it."""
     signed = info.data_type is DataType.S8
     match operation:
         case ReinterpretQuantization(output) | LeakyRelu(_, output) | Resize(_, _, _, output):
@@ -322,7 +322,7 @@ def _of_one(operation: Operation, info: TensorInfo) -> TensorInfo:
 
 
 def _shape(operation: Operation, shape: Shape) -> Shape:
-    """Give the extents of what an operation makes of one feature map."""
+    """Return the extents of what an operation makes of one feature map."""
     n, h, w, c = shape
     match operation:
         case MeanXy():

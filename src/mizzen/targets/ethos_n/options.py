@@ -18,8 +18,8 @@ from mizzen.targets.ethos_n.config import (
     VARIANTS,
     BlockConfig,
     CompilationOptions,
-    Configuration,
     Variant,
+    VariantConfiguration,
     find_variant,
 )
 
@@ -65,7 +65,7 @@ class TargetOptions:
     inline  whether regions without a compute-intensive operator go back to the CPU
     """
 
-    configuration: Configuration
+    configuration: VariantConfiguration
     inline: bool = True
 
 
@@ -87,7 +87,7 @@ def parse_options(options: Mapping[str, str], default: Variant = DEFAULT) -> Tar
         if options.get(name, only).lower() != only:
             raise _wrong(name, options[name], f"{only}, which is all that Mizzen has")
     flags = {name: _flag(name, options, value) for name, value in FLAGS.items()}
-    configuration = Configuration(
+    configuration = VariantConfiguration(
         _variant(options, default),
         _number("sram_size", options.get("sram_size", "0")),
         CompilationOptions(

@@ -65,12 +65,12 @@ class Program:
         return self.constant(COMMAND_STREAM_ID)
 
     def of_kind(self, kind: BufferKind) -> tuple[Buffer, ...]:
-        """Give the buffers of a kind in the container's order."""
+        """Return the buffers of a kind in the container's order."""
         infos: tuple[BufferInfo, ...] = getattr(self.container, kind.value)
         return tuple(self.buffers[info.id] for info in infos)
 
     def constant(self, buffer_id: int) -> bytes:
-        """Give the contents of a buffer of constants; E928 for another one."""
+        """Return the contents of a buffer of constants; E928 for another one."""
         buffer = self.buffers.get(buffer_id)
         block = None if buffer is None else _constants(self.container, buffer.kind)
         if buffer is None or block is None:
@@ -79,7 +79,7 @@ class Program:
         return block[buffer.offset : buffer.offset + buffer.size]
 
     def weight_stripes(self, command: McePle) -> tuple[StripePlace, ...]:
-        """Give where the stripes of a pass's weights are in the buffer of its weights.
+        """Return where the stripes of a pass's weights are in the buffer of its weights.
 
         E928 for a buffer that holds no constants, E929 for places that are none.
         """
@@ -145,7 +145,7 @@ def _constants(container: Container, kind: BufferKind) -> bytes | None:
 
 
 def _resolve(container: Container) -> dict[int, Buffer]:
-    """Give the buffers by id; E925 unless ids count from 0, E926 for constants out of bounds."""
+    """Return the buffers by id; E925 unless ids count from 0, E926 for constants out of bounds."""
     buffers = sorted(_listed(container), key=lambda buffer: buffer.id)
     ids = [buffer.id for buffer in buffers]
     if ids != list(range(len(ids))):

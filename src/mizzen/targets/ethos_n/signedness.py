@@ -29,7 +29,7 @@ OFFSET = 128
 
 
 def as_unsigned(network: Network) -> Network:
-    """Give the network whose feature maps hold 128 more, as unsigned numbers.
+    """Return the network whose feature maps hold 128 more, as unsigned numbers.
 
     Operations keep their ids; weights and biases stay as they are. All feature maps must be signed.
     """

@@ -18,7 +18,7 @@ from enum import Enum
 from mizzen.diagnostics import fail
 from mizzen.isa import Register, bits, number
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.program import Placement, Program, Region
+from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
 
 REGION_COUNT = 8
 """Base pointers of every product (register BASEP0 to BASEP7)."""
@@ -83,7 +83,7 @@ class RegionConfiguration:
         return REGIONCFG.pack(values)
 
     def port(self, region: int) -> Port:
-        """Give the port that serves a region; E540 if there is no such region."""
+        """Return the port that serves a region; E540 if there is no such region."""
         return _PORT_OF_INDEX[self.indices[require_region(region)]]
 
     @property
@@ -106,7 +106,7 @@ DRIVER_DEFAULTS: dict[Arch, RegionConfiguration] = {
 
 
 def region_configuration(memory: MemoryMap) -> RegionConfiguration:
-    """Give the registers that fit a memory mode.
+    """Return the registers that fit a memory mode.
 
     The command stream lies with the read-only data. Regions 3 and up are inputs and outputs where
     a runtime passes them, which lie in the arena.
@@ -114,7 +114,7 @@ def region_configuration(memory: MemoryMap) -> RegionConfiguration:
     stream = _READ_ONLY_INDEX[memory.constants]
     arena = _READ_WRITE_INDEX[memory.arena]
     cache = _READ_WRITE_INDEX[memory.cache]
-    spare = (arena,) * (REGION_COUNT - len(Region))
+    spare = (arena,) * (REGION_COUNT - len(RegionIndex))
     return RegionConfiguration(stream, (stream, arena, cache, *spare))
 
 
@@ -163,7 +163,7 @@ def base_pointers(inputs: int, outputs: int) -> tuple[str, ...]:
 
 
 def require_region(region: int) -> int:
-    """Give `region` back if it is one; E540 if not."""
+    """Return `region` back if it is one; E540 if not."""
     if not 0 <= region < REGION_COUNT:
         raise fail("E540", f"a region must be in 0..{REGION_COUNT - 1}, not {region}")
     return region
@@ -180,7 +180,7 @@ def require_memory(program: Program) -> None:
     _require_placements(program, program.outputs, "output")
 
 
-def _require_placements(program: Program, placements: Sequence[Placement], word: str) -> None:
+def _require_placements(program: Program, placements: Sequence[TensorAddress], word: str) -> None:
     for placement in placements:
         what = f'{word} "{placement.name}"'
         _require_inside(program, placement.region, placement.offset, placement.size_bytes, what)

@@ -122,7 +122,7 @@ class Arch(Enum):
 
 @cache
 def instruction_set(arch: Arch) -> InstructionSet:
-    """Give the commands of a family; made once."""
+    """Return the commands of a family; made once."""
     family = Family[arch.name]
     commands = tuple(command for families, command in ROWS if family in families)
     return InstructionSet(arch.value, commands, explain=_explain)

@@ -82,12 +82,12 @@ _CMD1 = 1 << 14  # control, bits 15:14 of word 0: 1 says that a payload word fol
 
 
 def p(high: int, low: int | None = None) -> Slice:
-    """Give bits of the parameter, counted from its bit 0."""
+    """Return bits of the parameter, counted from its bit 0."""
     return bits(high + 16, None if low is None else low + 16)
 
 
 def w(high: int, low: int | None = None) -> Slice:
-    """Give bits of the payload word."""
+    """Return bits of the payload word."""
     return bits(high + 32, None if low is None else low + 32)
 
 

@@ -1,7 +1,7 @@
 """The accelerators there are, and the configuration that a network is compiled for.
 
 Tables of rows: accelerators, families, and what each family takes when nothing else is asked for.
-`Configuration` is the configuration in force: every resolved number, and where it came from.
+`EthosUConfiguration` is the configuration in force: every resolved number, and where it came from.
 
 Ref: Arm Ethos-U55, U65 and U85 product briefs and technical reference manuals (MACs, ports);
 Vela 5.2.0, architecture_features.py (bus widths, address ranges) and the CONFIG words it writes.
@@ -159,7 +159,7 @@ class SystemConfig:
     axi1: MemoryTiming
 
     def behind(self, port: Port) -> MemoryTiming:
-        """Give the memory behind a port."""
+        """Return the memory behind a port."""
         return self.axi0 if port is Port.AXI0 else self.axi1
 
 
@@ -194,12 +194,12 @@ class Setting:
     source: str
 
     def as_dict(self) -> dict[str, object]:
-        """Give the setting as JSON-ready data."""
+        """Return the setting as JSON-ready data."""
         return {"name": self.name, "value": self.value, "source": self.source}
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class EthosUConfiguration:
     """The configuration in force.
 
     files                   the `vela.ini` files read, in order
@@ -220,17 +220,17 @@ class Configuration:
     warnings: tuple[Diagnostic, ...] = ()
 
     def memory(self, port: Port) -> Memory:
-        """Give the kind of memory behind a port."""
+        """Return the kind of memory behind a port."""
         return self.system.behind(port).memory
 
     def bandwidth_bytes_per_second(self, port: Port) -> float:
-        """Give the peak bandwidth of a port."""
+        """Return the peak bandwidth of a port."""
         timing = self.system.behind(port)
         per_cycle = self.accelerator.family.axi_bytes_per_cycle * timing.ports
         return per_cycle * timing.clock_scale * self.system.core_clock_hz
 
     def as_dict(self) -> dict[str, object]:
-        """Give the configuration as JSON-ready data."""
+        """Return the configuration as JSON-ready data."""
         return {
             "accelerator": self.accelerator.name,
             "system_config": self.system.name,

@@ -113,7 +113,7 @@ MACS: dict[Arch, tuple[int, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class HardwareDescription:
     """The hardware that CONFIG and ID describe, in words.
 
     macs          8-bit MACs per cycle, over all cores
@@ -134,7 +134,7 @@ class Configuration:
         return f"{self.arch.value.lower()}-{self.macs}"
 
 
-def configuration(hardware: HardwareId | None) -> Configuration:
+def configuration(hardware: HardwareId | None) -> HardwareDescription:
     """Read the CONFIG and ID words. E505 or E526 if no such hardware is made, or none is named."""
     if hardware is None:
         raise fail("E526", "the payload must say which NPU it is for, but has no OPTIMIZER_CONFIG")
@@ -147,7 +147,7 @@ def configuration(hardware: HardwareId | None) -> Configuration:
         message = f"CONFIG of an {arch.value} must say one of {choices} MACs, not {macs}"
         raise fail("E526", message, rule=CONFIG.source)
     shram = None if arch is Arch.U85 else CONFIG_SHRAM.unpack(hardware.config_word)["shram"]
-    return Configuration(
+    return HardwareDescription(
         arch=arch,
         macs=macs,
         shram_kib=shram,

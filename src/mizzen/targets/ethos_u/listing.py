@@ -23,7 +23,7 @@ class ProgramListing:
         return "\n".join(str(line) for line in self.lines)
 
     def as_dict(self) -> dict[str, object]:
-        """Give the listing as JSON-ready data."""
+        """Return the listing as JSON-ready data."""
         data: dict[str, object] = {
             "architecture": self.arch.value,
             "commands": [line.as_dict() for line in self.lines],

@@ -16,7 +16,7 @@ from mizzen.diagnostics import Origin, fail
 from mizzen.targets.ethos_u.config import ACCELERATORS, Accelerator
 
 
-class Region(IntEnum):
+class RegionIndex(IntEnum):
     """Base pointers of the NPU as compilers number them; 3 and up are spare."""
 
     READ_ONLY = 0
@@ -25,7 +25,7 @@ class Region(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class TensorAddress:
     """A tensor of the program's interface, inside a region.
 
     `shape` is the tensor's full shape in elements, `offset` its byte offset in `region`.
@@ -57,7 +57,7 @@ BY_CONFIG_WORD = {row.config_word: row for row in ACCELERATORS.values()}
 
 
 def accelerator_of(hardware: HardwareId | None) -> Accelerator:
-    """Give the accelerator that a driver payload names.
+    """Return the accelerator that a driver payload names.
 
     Raises E604 without a CONFIG word, E605 for one that no accelerator has.
     """
@@ -94,7 +94,7 @@ class Program:
     hardware: HardwareId | None
     region_bytes: dict[int, int]
     constants: dict[int, npt.NDArray[np.uint8]]
-    inputs: tuple[Placement, ...]
-    outputs: tuple[Placement, ...]
+    inputs: tuple[TensorAddress, ...]
+    outputs: tuple[TensorAddress, ...]
     name: str = "ethos-u"
     origins: dict[int, Origin] = field(default_factory=dict[int, Origin])

@@ -21,7 +21,7 @@ from mizzen.targets.ethos_u.config import (
     ACCELERATORS,
     FAMILIES,
     Accelerator,
-    Configuration,
+    EthosUConfiguration,
     Memory,
     MemoryMode,
     MemoryTiming,
@@ -53,7 +53,7 @@ def resolve(
     optimise: str = Optimise.PERFORMANCE.value,
     arena_cache_size: int | None = None,
     ignore_ops: Sequence[str] = (),
-) -> Configuration:
+) -> EthosUConfiguration:
     """Put together the configuration in force; `arena_cache_size` is in bytes.
 
     Raises E210 for an unknown accelerator, E211 and E212 for an unknown system configuration or
@@ -74,7 +74,7 @@ def resolve(
     system = _system(sections, system_config or row.family.system_config, row, settings)
     mode = _mode(sections, memory_mode or row.family.memory_mode, row, system, settings)
     arena = _arena_cache_size(arena_cache_size, mode, row, settings)
-    return Configuration(
+    return EthosUConfiguration(
         accelerator=row,
         system=system,
         mode=mode,
@@ -88,7 +88,7 @@ def resolve(
 
 
 def find_accelerator(name: str) -> Accelerator:
-    """Give the accelerator of that name. E210 if there is none."""
+    """Return the accelerator of that name. E210 if there is none."""
     row = ACCELERATORS.get(name.lower())
     if row is None:
         raise _unknown("E210", "the accelerator", name, ACCELERATORS)
@@ -140,7 +140,7 @@ class _Settings:
     def take(
         self, section: Section, key: str, convert: Callable[[str], Choice], default: Choice
     ) -> Choice:
-        """Give the value of a key of a section, or the default, and keep where it came from."""
+        """Return the value of a key of a section, or the default, and keep where it came from."""
         entry = section.get(key)
         if entry is None:
             self.add(key, _plain(default), DEFAULT)
@@ -400,7 +400,7 @@ def _warning(code: str, message: str, help: str) -> Diagnostic:
 
 
 def _marker(family: str) -> str:
-    """Give what Arm's names for a family's system configurations start with."""
+    """Return what Arm's names for a family's system configurations start with."""
     return family.replace("-", "_")
 
 

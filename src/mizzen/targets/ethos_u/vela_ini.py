@@ -46,7 +46,7 @@ class Section:
     entries: dict[str, Entry]
 
     def get(self, key: str) -> Entry | None:
-        """Give the entry of a key, in any case; None if the section does not say it."""
+        """Return the entry of a key, in any case; None if the section does not say it."""
         return self.entries.get(key.lower())
 
 
@@ -62,7 +62,7 @@ class Sections:
         return list(self.entries)
 
     def resolve(self, name: str) -> Section:
-        """Give a section with all that it inherits.
+        """Return a section with all that it inherits.
 
         Raises E215 for a section that inherits an unknown one, E216 for one that inherits itself
         in the end.
@@ -91,7 +91,7 @@ class Sections:
 
 
 def bundled_folder() -> Path:
-    """Give the folder of the files that Vela brings. E300 if Vela is not installed."""
+    """Return the folder of the files that Vela brings. E300 if Vela is not installed."""
     spec = find_spec("ethosu")
     folders = list(spec.submodule_search_locations or ()) if spec else []
     for folder in folders:
@@ -122,7 +122,7 @@ def read_files(names: Sequence[str]) -> Sections:
 
 
 def _find(name: str) -> Path:
-    """Give the path of a file by its name: a bundled one (`Arm/vela.ini`), or any path."""
+    """Return the path of a file by its name: a bundled one (`Arm/vela.ini`), or any path."""
     path = Path(os.path.expanduser(name))
     if len(Path(name).parts) == 2 and not name.startswith((".", "~")):
         bundled = bundled_folder() / name

@@ -30,7 +30,7 @@ def rms(array: Array) -> float:
 
 
 def network_bound(exact: Array, eager: Array) -> float:
-    """Give how much the outputs' error may be, root of the mean square.
+    """Return how much the outputs' error may be, root of the mean square.
 
     Roundings of sums are independent. In a sum of n terms one after the other, as the oracle adds,
     errors grow with sqrt(n); PyTorch adds `LANES` sums side by side, each of n / LANES terms, whose

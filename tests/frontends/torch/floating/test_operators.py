@@ -172,7 +172,7 @@ CASES: dict[str, Draw] = {
 
 
 def magnitude(case: Case, module: nn.Module, inputs: list[Tensor], exact: list[Array]) -> list[Any]:
-    """Give the outputs of absolute values for linear operators, else the greatest output or 1."""
+    """Return the outputs of absolute values for linear operators, else the greatest output or 1."""
     if not case.linear:
         return [max(1.0, float(np.abs(row).max(initial=0))) for row in exact]
     with torch.no_grad():

@@ -15,13 +15,13 @@ from mizzen.ops import Builder, RoundingMode
 from mizzen.ops.attributes import ResizeMode
 from mizzen.partition import Partition, extract, partition
 from mizzen.reference import evaluate
-from mizzen.targets.ethos_n.config import VARIANTS, Configuration
+from mizzen.targets.ethos_n.config import VARIANTS, VariantConfiguration
 from mizzen.targets.ethos_n.patterns import Covering, Generated, generate, legality
 from mizzen.targets.ethos_n.reference import evaluate as evaluate_network
 
 Array = npt.NDArray[Any]
 I8, I32 = DType.INT8, DType.INT32
-FOUR_TOPS = Configuration(VARIANTS["ethos-n78-4tops-4ple"])
+FOUR_TOPS = VariantConfiguration(VARIANTS["ethos-n78-4tops-4ple"])
 
 
 class Net:
@@ -285,44 +285,44 @@ def multiplier(scale: float) -> tuple[int, int]:
     return number, 31 - exponent
 
 
-def names(graph: Graph, configuration: Configuration = FOUR_TOPS) -> list[str]:
-    """Give the names of a graph's composites, without their prefix."""
+def names(graph: Graph, configuration: VariantConfiguration = FOUR_TOPS) -> list[str]:
+    """Return the names of a graph's composites, without their prefix."""
     found = Covering(graph, configuration).composites
     return [composite.name.removeprefix("ethos-n.") for composite in found]
 
 
-def becoming(graph: Graph, configuration: Configuration = FOUR_TOPS) -> list[str]:
-    """Give what a graph's composites are converted to."""
+def becoming(graph: Graph, configuration: VariantConfiguration = FOUR_TOPS) -> list[str]:
+    """Return what a graph's composites are converted to."""
     found = Covering(graph, configuration).composites
     return [composite.becomes.removeprefix("ethos-n.") for composite in found]
 
 
-def refusals(graph: Graph, configuration: Configuration = FOUR_TOPS) -> list[str]:
-    """Give the messages of all reasons, each once."""
+def refusals(graph: Graph, configuration: VariantConfiguration = FOUR_TOPS) -> list[str]:
+    """Return the messages of all reasons, each once."""
     covering = Covering(graph, configuration)
     legal = legality(covering)
     return list(dict.fromkeys(reason.message for row in graph for reason in legal(row)))
 
 
-def placed(graph: Graph, configuration: Configuration = FOUR_TOPS) -> Partition:
+def placed(graph: Graph, configuration: VariantConfiguration = FOUR_TOPS) -> Partition:
     return partition(graph, legality(Covering(graph, configuration)))
 
 
-def whole(net: Net, configuration: Configuration = FOUR_TOPS) -> Generated:
+def whole(net: Net, configuration: VariantConfiguration = FOUR_TOPS) -> Generated:
     """Make the network of a graph that is one region."""
     (region,) = placed(net.graph, configuration).regions
     return generate(extract(net.graph, region.groups).graph, configuration)
 
 
 def kinds(generated: Generated) -> list[str]:
-    """Give the kinds of a network's operations, constants and edges left out."""
+    """Return the kinds of a network's operations, constants and edges left out."""
     return [
         node.kind for node in generated.network if node.kind not in ("Input", "Constant", "Output")
     ]
 
 
-def differences(net: Net, configuration: Configuration = FOUR_TOPS) -> list[int]:
-    """Give by how much the network's outputs differ at most from those of the graph.
+def differences(net: Net, configuration: VariantConfiguration = FOUR_TOPS) -> list[int]:
+    """Return by how much the network's outputs differ at most from those of the graph.
 
     Also sees that fewer than a quarter of the outputs are at their bounds, where all are equal.
     """

@@ -10,8 +10,8 @@ from mizzen.conformance.cases import cases
 from mizzen.frontends.tflite import read
 from mizzen.frontends.tflite.lower import lower
 from mizzen.graph import DType, Graph, Quantization
-from mizzen.partition import Place, extract, partition
-from mizzen.targets.ethos_n.patterns import Covering, generate, legality, prepare, unworthy
+from mizzen.partition import Device, extract, partition
+from mizzen.targets.ethos_n.patterns import Covering, generate, legality, prepare, unprofitable
 
 from .graphs import FOUR_TOPS, Net, placed
 
@@ -42,9 +42,9 @@ def judge(graph: Graph) -> None:
     found = partition(graph, legal)
     for reasons in (row.reasons for row in found.groups.values()):
         assert all(reason.message and reason.rule for reason in reasons)
-    unworthy(found, covering)
+    unprofitable(found, covering)
     for region in found.regions:
-        if region.place is Place.NPU:
+        if region.device is Device.NPU:
             generate(extract(graph, region.groups).graph, FOUR_TOPS)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
-from mizzen.targets.ethos_n.config import VARIANTS, Configuration
+from mizzen.targets.ethos_n.config import VARIANTS, VariantConfiguration
 from mizzen.targets.ethos_n.patterns import Generated
 from mizzen.targets.ethos_n.program import program_of
 from mizzen.targets.ethos_n.reference import evaluate
@@ -17,10 +17,12 @@ from mizzen.targets.ethos_n.sim import Simulator
 from .graphs import FOUR_TOPS, Array, Net, whole
 from .test_operators import OPERATORS
 
-ONE_TOPS = Configuration(VARIANTS["ethos-n78-1tops-2ple"])
+ONE_TOPS = VariantConfiguration(VARIANTS["ethos-n78-1tops-2ple"])
 
 
-def run(generated: Generated, configuration: Configuration, inputs: Sequence[Array]) -> list[Array]:
+def run(
+    generated: Generated, configuration: VariantConfiguration, inputs: Sequence[Array]
+) -> list[Array]:
     """Compile and execute; arrays are those of the network's inputs and outputs."""
     network = generated.network
     compiled = compile_network(network, configuration)
@@ -41,7 +43,7 @@ def run(generated: Generated, configuration: Configuration, inputs: Sequence[Arr
 
 
 def padded(array: Array, size_bytes: int) -> Array:
-    """Give an input as bytes of its buffer, which of a dense layer has more of them."""
+    """Return an input as bytes of its buffer, which of a dense layer has more of them."""
     return np.pad(array.reshape(-1), (0, size_bytes - array.size)).reshape(1, -1)
 
 
@@ -53,7 +55,7 @@ def keys(compiled: CompiledNetwork) -> tuple[list[tuple[int, int]], list[tuple[i
     return first, second
 
 
-def check(net: Net, configuration: Configuration) -> None:
+def check(net: Net, configuration: VariantConfiguration) -> None:
     generated = whole(net, configuration)
     random = np.random.default_rng(3)
     inputs = [
@@ -67,7 +69,7 @@ def check(net: Net, configuration: Configuration) -> None:
 
 @pytest.mark.parametrize("configuration", [FOUR_TOPS, ONE_TOPS], ids=["4tops", "1tops"])
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operator(name: str, configuration: Configuration) -> None:
+def test_operator(name: str, configuration: VariantConfiguration) -> None:
     net = Net()
     net.outputs(OPERATORS[name][0](net))
     check(net, configuration)

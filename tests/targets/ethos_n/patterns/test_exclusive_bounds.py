@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mizzen.compiler.ethos_n.regions import EthosNRegions
 from mizzen.compiler.placement import place
-from mizzen.partition import Place
+from mizzen.partition import Device
 
 from .graphs import FOUR_TOPS, Net
 
@@ -16,7 +16,7 @@ def test_the_other_operators_are_compiled() -> None:
     net.outputs(net.conv(excluded, 16))
     compiler = EthosNRegions(FOUR_TOPS, inline=False)
     placed = place(net.graph, compiler.legality(net.graph), lambda row: False, compiler, None)
-    on_cpu = [row for row in placed.partition.regions if row.place is Place.CPU]
+    on_cpu = [row for row in placed.partition.regions if row.device is Device.CPU]
     assert [row.groups for row in on_cpu] == [(2,)]
     (reason,) = placed.partition.groups[2].reasons
     assert reason.message == (

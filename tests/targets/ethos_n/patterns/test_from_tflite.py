@@ -56,7 +56,7 @@ def test_operator(operator: str) -> None:
 
 
 def difference(graph: Graph) -> int:
-    """Give by how much the network's numbers differ from the graph's at most."""
+    """Return by how much the network's numbers differ from the graph's at most."""
     generated = generate(graph, FOUR_TOPS)
     random = np.random.default_rng(5)
     inputs = [random.integers(-128, 128, value.shape, np.int8) for value in graph.inputs]

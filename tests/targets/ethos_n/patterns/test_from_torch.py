@@ -14,7 +14,7 @@ from mizzen.compiler.torch.export import export
 from mizzen.frontends.torch.lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Operation
-from mizzen.partition import Place, extract, partition
+from mizzen.partition import Device, extract, partition
 from mizzen.quantize import (
     EthosUQuantizer,
     get_symmetric_quantization_config,
@@ -82,7 +82,7 @@ def test_a_network() -> None:
         "qnn_conv2d", "qnn_add", "qnn_sigmoid", "qnn_leaky_relu", "split", "qnn.concatenate",
         "nn.max_pool2d",
     }  # fmt: skip
-    (region,) = [row for row in found.regions if row.place is Place.NPU]
+    (region,) = [row for row in found.regions if row.device is Device.NPU]
     part = extract(graph, region.groups)
     generated = generate(part.graph, FOUR_TOPS)
     random = np.random.default_rng(2)

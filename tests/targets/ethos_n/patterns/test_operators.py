@@ -25,7 +25,7 @@ FINE = (0.02, 3)
 
 
 def reals(q: tuple[float, int] = Q) -> Array:
-    """Give what the integers of a table stand for."""
+    """Return what the integers of a table stand for."""
     return (np.arange(-128, 128) - q[1]) * q[0]
 
 

@@ -95,7 +95,7 @@ def test_numbers_are_the_graphs(data: st.DataObject) -> None:
 
 
 def given_to(generated: Generated, inputs: list[Array]) -> list[Array]:
-    """Give a region's inputs in the order and the shapes of its network."""
+    """Return a region's inputs in the order and the shapes of its network."""
     return [
         inputs[place].reshape(generated.inputs[place].info.shape) for place in generated.input_order
     ]

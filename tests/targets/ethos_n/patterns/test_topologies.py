@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.graph import DType
-from mizzen.partition import Place, extract
+from mizzen.partition import Device, extract
 from mizzen.targets.ethos_n.patterns import generate
 
 from .graphs import FOUR_TOPS, Net, differences, kinds, names, placed, whole
@@ -88,7 +88,7 @@ def test_several_regions() -> None:
     x = b("REVERSE", x, axis=1, quantization=x.quantization)
     net.outputs(net.conv(x, 16))
     found = placed(net.graph)
-    assert [region.place for region in found.regions] == [Place.NPU, Place.CPU, Place.NPU]
+    assert [region.device for region in found.regions] == [Device.NPU, Device.CPU, Device.NPU]
     for region in (found.regions[0], found.regions[2]):
         generated = generate(extract(net.graph, region.groups).graph, FOUR_TOPS)
         assert kinds(generated) == ["Convolution"]

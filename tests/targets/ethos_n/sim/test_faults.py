@@ -49,7 +49,7 @@ PLAIN = mce_ple(KERNEL, source(SHAPE), SHAPE, target(SHAPE))
 
 
 def fault(commands: Sequence[Command], buffers: Table = ONE_IN_ONE_OUT) -> str:
-    """Give what planning a program says, with the weights of `PLAIN` if it needs any."""
+    """Return what planning a program says, with the weights of `PLAIN` if it needs any."""
     passes = [command for command in commands if isinstance(command, McePle)]
     weights = encoded(KERNEL, PLAIN) if passes else None
     with pytest.raises(MizzenError) as caught:

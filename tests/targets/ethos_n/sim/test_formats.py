@@ -22,10 +22,10 @@ from mizzen.targets.ethos_n.sim.formats import (
 
 from .assembler import tensor
 
-Place = tuple[int, int, int]
+BlockSlice = tuple[int, int, int]
 
 
-def offset(format_: Format, whole: Place, place: Place) -> int:
+def offset(format_: Format, whole: BlockSlice, place: BlockSlice) -> int:
     """The byte of an element, as the layouts are written down."""
     (height, width, depth), (y, x, c) = whole, place
     match format_:
@@ -111,7 +111,7 @@ def test_sizes_are_those_of_arms_buffers(format_: Format, size: int) -> None:
 
 
 @pytest.mark.parametrize("extents", [(8, 8, 32), (4, 4, 5), (8, 4, 16)])
-def test_what_is_flat_is_in_the_order_of_bytes(extents: Place) -> None:
+def test_what_is_flat_is_in_the_order_of_bytes(extents: BlockSlice) -> None:
     record = tensor(extents, 1, 0, format=Format.NHWCB)
     buffer = np.random.default_rng(1).integers(0, 256, (2, required_bytes(record)), np.uint8)
     dense = read(buffer, record)

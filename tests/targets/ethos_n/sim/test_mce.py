@@ -79,7 +79,7 @@ def drawn(*shape: int) -> Array:
 
 
 def padded_by(values: Array, zero_point: int, top: int, left: int, more: int = 12) -> Array:
-    """Give numbers less the zero point with zeros around them, more than are needed behind."""
+    """Return numbers less the zero point with zeros around them, more than are needed behind."""
     around = ((0, 0), (top, more), (left, more), (0, 0))
     return np.pad(values.astype(np.int64) - zero_point, around)
 

@@ -38,7 +38,7 @@ class Case:
 
 
 def _randoms(seed: int, count: int) -> Array:
-    """Give numbers of 64 bits (SplitMix64)."""
+    """Return numbers of 64 bits (SplitMix64)."""
     gold, first, second = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
     state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(gold)
     state += np.uint64(seed * first % (1 << 64))
@@ -129,7 +129,7 @@ LAYOUTS: dict[str, Layouts] = {
 
 
 def cases() -> Iterator[Case]:
-    """Give every layout with every kind of values, the variants taking turns."""
+    """Return every layout with every kind of values, the variants taking turns."""
     variants = list(VARIANTS)
     for row, (layout_name, layouts) in enumerate(LAYOUTS.items()):
         for column, (values_name, (zero_point, values)) in enumerate(VALUES.items()):
@@ -152,7 +152,7 @@ def cases() -> Iterator[Case]:
 
 
 def _scale(seed: int, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give multipliers of 16 bits and shifts that a scale of 2 ** -15 to 1 has."""
+    """Return multipliers of 16 bits and shifts that a scale of 2 ** -15 to 1 has."""
     multipliers = _uniform(seed + 2, count, 1 << 15, (1 << 16) - 1)
     shifts = _uniform(seed + 3, count, 16, 30)
     return tuple(multipliers.tolist()), tuple(shifts.tolist())

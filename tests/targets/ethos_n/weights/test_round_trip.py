@@ -52,7 +52,7 @@ DECODER_CODES = {"E945", "E946", "E947", "E948", "E949"}
 def decoded_or_told(
     data: bytes, stripes: tuple[StripePlace, ...], case: Drawn
 ) -> DecodedWeights | str:
-    """Give the weights, or the code of the diagnostic; any other exception is a failure."""
+    """Return the weights, or the code of the diagnostic; any other exception is a failure."""
     try:
         return decode(data, stripes, case.layout, case.capabilities)
     except MizzenError as error:

@@ -44,7 +44,7 @@ def run(start: int, length: int) -> int:
 
 
 def bits_of(mask: int) -> Iterator[int]:
-    """Give the numbers of the bits that are set."""
+    """Return the numbers of the bits that are set."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -52,7 +52,7 @@ def bits_of(mask: int) -> Iterator[int]:
 
 
 def member(value: Any) -> str:
-    """Give the name of an enumeration's member."""
+    """Return the name of an enumeration's member."""
     return str(value.name)
 
 
@@ -102,7 +102,7 @@ class Stream:
                 self.operations[instruction.offset_words] = self._transfer(instruction)
 
     def conflicts(self, free: Guarantees) -> list[tuple[int, int, str]]:
-        """Give all pairs of events that touch the same bytes and that `free` does not order."""
+        """Return all pairs of events that touch the same bytes and that `free` does not order."""
         found: list[tuple[int, int, str]] = []
         for j, second in enumerate(self.events):
             for i in bits_of(free.unordered(j)):
@@ -120,7 +120,7 @@ class Stream:
         return found
 
     def _in_place(self, i: int, j: int) -> Iterator[tuple[int, int, str]]:
-        """Give a later block's reading and an earlier block's writing of the same bytes."""
+        """Return a later block's reading and an earlier block's writing of the same bytes."""
         for reader, writer in ((i, j), (j, i)):
             writes = self.events[writer].writes
             reads = self.events[reader].reads
@@ -439,7 +439,7 @@ class Guarantees:
         return bool(self._before[second] >> first & 1 or self._before[first] >> second & 1)
 
     def unordered(self, second: int) -> int:
-        """Give the earlier events that may come after `second`."""
+        """Return the earlier events that may come after `second`."""
         return ~self._before[second] & (1 << second) - 1
 
     def _add(self, event: int, before: int) -> None:
@@ -503,7 +503,7 @@ def races(
     instructions: list[Instruction],
     accelerator: Accelerator,
 ) -> set[Race]:
-    """Give the pairs of operations with accesses that nothing orders."""
+    """Return the pairs of operations with accesses that nothing orders."""
     guarantees = Guarantees(stream, instructions, accelerator)
     return {
         (stream.events[i].offset, stream.events[j].offset, word)

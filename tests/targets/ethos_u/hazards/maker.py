@@ -10,7 +10,7 @@ from mizzen.diagnostics import Origin
 from mizzen.isa.command import Command
 from mizzen.targets.ethos_u.commands import Arch, Instruction, encode, instruction_set
 from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.program import HardwareId, Placement, Program
+from mizzen.targets.ethos_u.program import HardwareId, Program, TensorAddress
 
 Shape = tuple[int, int, int]
 SIZE = 0x1000
@@ -98,7 +98,7 @@ class Maker:
         return self.operation("OP_DMA_START", "RESHAPE")
 
     def program(self, inputs: list[tuple[int, int]], output: tuple[int, int]) -> Program:
-        """Give the program; an input or output is an offset in scratch memory and a size."""
+        """Return the program; an input or output is an offset in scratch memory and a size."""
         self.add("OP_STOP", mask=0xFFFF)
         byte = np.dtype(np.int8)
         return Program(
@@ -106,7 +106,7 @@ class Maker:
             hardware=HardwareId(self.accelerator.config_word, 0x1010_0000),
             region_bytes={0: CONSTANT_BYTES, 1: SIZE},
             constants={0: np.zeros(CONSTANT_BYTES, np.uint8)},
-            inputs=tuple(Placement(f"i{at}", (n,), byte, 1, at) for at, n in inputs),
-            outputs=(Placement("output", (output[1],), byte, 1, output[0]),),
+            inputs=tuple(TensorAddress(f"i{at}", (n,), byte, 1, at) for at, n in inputs),
+            outputs=(TensorAddress("output", (output[1],), byte, 1, output[0]),),
             origins=self.origins,
         )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, grid, interval, merged
-from mizzen.targets.ethos_u.hazards.maps import Box, Kind, Map, Place, bytes_of
+from mizzen.targets.ethos_u.hazards.maps import Box, Kind, Map, MemoryBlock, bytes_of
 
 SETS = st.lists(st.tuples(st.integers(-40, 60), st.integers(0, 12)), max_size=12)
 
@@ -63,7 +63,7 @@ def test_an_interval_of_nothing_is_empty() -> None:
 def maps(draw: st.DrawFn) -> Map:
     stride = st.integers(-90, 90)
     return Map(
-        place=Place(Kind.REGION, 1),
+        place=MemoryBlock(Kind.REGION, 1),
         shape=draw(st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 40))),
         element_bytes=draw(st.sampled_from([1, 2, 4])),
         bases=draw(st.tuples(*[st.integers(0, 3000)] * 4)),

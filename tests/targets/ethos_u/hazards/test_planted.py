@@ -31,7 +31,7 @@ WAITS = ("OP_KERNEL_WAIT", "OP_DMA_WAIT")
 def mutations(
     instructions: list[Instruction], accelerator: Accelerator
 ) -> Iterator[list[Instruction]]:
-    """Give the stream without each wait, with each wait weaker, with each BLOCKDEP higher."""
+    """Return the stream without each wait, with each wait weaker, with each BLOCKDEP higher."""
     commands, most = instruction_set(accelerator.arch), ORDERS[accelerator.arch].blockdep
     for index, instruction in enumerate(instructions):
         others: list[Instruction] = []

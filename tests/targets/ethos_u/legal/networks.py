@@ -123,7 +123,7 @@ def with_signature(data: bytes, tensor: int, signature: Shape) -> bytes:
 
 
 def extent(size: int, kernel: int, stride: int, dilation: int, padding: int) -> int:
-    """Give the output's extent."""
+    """Return the output's extent."""
     if padding == SAME:
         return -(-size // stride)
     return (size - ((kernel - 1) * dilation + 1)) // stride + 1

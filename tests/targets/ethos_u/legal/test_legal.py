@@ -9,7 +9,7 @@ import pytest
 from mizzen.compiler.ethos_u.legality import breaches_of
 from mizzen.frontends.tflite import Model, read
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal import NO_FORM, RULES
 from mizzen.targets.ethos_u.legal.rule import ALL, OPERATORS
 from mizzen.targets.ethos_u.system_config import resolve
@@ -30,7 +30,7 @@ KNOWN_GAPS = {
 
 
 @cache
-def configuration(arch: Arch) -> Configuration:
+def configuration(arch: Arch) -> EthosUConfiguration:
     return resolve(ACCELERATORS[arch])
 
 

@@ -16,7 +16,7 @@ from mizzen.ops import DEFINITIONS
 from mizzen.package import tosa as package
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.rule import ALL
 from mizzen.targets.ethos_u.legal.tosa import (
     LAYOUT_RULES,
@@ -72,7 +72,7 @@ SAMPLE = (
 
 
 @cache
-def configuration(arch: Arch) -> Configuration:
+def configuration(arch: Arch) -> EthosUConfiguration:
     return resolve(ACCELERATORS[arch])
 
 

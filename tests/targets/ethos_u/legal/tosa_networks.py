@@ -49,7 +49,7 @@ class Net:
         return b("RESCALE", value, *operands, scale32=wide, rounding_mode=single, per_channel=False)
 
     def give(self, *values: Value) -> Graph:
-        """Give the graph with its outputs."""
+        """Return the graph with its outputs."""
         self.graph.set_outputs(values)
         return self.graph
 

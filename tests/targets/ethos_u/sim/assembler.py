@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mizzen.isa.command import Command
 from mizzen.targets.ethos_u.commands import Arch, Instruction, encode, instruction_set
-from mizzen.targets.ethos_u.program import HardwareId, Placement, Program
+from mizzen.targets.ethos_u.program import HardwareId, Program, TensorAddress
 
 Fields = dict[str, int]
 Settings = dict[str, Fields]
@@ -117,10 +117,10 @@ class Assembler:
             region_bytes={0: len(held), 1: SCRATCH_BYTES},
             constants={0: held},
             inputs=tuple(
-                Placement(f"input {offset}", shape, np.dtype(dtype), 1, offset)
+                TensorAddress(f"input {offset}", shape, np.dtype(dtype), 1, offset)
                 for (shape, dtype), offset in zip(inputs, (IFM, IFM2), strict=False)
             ),
-            outputs=(Placement("output", output[0], np.dtype(output[1]), 1, OFM),),
+            outputs=(TensorAddress("output", output[0], np.dtype(output[1]), 1, OFM),),
         )
 
 

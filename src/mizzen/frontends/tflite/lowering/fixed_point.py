@@ -62,7 +62,7 @@ def scaled(values: Numbers, multiplier: int, exponent: int) -> Numbers:
 
 
 def exp_of_negative(values: Numbers) -> Numbers:
-    """Give exp of numbers <= 0 of four integer bits, of none."""
+    """Return exp of numbers <= 0 of four integer bits, of none."""
     within = (values & (QUARTER - 1)) - QUARTER
     result = _exp_of_last_quarter(raised(within, 4))
     rest = within - values
@@ -72,7 +72,7 @@ def exp_of_negative(values: Numbers) -> Numbers:
 
 
 def _exp_of_last_quarter(values: Numbers) -> Numbers:
-    """Give exp of numbers from -1/4 to 0, by its series around -1/8."""
+    """Return exp of numbers from -1/4 to 0, by its series around -1/8."""
     x = values + (1 << 28)
     square = times(x, x)
     cube, fourth = times(square, x), times(square, square)
@@ -81,7 +81,7 @@ def _exp_of_last_quarter(values: Numbers) -> Numbers:
 
 
 def _twice_reciprocal(values: Numbers) -> Numbers:
-    """Give 2 / (1 + x) of x from 0 to 1, of two integer bits, by three of Newton's steps."""
+    """Return 2 / (1 + x) of x from 0 to 1, of two integer bits, by three of Newton's steps."""
     total = values + ONE
     half = np.where(total >= 0, total + 1, total - 1) // 2
     result = NEWTON_START + times(half, NEWTON_SLOPE)
@@ -92,21 +92,21 @@ def _twice_reciprocal(values: Numbers) -> Numbers:
 
 
 def logistic(values: Numbers) -> Numbers:
-    """Give 1 / (1 + exp(-x)) of numbers of four integer bits, of none."""
+    """Return 1 / (1 + exp(-x)) of numbers of four integer bits, of none."""
     positive = raised(_twice_reciprocal(exp_of_negative(-np.abs(values))), 1)
     result = np.where(values > 0, positive, ONE - positive)
     return np.where(values == 0, 1 << 30, result)
 
 
 def tanh(values: Numbers) -> Numbers:
-    """Give tanh of numbers of four integer bits, of none."""
+    """Return tanh of numbers of four integer bits, of none."""
     power = exp_of_negative_doubled(-np.abs(values))
     result = raised(_twice_reciprocal(power) - ONE_OF_TWO_BITS, 2)
     return np.where(values == 0, 0, np.where(values < 0, -result, result))
 
 
 def exp_of_negative_doubled(values: Numbers) -> Numbers:
-    """Give exp of twice the numbers <= 0 of four integer bits; twice them has five."""
+    """Return exp of twice the numbers <= 0 of four integer bits; twice them has five."""
     quarter = QUARTER >> 1
     within = (values & (quarter - 1)) - quarter
     result = _exp_of_last_quarter(raised(within, 5))

@@ -145,7 +145,7 @@ def leaky_relu(call: Call) -> Value:
 
 
 def _ratio(call: Call, before: float, after: float, factor: float = 1.0) -> float:
-    """Give before * factor / after in float64, as TFLite Micro does, or in float32, as LiteRT."""
+    """Return before * factor / after in float64, as TFLite Micro does, or in float32, as LiteRT."""
     wide = np.float32 if call.output().type is FileType.UINT8 else np.float64
     with np.errstate(over="ignore", under="ignore"):
         ratio = float(wide(before) * wide(factor) / wide(after))
@@ -154,7 +154,7 @@ def _ratio(call: Call, before: float, after: float, factor: float = 1.0) -> floa
 
 
 def _bytes(call: Call) -> Quantization:
-    """Give the input's quantisation; refuse types of more than a byte."""
+    """Return the input's quantisation; refuse types of more than a byte."""
     call.need_types(FileType.INT8, FileType.UINT8)
     return call.quantization(call.input(0))
 
@@ -184,7 +184,7 @@ def _scaled(call: Call, values: Numbers, scale: float) -> Numbers:
 
 
 def _fraction(call: Call, x: Quantization) -> tuple[Numbers, Truths]:
-    """Give every integer as a number of four integer bits, and whether it is within +-15.
+    """Return every integer as a number of four integer bits, and whether it is within +-15.
 
     Those outside are only right in sign.
     """
@@ -203,7 +203,7 @@ def _saturated(result: Numbers, values: Numbers, inside: Truths) -> Numbers:
 
 
 def _short(scale: float) -> tuple[int, int]:
-    """Give a multiplier of 15 bits and the exponent of a scale."""
+    """Return a multiplier of 15 bits and the exponent of a scale."""
     multipliers, exponents = multiplier_of(scale)
     short = min((int(multipliers[0]) + (1 << 15)) >> 16, (1 << 15) - 1)
     return short, int(exponents[0])

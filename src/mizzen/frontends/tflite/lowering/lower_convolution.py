@@ -177,7 +177,7 @@ class _Layer:
         return len(self.weight_scales.scales) > 1
 
     def quantization(self, axis: int | None) -> Quantization | None:
-        """Give the quantisation of the weights, whose channels are an axis in the graph."""
+        """Return the quantisation of the weights, whose channels are an axis in the graph."""
         if not self.per_channel:
             return self.weight_scales
         if axis is None:
@@ -185,13 +185,13 @@ class _Layer:
         return Quantization(self.weight_scales.scales, self.weight_scales.zero_points, axis)
 
     def zeros(self, source: Value) -> tuple[Value, Value]:
-        """Give the zero points of input and weights as operands."""
+        """Return the zero points of input and weights as operands."""
         b = self.call.b
         weights = self.weight_scales.zero_points[0]
         return zero(b, source.dtype, self.input.zero_point), zero(b, DType.INT8, weights)
 
     def bias(self, channels: int) -> Value:
-        """Give the bias, zeros if the operator has none."""
+        """Return the bias, zeros if the operator has none."""
         call, dtype = self.call, SUMS[self._dtype]
         quantization = self._bias_quantization()
         if not call.has(self.bias_index):
@@ -227,7 +227,7 @@ class _Layer:
         return DType.INT16 if self.x.type is FileType.INT16 else DType.INT8
 
     def _scales(self) -> Array:
-        """Give by what sums are multiplied, one or one for each channel, as float64.
+        """Return by what sums are multiplied, one or one for each channel, as float64.
 
         LiteRT's kernels for unsigned bytes multiply the scales of input and weights in float32.
         """
@@ -271,7 +271,7 @@ class _Layer:
         return int(self.call.option("quantized_bias_type")) == FileType.INT32
 
     def _bound(self, sums: Value, products: int) -> float:
-        """Give what every sum is less than in magnitude."""
+        """Return what every sum is less than in magnitude."""
         assert sums.producer is not None
         constants = sums.producer.operands[2].constant
         assert constants is not None

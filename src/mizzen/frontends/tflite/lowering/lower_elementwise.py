@@ -144,7 +144,7 @@ def sloped(call: Call) -> Value:
 
 
 def _product_scale(call: Call, first: float, second: float, output: float) -> float:
-    """Give first * second / output in float64, as TFLite Micro does, or in float32, as LiteRT."""
+    """Return first * second / output in float64, as TFLite Micro does, or in float32, as LiteRT."""
     wide = np.float32 if call.output().type is FileType.UINT8 else np.float64
     return float(wide(first) * wide(second) / wide(output))
 
@@ -158,7 +158,7 @@ def _need_tensors(call: Call) -> None:
 
 
 def _operand(call: Call, index: int) -> Value:
-    """Give an input in the output's rank."""
+    """Return an input in the output's rank."""
     tensor, rank = call.input(index), len(call.output().shape)
     shape = (*(1,) * (rank - len(tensor.shape)), *tensor.shape)
     if shape == tensor.shape:

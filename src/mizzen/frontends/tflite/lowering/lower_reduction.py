@@ -50,7 +50,7 @@ def total(call: Call) -> Value:
 
 
 def _scale(ratio: float, count: int) -> Scale:
-    """Give a scale divided by a number, as TFLite does: the multiplier, in its upper bits."""
+    """Return a scale divided by a number, as TFLite does: the multiplier, in its upper bits."""
     multipliers, exponents = multiplier_of(ratio)
     exponent = int(exponents[0])
     bits = min(count.bit_length() - 1, MOST_SHIFTED, FRACTION_BITS + exponent)

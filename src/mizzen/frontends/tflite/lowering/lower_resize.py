@@ -105,7 +105,7 @@ def _nearest_axis(call: Call, axis: int) -> _Axis:
 
 
 def _nearest_places(call: Call, size: int, new_size: int) -> Array:
-    """Give which pixels TFLite takes, in float32."""
+    """Return which pixels TFLite takes, in float32."""
     corners = bool(call.option("align_corners"))
     centers = bool(call.option("half_pixel_centers"))
     scale = np.float32(size) / np.float32(new_size)
@@ -132,7 +132,7 @@ def _bilinear_axis(call: Call, axis: int, *, doubled: bool) -> _Axis:
 
 
 def _fitted(size: int, new_size: int, unit: int, step: int, offset: int) -> _Axis | None:
-    """Give an axis with the border that makes the result's size; None if RESIZE has none."""
+    """Return an axis with the border that makes the result's size; None if RESIZE has none."""
     border = (new_size - 1) * step - (size - 1) * unit + offset
     allowed = (
         0 < unit <= LARGEST_UNIT

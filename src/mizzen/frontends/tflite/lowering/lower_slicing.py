@@ -72,7 +72,7 @@ def strided_slice(call: Call) -> Value:
 
 
 def _cuts(call: Call, shape: tuple[int, ...]) -> list[range]:
-    """Give which indices are taken along each axis."""
+    """Return which indices are taken along each axis."""
     begin, end, steps = (call.integers(index) for index in (1, 2, 3))
     masks = [int(call.option(name)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")]
     call.need(len(begin) == len(end) == len(steps) <= len(shape), "its bounds do not fit its input")

@@ -61,7 +61,7 @@ class Scale:
 
 
 def multiplier_of(scales: Array | float) -> tuple[Array, Array]:
-    """Give 31-bit multipliers [N] and exponents [N] of scales >= 0, as TFLite makes them."""
+    """Return 31-bit multipliers [N] and exponents [N] of scales >= 0, as TFLite makes them."""
     fractions, exponents = np.frexp(np.atleast_1d(np.asarray(scales, np.float64)))
     multipliers = np.floor(fractions * (1 << FRACTION_BITS) + 0.5).astype(np.int64)
     full = multipliers == 1 << FRACTION_BITS
@@ -72,13 +72,13 @@ def multiplier_of(scales: Array | float) -> tuple[Array, Array]:
 
 
 def scale_of(scales: Array | float) -> Scale:
-    """Give the scales by which TFLite multiplies 32-bit sums."""
+    """Return the scales by which TFLite multiplies 32-bit sums."""
     multipliers, exponents = multiplier_of(scales)
     return checked(Scale(multipliers, FRACTION_BITS - exponents))
 
 
 def short_scale_of(scales: Array | float) -> Scale:
-    """Give the scales by which TFLite multiplies 64-bit sums."""
+    """Return the scales by which TFLite multiplies 64-bit sums."""
     multipliers, exponents = multiplier_of(scales)
     rounded = (multipliers + (1 << 15)) >> 16
     short = np.where(multipliers < SHORT_LIMIT, rounded, 0x7FFF)
@@ -87,7 +87,7 @@ def short_scale_of(scales: Array | float) -> Scale:
 
 
 def checked(scale: Scale) -> Scale:
-    """Give scales; refuse those that RESCALE does not have."""
+    """Return scales; refuse those that RESCALE does not have."""
     if scale.shifts.min() < SHIFTS[0] or scale.shifts.max() > SHIFTS[1]:
         raise RefusedError("its scales are beyond what RESCALE can do")
     return scale
@@ -144,13 +144,13 @@ def centered(b: Builder, value: Value, zero_point: int = 0) -> Value:
 
 
 def reach(dtype: DType, zero_point: int) -> int:
-    """Give between which bounds, minus it and one less, integers less a zero point are."""
+    """Return between which bounds, minus it and one less, integers less a zero point are."""
     low, high = integer_range(dtype)
     return max(zero_point - low, high - zero_point + 1)
 
 
 def quantized(real: float, quantization: Quantization) -> int:
-    """Give the integer that stands for a real number, computed in float32, ties away from zero."""
+    """Return integer that stands for a real number, computed in float32, ties away from zero."""
     with np.errstate(over="ignore"):
         ratio = np.float32(real) / np.float32(quantization.scale)
     if not abs(ratio) < 1 << 31:
@@ -171,7 +171,7 @@ REAL_BOUNDS: dict[int, tuple[float | None, float | None]] = {
 def bounds_of(
     real: Sequence[float | None], dtype: DType, quantization: Quantization
 ) -> tuple[int, int]:
-    """Give the integers of a type between which values are clamped."""
+    """Return the integers of a type between which values are clamped."""
     least, greatest = integer_range(dtype)
     low, high = real
     return (

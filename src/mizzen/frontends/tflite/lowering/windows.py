@@ -25,20 +25,20 @@ class Window:
     dilation: Pair = (1, 1)
 
     def places(self, size: int, axis: int) -> int:
-        """Give at how many places along an axis (0 height, 1 width) of a size it is."""
+        """Return at how many places along an axis (0 height, 1 width) of a size it is."""
         stride = self.stride[axis]
         if self.padding == SAME:
             return -(-size // stride)
         return (size - self._span(axis)) // stride + 1
 
     def before(self, size: int, axis: int) -> int:
-        """Give the padding in front of an axis of a size: half of it, rounded down."""
+        """Return the padding in front of an axis of a size: half of it, rounded down."""
         if self.padding != SAME:
             return 0
         return max(self._reach(size, axis) - size, 0) // 2
 
     def lay(self, b: Builder, value: Value) -> tuple[Value, tuple[int, int, int, int]]:
-        """Give what the windows cover of [N,H,W,C], and padding: top, bottom, left, right.
+        """Return what the windows cover of [N,H,W,C], and padding: top, bottom, left, right.
 
         TOSA wants the last window to end where the padded image ends: rows and columns that no
         window reaches are cut off by a SLICE.
@@ -60,7 +60,7 @@ class Window:
         return (self.kernel[axis] - 1) * self.dilation[axis] + 1
 
     def _reach(self, size: int, axis: int) -> int:
-        """Give from where the first window starts to where the last ends."""
+        """Return from where the first window starts to where the last ends."""
         return (self.places(size, axis) - 1) * self.stride[axis] + self._span(axis)
 
 

@@ -212,7 +212,7 @@ def elu(call: Call) -> Value:
 
 
 def _elu_numbers(call: Call) -> tuple[float, float, float]:
-    """Give alpha, scale and input scale: ``scale * (x, or alpha * (exp(x * inner) - 1))``."""
+    """Return alpha, scale and input scale: ``scale * (x, or alpha * (exp(x * inner) - 1))``."""
     if "selu" in call.node.target.__name__:
         return 1.6732632423543772, 1.0507009873554805, 1.0
     alpha = float(call["alpha"])

@@ -12,19 +12,19 @@ Operand = Value | float | int | bool
 
 
 def number(b: Builder, real: float, dtype: DType, rank: int) -> Value:
-    """Give a number as a constant of one element."""
+    """Return a number as a constant of one element."""
     return filled(b, np.full((1,) * rank, real), dtype)
 
 
 def filled(b: Builder, array: Array, dtype: DType) -> Value:
-    """Give real numbers as a constant, rounded to what the type holds."""
+    """Return real numbers as a constant, rounded to what the type holds."""
     if dtype is DType.BF16:
         array = rounded_to_bf16(array)
     return b.constant(np.ascontiguousarray(array, dtype.numpy).reshape(array.shape), dtype)
 
 
 def sum_type(dtype: DType) -> DType:
-    """Give the element type in which the products of a MATMUL are added up: at least 32 bits."""
+    """Return the element type in which the products of a MATMUL are added up: at least 32 bits."""
     return DType.FP32 if dtype in (DType.FP16, DType.BF16) else dtype
 
 

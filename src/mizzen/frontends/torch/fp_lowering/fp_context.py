@@ -58,11 +58,11 @@ class Context:
         return origin_of(node, self.program.name, self._index[node])
 
     def builder(self, node: Any) -> Builder:
-        """Give a builder whose operations belong to a node."""
+        """Return a builder whose operations belong to a node."""
         return Builder(self.graph, self.origin(node), self._index[node])
 
     def dtype(self, meta: Any) -> DType:
-        """Give the element type that a tensor of PyTorch's has in the graph. RefusedError."""
+        """Return the element type that a tensor of PyTorch's has in the graph. RefusedError."""
         given = tensor_type(meta, None).dtype
         found = WIDTHS.get(given, given)
         if found not in ELEMENTS:
@@ -73,7 +73,7 @@ class Context:
         return found
 
     def value(self, node: Any) -> Value:
-        """Give a node's tensor as a value of the graph; a constant is one value for all users."""
+        """Return a node's tensor as a value of the graph; a constant is one value for all users."""
         found = self.terms[node]
         assert not isinstance(found, tuple), node
         if isinstance(found, Value):
@@ -92,7 +92,7 @@ class Context:
 
 
 def array_of(tensor: Any) -> Array:
-    """Give a tensor of PyTorch's as an array; bf16 as float32."""
+    """Return a tensor of PyTorch's as an array; bf16 as float32."""
     tensor = tensor.detach().cpu()
     if str(tensor.dtype) == "torch.bfloat16":
         tensor = tensor.float()
@@ -123,15 +123,15 @@ class Call(Arguments):
         return isinstance(self.node.meta["val"], (tuple, list))
 
     def value(self, name: str) -> Value:
-        """Give an argument that is a tensor."""
+        """Return an argument that is a tensor."""
         return self.context.value(self.arguments[name])
 
     def values(self, name: str) -> list[Value]:
-        """Give an argument that is a list of tensors."""
+        """Return an argument that is a list of tensors."""
         return [self.context.value(node) for node in self.arguments[name]]
 
     def operand(self, name: str) -> Value | float:
-        """Give an argument that is a tensor or a number."""
+        """Return an argument that is a tensor or a number."""
         argument = self.arguments[name]
         return self.context.value(argument) if hasattr(argument, "meta") else argument
 
@@ -140,13 +140,13 @@ class Call(Arguments):
         return self.arguments.get(name) is not None
 
     def fixed(self, name: str) -> Array | None:
-        """Give an argument as an array if it is a constant of the program."""
+        """Return an argument as an array if it is a constant of the program."""
         argument = self.arguments.get(name)
         found = self.context.terms[argument] if hasattr(argument, "meta") else None
         return array_of(found.tensor) if isinstance(found, Fixed) else None
 
     def constant(self, name: str) -> Array:
-        """Give an argument that must be a constant of the program."""
+        """Return an argument that must be a constant of the program."""
         found = self.fixed(name)
         if found is None:
             raise RefusedError(
@@ -156,7 +156,7 @@ class Call(Arguments):
         return found
 
     def axis(self, name: str = "dim") -> int:
-        """Give an argument that is a dimension of the input, counted from the front."""
+        """Return an argument that is a dimension of the input, counted from the front."""
         return int(self.arguments[name]) % max(len(self.shape_of(self.first)), 1)
 
     @property
@@ -170,7 +170,7 @@ lowers = LOWERINGS.lowers
 
 
 def axes_of(dims: Sequence[int] | int | None, rank: int) -> list[int]:
-    """Give dimensions counted from the front, in order; all of them for none."""
+    """Return dimensions counted from the front, in order; all of them for none."""
     if dims is None or (not isinstance(dims, int) and not len(dims)):
         return list(range(rank))
     listed = [dims] if isinstance(dims, int) else list(dims)

@@ -54,7 +54,7 @@ class _Layer:
     dtype: DType
 
     def part(self, start: int, count: int) -> _Layer:
-        """Give some of the outputs."""
+        """Return some of the outputs."""
         rows = slice(start, start + count)
         return _Layer(self.weight[rows], self.bias[rows], self.dtype)
 
@@ -114,7 +114,7 @@ def _sums(
 
 
 def _scaled(call: Call, kernel: Array) -> _Layer:
-    """Give a convolution's weight, outputs first, and bias, with the batch norm behind it."""
+    """Return a convolution's weight, outputs first, and bias, with the batch norm behind it."""
     bias = call.fixed("bias")
     call.need(bias is not None or not call.given("bias"), "its bias is no constant")
     offset = _offset(bias, kernel.shape[0])
@@ -127,7 +127,7 @@ def _scaled(call: Call, kernel: Array) -> _Layer:
 
 
 def _batch_norm_behind(context: Context, node: Any) -> Scaling | None:
-    """Give what the batch norm that is the only user of a node does, and mark it as done."""
+    """Return what the batch norm that is the only user of a node does, and mark it as done."""
     users: list[Any] = list(node.users)
     if len(users) != 1 or overload_of(users[0]) not in BATCH_NORM:
         return None

@@ -21,7 +21,7 @@ def _named(*names: str) -> list[str]:
 
 
 def _operands(call: Call, dtype: DType | None = None) -> tuple[a.Operand, a.Operand]:
-    """Give both operands in the type in which PyTorch computes."""
+    """Return both operands in the type in which PyTorch computes."""
     kind = dtype or call.dtype
     x, y = call.operand("self"), call.operand("other")
     x, y = (a.cast(call.b, item, kind) if isinstance(item, Value) else item for item in (x, y))
@@ -170,7 +170,7 @@ def compared(call: Call) -> Value:
 
 
 def _common(call: Call) -> DType:
-    """Give the type in which PyTorch compares."""
+    """Return the type in which PyTorch compares."""
     import torch
 
     torch_: Any = torch

@@ -63,7 +63,7 @@ PARTS = (slice(0, 2), slice(2, 3), slice(3, 4))
 def _positions(
     call: Call, mode: ResizeMode, before: int, after: int, axis: int
 ) -> tuple[Fraction, Fraction]:
-    """Give where in the input output 0 is, and how far apart two outputs are.
+    """Return where in the input output 0 is, and how far apart two outputs are.
 
     PyTorch's nearest takes input ``floor(i * step)``. The others let corners of images meet, or
     centres of corner pixels (``align_corners``).
@@ -78,7 +78,7 @@ def _positions(
 
 
 def _given_step(call: Call, axis: int) -> Fraction | None:
-    """Give 1 / scale where the model says a scale."""
+    """Return 1 / scale where the model says a scale."""
     factors: list[float | None] | None = call.arguments.get("scale_factors")
     if factors is None and "scales" in call.arguments:
         factors = [call["scales"]]
@@ -91,7 +91,7 @@ def _given_step(call: Call, axis: int) -> Fraction | None:
 def _numbers(
     call: Call, mode: ResizeMode, before: int, after: int, axis: int
 ) -> tuple[int, int, int, int] | None:
-    """Give a dimension's scale (two numbers), offset and border; None where RESIZE has none.
+    """Return a dimension's scale (two numbers), offset and border; None where RESIZE has none.
 
     The output's index i is at ``(i * scale_d + offset) / scale_n`` of the input; the border makes
     ``out = ((in - 1) * scale_n - offset + border) / scale_d + 1`` hold.
@@ -118,7 +118,7 @@ def _numbers(
 
 
 def _nearest(before: int, after: int, step: Fraction) -> list[int]:
-    """Give the inputs that PyTorch takes: positions are products in float32, cut off."""
+    """Return the inputs that PyTorch takes: positions are products in float32, cut off."""
     places = np.arange(after, dtype=np.float32) * np.float32(float(step))
     return np.minimum(np.floor(places), before - 1).astype(int).tolist()
 
@@ -149,7 +149,7 @@ def _by_matrices(
 
 
 def _weights(call: Call, mode: ResizeMode, before: int, after: int, axis: int) -> Array:
-    """Give the weight [after, before] of each input for each output along a dimension."""
+    """Return the weight [after, before] of each input for each output along a dimension."""
     start, step = _positions(call, mode, before, after, axis)
     weights = np.zeros((after, before))
     if mode is ResizeMode.NEAREST:

@@ -270,7 +270,7 @@ def _mirrored(call: Call, value: Value, amounts: Sequence[int], mode: str) -> Va
 
 
 def _edge(b: Builder, value: Value, axis: int, count: int, mode: str, first: int) -> list[Value]:
-    """Give what stands in front of the first index (`first` 0) or behind the last (1)."""
+    """Return what stands in front of the first index (`first` 0) or behind the last (1)."""
     size = value.shape[axis]
     if not count:
         return []

@@ -61,12 +61,12 @@ def lower_float(program: TorchProgram) -> Graph:
 
 
 def name_of(node: Any) -> str:
-    """Give a node's operator with its overload; one that works in place is what it computes."""
+    """Return a node's operator with its overload; one that works in place is what it computes."""
     return in_place_of(overload_of(node)) or overload_of(node)
 
 
 def in_place_of(name: str) -> str | None:
-    """Give the operator that computes what one in place does: ``aten.relu_.default``."""
+    """Return the operator that computes what one in place does: ``aten.relu_.default``."""
     space, _, rest = name.partition(".")
     operator, _, overload = rest.partition(".")
     if space != "aten" or not operator.endswith("_") or operator.endswith("__"):
@@ -130,7 +130,7 @@ def _lower(context: Context, node: Any) -> Result:
 
 
 def _item(context: Context, node: Any) -> Term:
-    """Give one of several results; operators of the graph may have fewer than PyTorch's."""
+    """Return one of several results; operators of the graph may have fewer than PyTorch's."""
     source, index = node.args[0], int(node.args[1])
     found = context.terms[source]
     assert isinstance(found, tuple)
@@ -199,7 +199,7 @@ def _folded(context: Context, node: Any) -> Result | None:
 
 
 def _out_of_place(node: Any) -> Any:
-    """Give what a node computes, which leaves the model's own tensors as they are."""
+    """Return what a node computes, which leaves the model's own tensors as they are."""
     name = in_place_of(str(node.target))
     return node.target if name is None else operator_of(name)
 

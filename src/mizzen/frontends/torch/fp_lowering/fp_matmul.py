@@ -64,7 +64,7 @@ def multiplied(b: Builder, x: Value, y: Value) -> Value:
 
 
 def _batched(b: Builder, x: Value, batch: Sequence[int]) -> Value:
-    """Give [N, H, C] with N the product of the batch."""
+    """Return [N, H, C] with N the product of the batch."""
     x = a.lifted(b, x, len(batch) + 2)
     multiples = [whole // part for whole, part in zip(batch, x.shape[:-2], strict=True)]
     if any(multiple != 1 for multiple in multiples):
@@ -89,7 +89,7 @@ def attention(call: Call) -> Value:
 
 
 def _repeated(b: Builder, x: Value, heads: int) -> Value:
-    """Give each head of keys or values to as many heads of queries, one after the other."""
+    """Return each head of keys or values to as many heads of queries, one after the other."""
     *front, count, rows, width = x.shape
     lifted = reshape(b, x, (*front, count, 1, rows, width))
     multiples = [1] * lifted.type.rank

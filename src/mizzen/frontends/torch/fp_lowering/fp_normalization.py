@@ -31,7 +31,7 @@ class Scaling:
 
 
 def scaling_of(node: Any, constant: Callable[[Any], Array | None]) -> Scaling | None:
-    """Give what a batch norm does, if all it needs is constant and it is not in training."""
+    """Return what a batch norm does, if all it needs is constant and it is not in training."""
     call = Arguments(node)
     if call.arguments.get("training"):
         return None

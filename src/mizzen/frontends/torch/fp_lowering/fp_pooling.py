@@ -51,7 +51,7 @@ class _Window:
         return replace(self, pads=(pads[0], pads[1], pads[2], pads[3]))
 
     def attributes(self, b: Builder, source: Value) -> tuple[Value, dict[str, Any]]:
-        """Give the part of the input that windows reach, and the operation's attributes."""
+        """Return the part of the input that windows reach, and the operation's attributes."""
         source, pad = fit(b, source, self.kernel, self.stride, (1, 1), self.pads)
         return source, {"kernel": self.kernel, "stride": self.stride, "pad": pad}
 
@@ -109,7 +109,7 @@ def adaptive_maximum(call: Call) -> Result:
 
 
 def _used(call: Call) -> set[int]:
-    """Give which of several results are used."""
+    """Return which of several results are used."""
     return {int(user.args[1]) for user in call.node.users if user.users}
 
 

@@ -110,7 +110,7 @@ def _decomposed(exported: ExportedProgram) -> ExportedProgram:
 
 
 def _dynamic(exported: ExportedProgram) -> set[Any]:
-    """Give the nodes that depend on an input or on state."""
+    """Return the nodes that depend on an input or on state."""
     signature = exported.graph_signature
     mutated = set(signature.buffers_to_mutate.values())
     states = {name for name, target in signature.inputs_to_buffers.items() if target in mutated}

@@ -40,7 +40,7 @@ class _Direction:
         return value if self.bias is None else a.add(b, value, self.bias)
 
     def gate(self, gates: Value, index: int) -> Value:
-        """Give one of the gates."""
+        """Return one of the gates."""
         return slice_(self.b, gates, 1, index * self.width, self.width)
 
 
@@ -156,7 +156,7 @@ def _direction(
 
 
 def _parameters(call: Call, place: int) -> tuple[Array, Array, Array | None, Array | None]:
-    """Give the weights of input and state, and their biases."""
+    """Return the weights of input and state, and their biases."""
     count = 4 if call["has_biases"] else 2
     nodes: list[Any] = list(call["params"])[place * count : (place + 1) * count]
     found = [call.context.terms[node] for node in nodes]

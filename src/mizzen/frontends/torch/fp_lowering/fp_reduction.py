@@ -18,7 +18,7 @@ def _axes(call: Call) -> list[int]:
 
 
 def _source(call: Call) -> Value:
-    """Give the input in the result's type, with one dimension at least."""
+    """Return the input in the result's type, with one dimension at least."""
     x = a.cast(call.b, call.value(call.first), call.dtype)
     return x if x.type.rank else reshape(call.b, x, (1,))
 

@@ -34,7 +34,7 @@ def permuted(b: Builder, value: Value, perms: Sequence[int]) -> Value:
 
 
 def image(b: Builder, value: Value, spatial: int) -> Value:
-    """Give [N,C,H,W], [C,H,W], [N,C,W] or [C,W] as [N,H,W,C]; `spatial` is 2 or 1."""
+    """Return [N,C,H,W], [C,H,W], [N,C,W] or [C,W] as [N,H,W,C]; `spatial` is 2 or 1."""
     shape = value.shape if value.type.rank == spatial + 2 else (1, *value.shape)
     if spatial == 1:
         shape = (*shape[:2], 1, shape[2])
@@ -42,7 +42,7 @@ def image(b: Builder, value: Value, spatial: int) -> Value:
 
 
 def channels_first(b: Builder, value: Value, shape: Sequence[int]) -> Value:
-    """Give [N,H,W,C] with channels first, in a shape that leaves out dimensions of 1."""
+    """Return [N,H,W,C] with channels first, in a shape that leaves out dimensions of 1."""
     return reshape(b, transpose(b, value, TO_CHANNELS_FIRST), shape)
 
 

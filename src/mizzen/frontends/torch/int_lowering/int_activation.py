@@ -142,7 +142,7 @@ RANGES = {DType.INT8: (-128, 127), DType.INT16: (-32768, 32767)}
 
 
 def reals_of(x: Real, integers: Array) -> Array:
-    """Give the real numbers that integers stand for, in float32 as PyTorch computes them."""
+    """Return the real numbers that integers stand for, in float32 as PyTorch computes them."""
     return (integers - x.zero_point).astype(np.float32) * np.float32(x.scale)
 
 

@@ -111,7 +111,7 @@ def _select(call: Call, condition: Value, chosen: Any, other: Any) -> Pending:
 
 
 def _choice(call: Call, node: Any) -> Real | float:
-    """Give what may be chosen: a quantised tensor, or a number."""
+    """Return what may be chosen: a quantised tensor, or a number."""
     if isinstance(node, (int, float)):
         return float(node)
     found = call.term_of(node)
@@ -128,7 +128,7 @@ def _chosen(call: Call, term: Real | float, target: Target) -> Value:
 
 
 def _condition(call: Call, name: str) -> Value:
-    """Give an argument that must be truth values."""
+    """Return an argument that must be truth values."""
     match call.term(name):
         case Plain(value) if value.dtype is DType.BOOL:
             return value
@@ -142,7 +142,7 @@ def _condition(call: Call, name: str) -> Value:
 
 
 def _centered(call: Call, x: Real) -> Value:
-    """Give 32-bit integers without zero point."""
+    """Return 32-bit integers without zero point."""
     return rescale(call.b, x.value, 1.0, DType.INT32, (x.zero_point, 0))
 
 

@@ -224,7 +224,7 @@ def _to_channels_first(b: Builder, value: Value, spatial: int, target: Target) -
 
 
 def _weight(call: Call, axis: int = 0) -> tuple[Array, Array]:
-    """Give the weight's integers, and its scales by output channel (or the only one)."""
+    """Return the weight's integers, and its scales by output channel (or the only one)."""
     found = call.constant("weight")
     if found.integers is None or found.quantization is None:
         raise RefusedError("its weight is not quantised", "give its module a configuration")
@@ -235,7 +235,7 @@ def _weight(call: Call, axis: int = 0) -> tuple[Array, Array]:
 
 
 def _bias(call: Call, x: Real, weight: tuple[Array, Array], outputs: int | None = None) -> Array:
-    """Give the bias as integers of scale input x weight, zeros if there is none."""
+    """Return the bias as integers of scale input x weight, zeros if there is none."""
     count = outputs if outputs is not None else weight[0].shape[0]
     if call["bias"] is None:
         return np.zeros(count, np.int64)

@@ -108,12 +108,12 @@ def follow(call: Call, x: Real) -> Pending:
 
 
 def as_target(b: Builder, x: Real, target: Target) -> Value:
-    """Give a real tensor's integers for a target."""
+    """Return a real tensor's integers for a target."""
     return requantize(b, x.value, x.scale, target, x.zero_point)
 
 
 def operands(call: Call) -> tuple[Real, Real]:
-    """Give both operands as quantised tensors; numbers become constants of their own scale."""
+    """Return both operands as quantised tensors; numbers become constants of their own scale."""
     return _operand(call, "self"), _operand(call, "other")
 
 
@@ -128,7 +128,7 @@ def _operand(call: Call, name: str) -> Real:
 
 
 def scalar(call: Call, number: float) -> Real:
-    """Give a number as a quantised tensor that stands for it exactly: its own scale, times 1."""
+    """Return a number as a quantised tensor that stands for it exactly: its own scale, times 1."""
     if not np.isfinite(number):
         raise RefusedError(f"it takes the number {number}, which no integer stands for")
     integer = 0 if number == 0.0 else int(np.sign(number))

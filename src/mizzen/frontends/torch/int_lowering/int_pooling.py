@@ -151,7 +151,7 @@ class Means:
     pad: Pads = (0, 0, 0, 0)
 
     def emit(self, b: Builder, source: Value, target: Target) -> Value:
-        """Give the means as the target's integers, rounded once wherever the NPU can."""
+        """Return the means as the target's integers, rounded once wherever the NPU can."""
         x = self.x
         same = (x.scale, x.zero_point) == (target.scale, target.zero_point)
         if same or not self._fits_convolution():

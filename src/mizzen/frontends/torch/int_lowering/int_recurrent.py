@@ -137,16 +137,16 @@ class _Layer:
         return (self.projection.value.shape[2], self.width)
 
     def order(self) -> list[int]:
-        """Give the steps in the order in which they are computed."""
+        """Return the steps in the order in which they are computed."""
         steps = list(range(self.projection.value.shape[1]))
         return steps[::-1] if self.call["reverse"] else steps
 
     def input(self, step: int) -> Real:
-        """Give the projection of one step's input."""
+        """Return the projection of one step's input."""
         return Real(slice_(self.b, self.projection.value, 1, step, 1))
 
     def state(self, name: str, grid: str) -> Real:
-        """Give a first state, on the grid of the states."""
+        """Return a first state, on the grid of the states."""
         found = self.call.real(name)
         batch, width = found.value.shape
         value = reshape(self.b, found.value, (1, 1, batch, width))
@@ -181,7 +181,7 @@ class _Layer:
         return Real(requantize(b, value, self.scales * hidden.scale, target))
 
     def gate(self, gates: Real, index: int, count: int = 1) -> Real:
-        """Give some of the gates."""
+        """Return some of the gates."""
         start, size = index * self.width, count * self.width
         return Real(slice_(self.b, gates.value, 3, start, size))
 
@@ -202,7 +202,7 @@ class _Layer:
         return Real(requantize(self.b, x.value, x.scale, self.targets[grid], x.zero_point))
 
     def widened(self, x: Real) -> Real:
-        """Give the same numbers in 16 bits: the NPU multiplies only numbers of one width."""
+        """Return the same numbers in 16 bits: the NPU multiplies only numbers of one width."""
         quantization = Quantization((x.scale,), (0,))
         wide = Target(DType.INT16, quantization, -(1 << 15), (1 << 15) - 1)
         return Real(requantize(self.b, x.value, x.scale, wide, x.zero_point))

@@ -46,7 +46,7 @@ def nearest(call: Call) -> Pending:
 
 
 def _start(ratio: Fraction) -> Fraction:
-    """Give where output 0 is, so that TOSA's rounding to the nearest input rounds down.
+    """Return where output 0 is, so that TOSA's rounding to the nearest input rounds down.
 
     PyTorch takes input ``floor(i / ratio)``. Where the ratio is whole, that is also the input
     whose centre is nearest, the form that Ethos-U55 has.
@@ -94,7 +94,7 @@ def _image(call: Call) -> Real:
 
 
 def _ratios(given: Sequence[int], wanted: Sequence[int], corners: bool) -> list[Fraction]:
-    """Give out/in for rows and columns: how many steps of the output make one of the input."""
+    """Return out/in for rows and columns: how many steps of the output make one of the input."""
     if not corners:
         return [Fraction(after, before) for before, after in zip(given, wanted, strict=True)]
     return [
@@ -106,7 +106,7 @@ def _ratios(given: Sequence[int], wanted: Sequence[int], corners: bool) -> list[
 def _integers(
     x: Real, call: Call, ratios: Sequence[Fraction], starts: Sequence[Fraction]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Give RESIZE's scale, offset and border, so that it gives exactly the wanted size.
+    """Return RESIZE's scale, offset and border, so that it gives exactly the wanted size.
 
     The output's index i is at ``(i * scale_d + offset) / scale_n`` of the input; the border makes
     ``out = ((in - 1) * scale_n - offset + border) / scale_d + 1`` hold.

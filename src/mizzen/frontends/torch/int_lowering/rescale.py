@@ -25,7 +25,7 @@ SHIFT_MIN, SHIFT_MAX = 2, 62
 
 
 def multiplier_of(scale: float, bits: int = MULTIPLIER_BITS) -> tuple[int, int]:
-    """Give multiplier and shift with ``multiplier / 2**shift`` nearest to `scale` > 0."""
+    """Return multiplier and shift with ``multiplier / 2**shift`` nearest to `scale` > 0."""
     fraction, exponent = frexp(scale)
     multiplier = round(fraction * (1 << bits))
     if multiplier == 1 << bits:

@@ -32,7 +32,7 @@ class Bounds:
 
 
 def activation_bounds(mce: Node, behind: Iterable[Node]) -> Bounds:
-    """Give the bounds of the type, narrowed by clamps, in the quantisation that is written.
+    """Return the bounds of the type, narrowed by clamps, in the quantisation that is written.
 
     behind  the nodes behind the compute engines, in order
     """
@@ -57,7 +57,7 @@ def activation_bounds(mce: Node, behind: Iterable[Node]) -> Bounds:
 def _requantised(
     number: int, before: QuantizationInfo, after: QuantizationInfo, data_type: DataType
 ) -> int:
-    """Give a quantised number in another quantisation; halves are rounded away from zero."""
+    """Return a quantised number in another quantisation; halves are rounded away from zero."""
     real = np.float32(number - before.zero_point) * np.float32(before.scale)
     steps = float(real / np.float32(after.scale))
     rounded = math.copysign(math.floor(abs(steps) + 0.5), steps) + after.zero_point
@@ -67,7 +67,7 @@ def _requantised(
 def sigmoid_scale(
     quantization: QuantizationInfo, output: QuantizationInfo
 ) -> tuple[tuple[int, int], int]:
-    """Give multiplier and shift of a sigmoid's input, and how far it may be from the zero point.
+    """Return multiplier and shift of a sigmoid's input, and how far it may be from the zero point.
 
     A tanh is a sigmoid of twice the input; the output's scale tells it.
     """
@@ -81,6 +81,6 @@ def sigmoid_scale(
 
 
 def narrowed(bounds: Bounds, centre: int, farthest: int) -> Bounds:
-    """Give bounds within a distance of a number; at least one number remains."""
+    """Return bounds within a distance of a number; at least one number remains."""
     least = max(bounds.least, centre - farthest)
     return Bounds(least, max(least, min(bounds.largest, centre + farthest)))

@@ -60,7 +60,7 @@ class BufferTable:
         return self.add(Entry(BufferKind.INTERMEDIATE, size))
 
     def add_sram_map(self) -> int:
-        """Give a number to a feature map in SRAM."""
+        """Return a number to a feature map in SRAM."""
         self._sram_maps += 1
         return FIRST_SRAM_ID + self._sram_maps - 1
 
@@ -84,7 +84,7 @@ class BufferTable:
             entry.last_command = command
 
     def finish(self, stream: bytes) -> Container:
-        """Give all buffers a place, and the command stream the first."""
+        """Return all buffers a place, and the command stream the first."""
         self._entries[0] = Entry(BufferKind.CONSTANT_CONTROL_UNIT, len(stream), stream)
         blocks: dict[BufferKind, bytes] = {}
         lists: dict[BufferKind, Buffers] = {}
@@ -116,7 +116,7 @@ class BufferTable:
         return tuple(sorted(infos, key=lambda info: self._entries[info.id].source_operation_id))
 
     def entry(self, buffer_id: int) -> Entry:
-        """Give a DRAM buffer."""
+        """Return a DRAM buffer."""
         return self._entries[buffer_id]
 
 
@@ -139,7 +139,7 @@ def _block(entries: Sequence[Entry], offsets: Sequence[int]) -> bytes:
 
 
 def first_fit(entries: Sequence[Entry]) -> list[int]:
-    """Give offsets at which no two buffers that are in use together overlap.
+    """Return offsets at which no two buffers that are in use together overlap.
 
     In the order of their first use, then of their ids, each has the lowest place that is free.
     """

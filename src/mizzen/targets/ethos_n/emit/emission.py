@@ -56,7 +56,7 @@ class Emission:
             self._number(node)
 
     def _number(self, node: Node) -> None:
-        """Give a node that no pass makes its buffer."""
+        """Return a node that no pass makes its buffer."""
         match node.work:
             case Source():
                 (operation_id,) = node.operation_ids
@@ -119,7 +119,7 @@ class Emission:
         )
 
     def _output_id(self, made: Pass) -> int:
-        """Give the number of a pass's output, which a concatenation's parts have in common."""
+        """Return the number of a pass's output, which a concatenation's parts have in common."""
         last = made.nodes[-1]
         join = join_of(last)
         if self.attempt.location(last) is Location.SRAM:
@@ -146,7 +146,7 @@ class Emission:
 
 
 def emit(graph: Graph, attempt: Attempt, capabilities: Capabilities) -> Emission:
-    """Give the commands and the buffers of a graph that has been divided into passes."""
+    """Return the commands and the buffers of a graph that has been divided into passes."""
     emission = Emission(capabilities, attempt)
     emission.emit(graph)
     return emission

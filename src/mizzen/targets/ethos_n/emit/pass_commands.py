@@ -58,7 +58,7 @@ class Ids:
 
 
 def written_quantization(made: McePass) -> QuantizationInfo:
-    """Give the quantisation that the compute engines write: the last requantisation's, if any."""
+    """Return the quantisation that the compute engines write: the last requantisation's, if any."""
     found = made.mce.quantization
     for node in made.nodes:
         if isinstance(node.work, Requantise):
@@ -67,7 +67,7 @@ def written_quantization(made: McePass) -> QuantizationInfo:
 
 
 def mce_command(made: McePass, attempt: Attempt, ids: Ids) -> McePle:
-    """Give the command of a pass of the compute engines."""
+    """Return the command of a pass of the compute engines."""
     plan, last = made.plan, made.nodes[-1]
     return McePle(
         input=_mce_input(made, attempt, ids.inputs[0]),
@@ -86,7 +86,7 @@ def _tile_record(node: Node, attempt: Attempt, buffer_id: int, tile: Tile) -> Te
 
 
 def _in_join(record: TensorRecord, node: Node) -> TensorRecord:
-    """Give the record of a map that is written to its place in a concatenation, if it is."""
+    """Return the record of a map that is written to its place in a concatenation, if it is."""
     join = join_of(node)
     if join is None:
         return record
@@ -98,7 +98,7 @@ def _in_join(record: TensorRecord, node: Node) -> TensorRecord:
 
 
 def join_of(node: Node) -> Node | None:
-    """Give the concatenation that a node's map is a part of."""
+    """Return the concatenation that a node's map is a part of."""
     return next((user for user in node.users if isinstance(user.work, Join)), None)
 
 
@@ -112,7 +112,7 @@ def _mce_input(made: McePass, attempt: Attempt, buffer_id: int) -> TensorRecord:
 
 
 def weight_record(made: McePass, buffer_id: int) -> TensorRecord:
-    """Give what the command of a pass says of its weights."""
+    """Return what the command of a pass says of its weights."""
     weights, tile = made.work.weights, made.plan.weights
     shape = weights.shape
     if made.algorithm is Algorithm.WINOGRAD:
@@ -160,13 +160,13 @@ def _mce_record(made: McePass) -> MceRecord:
 
 
 def _edge(upsample: Upsample, extent: int) -> UpsampleEdge:
-    """Give whether the last row or column is made: not of an odd extent, which is one less."""
+    """Return whether the last row or column is made: not of an odd extent, which is one less."""
     dropped = upsample is Upsample.BILINEAR and extent % 2 == 1
     return UpsampleEdge.DROP if dropped else UpsampleEdge.GENERATE
 
 
 def _made_stripe(made: McePass) -> Shape:
-    """Give the stripe that the compute engines make of an input stripe."""
+    """Return the stripe that the compute engines make of an input stripe."""
     plan, whole, source = made.plan, made.mce.shape, made.mce.source.shape
     stripe = plan.input.stripe
     channels = plan.output.stripe[3]
@@ -203,7 +203,7 @@ def _ple_record(made: McePass) -> PleRecord:
 
 
 def ple_command(made: PlePass, attempt: Attempt, ids: Ids) -> PleOnly:
-    """Give the command of a pass of the programmable layer engine alone."""
+    """Return the command of a pass of the programmable layer engine alone."""
     plan, first, last = made.plan, made.nodes[0], made.nodes[-1]
     inputs = [
         _tile_record(source, attempt, buffer_id, tile)
@@ -228,7 +228,7 @@ def ple_command(made: PlePass, attempt: Attempt, ids: Ids) -> PleOnly:
 
 
 def convert_command(made: ConvertPass, attempt: Attempt, ids: Ids) -> Convert:
-    """Give the command of a pass that changes a layout or copies."""
+    """Return the command of a pass that changes a layout or copies."""
     source, last = made.nodes[0].source, made.nodes[-1]
     tile_bytes = brick_bytes(made.stripe)
     at = made.offset_bytes

@@ -32,7 +32,7 @@ NO_TENSOR = TensorRecord(
 
 
 def buffer_bytes(shape: Shape, format: Format) -> int:
-    """Give the size of a map in DRAM."""
+    """Return the size of a map in DRAM."""
     match format:
         case Format.FCAF_DEEP | Format.FCAF_WIDE:
             return cell_bytes(shape, format)
@@ -50,7 +50,7 @@ def tensor_record(
     tile_bytes: int,
     sram_offset_bytes: int,
 ) -> TensorRecord:
-    """Give what a command says of a node's map, all of it."""
+    """Return what a command says of a node's map, all of it."""
     return TensorRecord(
         data_type=DATA_TYPE_CODES[node.data_type],
         format=attempt.format(node),

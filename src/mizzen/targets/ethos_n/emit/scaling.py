@@ -18,7 +18,7 @@ SMALLEST_PLE_EXPONENT = -16
 
 
 def accumulator_scale(factor: float) -> tuple[int, int]:
-    """Give multiplier (16 bits) and shift for a factor of 0 to 65536: factor * 2**shift, rounded.
+    """Return multiplier (16 bits) and shift for a factor of 0 to 65536: factor * 2**shift, rounded.
 
     Halves are rounded away from zero.
     """
@@ -33,7 +33,7 @@ def accumulator_scale(factor: float) -> tuple[int, int]:
 
 
 def ple_scale(factor: float) -> tuple[int, int]:
-    """Give multiplier (16 bits) and shift of the programmable layer engine, rounded down."""
+    """Return multiplier (16 bits) and shift of the programmable layer engine, rounded down."""
     fraction, exponent = math.frexp(factor)
     if exponent < SMALLEST_PLE_EXPONENT:
         return 0, 0
@@ -42,13 +42,13 @@ def ple_scale(factor: float) -> tuple[int, int]:
 
 
 def scale_ratio(numerator: QuantizationInfo, denominator: QuantizationInfo) -> np.float32:
-    """Give a quotient of scales as float32, which the library computes with."""
+    """Return a quotient of scales as float32, which the library computes with."""
     return np.float32(numerator.scale) / np.float32(denominator.scale)
 
 
 def overall_factors(
     source: QuantizationInfo, weights: QuantizationInfo, output: QuantizationInfo
 ) -> list[float]:
-    """Give input scale * weight scale / output scale, in float32, for each scale of the weights."""
+    """Return input scale * weight scale / output scale, in float32, for each scale of weights."""
     products = np.float32(source.scale) * np.asarray(weights.scales, np.float32)
     return (products / np.float32(output.scale)).tolist()

@@ -26,7 +26,7 @@ WEIGHTS = 2
 
 
 def compressible(count: int, saving: float, zero_point: int) -> npt.NDArray[np.uint8]:
-    """Give random weights, `saving` of which are the zero point, as the library draws them.
+    """Return random weights, `saving` of which are the zero point, as the library draws them.
 
     One word of the generator is taken for each weight, then two for each choice.
     """
@@ -40,7 +40,7 @@ def compressible(count: int, saving: float, zero_point: int) -> npt.NDArray[np.u
 
 
 def with_compressible_weights(network: Network, saving: float) -> Network:
-    """Give the same network with weights that can be compressed by a part, 0 to 1.
+    """Return the same network with weights that can be compressed by a part, 0 to 1.
 
     Those of transpose convolutions stay as they are, as they do in the library.
     """

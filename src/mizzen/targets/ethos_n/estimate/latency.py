@@ -55,7 +55,7 @@ ADDITIONS = (PleOperation.ADDITION, PleOperation.ADDITION_RESCALE)
 def cycles(
     passes: Iterable[Pass], capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
 ) -> int:
-    """Give the cycles that a compiled network takes, its passes one after the other; rounded up.
+    """Return the cycles that a compiled network takes, its passes one after the other; rounded up.
 
     E983 for passes that cannot be.
     """
@@ -65,7 +65,7 @@ def cycles(
 def pass_cycles(
     row: Pass, capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
 ) -> float:
-    """Give the cycles that a pass takes."""
+    """Return the cycles that a pass takes."""
     figures = statistics_of(row, capabilities, options)
     read_beside, read_apart = _dma_cycles(figures.input)
     weights_beside, weights_apart = _dma_cycles(figures.weights.traffic)
@@ -84,7 +84,7 @@ def _unit_cycles(work: float, stripes: int, stripe_cycles: int = STRIPE_CYCLES) 
 
 
 def _dma_cycles(traffic: Traffic) -> tuple[float, float]:
-    """Give the cycles of what is moved beside the work, and of what is not."""
+    """Return the cycles of what is moved beside the work, and of what is not."""
     total = traffic.dram_parallel_bytes + traffic.dram_non_parallel_bytes
     stripes = traffic.central_stripes * (traffic.reloads + 1)
     taken = _unit_cycles(total / DMA_BYTES_PER_CYCLE, stripes)
@@ -123,7 +123,7 @@ def _patch_cycles(work: PleWork) -> int:
 
 
 def _in_blocks(command: McePle, capabilities: Capabilities) -> int:
-    """Give the cycles of a kernel behind the compute engine, which takes whole blocks."""
+    """Return the cycles of a kernel behind the compute engine, which takes whole blocks."""
     block = command.block_config
     n, height, width, channels = command.mce.output_shape
     whole: Shape = n, up(height, block.height), up(width, block.width), channels

@@ -44,7 +44,7 @@ class Pass:
 
 
 def passes_of(program: Program) -> list[Pass]:
-    """Give the passes of a compiled network, whose operations and parents are not known.
+    """Return the passes of a compiled network, whose operations and parents are not known.
 
     Commands that only dump, wait or mark are none. E928 and E929 for weights that are not there,
     E982 for a command that cannot be estimated.
@@ -77,7 +77,7 @@ def require_possible(row: Pass) -> None:
 
 
 def _counts(row: Pass) -> Iterator[tuple[str, int]]:
-    """Give what must not be 0, with its name."""
+    """Return what must not be 0, with its name."""
     command = row.command
     for record in tensors_of(command):
         yield "the stripe extents", min(record.stripe_shape)
@@ -94,7 +94,7 @@ def _counts(row: Pass) -> Iterator[tuple[str, int]]:
 
 
 def tensors_of(command: PassCommand) -> tuple[TensorRecord, ...]:
-    """Give the feature maps of a pass: its inputs, then its output."""
+    """Return the feature maps of a pass: its inputs, then its output."""
     match command:
         case PleOnly():
             return *(command.input0, command.input1)[: command.input_count], command.output

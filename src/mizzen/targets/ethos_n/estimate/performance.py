@@ -39,7 +39,7 @@ def estimate(
     options: EstimationOptions = AS_IT_IS,
     issues: Mapping[int, str] | None = None,
 ) -> PerformanceData:
-    """Give the performance data of a compiled network; E983 for passes that cannot be."""
+    """Return the performance data of a compiled network; E983 for passes that cannot be."""
     rows = tuple((row, statistics_of(row, capabilities, options)) for row in passes)
     return PerformanceData(rows, issues or {})
 
@@ -52,7 +52,7 @@ def not_estimated(reason: str) -> str:
 def statistics_of(
     row: Pass, capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
 ) -> Statistics:
-    """Give the figures of a pass; E983 for one that cannot be."""
+    """Return the figures of a pass; E983 for one that cannot be."""
     require_possible(row)
     saving = options.activation_compression_saving
     match row.command:
@@ -78,7 +78,7 @@ def statistics_of(
 
 
 def kernel_of(row: Pass, command: McePle) -> Kernel:
-    """Give the weights of a pass as the network has them."""
+    """Return the weights of a pass as the network has them."""
     shape = row.weights_shape or command.weights.shape
     return Kernel(shape, command.mce.operation is MceOperation.DEPTHWISE_CONVOLUTION)
 

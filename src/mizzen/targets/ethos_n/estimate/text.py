@@ -67,7 +67,7 @@ def _parents(parents: ParentIds) -> str:
 
 
 def _parts(figures: Statistics) -> dict[str, Figures]:
-    """Give the figures by the library's names, in its order."""
+    """Return the figures by the library's names, in its order."""
     saved = f"{figures.weights.compression_savings:.6g}"
     return {
         "Input": _traffic(figures.input),

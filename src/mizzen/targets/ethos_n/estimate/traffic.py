@@ -48,7 +48,7 @@ def stripe_counts(shape: Shape, stripe: Shape) -> Shape:
 
 
 def _moved_shape(record: TensorRecord) -> Shape:
-    """Give the extents that are moved: whole brick groups in all formats but NHWC."""
+    """Return the extents that are moved: whole brick groups in all formats but NHWC."""
     if record.format is Format.NHWC:
         return record.shape
     return brick_groups(record.shape)
@@ -115,7 +115,7 @@ def input_traffic(
     capabilities: Capabilities,
     saving: float,
 ) -> Traffic:
-    """Give what is moved of an input.
+    """Return what is moved of an input.
 
     output_depth_stripes  into how many stripes of channels the output is cut
     saving                the part that compression saves, if the input is compressed
@@ -156,7 +156,7 @@ def _reloads(
 def _bytes_once(
     shape: Shape, stripe: Shape, streaming: _Streaming, capabilities: Capabilities
 ) -> int:
-    """Give the bytes of an input with what is moved again for the stripes beside it."""
+    """Return the bytes of an input with what is moved again for the stripes beside it."""
     rows = columns = 0
     if streaming.neighbour_columns and streaming.channels:
         columns = stripe[2]
@@ -170,7 +170,7 @@ def _bytes_once(
 def _first_bytes(
     shape: Shape, stripe: Shape, streaming: _Streaming, capabilities: Capabilities
 ) -> tuple[int, int]:
-    """Give the bytes that must be there before work begins, and the rows of a neighbour."""
+    """Return the bytes that must be there before work begins, and the rows of a neighbour."""
     _, height, width, channels = (min(pair) for pair in zip(shape, stripe, strict=True))
     rows = columns = 0
     if streaming.neighbour_rows and streaming.rows:
@@ -182,7 +182,7 @@ def _first_bytes(
 
 
 def output_traffic(record: TensorRecord, saving: float) -> Traffic:
-    """Give what is moved of an output: its last stripe when the work is done."""
+    """Return what is moved of an output: its last stripe when the work is done."""
     shape = _moved_shape(record)
     total = math.prod(shape)
     if record.location is Location.SRAM:
@@ -197,7 +197,7 @@ def output_traffic(record: TensorRecord, saving: float) -> Traffic:
 
 
 def conversion_traffic(record: TensorRecord, in_dram: bool, saving: float) -> Traffic:
-    """Give what a change of layout moves of its input or its output: all, and beside nothing."""
+    """Return what a change of layout moves of its input or its output: all, and beside nothing."""
     if not in_dram:
         return Traffic(sram_bytes=math.prod(brick_groups(record.shape)))
     traffic = Traffic(
@@ -214,7 +214,7 @@ def weight_traffic(
     input: TensorRecord,
     capabilities: Capabilities,
 ) -> WeightTraffic:
-    """Give what is moved of encoded weights."""
+    """Return what is moved of encoded weights."""
     total = sum(stripe_bytes)
     _, rows, columns, channels = stripe_counts(input.shape, input.stripe_shape)
     reloads = 0
@@ -234,7 +234,7 @@ def weight_traffic(
 
 
 def largest_weight_bytes(kernel: Kernel, capabilities: Capabilities) -> int:
-    """Give the bytes of encoded weights that can be compressed in no way."""
+    """Return the bytes of encoded weights that can be compressed in no way."""
     height, width, inputs, outputs = kernel.shape
     if kernel.is_depthwise:
         lanes, parallel = 1 + capabilities.srams // 8, capabilities.srams

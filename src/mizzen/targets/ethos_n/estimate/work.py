@@ -26,7 +26,7 @@ WINOGRAD_PRODUCTS = 16
 
 
 def uninterleaved_channels(channels: int, mce: MceRecord, capabilities: Capabilities) -> int:
-    """Give the channels of an input before it was interleaved for a stride."""
+    """Return the channels of an input before it was interleaved for a stride."""
     parts = mce.stride_x * mce.stride_y
     if parts == 1:
         return channels
@@ -35,7 +35,7 @@ def uninterleaved_channels(channels: int, mce: MceRecord, capabilities: Capabili
 
 
 def mce_work(command: McePle, kernel: Kernel, capabilities: Capabilities) -> MceWork:
-    """Give the operations of a pass, and the cycles of the compute engine for them."""
+    """Return the operations of a pass, and the cycles of the compute engine for them."""
     mce = command.mce
     channels = uninterleaved_channels(command.input.shape[3], mce, capabilities)
     _, height, width, outputs = mce.output_shape
@@ -73,7 +73,7 @@ def _winograd_cycles(command: McePle, kernel: Kernel, capabilities: Capabilities
 def ple_work(
     operation: PleOperation, shapes: Iterable[Shape], capabilities: Capabilities
 ) -> PleWork:
-    """Give the patches of the largest of what a kernel takes."""
+    """Return the patches of the largest of what a kernel takes."""
     _, patch_height, patch_width, _ = capabilities.patch_shape
     lanes = capabilities.engines * capabilities.ple_lanes
     counts = [

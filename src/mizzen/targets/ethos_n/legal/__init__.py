@@ -194,7 +194,7 @@ def reasons(
 
 
 def rules(kind: type[Operation], profile: Profile) -> tuple[Rule[Any], ...]:
-    """Give the rules of an operation of a release, in the order of the tests."""
+    """Return the rules of an operation of a release, in the order of the tests."""
     return rules_of(_table(kind, profile))
 
 
@@ -220,7 +220,7 @@ def _case(
 
 @cache
 def _table(kind: type[Operation], profile: Profile) -> tuple[Step[Any], ...]:
-    """Give the rules that hold in a release."""
+    """Return the rules that hold in a release."""
     entry = OPERATIONS[kind]
     if profile not in entry.profiles:
         return (_absent(kind, profile, entry.profiles),)

@@ -39,7 +39,7 @@ class Emptied:
 
 
 def emptied(network: Network) -> Iterator[Emptied]:
-    """Give the ReLUs of a network, whose feature maps have 8 bits, that keep no number."""
+    """Return the ReLUs of a network, whose feature maps have 8 bits, that keep no number."""
     users = network.users()
     left: dict[Operand, tuple[int, int]] = {}
     for node in network:

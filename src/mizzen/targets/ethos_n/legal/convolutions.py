@@ -166,7 +166,7 @@ def _bias_quantization(case: Case[Weighted]) -> Breach | None:
 
 
 def _plane(case: Case[Windowed]) -> Shape:
-    """Give the extents that SAME is reckoned from: of the plane that a kernel moves over."""
+    """Return the extents that SAME is reckoned from: of the plane that a kernel moves over."""
     transposed = isinstance(case.operation, TransposeConvolution)
     return case.outputs[0].shape if transposed else case.input.shape
 

@@ -75,7 +75,7 @@ def _uneven_plane(case: Case[SpaceToDepth]) -> Breach | None:
 
 
 def space_to_depth_bytes(info: TensorInfo, block: int, capabilities: Capabilities) -> int:
-    """Give the SRAM that the two passes over one row of blocks need.
+    """Return the SRAM that the two passes over one row of blocks need.
 
     The second pass writes from the end of the SRAM over what the first has left. There are `block`
     parts of the first, which are never the smaller, and one of the second.

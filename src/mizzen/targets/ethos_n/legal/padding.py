@@ -10,7 +10,7 @@ REGISTER_LARGEST = 7
 
 
 def same_paddings(shape: Shape, size: tuple[int, int], stride: Stride) -> tuple[Padding, ...]:
-    """Give the three paddings that count as SAME, for a window of `size` (height, width).
+    """Return the three paddings that count as SAME, for a window of `size` (height, width).
 
     Output extents are then ceil(extent / stride). An odd element is on neither side alone: it is
     added to both, to the first, or to the second.
@@ -33,7 +33,7 @@ def _shares(extent: int, size: int, stride: int) -> tuple[int, int]:
 
 
 def sides(padding: Padding) -> tuple[int, int, int, int]:
-    """Give the elements at the four sides."""
+    """Return the elements at the four sides."""
     return padding.top, padding.bottom, padding.left, padding.right
 
 

@@ -108,7 +108,7 @@ def _average(case: Case[Pooling]) -> Breach | None:
 
 
 def average_bytes(shape: Shape, capabilities: Capabilities) -> int:
-    """Give the SRAM that an average 3x3 needs in each bank; planes are not split."""
+    """Return the SRAM that an average 3x3 needs in each bank; planes are not split."""
     _, height, width, channels = shape
     _, brick_height, brick_width, _ = capabilities.brick_group_shape
     plane = -(-height // brick_height) * brick_height * (-(-width // brick_width) * brick_width)
@@ -174,7 +174,7 @@ def _unstrided_window(case: Case[Pooling]) -> Breach | None:
 
 
 def unstrided_extent(capabilities: Capabilities) -> int:
-    """Give the largest extent that can be pooled along with a stride of 1.
+    """Return the largest extent that can be pooled along with a stride of 1.
 
     Input and output are in the SRAM together, whole along it, one brick group wide otherwise.
     """

@@ -238,7 +238,7 @@ def identity_scale(subject: str) -> Rule[Requantize | Concatenation]:
 
 
 def bias_scales_of(feature_map: TensorInfo, weights: TensorInfo) -> tuple[float, ...]:
-    """Give the scales that a bias must have: input scale * weight scale, in float32."""
+    """Return the scales that a bias must have: input scale * weight scale, in float32."""
     return product(feature_map.quantization.scales, weights.quantization.scales)
 
 

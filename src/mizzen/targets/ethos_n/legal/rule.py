@@ -96,7 +96,7 @@ class Rule(Generic[O_contra]):
     fills: bool = False
 
     def text(self, breach: Breach) -> str:
-        """Give the library's message."""
+        """Return the library's message."""
         return self.message % breach.arguments if breach.arguments else self.message
 
 
@@ -113,7 +113,7 @@ Step = Rule[O] | EachInput[O]
 def steps_of(
     table: tuple[Step[Any], ...], case: Case[Any]
 ) -> Iterator[tuple[Rule[Any], Case[Any]]]:
-    """Give the rules of a table in the order of the tests, and what each is about."""
+    """Return the rules of a table in the order of the tests, and what each is about."""
     for step in table:
         if isinstance(step, Rule):
             yield step, case
@@ -125,7 +125,7 @@ def steps_of(
 
 
 def rules_of(table: tuple[Step[Any], ...]) -> tuple[Rule[Any], ...]:
-    """Give the rules of a table in the order of the tests."""
+    """Return the rules of a table in the order of the tests."""
     rows = (step.rules if isinstance(step, EachInput) else (step,) for step in table)
     return tuple(rule for group in rows for rule in group)
 

@@ -20,22 +20,22 @@ QUANTIZE = "quantise it to INT8 or UINT8"
 
 
 def first(case: Case[Operation]) -> TensorInfo:
-    """Give the first input."""
+    """Return the first input."""
     return case.inputs[0]
 
 
 def second(case: Case[Operation]) -> TensorInfo:
-    """Give the second input: of weighted operations the bias."""
+    """Return the second input: of weighted operations the bias."""
     return case.inputs[1]
 
 
 def third(case: Case[Operation]) -> TensorInfo:
-    """Give the third input: of weighted operations the weights."""
+    """Return the third input: of weighted operations the weights."""
     return case.inputs[2]
 
 
 def output(case: Case[Operation]) -> TensorInfo:
-    """Give the first output."""
+    """Return the first output."""
     return case.outputs[0]
 
 

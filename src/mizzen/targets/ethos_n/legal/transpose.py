@@ -35,7 +35,7 @@ the header with bias and scale."""
 
 
 def depthwise_weight_bytes(channels: int, capabilities: Capabilities) -> int:
-    """Give the most bytes that the weights of a 1x1 depthwise convolution are encoded in.
+    """Return the most bytes that the weights of a 1x1 depthwise convolution are encoded in.
 
     Each channel has a weight and a mask bit for each input generator; 9 bits hold 8 at worst.
     """
@@ -47,7 +47,7 @@ def depthwise_weight_bytes(channels: int, capabilities: Capabilities) -> int:
 
 
 def brick_bytes(shape: Shape, capabilities: Capabilities) -> int:
-    """Give the bytes of 8-bit elements in whole brick groups."""
+    """Return the bytes of 8-bit elements in whole brick groups."""
     batch, *extents = shape
     total = batch
     for extent, step in zip(extents, capabilities.brick_group_shape[1:], strict=True):
@@ -58,7 +58,7 @@ def brick_bytes(shape: Shape, capabilities: Capabilities) -> int:
 def transpose_bytes(
     shape: Shape, permutation: Shape, capabilities: Capabilities, profile: Profile
 ) -> int:
-    """Give the SRAM that a transposition needs; it is not split in stripes."""
+    """Return the SRAM that a transposition needs; it is not split in stripes."""
     if permutation == IDENTITY:
         return 0
     if permutation in CONVERTED[profile]:

@@ -63,7 +63,7 @@ def convolution_nodes(
     ids: set[int],
     srams: int,
 ) -> list[Node]:
-    """Give the nodes of a convolution: perhaps an interleaving, then the convolution.
+    """Return the nodes of a convolution: perhaps an interleaving, then the convolution.
 
     constants  the weights' info, weights, bias
     """
@@ -93,7 +93,7 @@ def transpose_convolution_nodes(
     constants: tuple[TensorInfo, Array, Array],
     operation_id: int,
 ) -> list[Node]:
-    """Give the nodes of a transpose convolution, an upsampling and a convolution of stride 1."""
+    """Return the nodes of a transpose convolution, an upsampling and a convolution of stride 1."""
     weights, data, bias = constants
     ids = {operation_id}
     nodes: list[Node] = []
@@ -121,7 +121,7 @@ def transpose_convolution_nodes(
 def depth_to_space_nodes(
     block: int, info: TensorInfo, output: TensorInfo, operation_id: int
 ) -> list[Node]:
-    """Give the nodes of a depth-to-space: a transpose convolution that picks a channel each."""
+    """Return the nodes of a depth-to-space: a transpose convolution that picks a channel each."""
     channels, outputs = info.channels, output.channels
     quantization = QuantizationInfo(0, (1 / COPYING_WEIGHT,))
     weights = TensorInfo(
@@ -139,14 +139,14 @@ def depth_to_space_nodes(
 def resize_nodes(
     algorithm: ResizeAlgorithm, info: TensorInfo, output: TensorInfo, ids: set[int]
 ) -> list[Node]:
-    """Give the node of a resize to twice the planes, or one less."""
+    """Return the node of a resize to twice the planes, or one less."""
     upscale = -(-output.height // info.height)
     work = identity_mce(info.shape, COPYING_WEIGHT, UPSAMPLES[algorithm], upscale)
     return [make_node(work, output, Layout.NHWCB, ids)]
 
 
 def linear_shape(elements: int) -> Shape:
-    """Give the smallest shape that holds so many bytes when it is read in bricks.
+    """Return the smallest shape that holds so many bytes when it is read in bricks.
 
     A brick is 4 x 4 x 16; a brick group has two along H, then two along W, then follow further
     groups along C. Only the last group may have fewer than 16 channels, of 16 or 64 elements each.
@@ -165,7 +165,7 @@ def fully_connected_nodes(
     ids: set[int],
     layout: Layout,
 ) -> list[Node]:
-    """Give the nodes of a matrix product of a map in `layout`.
+    """Return the nodes of a matrix product of a map in `layout`.
 
     The map is read as NHWC bytes that lie in bricks, which no SRAM layout has to be made for.
     """

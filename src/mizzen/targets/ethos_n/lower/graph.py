@@ -27,7 +27,7 @@ class Layout(Enum):
 
 
 def layout_of(format: DataFormat) -> Layout:
-    """Give the layout of what a network takes or gives."""
+    """Return the layout of what a network takes or gives."""
     return Layout.NHWCB if format is DataFormat.NHWCB else Layout.NHWC
 
 
@@ -83,7 +83,7 @@ class Node:
         return self.inputs[0]
 
     def doing(self, kind: type[W]) -> W:
-        """Give the work, which is known to be of a kind."""
+        """Return the work, which is known to be of a kind."""
         assert isinstance(self.work, kind)
         return self.work
 
@@ -149,7 +149,7 @@ class Graph:
         self.nodes.remove(node)
 
     def sorted(self) -> list[Node]:
-        """Give the nodes each after its inputs: depth first from the nodes without users."""
+        """Return the nodes each after its inputs: depth first from the nodes without users."""
         found: dict[Node, None] = {}
         for target in self.nodes:
             if not target.users:
@@ -173,7 +173,7 @@ def _visit(target: Node, found: dict[Node, None]) -> None:
 
 
 def nearest(node: Node, holds: Callable[[Node], bool]) -> Node | None:
-    """Give the first of a node and its ancestors, depth first, of which something holds."""
+    """Return the first of a node and its ancestors, depth first, of which something holds."""
     seen: set[Node] = set()
     stack = [node]
     while stack:

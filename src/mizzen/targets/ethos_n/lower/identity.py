@@ -27,7 +27,7 @@ COPYING_WEIGHT = 2
 def identity_mce(
     shape: Shape, weight: int, upsample: Upsample = Upsample.OFF, upscale: int = 1
 ) -> Mce:
-    """Give a depthwise 1x1 convolution, without bias, whose real weights are all 1."""
+    """Return a depthwise 1x1 convolution, without bias, whose real weights are all 1."""
     channels = shape[3]
     quantization = QuantizationInfo(0, (1 / weight,))
     weights = TensorInfo((1, 1, channels, 1), DataType.U8, DataFormat.HWIM, quantization)

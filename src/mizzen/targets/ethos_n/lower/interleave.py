@@ -11,6 +11,6 @@ STRIDE = 2
 
 
 def interleaved_channels(channels: int, srams: int) -> int:
-    """Give the channels of the four submaps, with the gaps between them but not behind the last."""
+    """Return channels of the four submaps, with the gaps between them but not behind the last."""
     rounded = -(-channels // srams) * srams
     return rounded * (STRIDE * STRIDE - 1) + channels

@@ -54,7 +54,7 @@ from mizzen.targets.ethos_n.tensors import TensorInfo
 
 
 def lower(network: Network, capabilities: Capabilities, *, strict_precision: bool = False) -> Graph:
-    """Give the work graph of a network whose operations are all supported.
+    """Return the work graph of a network whose operations are all supported.
 
     strict_precision  requantise by a stage of its own, where it could ride on the one before
 
@@ -91,7 +91,7 @@ class _Lowering:
                 self.made[node.operand] = self._lower_one(node)
 
     def _of(self, operand: Operand) -> Node:
-        """Give the node of an operand; that of a constant comes with its first use."""
+        """Return the node of an operand; that of a constant comes with its first use."""
         if operand not in self.made:
             data = self.network.data_of(operand)
             assert data is not None, "operands come before their users"
@@ -180,7 +180,7 @@ class _Lowering:
                 return convolution_nodes(operation, info, output, constants, ids, srams)
 
     def _numbers(self, operand: Operand, user: NetworkNode) -> npt.NDArray[Any]:
-        """Give the numbers of weights or a bias of an operation."""
+        """Return the numbers of weights or a bias of an operation."""
         data = self.network.data_of(operand)
         if data is None:
             kind = self.network[operand.operation_id].kind
@@ -194,7 +194,7 @@ class _Lowering:
         return data
 
     def _moving(self, node: NetworkNode) -> list[Node]:
-        """Give the nodes of an operation that moves numbers, or only reads them otherwise."""
+        """Return the nodes of an operation that moves numbers, or only reads them otherwise."""
         (operand,), output, ids = node.inputs, node.operand.info, {node.id}
         info = operand.info
         match node.operation:

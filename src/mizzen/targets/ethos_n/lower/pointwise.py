@@ -37,7 +37,7 @@ MAXIMA = {1: PleOperation.DOWNSAMPLE_2X2, 2: PleOperation.MAXPOOL_2X2_2_2}
 
 
 def pointwise_work(operation: Pointwise, inputs: tuple[TensorInfo, ...]) -> PleWork:
-    """Give the work of an operation that a single node does."""
+    """Return the work of an operation that a single node does."""
     match operation:
         case Relu(lower, upper):
             return Clamp(lower, upper)

@@ -23,11 +23,11 @@ class Ratio:
     denominator: int = 1
 
     def times(self, extent: int) -> int:
-        """Give `extent` times the ratio."""
+        """Return `extent` times the ratio."""
         return extent * self.numerator // self.denominator
 
     def under(self, extent: int) -> int:
-        """Give `extent` divided by the ratio."""
+        """Return `extent` divided by the ratio."""
         return extent * self.denominator // self.numerator
 
     def __mul__(self, other: Ratio) -> Ratio:

@@ -17,7 +17,7 @@ again.
 from mizzen.targets.ethos_n.patterns.covering import Composite, Covering
 from mizzen.targets.ethos_n.patterns.findings import accumulated
 from mizzen.targets.ethos_n.patterns.generation import Generated, RegionRefusedError, generate
-from mizzen.targets.ethos_n.patterns.inlining import INLINED, unworthy
+from mizzen.targets.ethos_n.patterns.inlining import INLINED, unprofitable
 from mizzen.targets.ethos_n.patterns.legality import legality
 from mizzen.targets.ethos_n.patterns.preparation import prepare
 from mizzen.targets.ethos_n.patterns.table import COMPUTE_INTENSIVE, TABLE
@@ -34,5 +34,5 @@ __all__ = [
     "generate",
     "legality",
     "prepare",
-    "unworthy",
+    "unprofitable",
 ]

@@ -102,7 +102,7 @@ def line_of(match: Match, value: Value, steps: Through) -> Line:
 
 
 def units_of(match: Match, steps: Through) -> tuple[Array, int, float]:
-    """Give a constant operand's numbers, their zero point, and by what RESCALEs multiply them."""
+    """Return a constant operand's numbers, their zero point, and by what RESCALEs multiply them."""
     data = contents(match[C])
     found = _rescalings(match, steps)
     return data, found[0].before if found else 0, _ratio(found)

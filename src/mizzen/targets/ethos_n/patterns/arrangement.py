@@ -101,7 +101,7 @@ def _moved(step: Operation, elements: Array) -> Array:
 
 
 def _modes(elements: Array, block: int) -> Iterator[tuple[str, Array]]:
-    """Give what the two ways to read channels as blocks make of an image."""
+    """Return what the two ways to read channels as blocks make of an image."""
     n, height, width, channels = elements.shape
     rest, odd = divmod(channels, block * block)
     if odd:
@@ -152,7 +152,7 @@ def resized(emission: Emission, match: Match) -> None:
 
 
 def _places(size: int, given: int, numerator: int, denominator: int, offset: int) -> Array:
-    """Give which pixels RESIZE takes. Ref: TOSA 1.0, 2.12.1."""
+    """Return which pixels RESIZE takes. Ref: TOSA 1.0, 2.12.1."""
     places = np.arange(size) * denominator + offset
     whole, rest = places // numerator, places % numerator
     last = np.minimum(whole + 1, given - 1)
@@ -195,7 +195,7 @@ def parts_of(operations: Sequence[Operation]) -> Iterator[Parts]:
 def _row(
     first: Operation, extent: int, axis: int, starts: dict[int, list[Operation]]
 ) -> list[Operation]:
-    """Give SLICEs that follow one another to the end, and take them out; none if they do not."""
+    """Return SLICEs that follow one another to the end, and take them out; none if they do not."""
     found = [first]
     end = first.result.shape[axis]
     while end < extent:
@@ -214,7 +214,7 @@ def _row(
 
 
 def _only_axis(operation: Operation) -> int | None:
-    """Give the axis along which a SLICE cuts, if it is one axis."""
+    """Return the axis along which a SLICE cuts, if it is one axis."""
     if operation.kind != "SLICE" or operation.operands[1].constant is None:
         return None
     given, taken = operation.operands[0].shape, operation.result.shape

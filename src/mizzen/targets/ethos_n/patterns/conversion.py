@@ -95,12 +95,12 @@ class _Affine:
         self.low, self.high = data_type.lowest, data_type.highest
 
     def of(self, numbers: Array) -> Array:
-        """Give the numbers of the output."""
+        """Return the numbers of the output."""
         return (numbers - self.zero_point) * self.factor + self.offset
 
 
 def _affine(match: Match) -> _Affine:
-    """Give what a sum or product with one number does."""
+    """Return what a sum or product with one number does."""
     result = one_rescaling_of(match.root)
     if PRODUCT in match:
         line = line_of(match, match[X], MULTIPLIED)
@@ -115,7 +115,7 @@ def _affine(match: Match) -> _Affine:
 
 
 def _addends(match: Match) -> Array:
-    """Give the constant of a sum in its unit, before the RESCALE; its negative if subtracted."""
+    """Return the constant of a sum in its unit, before the RESCALE; its negative if subtracted."""
     data, zero_point, ratio = units_of(match, CONSTANT)
     sign = -1.0 if match[SHIFTED].kind == "SUB" else 1.0
     return sign * (data.astype(np.float64) - zero_point) * ratio
@@ -194,14 +194,14 @@ def added(emission: Emission, match: Match) -> None:
 
 
 def _ones(source: float, output: float) -> tuple[int, float]:
-    """Give the number that stands for one, and its scale."""
+    """Return the number that stands for one, and its scale."""
     coarsest = min(output / source, 1.0)
     number = min(round(1 / ((coarsest + LEAST_SCALE) / 2)), SPAN)
     return number, 1 / number
 
 
 def _by_channel(data: Array, shape: tuple[int, int, int, int]) -> Array:
-    """Give a constant's elements, one for each channel; UnfitError if it has others."""
+    """Return a constant's elements, one for each channel; UnfitError if it has others."""
     channels = shape[3]
     size = int(data.size)
     along = data.shape[-1:] == (channels,) and size == channels
@@ -218,7 +218,7 @@ def _by_channel(data: Array, shape: tuple[int, int, int, int]) -> Array:
 
 
 def _narrow(data: Array, zero_point: int) -> tuple[Array, int]:
-    """Give integers and their zero point in a range of 8 bits with sign."""
+    """Return integers and their zero point in a range of 8 bits with sign."""
     wide = data.astype(np.int64) - zero_point
     low, high = min(int(wide.min()), 0), max(int(wide.max()), 0)
     if high - low > SPAN:

@@ -10,7 +10,7 @@ from mizzen.diagnostics import Reason
 from mizzen.graph import Graph, Operation, Value
 from mizzen.patterns import Cover, Guard, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal
-from mizzen.targets.ethos_n.config import Configuration
+from mizzen.targets.ethos_n.config import VariantConfiguration
 from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.network import Network
 from mizzen.targets.ethos_n.operations import Input
@@ -88,7 +88,7 @@ class Covering:
     composite_of  operation to its composite
     """
 
-    def __init__(self, graph: Graph, configuration: Configuration) -> None:
+    def __init__(self, graph: Graph, configuration: VariantConfiguration) -> None:
         self.graph = graph
         self._capabilities = configuration.capabilities
         self._refusals: dict[Operation, list[_Refusal]] = {}
@@ -102,7 +102,7 @@ class Covering:
         self.composite_of = {row: each for each in self.composites for row in each.operations}
 
     def _from_patterns(self) -> Iterator[tuple[Composite, int]]:
-        """Give what patterns found, and when it can be done."""
+        """Return what patterns found, and when it can be done."""
         for found in self._cover.composites:
             (row,) = [
                 self._rows[guard] for guard in found.match.pattern.guards if guard in self._rows
@@ -111,7 +111,7 @@ class Covering:
             yield made, self._order[found.match.root]
 
     def _from_slices(self) -> Iterator[tuple[Composite, int]]:
-        """Give the splits, which are several operations side by side, and when they can be done."""
+        """Return splits, which are several operations side by side, and when they can be done."""
         free = [row for row in self._order if self._cover.composite_of(row) is None]
         for parts in parts_of([row for row in free if row.kind == "SLICE"]):
             add = _splitting(parts)
@@ -123,7 +123,7 @@ class Covering:
                 yield made, min(map(self._order.__getitem__, parts.slices))
 
     def _asking(self, rank: int, row: Row) -> Pattern:
-        """Give a row's pattern with one more guard: the library supports what it becomes."""
+        """Return a row's pattern with one more guard: the library supports what it becomes."""
 
         def guard(match: Match) -> Reject | None:
             def ask(emission: Emission) -> None:
@@ -144,7 +144,7 @@ class Covering:
             self._refusals.setdefault(operation, []).append(refusal)
 
     def _ask(self, add: Callable[[Emission], None]) -> tuple[Reason, ...]:
-        """Give what speaks against a composite, as a network of its own."""
+        """Return what speaks against a composite, as a network of its own."""
         emission = Emission()
         try:
             add(emission)
@@ -153,7 +153,7 @@ class Covering:
         return tuple(self.breaches(emission.network))
 
     def breaches(self, network: Network) -> Iterator[Reason]:
-        """Give what is not supported of a network, inputs left out."""
+        """Return what is not supported of a network, inputs left out."""
         for node in network:
             if not isinstance(node.operation, Input):
                 infos = tuple(operand.info for operand in node.inputs)
@@ -162,13 +162,13 @@ class Covering:
             yield found.reason
 
     def uncovered(self, operations: Iterable[Operation]) -> list[Operation]:
-        """Give those of some operations that are in no composite and need to be."""
+        """Return those of some operations that are in no composite and need to be."""
         return [
             row for row in operations if row not in self.composite_of and row not in self._fixed
         ]
 
     def reasons(self, operations: Iterable[Operation]) -> tuple[Reason, ...]:
-        """Give why some operations, those of one group, are not all in composites."""
+        """Return why some operations, those of one group, are not all in composites."""
         left = self.uncovered(operations)
         found = dict.fromkeys(chain.from_iterable(map(self._refused, left)))
         if left and not found:
@@ -176,7 +176,7 @@ class Covering:
         return tuple(found)
 
     def _refused(self, operation: Operation) -> list[Reason]:
-        """Give the reasons of the widest refusals that an operation is in, in the table's order."""
+        """Return reasons of the widest refusals that an operation is in, in the table's order."""
         found = self._refusals.get(operation, [])
         widest = max((len(row.operations) for row in found), default=0)
         rows = sorted((row for row in found if len(row.operations) == widest), key=_rank)
@@ -210,7 +210,7 @@ class Covering:
         )
 
     def _crossing(self, operations: list[Operation]) -> list[Value]:
-        """Give the values that some operations take from others or give to others."""
+        """Return the values that some operations take from others or give to others."""
         inside = set(operations)
         taken = [value for row in operations for value in row.operands]
         given = [value for row in operations for value in row.results]
@@ -257,7 +257,7 @@ def _nearness(miss: Miss) -> tuple[bool, int]:
 
 
 def _constant(operations: Iterable[Operation]) -> set[Operation]:
-    """Give the constants of some operations in an order of execution, and what is computed of
+    """Return the constants of some operations in an order of execution, and what is computed of
     constants alone."""
     found: set[Operation] = set()
     for operation in operations:

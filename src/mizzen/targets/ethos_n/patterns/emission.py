@@ -40,7 +40,7 @@ class Emission:
         self._shaped: dict[tuple[Operand, Shape], Operand] = {}
 
     def operand(self, value: Value, shape: Shape | None = None) -> Operand:
-        """Give a value in a shape of as many elements; its own, filled to four extents, if none.
+        """Return a value in a shape of as many elements; its own, filled to four extents, if none.
 
         UnfitError if it cannot be a feature map.
         """
@@ -48,7 +48,7 @@ class Emission:
         return self._in_shape(self._found(value, wanted), wanted)
 
     def as_it_is(self, value: Value) -> Operand:
-        """Give a value in whatever shape it has, for those who look at single elements only."""
+        """Return a value in whatever shape it has, for those who look at single elements only."""
         return self._found(value, filled(value.shape))
 
     def _found(self, value: Value, shape: Shape) -> Operand:
@@ -96,7 +96,7 @@ class Emission:
         self._operands[value] = operand
 
     def reinterpreted(self, operand: Operand, wanted: QuantizationInfo) -> Operand:
-        """Give an operand's numbers, read with a quantisation."""
+        """Return an operand's numbers, read with a quantisation."""
         if operand.info.quantization == wanted:
             return operand
         return self.add(ReinterpretQuantization(wanted), operand)

@@ -26,7 +26,7 @@ class UnfitError(Exception):
 
 
 def accumulated(reasons: Iterable[Reason]) -> str:
-    """Give all messages as one text: joined by "; ", with ";" behind the last."""
+    """Return all messages as one text: joined by "; ", with ";" behind the last."""
     texts = [reason.message for reason in reasons]
     return f"{'; '.join(texts)};" if texts else ""
 

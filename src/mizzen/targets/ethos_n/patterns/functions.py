@@ -89,7 +89,7 @@ PATTERNS = {
 
 
 def _tabulated(match: Match) -> tuple[Array, QuantizationInfo]:
-    """Give the reals that a table's entries are for, and how they are quantised."""
+    """Return the reals that a table's entries are for, and how they are quantised."""
     source = quantization_info(match[X])
     reals = (EVERY - source.zero_point) * np.float64(source.scale)
     return reals, quantization_info(match.root.result)
@@ -103,7 +103,7 @@ def _agrees(match: Match, reals: Array, output: QuantizationInfo) -> bool:
 
 
 def _slope(match: Match, reals: Array, output: QuantizationInfo) -> float:
-    """Give the slope of a table's entries for negative reals, where they are not at a bound.
+    """Return the slope of a table's entries for negative reals, where they are not at a bound.
 
     Where there are none, any slope is right, so that bounds alone, ReLU, are a leaky ReLU too.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mizzen.diagnostics import MizzenError, Origin, Reason, fail
 from mizzen.graph import Graph, Operation, Value
-from mizzen.targets.ethos_n.config import Configuration
+from mizzen.targets.ethos_n.config import VariantConfiguration
 from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.network import Network, Operand
 from mizzen.targets.ethos_n.operations import Input, Reshape
@@ -49,7 +49,7 @@ class Generated:
         return tuple(given.index(operand) for operand in self.outputs)
 
 
-def generate(graph: Graph, configuration: Configuration) -> Generated:
+def generate(graph: Graph, configuration: VariantConfiguration) -> Generated:
     """Make the network of a region's graph, as `mizzen.partition.extract` gives it.
 
     RegionRefusedError (E990, E991) names the groups that are not supported in this region; E992 for
@@ -96,7 +96,7 @@ def _check_numbers(network: Network, makers: Sequence[Composite]) -> None:
 
 
 def _outputs(graph: Graph, emission: Emission) -> tuple[Operand, ...]:
-    """Give the operands of the graph's outputs; what is an input, or an output already, is copied:
+    """Return operands of the graph's outputs; what is an input, or an output already, is copied:
     each has a buffer of its own."""
     found: dict[Operand, None] = {}
     for value in graph.outputs:
@@ -109,7 +109,7 @@ def _outputs(graph: Graph, emission: Emission) -> tuple[Operand, ...]:
 
 
 def _computed(graph: Graph, value: Value, emission: Emission) -> Operand:
-    """Give the operand of an output; what is a constant, nothing computes."""
+    """Return the operand of an output; what is a constant, nothing computes."""
     try:
         return emission.as_it_is(value)
     except UnfitError as error:

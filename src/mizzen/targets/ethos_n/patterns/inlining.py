@@ -6,7 +6,7 @@ Ref: Apache TVM v0.14.0, Ethos-N: InlineNonComputeIntensivePartitions.
 from __future__ import annotations
 
 from mizzen.diagnostics import Reason
-from mizzen.partition import Partition, Place, Region
+from mizzen.partition import Device, Partition, Region
 from mizzen.targets.ethos_n.patterns.covering import Covering
 from mizzen.targets.ethos_n.patterns.table import COMPUTE_INTENSIVE
 
@@ -21,8 +21,8 @@ INLINED = Reason(
 )
 
 
-def unworthy(partition: Partition, covering: Covering) -> dict[int, Reason]:
-    """Give the groups of regions on the NPU that have no compute-intensive composite.
+def unprofitable(partition: Partition, covering: Covering) -> dict[int, Reason]:
+    """Return the groups of regions on the NPU that have no compute-intensive composite.
 
     Placed again without them, others may be found: regions between which they stood are one then,
     or not worth it either.
@@ -33,7 +33,7 @@ def unworthy(partition: Partition, covering: Covering) -> dict[int, Reason]:
 
 def _is_worth_it(region: Region, covering: Covering) -> bool:
     """Whether a region is on the CPU, or has a compute-intensive composite."""
-    if region.place is Place.CPU:
+    if region.device is Device.CPU:
         return True
     groups = set(region.groups)
     return any(

@@ -12,7 +12,7 @@ Legal = Callable[[Operation], Sequence[Reason]]
 
 
 def legality(covering: Covering) -> Legal:
-    """Give what says why an operation of a graph may not be on the NPU; nothing if it may.
+    """Return what says why an operation of a graph may not be on the NPU; nothing if it may.
 
     Groups are placed whole, so all operations of one have the same reasons. The graph must stay
     as it was covered.
@@ -31,7 +31,7 @@ def legality(covering: Covering) -> Legal:
 
 
 def _spread(covering: Covering, found: dict[int | None, tuple[Reason, ...]]) -> None:
-    """Give reasons to groups whose operations are in a composite with those of refused groups.
+    """Return reasons to groups whose operations are in a composite with those of refused groups.
 
     A composite is done whole: a PAD that is only right in front of its convolution stays where
     that stays.

@@ -27,7 +27,7 @@ CLOSE = 2.0**-12
 
 
 def filled(shape: tuple[int, ...]) -> Shape:
-    """Give a shape of four extents, those that lack at the end being 1; of more, one row."""
+    """Return a shape of four extents, those that lack at the end being 1; of more, one row."""
     if len(shape) > 4:
         return 1, 1, 1, prod(shape)
     first, second, third, fourth = (*shape, 1, 1, 1, 1)[:4]
@@ -35,7 +35,7 @@ def filled(shape: tuple[int, ...]) -> Shape:
 
 
 def channels_last(shape: tuple[int, ...]) -> Shape:
-    """Give a shape of four extents, the last one staying the channels: [N,C] is [N,1,1,C]."""
+    """Return a shape of four extents, the last one staying the channels: [N,C] is [N,1,1,C]."""
     if len(shape) < 2:
         return 1, 1, 1, prod(shape)
     first, *middle, last = shape
@@ -45,7 +45,7 @@ def channels_last(shape: tuple[int, ...]) -> Shape:
 
 
 def quantization_of(value: Value) -> Quantization | None:
-    """Give how a value is quantised: what it says, else what it was or becomes unchanged."""
+    """Return how a value is quantised: what it says, else what it was or becomes unchanged."""
     seen = set[Value]()
     waiting = [value]
     while waiting:
@@ -63,7 +63,7 @@ def quantization_of(value: Value) -> Quantization | None:
 
 
 def quantization_info(value: Value) -> QuantizationInfo:
-    """Give a feature map's quantisation; UnfitError where it is unknown or per channel."""
+    """Return a feature map's quantisation; UnfitError where it is unknown or per channel."""
     found = quantization_of(value)
     if found is None or len(found.scales) != 1 or len(found.zero_points) != 1:
         what = "unknown" if found is None else "per channel"
@@ -86,7 +86,7 @@ def quantization_info(value: Value) -> QuantizationInfo:
 
 
 def info_of(value: Value, shape: Shape | None = None) -> TensorInfo:
-    """Give the info of a feature map, perhaps in another shape; UnfitError if it is none."""
+    """Return the info of a feature map, perhaps in another shape; UnfitError if it is none."""
     data_type = DATA_TYPES.get(value.dtype)
     if data_type is None:
         raise unfit(
@@ -102,7 +102,7 @@ def info_of(value: Value, shape: Shape | None = None) -> TensorInfo:
 
 
 def contents(value: Value) -> Array:
-    """Give a constant's elements; UnfitError if it is none."""
+    """Return a constant's elements; UnfitError if it is none."""
     found = value.constant
     if found is None:
         raise unfit(
@@ -116,7 +116,7 @@ def contents(value: Value) -> Array:
 
 
 def number(value: Value) -> int:
-    """Give the one element of a constant."""
+    """Return the one element of a constant."""
     return int(contents(value).reshape(-1)[0])
 
 

@@ -196,7 +196,7 @@ def weights_of(
     data_type: DataType = DataType.S8,
     format: DataFormat = DataFormat.HWIO,
 ) -> Weights:
-    """Give weights with all that the library must know of them.
+    """Return weights with all that the library must know of them.
 
     scales  one, or one for each output channel (HWIO) or input channel (HWIM); several that are
             equal become one. The bias' are exactly input scale * weight scale, in float32.
@@ -251,7 +251,7 @@ def _weights(match: Match, source: TensorInfo, format: DataFormat) -> Weights:
 
 
 def _in_order(match: Match) -> Array:
-    """Give the weights as [H,W,I,M] of a depthwise convolution, else as [H,W,I,O]."""
+    """Return the weights as [H,W,I,M] of a depthwise convolution, else as [H,W,I,O]."""
     data = contents(match[WEIGHTS])
     depthwise = CONVOLUTION in match and match[CONVOLUTION].kind == "DEPTHWISE_CONV2D"
     return data if depthwise else data.transpose(TO_HWIO)
@@ -260,7 +260,7 @@ def _in_order(match: Match) -> Array:
 def _scales(
     weights: Value, rescaling: Rescaling, source: QuantizationInfo, output: QuantizationInfo
 ) -> Array:
-    """Give the scales of weights: what RESCALE makes them, or those recorded where they agree.
+    """Return the scales of weights: what RESCALE makes them, or those recorded where they agree.
 
     RESCALE multiplies sums by input scale * weight scale / output scale, to 31 bits.
     """

@@ -80,7 +80,7 @@ def _amounts(match: Match, findings: Findings, filling: int) -> Pads:
 
 
 def _cut(match: Match, findings: Findings) -> tuple[int, int]:
-    """Give how many rows and columns are cut off at the end."""
+    """Return how many rows and columns are cut off at the end."""
     start = contents(match[START]).reshape(-1)
     before, after = match[CUT].operands[0].shape, match[CUT].result.shape
     lost = np.subtract(before, after).tolist()

@@ -52,7 +52,7 @@ AROUND = Padding(1, 1, 1, 1)
 
 
 def evaluate(network: Network, inputs: Sequence[Array]) -> list[Array]:
-    """Give what a network makes of a batch: an array [N, H, W, C] for each output.
+    """Return what a network makes of a batch: an array [N, H, W, C] for each output.
 
     Where Arm's compiler does several roundings as one (see `roundings`), so does this: a sum of
     weights that is requantised is rounded once, to the requantisation's own numbers, and bounded to
@@ -72,7 +72,7 @@ def evaluate(network: Network, inputs: Sequence[Array]) -> list[Array]:
 
 
 def evaluate_apart(network: Network, inputs: Sequence[Array]) -> list[Array]:
-    """Give the same, each operation rounded for itself."""
+    """Return the same, each operation rounded for itself."""
     return _Evaluation(network, Roundings(network, {})).of(inputs)
 
 
@@ -95,12 +95,12 @@ class _Evaluation:
         return [self._value(row).astype(row.info.data_type.dtype) for row in self.network.outputs]
 
     def _value(self, operand: Operand) -> Numbers:
-        """Give the numbers of what has been computed, or of a constant as one of a batch."""
+        """Return the numbers of what has been computed, or of a constant as one of a batch."""
         constant = self.network.data_of(operand)
         return self.known[operand] if constant is None else constant.astype(np.int64)
 
     def _made(self, node: Node) -> list[Numbers]:
-        """Give the outputs of an operation whose inputs have been computed."""
+        """Return the outputs of an operation whose inputs have been computed."""
         if isinstance(node.operation, Split):
             ends = np.cumsum(node.operation.sizes)[:-1]
             return np.split(self._value(node.inputs[0]), ends, node.operation.axis)
@@ -121,7 +121,7 @@ class _Evaluation:
                 return [_of_one(node, self._value(node.inputs[0]))]
 
     def _summed(self, node: Node, finish: Finish) -> Numbers:
-        """Give what the compute engine makes of an operation's inputs."""
+        """Return what the compute engine makes of an operation's inputs."""
         operand, *constants = node.inputs
         numbers = self._value(operand)
         if isinstance(node.operation, Resize):
@@ -136,7 +136,7 @@ class _Evaluation:
         return mce.weighted(node.operation, infos, numbers, (bias, weights), finish)
 
     def _part(self, operand: Operand, joined: Node) -> Numbers:
-        """Give a part of a concatenation, in the quantisation of the whole."""
+        """Return a part of a concatenation, in the quantisation of the whole."""
         if operand.info.quantization == joined.operand.info.quantization:
             return self._value(operand)
         steps = (joined.operand.info,)
@@ -145,7 +145,7 @@ class _Evaluation:
     def _requantized(
         self, operand: Operand, steps: Steps, lying: Lying, into: Node | None = None
     ) -> Numbers:
-        """Give an operand in the last step's numbers, made directly where that may be.
+        """Return an operand in the last step's numbers, made directly where that may be.
 
         lying  how it lies when it is requantised
         into   the concatenation that it is put into then, as it lies
@@ -177,21 +177,21 @@ class _Evaluation:
         return is_same and self.roundings.lying(operand) is lying
 
     def _behind_kernels(self, operand: Operand, steps: Steps) -> Numbers:
-        """Give an operand that a pooling may have made, which is requantised before that."""
+        """Return an operand that a pooling may have made, which is requantised before that."""
         node = self.network[operand.operation_id]
         if keeps_numbers(node):
             return _pooled(node, self._before_pooling(node.inputs[0], steps))
         return self._finished(operand, steps)
 
     def _part_of(self, operand: Operand, joined: Node, steps: Steps) -> Numbers:
-        """Give a part of a concatenation that is requantised."""
+        """Return a part of a concatenation that is requantised."""
         whole = joined.operand.info
         is_alike = operand.info.quantization == whole.quantization
         steps = steps if is_alike else _through(whole, steps)
         return self._requantized(operand, steps, joined_lying(joined), joined)
 
     def _before_pooling(self, operand: Operand, steps: Steps) -> Numbers:
-        """Give what a requantised pooling takes, after the requantisation."""
+        """Return what a requantised pooling takes, after the requantisation."""
         if not self.roundings.is_of_a_sum(operand):
             numbers = self._value(operand)
             return _copied(numbers, operand.info, _after(Finish.of(operand.info), steps))
@@ -201,7 +201,7 @@ class _Evaluation:
         return self._finished(operand, steps)
 
     def _finished(self, operand: Operand, steps: Steps) -> Numbers:
-        """Give an operand in the last step's numbers, with the sum of weights under it.
+        """Return an operand in the last step's numbers, with the sum of weights under it.
 
         That is the one that its clamps are made with, or else a copy.
         """
@@ -275,7 +275,7 @@ def _added(node: Node, first: Numbers, second: Numbers) -> Numbers:
 
 
 def _of_one(node: Node, numbers: Numbers) -> Numbers:
-    """Give what an operation makes of one feature map without any sum of weights."""
+    """Return what an operation makes of one feature map without any sum of weights."""
     info = node.inputs[0].info
     kind, quantization = info.data_type, info.quantization
     match node.operation:

@@ -49,16 +49,16 @@ class Finish:
 
     @classmethod
     def of(cls, info: TensorInfo) -> Finish:
-        """Give that of a tensor, bounded by its type alone."""
+        """Return that of a tensor, bounded by its type alone."""
         kind = info.data_type
         return cls(kind, info.quantization, kind.lowest, kind.highest)
 
     def bounded(self, lower: int, upper: int) -> Finish:
-        """Give the same with bounds that are no wider than these."""
+        """Return the same with bounds that are no wider than these."""
         return replace(self, lower=max(self.lower, lower), upper=min(self.upper, upper))
 
     def requantized(self, info: TensorInfo) -> Finish:
-        """Give that of another type and quantisation, with bounds that mean the same reals."""
+        """Return that of another type and quantisation, with bounds that mean the same reals."""
         old, new, kind = self.quantization, info.quantization, info.data_type
 
         def moved(bound: int) -> int:
@@ -74,7 +74,7 @@ class Finish:
 def sum_constants(
     input_scale: float, weight_scales: tuple[float, ...], output_scale: float
 ) -> tuple[Numbers, Numbers]:
-    """Give the scale and the shift of the sums of each channel, or of all where there is one.
+    """Return the scale and the shift of the sums of each channel, or of all where there is one.
 
     input * weight / output, rounded to float32 at each step, is about scale / 2**shift: as near as
     16 bits of scale and a shift of 47 allow, halves up.
@@ -98,7 +98,7 @@ def finished(sums: Numbers, scale: Numbers, shift: Numbers, finish: Finish) -> N
 
 
 def copied(numbers: Numbers, quantization: QuantizationInfo, finish: Finish) -> Numbers:
-    """Give numbers in another quantisation, by sums of one element."""
+    """Return numbers in another quantisation, by sums of one element."""
     scale, shift = sum_constants(quantization.scale, (IDENTITY_SCALE,), finish.quantization.scale)
     sums = (numbers - quantization.zero_point) * round(1 / IDENTITY_SCALE)
     return finished(sums, scale, shift, finish)
@@ -111,7 +111,7 @@ def weighted(
     constants: tuple[Plain, Plain],
     finish: Finish,
 ) -> Numbers:
-    """Give a convolution or a matrix product of [N, H, W, C], of the bias and the weights."""
+    """Return a convolution or a matrix product of [N, H, W, C], of the bias and the weights."""
     info, _, weights_info = inputs
     bias, weights = (values.astype(np.int64) for values in constants)
     centred = numbers - info.quantization.zero_point
@@ -179,7 +179,7 @@ def _scattered(operation: TransposeConvolution, centred: Numbers, weights: Numbe
 
 
 def upsampled(numbers: Numbers, algorithm: ResizeAlgorithm, height: int, width: int) -> Numbers:
-    """Give planes of twice the height and width, or one less of each.
+    """Return planes of twice the height and width, or one less of each.
 
     Elements at even places are those of the input. Between them lies the nearest before
     (NEAREST_NEIGHBOUR), or the mean of the two or four around (BILINEAR), halves up, where the last
@@ -194,7 +194,7 @@ def upsampled(numbers: Numbers, algorithm: ResizeAlgorithm, height: int, width: 
 
 
 def _between(numbers: Numbers, axis: int) -> Numbers:
-    """Give twice each element, and behind each its sum with the next; the last is its own next."""
+    """Return each element doubled, then its sum with the next; the last is its own next."""
     extent = numbers.shape[axis]
     places = [*range(1, extent), extent - 1]
     following: Numbers = np.take(numbers, places, axis)

@@ -17,7 +17,7 @@ from mizzen.targets.ethos_n.reference.mce import Numbers
 
 
 def moved(node: Node, numbers: Numbers) -> Numbers:
-    """Give what an operation makes of numbers [N, H, W, C] by moving them.
+    """Return what an operation makes of numbers [N, H, W, C] by moving them.
 
     E981 for any other operation.
     """

@@ -29,7 +29,7 @@ LOWEST_16, HIGHEST_16 = -(1 << 15), (1 << 15) - 1
 
 
 def factor_constants(factor: float) -> tuple[int, int]:
-    """Give a multiplier of 16 bits and a shift: factor is about multiplier / 2**shift, from above.
+    """Return a 16-bit multiplier and a shift: factor is about multiplier / 2**shift, from above.
 
     The multiplier is truncated. A factor below 2**-17 has none: both are 0.
     """
@@ -41,7 +41,7 @@ def factor_constants(factor: float) -> tuple[int, int]:
 
 
 def _wrapped(numbers: Numbers) -> Numbers:
-    """Give what is left in a signed register of 16 bits."""
+    """Return what is left in a signed register of 16 bits."""
     return ((numbers - LOWEST_16) & 0xFFFF) + LOWEST_16
 
 
@@ -97,7 +97,7 @@ def leaky(
 
 
 def logistic_constants(scale: float, widening: int) -> tuple[int, int, int]:
-    """Give the multiplier and the shift of |x|, and the largest |x| that they may have."""
+    """Return the multiplier and the shift of |x|, and the largest |x| that they may have."""
     multiplier, shift = factor_constants(scale * (math.log2(math.e) * ONE) * widening)
     largest = math.ceil(math.ldexp(1, 15 + shift) / multiplier) - 1 if multiplier else HIGHEST_16
     if largest == 0:
@@ -108,7 +108,7 @@ def logistic_constants(scale: float, widening: int) -> tuple[int, int, int]:
 def logistic(
     numbers: Numbers, quantization: QuantizationInfo, widening: int, data_type: DataType
 ) -> Numbers:
-    """Give 256 / (1 + exp(-widening * x)); of signed numbers 128 less.
+    """Return 256 / (1 + exp(-widening * x)); of signed numbers 128 less.
 
     It is made of |x|: 1 + 2**-t and then its reciprocal, both of 8.8 fixed point; 1 becomes 255,
     and where x is negative the result is taken from 256. `x` is bounded so that t has 15 bits. A
@@ -124,14 +124,14 @@ def logistic(
 
 
 def mean_of_plane(numbers: Numbers) -> Numbers:
-    """Give the mean of planes of 7 x 7 or 8 x 8; zero points stay what they are."""
+    """Return the mean of planes of 7 x 7 or 8 x 8; zero points stay what they are."""
     count = numbers.shape[1] * numbers.shape[2]
     total = numbers.sum(axis=(1, 2), keepdims=True) + count // 2
     return (total * ((1 << MEAN_SHIFT) // count + 1)) >> MEAN_SHIFT
 
 
 def average_3x3(numbers: Numbers) -> Numbers:
-    """Give the mean of the elements of the plane among the 3 x 3 around each.
+    """Return the mean of the elements of the plane among the 3 x 3 around each.
 
     They are 9, at an edge 6, at a corner 4; so the kernel counts even along an axis of extent 1.
     """
@@ -151,7 +151,7 @@ def _counted(extent: int) -> Numbers:
 
 
 def largest_of_windows(numbers: Numbers, operation: Pooling) -> Numbers:
-    """Give the largest of each window; what lies around the plane is less than any number."""
+    """Return the largest of each window; what lies around the plane is less than any number."""
     (height, width), stride, padding = operation.size, operation.stride, operation.padding
     around = ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right), (0, 0))
     padded = np.pad(numbers, around, constant_values=LOWEST_16)

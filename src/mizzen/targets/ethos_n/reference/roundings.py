@@ -70,7 +70,7 @@ class Roundings:
 
     @classmethod
     def of(cls, network: Network) -> Roundings:
-        """Give those of a network as it is compiled: what nothing is made of is left out."""
+        """Return those of a network as it is compiled: what nothing is made of is left out."""
         readers: dict[Operand, list[Node]] = {}
         for node in reversed(list(network)):
             if isinstance(node.operation, Output) or any(row in readers for row in node.outputs):
@@ -79,11 +79,11 @@ class Roundings:
         return cls(network, {row: nodes[0] for row, nodes in readers.items() if len(nodes) == 1})
 
     def maker(self, operand: Operand) -> Node:
-        """Give the operation that an operand comes from."""
+        """Return the operation that an operand comes from."""
         return self.network[operand.operation_id]
 
     def lying(self, operand: Operand) -> Lying:
-        """Give how an operand lies where it is made."""
+        """Return how an operand lies where it is made."""
         node = self.maker(operand)
         match node.operation:
             case Split(axis, sizes):
@@ -96,7 +96,7 @@ class Roundings:
                 return Lying.BRICKS
 
     def joined_by(self, operand: Operand) -> Node | None:
-        """Give the concatenation that an operand in brick groups is put into as it lies, if any."""
+        """Return concatenation that an operand in brick groups is put into as it lies, if any."""
         reader = self.alone.get(operand)
         if reader is None or not isinstance(reader.operation, Concatenation):
             return None
@@ -145,7 +145,7 @@ def goes_before(inner: Node, into: Node | None) -> bool:
 
 
 def joined_lying(node: Node) -> Lying:
-    """Give how the parts of a concatenation lie when they are put together."""
+    """Return how the parts of a concatenation lie when they are put together."""
     assert isinstance(node.operation, Concatenation)
     axis = node.operation.axis
     return _lying(axis, [operand.info.shape[axis] for operand in node.inputs])

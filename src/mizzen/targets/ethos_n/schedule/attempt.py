@@ -65,7 +65,7 @@ Pass = McePass | PlePass | ConvertPass
 
 
 @dataclass(slots=True)
-class Placement:
+class MapDecision:
     """What is decided of a node's map.
 
     location     None while no pass makes it, and inside of a pass
@@ -85,17 +85,17 @@ class Attempt:
     capabilities: Capabilities
     sram: Sram[Node]
     passes: list[Pass] = field(default_factory=list[Pass])
-    placements: dict[Node, Placement] = field(default_factory=dict[Node, Placement])
+    placements: dict[Node, MapDecision] = field(default_factory=dict[Node, MapDecision])
 
-    def of(self, node: Node) -> Placement:
-        """Give what is decided of a node."""
+    def of(self, node: Node) -> MapDecision:
+        """Return what is decided of a node."""
         if node not in self.placements:
             location = Location.DRAM if isinstance(node.work, Source) else None
-            self.placements[node] = Placement(location=location)
+            self.placements[node] = MapDecision(location=location)
         return self.placements[node]
 
     def location(self, node: Node) -> Location | None:
-        """Give where a node's map is."""
+        """Return where a node's map is."""
         return self.of(node).location
 
     def in_sram(self, node: Node) -> bool:
@@ -115,11 +115,11 @@ class Attempt:
         return self.of(node).compression is not None
 
     def format(self, node: Node) -> Format:
-        """Give how a node's map lies in DRAM."""
+        """Return how a node's map lies in DRAM."""
         return self.of(node).compression or FORMATS[node.layout]
 
     def follower(self, node: Node) -> Node | None:
-        """Give the node that could join a pass behind `node`: its only user, of no pass yet."""
+        """Return the node that could join a pass behind `node`: its only user, of no pass yet."""
         if len(node.users) != 1:
             return None
         user = node.users[0]

@@ -37,7 +37,7 @@ def usable_blocks(
     ple: PleOperation,
     capabilities: Capabilities,
 ) -> tuple[BlockConfig, ...]:
-    """Give the blocks that all parts of a pass can work with, in the order of `allowed`.
+    """Return the blocks that all parts of a pass can work with, in the order of `allowed`.
 
     kernel  height and width of the convolution
     """

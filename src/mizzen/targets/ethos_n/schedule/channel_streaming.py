@@ -83,7 +83,7 @@ class _Ask:
 def stream_channels(
     stage: Stage, blocks: tuple[BlockConfig, ...], holes: Holes, capabilities: Capabilities
 ) -> McePlan | None:
-    """Give the first plan of strategy X that there is room for, or None."""
+    """Return the first plan of strategy X that there is room for, or None."""
     if stage.input_offset_bytes is not None:
         return None
     usable = [block for block in widest_first(blocks) if _fits(block, stage, capabilities)]
@@ -103,7 +103,7 @@ def _fits(block: BlockConfig, stage: Stage, capabilities: Capabilities) -> bool:
 
 
 def _asks(stage: Stage, blocks: list[BlockConfig]) -> Iterator[_Ask]:
-    """Give what to ask for, the best first."""
+    """Return what to ask for, the best first."""
     channels = stage.input[3]
     product_of_matrices = stage.operation is MceOperation.FULLY_CONNECTED
     if product_of_matrices:
@@ -146,7 +146,7 @@ def _cut(stage: Stage, ask: _Ask, capabilities: Capabilities) -> Cut | None:
 def _output_extents(
     stage: Stage, block: BlockConfig, capabilities: Capabilities
 ) -> tuple[int, int, int]:
-    """Give the extents of the output of one block in as many channels as are made at once."""
+    """Return the extents of the output of one block in as many channels as are made at once."""
     ratio, ple = stage.ratio, stage.ple_ratio
     height = min(
         round_up(ple.height.times(block.height), ratio.height.times(BRICK_HEIGHT)),
@@ -170,7 +170,7 @@ def _input_channels(stage: Stage, requested: int, capabilities: Capabilities) ->
 
 
 def _compressible(stage: Stage, output: Shape) -> Shape:
-    """Give a stripe of whole planes if blocks are not deep enough for a compressed format."""
+    """Return a stripe of whole planes if blocks are not deep enough for a compressed format."""
     _, height, width, _ = stage.output
     small = height <= BRICK_HEIGHT and width <= BRICK_WIDTH
     depth = FCAF_DEEP_DEPTH if small else FCAF_WIDE_DEPTH

@@ -56,7 +56,7 @@ def form_convert_pass(first: Node, attempt: Attempt) -> ConvertPass | None:
 
 
 def _nodes_in_dram(first: Node, attempt: Attempt) -> tuple[Node, ...]:
-    """Give the longest chain of changes of layout and copies."""
+    """Return the longest chain of changes of layout and copies."""
     nodes: list[Node] = []
     node: Node | None = first
     while node is not None and isinstance(node.work, Relayout | Copy):
@@ -66,7 +66,7 @@ def _nodes_in_dram(first: Node, attempt: Attempt) -> tuple[Node, ...]:
 
 
 def _nodes_in_sram(first: Node, attempt: Attempt) -> tuple[Node, ...]:
-    """Give the longest chain of changes of layout, and of new shapes in NHWC, that ends in bricks.
+    """Return longest chain of changes of layout, and of new shapes in NHWC, that ends in bricks.
 
     In SRAM everything lies in bricks: a new shape in NHWC moves the elements.
     """
@@ -89,7 +89,7 @@ def _moves_in_sram(node: Node) -> bool:
 
 
 def _largest_stripe(shape: Shape, holes: Holes, capabilities: Capabilities) -> Shape:
-    """Give the first stripe that there is room for, or the last one tried if there is none.
+    """Return the first stripe that there is room for, or the last one tried if there is none.
 
     Channels are cut only where the width is 1: elsewhere the firmware cannot.
     """

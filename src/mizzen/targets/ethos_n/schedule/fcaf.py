@@ -23,7 +23,7 @@ def consists_of_cells(format: Format, extents: tuple[int, ...]) -> bool:
 
 
 def cell_bytes(shape: Shape, format: Format) -> int:
-    """Give the size of a compressed map."""
+    """Return the size of a compressed map."""
     cells = 1
     for extent, side in zip(shape[1:], CELLS[format], strict=True):
         cells *= divide_up(extent, side)

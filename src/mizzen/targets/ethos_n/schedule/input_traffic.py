@@ -18,7 +18,7 @@ def input_traffic_bytes(
     output_stripes_deep: int,
     capabilities: Capabilities,
 ) -> int:
-    """Give the bytes read, neighbours' rows and reloads for further output channels included."""
+    """Return the bytes read, neighbours' rows and reloads for further output channels included."""
     streams_h, streams_w, streams_c = (stripe[axis] < shape[axis] for axis in (1, 2, 3))
     if streams_c:
         times = divide_up(weights[3], capabilities.ogs)

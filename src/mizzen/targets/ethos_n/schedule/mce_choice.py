@@ -32,7 +32,7 @@ CUT_ALONG_WIDTH = frozenset({Strategy.STRATEGY_4, Strategy.STRATEGY_6})
 
 
 def algorithm_of(mce: Node, options: CompilationOptions) -> Algorithm:
-    """Give the algorithm that a node's convolution is to be computed with."""
+    """Return the algorithm that a node's convolution is to be computed with."""
     work = mce.doing(Mce)
     plain = work.stride.x == 1 and work.stride.y == 1 and work.upsample is Upsample.OFF
     allowed = options.winograd and not mce.demands.direct
@@ -44,7 +44,7 @@ def algorithm_of(mce: Node, options: CompilationOptions) -> Algorithm:
 def find_plan(
     chain: Chain, mce: Node, attempt: Attempt, options: CompilationOptions
 ) -> McePlan | None:
-    """Give the plan of a chain, whose work of the compute engines is in `mce`; None for none."""
+    """Return the plan of a chain, whose work of the compute engines is in `mce`; None for none."""
     work, source = mce.doing(Mce), chain.nodes[0].source
     algorithm = algorithm_of(mce, options)
     ple = chain.kernel.kernel
@@ -73,7 +73,7 @@ def find_plan(
 def _deepest_stripe(
     ple: PleOperation, operation: MceOperation, capabilities: Capabilities
 ) -> int | None:
-    """Give how many channels a 3x3 maximum can buffer the neighbouring stripes' rows of."""
+    """Return how many channels a 3x3 maximum can buffer the neighbouring stripes' rows of."""
     if ple not in MAX_3X3:
         return None
     depthwise = operation is MceOperation.DEPTHWISE_CONVOLUTION

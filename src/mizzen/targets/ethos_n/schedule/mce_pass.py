@@ -73,7 +73,7 @@ def form_mce_pass(first: Node, attempt: Attempt, options: CompilationOptions) ->
 def _longest(
     first: Node, attempt: Attempt, options: CompilationOptions
 ) -> tuple[Chain, _Candidate | None]:
-    """Give the longest chain, and the longest part of it that there is a plan for."""
+    """Return the longest chain, and the longest part of it that there is a plan for."""
     chain = Chain()
     required: Layout | None = None
     candidate: _Candidate | None = None
@@ -153,7 +153,7 @@ def _reads_nhwc(shape: Shape, stripe: Shape) -> bool:
 
 
 def _compression(candidate: _Candidate, options: CompilationOptions) -> Format | None:
-    """Give the compressed format that the output can have in DRAM, if it may be compressed."""
+    """Return the compressed format that the output can have in DRAM, if it may be compressed."""
     last = candidate.nodes[-1]
     allowed = options.intermediate_compression and not last.demands.uncompressed
     if not allowed or last.layout is not Layout.NHWCB or candidate.location is Location.SRAM:

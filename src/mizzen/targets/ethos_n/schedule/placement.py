@@ -13,7 +13,7 @@ from mizzen.targets.ethos_n.schedule.stripes import Cut, Piece
 
 
 def side_across(offset: int, capabilities: Capabilities) -> Side:
-    """Give the side of the SRAM away from a tile, so that loading and storing can overlap."""
+    """Return the side of the SRAM away from a tile, so that loading and storing can overlap."""
     half = capabilities.sram_bytes // capabilities.srams // 2
     return Side.END if offset <= half else Side.BEGIN
 

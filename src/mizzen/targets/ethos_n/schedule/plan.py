@@ -17,22 +17,22 @@ BRICK_HEIGHT, BRICK_WIDTH, BRICK_CHANNELS = BRICK_GROUP_SHAPE[1:]
 
 
 def divide_up(number: int, divisor: int) -> int:
-    """Give the quotient rounded up."""
+    """Return the quotient rounded up."""
     return -(-number // divisor)
 
 
 def round_up(number: int, multiple: int) -> int:
-    """Give the next multiple."""
+    """Return the next multiple."""
     return -(-number // multiple) * multiple
 
 
 def volume(shape: Shape) -> int:
-    """Give the number of elements, which is that of bytes."""
+    """Return the number of elements, which is that of bytes."""
     return shape[0] * shape[1] * shape[2] * shape[3]
 
 
 def brick_bytes(shape: Shape) -> int:
-    """Give the size of a map in whole brick groups."""
+    """Return the size of a map in whole brick groups."""
     planes = round_up(shape[1], BRICK_HEIGHT) * round_up(shape[2], BRICK_WIDTH)
     return shape[0] * planes * round_up(shape[3], BRICK_CHANNELS)
 

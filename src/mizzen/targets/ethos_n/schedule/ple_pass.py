@@ -55,7 +55,7 @@ def form_ple_pass(first: Node, attempt: Attempt) -> PlePass | None:
 
 
 def _output(first: Node, plan: PlePlan, attempt: Attempt) -> tuple[tuple[Node, ...], Location]:
-    """Give the nodes of the pass, with a change of layout if one can be had, and its location."""
+    """Return the nodes of the pass, with a change of layout if one can be had, and its location."""
     extents = zip(plan.output.stripe[1:], first.shape[1:], strict=True)
     whole = all(stripe >= extent for stripe, extent in extents)
     if whole and first.layout is Layout.NHWCB and not first.demands.dram:
@@ -83,7 +83,7 @@ def _ask_for_readable_inputs(first: Node, plan: PlePlan, attempt: Attempt) -> bo
 
 
 def _find_plan(node: Node, work: LonePle, attempt: Attempt) -> PlePlan | None:
-    """Give the first plan that there is room for, whole tensors first."""
+    """Return the first plan that there is room for, whole tensors first."""
     shape = node.source.shape
     if any(source.shape != shape for source in node.inputs) or shape[3] > node.shape[3]:
         return None
@@ -107,7 +107,7 @@ def _find_plan(node: Node, work: LonePle, attempt: Attempt) -> PlePlan | None:
 
 
 def _splits(shape: Shape, *, whole_planes: bool) -> Iterator[tuple[int, int, int]]:
-    """Give in how many parts to divide height, width, channels, the fewest first."""
+    """Return in how many parts to divide height, width, channels, the fewest first."""
     bricks = (BRICK_HEIGHT, BRICK_WIDTH, BRICK_CHANNELS)
     most = [divide_up(extent, brick) for extent, brick in zip(shape[1:], bricks, strict=True)]
     if whole_planes:

@@ -42,7 +42,7 @@ def choose_strategy(
     holes: Holes,
     capabilities: Capabilities,
 ) -> McePlan | None:
-    """Give the plan of the first strategy, in the order of `PREFERENCE`, that has one."""
+    """Return the plan of the first strategy, in the order of `PREFERENCE`, that has one."""
     allowed = set(strategies)
     ordered = best_first(blocks, stage.output, stage.kernel[:2])
     for strategy, asks in PREFERENCE.items():
@@ -63,7 +63,7 @@ def _first(
     holes: Holes,
     capabilities: Capabilities,
 ) -> McePlan | None:
-    """Give the first plan that there is."""
+    """Return the first plan that there is."""
     for block, request in asked:
         found = _plan(strategy, block, request, stage, holes, capabilities)
         if found is not None:
@@ -78,7 +78,7 @@ def _cheapest(
     holes: Holes,
     capabilities: Capabilities,
 ) -> McePlan | None:
-    """Give the plan with the least input traffic, counting half where the output compresses."""
+    """Return the plan with the least input traffic, counting half where the output compresses."""
     best: McePlan | None = None
     least = 0
     tried: set[Request] = set()
@@ -121,7 +121,7 @@ def _cost(plan: McePlan, request: Request, stage: Stage, capabilities: Capabilit
 
 
 def _steps(whole: int, block: int) -> range:
-    """Give the extents of a stripe of whole blocks, from about a half of `whole` down to one."""
+    """Return the extents of a stripe of whole blocks, from about a half of `whole` down to one."""
     return range(round_up(whole // 2, block), block - 1, -block)
 
 
@@ -146,7 +146,7 @@ def _rows(
 
 
 def _depth_parts(channels: int) -> list[int]:
-    """Give what is left of the channels when they are divided in 2, in 3, ...; each once."""
+    """Return what is left of the channels when they are divided in 2, in 3, ...; each once."""
     return list(dict.fromkeys(channels // parts for parts in range(2, channels)))
 
 

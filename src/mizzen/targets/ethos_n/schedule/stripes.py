@@ -150,13 +150,13 @@ def stripe_channels(
 
 
 def input_extent(output: int, whole: int, output_stripe: int, ratio: Ratio) -> int:
-    """Give the extent of the input stripe that an output stripe is made of."""
+    """Return the extent of the input stripe that an output stripe is made of."""
     needed = whole if output_stripe >= output else ratio.under(output_stripe)
     return round_up(min(needed, whole), BRICK_HEIGHT)
 
 
 def boundary_height(stage: Stage, height: int, width: int, capabilities: Capabilities) -> int:
-    """Give the rows of the slots that hold neighbours' rows, where planes are cut both ways."""
+    """Return the rows of the slots that hold neighbours' rows, where planes are cut both ways."""
     cut_both_ways = stage.input[1] > height and stage.input[2] > width
     return capabilities.boundary_stripe_height if cut_both_ways and stage.kernel[0] > 1 else 0
 
@@ -171,7 +171,7 @@ def reaches_neighbours(stage: Stage, height: int, width: int, boundary: int) -> 
 
 
 def submaps(stage: Stage, capabilities: Capabilities) -> int:
-    """Give how many maps of the weights' channels the input has, interleaved."""
+    """Return how many maps of the weights' channels the input has, interleaved."""
     banks = capabilities.srams
     return divide_up(round_up(stage.input[3], banks), round_up(stage.kernel[2], banks))
 
@@ -187,7 +187,7 @@ def _weight_stripe(stage: Stage, output_channels: int, capabilities: Capabilitie
 def _input_piece(
     stage: Stage, stripe: Shape, boundary: int, request: Request, capabilities: Capabilities
 ) -> Piece | None:
-    """Give the input's tile: a stripe, its neighbours as far as the kernel reaches, the next."""
+    """Return the input's tile: a stripe, its neighbours as far as the kernel reaches, the next."""
     _, height, width, _ = stage.input
     across = stage.kernel[1] if width > stripe[2] else stage.kernel[0]
     most = min(min(across, 3) + 1, request.input_stripes)
@@ -202,7 +202,7 @@ def _input_piece(
 
 
 def _largest_input_bytes(shape: Shape, stripe: Shape, capabilities: Capabilities) -> int:
-    """Give the size of a tile that holds everything, if rests of stripes take no more than is."""
+    """Return the size of a tile that holds everything, if rests of stripes take no more than is."""
     _, height, width, channels = shape
     depth = round_up(channels, capabilities.srams)
     bricks_high, bricks_wide = round_up(height, BRICK_HEIGHT), round_up(width, BRICK_WIDTH)

@@ -18,7 +18,7 @@ STREAM_MULTIPLE_BYTES = 16
 
 
 def largest_weight_bytes(shape: Shape, format: DataFormat, capabilities: Capabilities) -> int:
-    """Give the bytes of weights of `shape` if nothing of them can be compressed."""
+    """Return the bytes of weights of `shape` if nothing of them can be compressed."""
     height, width, inputs, outputs = shape
     if format is DataFormat.HWIM:
         lanes, outputs = capabilities.srams, outputs * inputs

@@ -18,7 +18,7 @@ MULTIPLICATIONS = 16
 
 
 def best_algorithm(height: int, width: int) -> Algorithm:
-    """Give the algorithm of fewer multiplications for a kernel; the direct one if equal."""
+    """Return the algorithm of fewer multiplications for a kernel; the direct one if equal."""
     elements = 8 if min(height, width) == 1 else 4
     parts = divide_up(height, WIDE_KERNEL) * divide_up(width, WIDE_KERNEL)
     fewer = MULTIPLICATIONS * parts < elements * height * width
@@ -26,7 +26,7 @@ def best_algorithm(height: int, width: int) -> Algorithm:
 
 
 def covered_kernel(weights: Shape, algorithm: Algorithm) -> Shape:
-    """Give weights' shape with the planes that the engines compute: whole parts of wide kernels."""
+    """Return weights' shape with the planes that engines compute: whole parts of wide kernels."""
     height, width, inputs, outputs = weights
     if algorithm is Algorithm.WINOGRAD or max(height, width) > LARGEST_KERNEL:
         height, width = (

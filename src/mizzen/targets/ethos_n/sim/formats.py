@@ -65,7 +65,7 @@ def is_compressed(format_: Format) -> bool:
 
 
 def required_bytes(record: TensorRecord) -> int:
-    """Give the bytes of the whole tensor (the supertensor) in its layout."""
+    """Return the bytes of the whole tensor (the supertensor) in its layout."""
     row = FORMATS[record.format]
     cells = [-(-n // c) for n, c in zip(record.supertensor_shape[1:], row.cell, strict=True)]
     return math.prod(cells) * (row.cell_bytes or math.prod(row.cell))
@@ -103,7 +103,7 @@ _TO_BRICKS = tuple(int(axis) for axis in np.argsort(_TO_DENSE))
 
 
 def read(buffer: Array, record: TensorRecord) -> Array:
-    """Give a tensor in a buffer, uint8 `[n, bytes]`, as `[n, H, W, C]`; it may be a view."""
+    """Return a tensor in a buffer, uint8 `[n, bytes]`, as `[n, H, W, C]`; it may be a view."""
     cells = cells_view(buffer, record)
     _, height, width, depth = record.shape
     if FORMATS[record.format].bricks:
@@ -134,7 +134,7 @@ def write(buffer: Array, record: TensorRecord, values: Array) -> None:
 
 
 def flattened(values: Array, count: int) -> Array:
-    """Give the first `count` elements `[n, count]` of `[n, H, W, C]` in the order of NHWCB."""
+    """Return the first `count` elements `[n, count]` of `[n, H, W, C]` in the order of NHWCB."""
     n, height, width, depth = values.shape
     groups = [-(-extent // c) for extent, c in zip((height, width, depth), GROUP, strict=True)]
     gy, gx, gc = groups

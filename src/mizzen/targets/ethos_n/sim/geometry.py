@@ -58,7 +58,7 @@ class Geometry:
         return kernel == (1, 1, 1) and is_plain and plane == (self.height, self.width)
 
     def padded(self, values: Array, zero_point: int, dtype: npt.DTypeLike) -> Array:
-        """Give `[n, padded_height, padded_width, channels]` less the zero point, zeros around."""
+        """Return `[n, padded_height, padded_width, channels]` less the zero point, zeros around."""
         shape = (len(values), self.padded_height, self.padded_width, self.channels)
         result = np.zeros(shape, dtype)
         rows = min(self.height, self.padded_height - self.pad_top)
@@ -73,7 +73,7 @@ class Geometry:
         return result
 
     def _parts(self, inner: Array, values: Array) -> Iterator[tuple[Array, Array]]:
-        """Give parts of the plane and what goes there."""
+        """Return parts of the plane and what goes there."""
         if self.stride == STRIDE:
             for block in blocks(self.channels, self.banks):
                 target = inner[:, block.down :: STRIDE, block.across :: STRIDE, block.whole]

@@ -117,7 +117,7 @@ any."""
 
 
 def inferred(where: Where, command: Command) -> Iterator[Diagnostic]:
-    """Give a note for every open point that a command depends on."""
+    """Return a note for every open point that a command depends on."""
     for row in INFERRED:
         if row.applies(command):
             yield Diagnostic(row.code, f"{where}: {_said(row)}", Severity.NOTE, where.origin)

@@ -33,7 +33,7 @@ class Block:
 
 
 def blocks(channels: int, banks: int) -> Iterator[Block]:
-    """Give the blocks of all submaps of `channels` channels."""
+    """Return the blocks of all submaps of `channels` channels."""
     for start in range(0, channels, banks):
         count = min(banks, channels - start)
         for submap in range(SUBMAPS):
@@ -43,7 +43,7 @@ def blocks(channels: int, banks: int) -> Iterator[Block]:
 
 
 def interleaved_channels(channels: int, banks: int) -> int:
-    """Give the number of channels of all submaps."""
+    """Return the number of channels of all submaps."""
     last = channels % banks
     return SUBMAPS * -(-channels // banks) * banks - (banks - last if last else 0)
 

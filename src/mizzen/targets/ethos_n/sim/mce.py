@@ -52,7 +52,7 @@ class MceStage:
     """Of each output channel, where accumulators are not known to fit; they are checked then."""
 
     def run(self, values: Array) -> Array:
-        """Give the output, `[n, H, W, C]`, for an input `[n, H, W, C]`; E965 for sums too large."""
+        """Return output, `[n, H, W, C]`, for an input `[n, H, W, C]`; E965 for sums too large."""
         way = self.geometry
         shape = (len(values), way.output_height, way.output_width, self.channels)
         result = np.empty(shape, self.dtype)
@@ -115,7 +115,7 @@ def prepare(where: Where, command: McePle, weights: DecodedWeights, geometry: Ge
 
 
 def geometry_of(where: Where, command: McePle, capabilities: Capabilities) -> Geometry:
-    """Give the window's way over the plane; E960 and E962 where it cannot be."""
+    """Return the window's way over the plane; E960 and E962 where it cannot be."""
     mce = command.mce
     _check_way(where, command)
     _check_input(where, command, capabilities)
@@ -230,7 +230,7 @@ def check_weights(where: Where, command: McePle) -> None:
 
 
 def _of_inputs(where: Where, command: McePle, weights: DecodedWeights) -> Array:
-    """Give the weights of the input's channels; those beyond fill up, E961 unless they are zero."""
+    """Return weights of the input's channels; those beyond fill up, E961 unless they are zero."""
     inputs = command.mce.uninterleaved_input_shape[3]
     if weights.weights[:, :, inputs:].any():
         raise where.fault("E961", f"weights beyond channel {inputs} of the input must be zero")
@@ -265,7 +265,7 @@ def _check_numbers(where: Where, command: McePle, weights: DecodedWeights) -> No
 
 
 def _magnitude(command: McePle) -> int:
-    """Give the largest absolute value of an input less its zero point."""
+    """Return the largest absolute value of an input less its zero point."""
     limits, zero = np.iinfo(DTYPES[command.input.data_type]), command.input.zero_point
     return max(int(limits.max) - zero, zero - int(limits.min))
 

@@ -25,7 +25,7 @@ CONSTANT_KINDS = (BufferKind.CONSTANT_DMA, BufferKind.CONSTANT_CONTROL_UNIT)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockSlice:
     """Where a buffer lies: its block, and the bytes in it."""
 
     block: int
@@ -33,15 +33,15 @@ class Place:
     size: int
 
 
-def place_of(buffer: Buffer) -> Place:
-    """Give where a buffer lies; offsets of inputs and outputs are the caller's affair."""
+def place_of(buffer: Buffer) -> BlockSlice:
+    """Return where a buffer lies; offsets of inputs and outputs are the caller's affair."""
     if buffer.kind is BufferKind.INTERMEDIATE:
-        return Place(INTERMEDIATES, buffer.offset, buffer.size)
-    return Place(buffer.id, 0, buffer.size)
+        return BlockSlice(INTERMEDIATES, buffer.offset, buffer.size)
+    return BlockSlice(buffer.id, 0, buffer.size)
 
 
 def block_sizes(program: Program) -> dict[int, int]:
-    """Give the bytes of each block that is not constant."""
+    """Return the bytes of each block that is not constant."""
     sizes: dict[int, int] = {}
     for buffer in program.buffers.values():
         if buffer.kind not in CONSTANT_KINDS:
@@ -62,7 +62,7 @@ class Memory:
         self._sram: dict[int, Array] = {}
 
     def bytes(self, buffer_id: int) -> npt.NDArray[np.uint8]:
-        """Give a buffer as `[batch, size]`, a view."""
+        """Return a buffer as `[batch, size]`, a view."""
         buffer = self._program.buffers[buffer_id]
         if buffer.kind in CONSTANT_KINDS:
             contents = np.frombuffer(self._program.constant(buffer_id), np.uint8)
@@ -71,7 +71,7 @@ class Memory:
         return self._blocks[place.block][:, place.offset : place.offset + place.size]
 
     def load(self, record: TensorRecord) -> Array:
-        """Give a tensor as `[batch, H, W, C]`; it may be a view of memory, so do not write."""
+        """Return a tensor as `[batch, H, W, C]`; it may be a view of memory, so do not write."""
         if record.location is Location.SRAM:
             return self._sram[record.sram_offset_bytes]
         return formats.read(self.bytes(record.dram_buffer_id), record)

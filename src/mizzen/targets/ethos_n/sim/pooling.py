@@ -18,7 +18,7 @@ _AVERAGE_SHIFT = 16
 
 
 def mean_of_plane(values: Array) -> Array:
-    """Give the mean of each plane, `[n, 1, 1, C]`, rounded half up but for the reciprocal's error.
+    """Return mean of each plane, `[n, 1, 1, C]`, rounded half up but for the reciprocal's error.
 
     Sums of at most 64 elements fit 16 bits; products are of 32, whose high half is shifted.
     """
@@ -29,7 +29,7 @@ def mean_of_plane(values: Array) -> Array:
 
 
 def average_3x3(values: Array) -> Array:
-    """Give the mean of the 3 x 3 elements around each, those outside the plane left out.
+    """Return the mean of the 3 x 3 elements around each, those outside the plane left out.
 
     The kernel knows whether an element is in the first or last row, and column, not how many
     elements there are: it divides by 9, 6 or 4 also where a plane has only one row.
@@ -46,24 +46,24 @@ def average_3x3(values: Array) -> Array:
 
 
 def _taps(extent: int) -> npt.NDArray[np.int32]:
-    """Give 2 for the first and last place along an axis, 3 for others."""
+    """Return 2 for the first and last place along an axis, 3 for others."""
     taps = np.full(extent, 3, np.int32)
     taps[[0, -1]] = 2
     return taps
 
 
 def largest_2x2(values: Array) -> Array:
-    """Give the largest of each 2 x 2 elements; the last row or column may stand alone."""
+    """Return the largest of each 2 x 2 elements; the last row or column may stand alone."""
     return _largest(_largest(values, 2, 1), 2, 2)
 
 
 def largest_3x3(values: Array) -> Array:
-    """Give the largest of 3 x 3 elements at every second place that has two rows and columns."""
+    """Return the largest of 3 x 3 elements at every second place that has two rows and columns."""
     return _largest(_largest(values, 3, 1), 3, 2)
 
 
 def _largest(values: Array, size: int, axis: int) -> Array:
-    """Give the largest of windows of `size` at every second place along an axis."""
+    """Return the largest of windows of `size` at every second place along an axis."""
     extent = values.shape[axis]
     count = -(-extent // 2) if size == 2 else extent // 2
     turned = values.swapaxes(0, axis)

@@ -24,22 +24,22 @@ _ONE = 256
 
 
 def wrapped_16(values: Array) -> Array:
-    """Give values as a signed register of 16 bits holds them."""
+    """Return values as a signed register of 16 bits holds them."""
     return ((values + 0x8000) & 0xFFFF) - 0x8000
 
 
 def every_input(dtype: np.dtype[Any]) -> Table:
-    """Give the 256 numbers of an 8-bit type in the order of their bytes."""
+    """Return the 256 numbers of an 8-bit type in the order of their bytes."""
     return np.arange(256, dtype=np.uint8).view(dtype).astype(np.int64)
 
 
 def looked_up(values: Array, table: Table, dtype: np.dtype[Any]) -> Array:
-    """Give the entry of a table for each element of an 8-bit array, as `dtype`."""
+    """Return the entry of a table for each element of an 8-bit array, as `dtype`."""
     return table.astype(dtype)[values.view(np.uint8)]
 
 
 def rescaled(numbers: Table, zero_point: int, multiplier: int, shift: int) -> Table:
-    """Give (number - zero point) * multiplier / 2**shift, half up, in 16 bits.
+    """Return (number - zero point) * multiplier / 2**shift, half up, in 16 bits.
 
     The kernel shifts one bit less with saturation, adds one and shifts again; the addition wraps.
     """
@@ -49,13 +49,13 @@ def rescaled(numbers: Table, zero_point: int, multiplier: int, shift: int) -> Ta
 
 
 def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Give 16-bit values as an 8-bit type, clipped to its range."""
+    """Return 16-bit values as an 8-bit type, clipped to its range."""
     limits = np.iinfo(dtype)
     return np.clip(values, limits.min, limits.max).astype(dtype)
 
 
 def sigmoid_table(dtype: np.dtype[Any], zero_point: int, multiplier: int, shift: int) -> Table:
-    """Give the logistic function of each 8-bit number; tanh is it with another multiplier.
+    """Return the logistic function of each 8-bit number; tanh is it with another multiplier.
 
     The input's magnitude goes to 8.8 fixed point; EXP2 and RCP are taken to round correctly.
     """

@@ -59,7 +59,7 @@ class SramTracker:
         self._kept: dict[int, Kept] = {}
 
     def check_source(self, port: Port) -> Span:
-        """Give the part of the banks that an input has; E956 beyond them, E959 for a wrong tile.
+        """Return the part of the banks that an input has; E956 beyond them, E959 for a wrong tile.
 
         What a pass left in SRAM is as large as it is, whatever the tile that another reads it as,
         and is read as it lies, in whatever stripes.
@@ -77,14 +77,14 @@ class SramTracker:
         return self._span(port, port.record.tile_bytes)
 
     def check_moved(self, port: Port) -> Span:
-        """Give the part of the banks that a tensor has which is moved within SRAM; E956 beyond.
+        """Return the part of the banks that a tensor has which is moved within SRAM; E956 beyond.
 
         It is moved at once: the stripe and the tile that are named for it are those of the output.
         """
         return self._span(port, math.prod(self._rounded(port.record.shape)))
 
     def check_output(self, port: Port) -> Span:
-        """Give the part of the banks that an output has; E956 and E959 as of an input.
+        """Return the part of the banks that an output has; E956 and E959 as of an input.
 
         What stays in SRAM is written so that it lies there as one stripe would.
         """
@@ -94,7 +94,7 @@ class SramTracker:
         return self._span(port, port.record.tile_bytes)
 
     def check_weights(self, port: Port, largest_bytes: int) -> Span:
-        """Give the part of the banks that weights have; E959 if a stripe is larger."""
+        """Return the part of the banks that weights have; E959 if a stripe is larger."""
         size = port.record.tile_bytes
         if largest_bytes > size:
             raise port.fault(
@@ -115,7 +115,7 @@ class SramTracker:
         return Span(port.role, start, stop)
 
     def kernel_span(self, ple: PleRecord) -> Span:
-        """Give the part of the banks that the engine's kernel is loaded through."""
+        """Return the part of the banks that the engine's kernel is loaded through."""
         size = self._capabilities.max_ple_bytes
         return Span("kernel", ple.ce_sram, ple.ce_sram + size)
 
@@ -210,7 +210,7 @@ class SramTracker:
             )
 
     def _rounded(self, shape: Shape) -> tuple[int, ...]:
-        """Give H, W, C in whole brick groups over all banks."""
+        """Return H, W, C in whole brick groups over all banks."""
         steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
         return tuple(-(-n // step) * step for n, step in zip(shape[1:], steps, strict=True))
 

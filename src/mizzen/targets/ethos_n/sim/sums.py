@@ -31,12 +31,12 @@ class Summer(Protocol):
     """Images to give at once."""
 
     def blocks(self, padded: Array) -> Iterator[tuple[slice, Array]]:
-        """Give rows of the output and their sums, `[n, rows, W, O]`."""
+        """Return rows of the output and their sums, `[n, rows, W, O]`."""
         ...
 
 
 def exact_float(bound: int) -> type[np.float32 | np.float64]:
-    """Give the type whose sums of integers up to `bound` are exact."""
+    """Return the type whose sums of integers up to `bound` are exact."""
     return np.float32 if bound < FLOAT32_EXACT else np.float64
 
 
@@ -52,7 +52,7 @@ class MatrixSums:
         self.images = max(1, BLOCK_ELEMENTS // (row * geometry.output_height))
 
     def blocks(self, padded: Array) -> Iterator[tuple[slice, Array]]:
-        """Give rows of the output and their sums, `[n, rows, W, O]`."""
+        """Return rows of the output and their sums, `[n, rows, W, O]`."""
         height, width = self._geometry.output_height, self._geometry.output_width
         for top in range(0, height, self._rows):
             rows = slice(top, min(top + self._rows, height))
@@ -61,7 +61,7 @@ class MatrixSums:
             yield rows, np.matmul(columns, self._matrix).reshape(shape)
 
     def _columns(self, padded: Array, rows: slice) -> Array:
-        """Give windows `[n, rows, W, kh, kw, C]`; a view where they are elements."""
+        """Return windows `[n, rows, W, kh, kw, C]`; a view where they are elements."""
         way = self._geometry
         if (way.kernel_height, way.kernel_width, way.stride) == (1, 1, 1):
             return padded[:, rows]
@@ -87,7 +87,7 @@ class DepthwiseSums:
         self.images = max(1, BLOCK_ELEMENTS // plane)
 
     def blocks(self, padded: Array) -> Iterator[tuple[slice, Array]]:
-        """Give all rows of the output and their sums, `[n, H, W, C]`."""
+        """Return all rows of the output and their sums, `[n, H, W, C]`."""
         way, step = self._geometry, self._geometry.stride
         total: Array | None = None
         for y in range(way.kernel_height):

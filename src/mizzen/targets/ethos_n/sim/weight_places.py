@@ -73,7 +73,7 @@ def _depthwise(layout: WeightLayout) -> Places:
 
 
 def _tile(layout: WeightLayout) -> tuple[Numbers, Numbers, int, int]:
-    """Give each tap's tile and number in it, [H, W, 1], the number of tiles and of their taps."""
+    """Return each tap's tile and number in it, [H, W, 1], the number of tiles and of their taps."""
     height, width = layout.shape[:2]
     rows = WIDE_TAPS if height > 1 else 1
     columns = WIDE_TAPS if width > 1 else 1

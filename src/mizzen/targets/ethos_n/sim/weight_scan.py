@@ -223,7 +223,7 @@ class Scanner:
 
 
 def run_cells(divisor: int, sizes: ChunkSizes) -> int:
-    """Give the unary bits of a chunk of runs."""
+    """Return the unary bits of a chunk of runs."""
     return sizes.half if divisor == form.LARGEST_ZERO_DIVISOR else sizes.three_quarters
 
 

@@ -26,7 +26,7 @@ class Windows:
         self._pairs = low[:-1] | low[1:].astype(np.uint16) << 8
 
     def take(self, at: Numbers, width: Numbers) -> Numbers:
-        """Give the numbers of so many bits from those bits on."""
+        """Return the numbers of so many bits from those bits on."""
         pairs = self._pairs[at >> 3].astype(np.int64)
         return pairs >> (at & 7) & ((1 << width) - 1)
 
@@ -78,12 +78,12 @@ def _counts(chunks: list[Chunks]) -> Numbers:
 
 
 def _spread(chunks: list[Chunks], per_stream: list[int]) -> Numbers:
-    """Give each chunk the number of its stream."""
+    """Return each chunk the number of its stream."""
     return np.repeat(np.array(per_stream, np.int64), _counts(chunks))
 
 
 def _remainders(chunks: list[Chunks], widths: list[int], windows: Windows) -> tuple[Numbers, ...]:
-    """Give each symbol's remainder, and the bits that it has."""
+    """Return each symbol's remainder, and the bits that it has."""
     ended = _flat(row.ended for row in chunks)
     begin = _flat(row.remainders_at for row in chunks)
     width = np.repeat(_spread(chunks, widths), ended)
@@ -92,7 +92,7 @@ def _remainders(chunks: list[Chunks], widths: list[int], windows: Windows) -> tu
 
 
 def _symbols(streams: Sequence[Scanned], windows: Windows, sizes: ChunkSizes) -> Numbers:
-    """Give the symbols of weights."""
+    """Return the symbols of weights."""
     widths = [stream.coding.remainder_bits for stream in streams]
     remainder, width = _remainders([stream.weights for stream in streams], widths, windows)
     coded = [stream for stream in streams if not stream.coding.is_uncoded]
@@ -108,7 +108,7 @@ def _symbols(streams: Sequence[Scanned], windows: Windows, sizes: ChunkSizes) ->
 
 
 def _cells(rows: Numbers, size: int) -> Flags:
-    """Give numbers' bits, [numbers, size], the lowest first."""
+    """Return numbers' bits, [numbers, size], the lowest first."""
     pairs = rows.astype("<u2").view(np.uint8).reshape(-1, 2)
     return np.unpackbits(pairs, axis=1, bitorder="little")[:, :size].view(np.bool_)
 
@@ -154,7 +154,7 @@ def _weight_quotients(streams: list[Scanned], size: int) -> Numbers:
 
 
 def _runs(streams: list[Scanned], windows: Windows, sizes: ChunkSizes) -> Numbers:
-    """Give the lengths of runs of zeros, one more than there are symbols in each stream."""
+    """Return the lengths of runs of zeros, one more than there are symbols in each stream."""
     chunks = [stream.runs for stream in streams]
     divisors = [stream.coding.zero_divisor for stream in streams]
     remainder, width = _remainders(chunks, divisors, windows)

@@ -27,7 +27,7 @@ class BitFields:
         self._values.append(values)
 
     def words(self, bits: int) -> Words:
-        """Give all fields as words, `bits` rounded up to whole ones."""
+        """Return all fields as words, `bits` rounded up to whole ones."""
         count = -(-bits // WORD)
         total = np.zeros(count + 1)
         for positions, values in zip(self._positions, self._values, strict=True):

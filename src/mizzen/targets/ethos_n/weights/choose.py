@@ -63,7 +63,7 @@ class Choice(NamedTuple):
 
 
 def candidates(codings: Codings) -> list[Candidate]:
-    """Give each stream's coding as an object."""
+    """Return each stream's coding as an object."""
     size, bits = codings.palette_size[:, None], codings.palette_bits[:, None]
     packed = np.concatenate([size, bits, codings.palette], axis=1).astype("<u2").tobytes()
     palettes = [packed[at : at + _PALETTE.size] for at in range(0, len(packed), _PALETTE.size)]
@@ -82,7 +82,7 @@ def candidates(codings: Codings) -> list[Candidate]:
 
 
 def palette_table(choices: list[Choice]) -> Numbers:
-    """Give size, bits and entries of each stream's palette, [streams, 34]."""
+    """Return size, bits and entries of each stream's palette, [streams, 34]."""
     packed = b"".join(choice.parameters.palette for choice in choices)
     return np.frombuffer(packed, "<u2").reshape(len(choices), -1).astype(np.int64)
 

@@ -35,12 +35,12 @@ class Chunks:
         return exclusive_sum(self.counts)
 
     def marks(self, chosen: Array) -> Numbers:
-        """Give for each chunk the end cells of the symbols with `chosen` 1, as bits."""
+        """Return for each chunk the end cells of the symbols with `chosen` 1, as bits."""
         weights = (1 << self.bit) * chosen
         return np.bincount(self.chunk, weights, len(self.cells)).astype(np.int64)
 
     def rank(self) -> Numbers:
-        """Give each symbol's number among those that end in its chunk."""
+        """Return each symbol's number among those that end in its chunk."""
         return np.arange(len(self.chunk)) - exclusive_sum(self.ending)[self.chunk]
 
 

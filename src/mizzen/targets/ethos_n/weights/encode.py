@@ -90,7 +90,7 @@ def encode(
 
 
 def _symbols(weights: Array, layout: WeightLayout, zero_point: int) -> Array:
-    """Give the symbols of each OFM's weights, [OFMs, taps + 1]; the last is a zero to fill up."""
+    """Return the symbols of each OFM's weights, [OFMs, taps + 1]; the last is a zero to fill up."""
     if weights.shape != layout.shape or weights.dtype.kind not in "iu":
         raise fail(
             "E940",
@@ -111,7 +111,7 @@ def _symbols(weights: Array, layout: WeightLayout, zero_point: int) -> Array:
 
 
 def _blocks(ofms: int, taps: int) -> Iterator[Numbers]:
-    """Give the OFMs of each block."""
+    """Return the OFMs of each block."""
     step = max(1, _BLOCK // taps)
     for start in range(0, ofms, step):
         yield np.arange(start, min(start + step, ofms))

@@ -94,7 +94,7 @@ class ChunkSizes:
 
     @classmethod
     def of(cls, capabilities: Capabilities) -> ChunkSizes:
-        """Give those of a variant."""
+        """Return those of a variant."""
         return cls(3 * capabilities.igs // 4, capabilities.igs // 2)
 
 
@@ -149,7 +149,7 @@ class WeightLayout:
 
     @classmethod
     def of(cls, command: McePle) -> WeightLayout:
-        """Give what a command says of its weights; E940 if that cannot be."""
+        """Return what a command says of its weights; E940 if that cannot be."""
         mce, weights = command.mce, command.weights
         depth = weights.stripe_shape[3]
         if mce.operation is MceOperation.DEPTHWISE_CONVOLUTION:

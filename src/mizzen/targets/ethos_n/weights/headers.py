@@ -38,7 +38,7 @@ class OfmHeaders:
     scale_follows: Flags
 
     def part(self, chosen: slice | Numbers) -> OfmHeaders:
-        """Give the chosen headers."""
+        """Return the chosen headers."""
         return OfmHeaders(
             self.bias[chosen],
             self.multiplier[chosen],

@@ -76,11 +76,11 @@ class Dealing:
         return self.weight_stripes * self.ogs
 
     def og_of(self, ofms: Numbers) -> Numbers:
-        """Give the output generator of each OFM."""
+        """Return the output generator of each OFM."""
         return ofms % self.depth % self.ogs
 
     def stream_of(self, ofms: Numbers, iterations: Numbers) -> Numbers:
-        """Give the joined stream of each OFM's iteration."""
+        """Return the joined stream of each OFM's iteration."""
         stripe = ofms // self.depth
         return (stripe * self.iterations + iterations) * self.ogs + self.og_of(ofms)
 
@@ -122,7 +122,7 @@ def join(parts: EncodedStreams, stream: Numbers, dealing: Dealing) -> tuple[Word
 
 
 def interleave(words: Words, size_bytes: int, dealing: Dealing) -> bytes:
-    """Give each bank in turn a row of 16 bytes, weight stripe after weight stripe."""
+    """Return each bank in turn a row of 16 bytes, weight stripe after weight stripe."""
     groups, rows = dealing.streams // dealing.banks, size_bytes // BANK_ROW_BYTES
     streams = words.astype("<u4").view(np.uint8)
     shape = (groups, dealing.banks, rows, BANK_ROW_BYTES)

@@ -31,7 +31,7 @@ class WeightOrder:
 
 
 def weight_order(layout: WeightLayout, capabilities: Capabilities) -> WeightOrder:
-    """Give the order of the weights; E943 if the iterations do not begin with whole slices."""
+    """Return the order of the weights; E943 if the iterations do not begin with whole slices."""
     if layout.is_depthwise:
         parts = [_depthwise(layout)]
     elif layout.operation is MceOperation.FULLY_CONNECTED:
@@ -52,7 +52,7 @@ def _taps(layout: WeightLayout, channels: int, padded: int) -> Indices:
 
 
 def _submaps(layout: WeightLayout) -> list[tuple[slice, slice]]:
-    """Give the rows and columns of the kernel that meet each submap of the input, in its order."""
+    """Return rows and columns of the kernel that meet each submap of the input, in its order."""
     y, x = layout.stride_y, layout.stride_x
     return [
         (slice((row + layout.pad_top) % y, None, y), slice((column + layout.pad_left) % x, None, x))
@@ -116,7 +116,7 @@ def _direct(layout: WeightLayout, capabilities: Capabilities) -> list[Indices]:
 
 
 def _slice(grid: Indices, layout: WeightLayout, filler: int, channels: int) -> Indices:
-    """Give one slice's weights, row by row, the channels of a tap together.
+    """Return one slice's weights, row by row, the channels of a tap together.
 
     The last submap alone has no weights for channels that do not exist.
     """

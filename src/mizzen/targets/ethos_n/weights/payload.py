@@ -35,11 +35,11 @@ class Remainders:
         return cls(Streams(values.values & mask, values.counts), width)
 
     def bits(self, chunks: Chunks) -> Numbers:
-        """Give the bits of each chunk's remainders together."""
+        """Return the bits of each chunk's remainders together."""
         return chunks.ending * np.repeat(self.width, chunks.counts)
 
     def positions(self, chunks: Chunks, begin: Numbers) -> Numbers:
-        """Give the position of each, where those of each chunk begin there."""
+        """Return the position of each, where those of each chunk begin there."""
         return begin[chunks.chunk] + chunks.rank() * self.values.spread(self.width)
 
 
@@ -130,7 +130,7 @@ class Payload:
 
 
 def _lengths(parts: Parts, steps: Schedule) -> Numbers:
-    """Give the bits of the five fields of each step; of those that are not there, 0.
+    """Return the bits of the five fields of each step; of those that are not there, 0.
 
     The remainders of a chunk are in the step behind its own.
     """

@@ -81,7 +81,7 @@ def _take_turns(weights: Chunks, runs: Chunks, both: Numbers, half: int) -> _Tur
 
 
 def _done(chunks: Chunks) -> Numbers:
-    """Give the symbols of a stream that ended before each of its chunks, and after the last."""
+    """Return the symbols of a stream that ended before each of its chunks, and after the last."""
     done = np.zeros(len(chunks.counts) + len(chunks.ending), np.int64)
     ends = np.cumsum(chunks.counts) + np.arange(len(chunks.counts))
     inside = np.ones(len(done), np.bool_)

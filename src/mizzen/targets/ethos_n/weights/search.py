@@ -156,7 +156,7 @@ def _code(
 
 
 def _fit_palette(table: _Table, whole_offset: int) -> tuple[Numbers, Numbers, Numbers]:
-    """Give palettes' sizes (0: none), the symbols in them, and the offset of the others.
+    """Return palettes' sizes (0: none), the symbols in them, and the offset of the others.
 
     Symbols that come more than once are in the palette as far as there is room, which there is
     while symbols outside have no more than 9 bits. One alone needs a second entry, 0.
@@ -181,7 +181,7 @@ def _fit_palette(table: _Table, whole_offset: int) -> tuple[Numbers, Numbers, Nu
 
 
 def _outside(table: _Table) -> tuple[Numbers, Numbers]:
-    """Give the smallest and the largest symbol behind the first 0, 1, ... 32."""
+    """Return the smallest and the largest symbol behind the first 0, 1, ... 32."""
     streams = len(table.symbols)
     low = np.where(table.present, table.symbols, LARGEST_SYMBOL)
     high = np.where(table.present, table.symbols, 0)
@@ -206,7 +206,7 @@ def _palette(table: _Table, used: Numbers) -> Numbers:
 
 
 def _entry_bits(palette: Numbers) -> Numbers:
-    """Give the bits of a palette's entries: a magnitude, and a sign if one is more than 1."""
+    """Return the bits of a palette's entries: a magnitude, and a sign if one is more than 1."""
     magnitude = (palette.max(axis=1) + 1) // 2
     return np.maximum(bit_length(magnitude), LEAST_ENTRY_BITS) + (magnitude > 1)
 
@@ -214,7 +214,7 @@ def _entry_bits(palette: Numbers) -> Numbers:
 def _fit_divisor(
     table: _Table, coded: Numbers, plain_cost: Numbers, sizes: ChunkSizes
 ) -> tuple[Numbers, Flags, Numbers]:
-    """Give the divisors (UNCODED where no code is shorter), whether truncated, and the bits."""
+    """Return the divisors (UNCODED where no code is shorter), whether truncated, and the bits."""
     total: Numbers = table.counts.sum(axis=1)
     least = np.maximum(
         bit_length(np.where(table.present, coded, LARGEST_SYMBOL).min(axis=1)), LEAST_ENTRY_BITS

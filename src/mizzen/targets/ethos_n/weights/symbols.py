@@ -29,7 +29,7 @@ class Streams:
         return exclusive_sum(self.counts)
 
     def spread(self, per_stream: Array) -> Array:
-        """Give each value that of its stream."""
+        """Return each value that of its stream."""
         return np.repeat(per_stream, self.counts)
 
 

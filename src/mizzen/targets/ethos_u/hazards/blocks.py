@@ -20,7 +20,7 @@ class Window(Protocol):
     """How the part of an input that an output block needs follows from the block."""
 
     def of(self, block: Box, shape: Shape) -> Box:
-        """Give the box of an input of `shape` that `block` needs."""
+        """Return the box of an input of `shape` that `block` needs."""
         ...
 
 
@@ -37,7 +37,7 @@ class Axis:
     upscale: int
 
     def range(self, start: int, stop: int, size: int) -> tuple[int, int]:
-        """Give the input positions that outputs `start .. stop - 1` need."""
+        """Return the input positions that outputs `start .. stop - 1` need."""
         low = start * self.stride - self.pad
         high = (stop - 1) * self.stride + self.extent - self.pad
         return max(0, low // self.upscale), min(size, -(-high // self.upscale))
@@ -52,7 +52,7 @@ class Sliding:
     every_channel: bool
 
     def of(self, block: Box, shape: Shape) -> Box:
-        """Give the box under the kernel."""
+        """Return the box under the kernel."""
         top, bottom = self.y.range(block.start[0], block.stop[0], shape[0])
         left, right = self.x.range(block.start[1], block.stop[1], shape[1])
         low, high = (0, shape[2]) if self.every_channel else (block.start[2], block.stop[2])
@@ -64,7 +64,7 @@ class Pointwise:
     """Element by element; an axis of extent 1 is broadcast."""
 
     def of(self, block: Box, shape: Shape) -> Box:
-        """Give the block itself, or all of a broadcast axis."""
+        """Return the block itself, or all of a broadcast axis."""
         spans = [
             (0, 1) if size == 1 else (low, min(high, size))
             for low, high, size in zip(block.start, block.stop, shape, strict=True)
@@ -77,7 +77,7 @@ class Whole:
     """Every block needs all of it."""
 
     def of(self, block: Box, shape: Shape) -> Box:
-        """Give the whole input."""
+        """Return the whole input."""
         return Box((0, 0, 0), shape)
 
 
@@ -90,7 +90,7 @@ class Samples:
     offset: int
 
     def range(self, start: int, stop: int, size: int) -> tuple[int, int]:
-        """Give the input positions next to outputs `start .. stop - 1`, clamped to the map."""
+        """Return the input positions next to outputs `start .. stop - 1`, clamped to the map."""
         low = (start * self.step + self.offset) // self.scale
         high = ((stop - 1) * self.step + self.offset) // self.scale + 1
         return min(max(0, low), size - 1), min(max(0, high), size - 1) + 1
@@ -104,7 +104,7 @@ class Sampled:
     x: Samples
 
     def of(self, block: Box, shape: Shape) -> Box:
-        """Give the box that holds all neighbours."""
+        """Return the box that holds all neighbours."""
         rows = self.y.range(block.start[0], block.stop[0], shape[0])
         columns = self.x.range(block.start[1], block.stop[1], shape[1])
         return _box([rows, columns, (block.start[2], block.stop[2])])
@@ -154,7 +154,7 @@ class Blocks:
         return rows * columns * slices
 
     def at(self, index: int) -> Box:
-        """Give a block by its number; depth runs fastest, then width, then height."""
+        """Return a block by its number; depth runs fastest, then width, then height."""
         _, columns, slices = self.counts
         place = (index // (slices * columns), index // slices % columns, index % slices)
         spans = [
@@ -164,7 +164,7 @@ class Blocks:
         return _box(spans)
 
     def first_jobs(self, number: int) -> Iterator[list[tuple[Input, Intervals]]]:
-        """Give what each of the first `number` jobs reads, as far as there are so many."""
+        """Return what each of the first `number` jobs reads, as far as there are so many."""
         jobs = 0
         for index in range(min(number, self.total)):
             block = self.at(index)
@@ -176,12 +176,12 @@ class Blocks:
                 jobs += 1
 
     def last_writes(self, number: int) -> Iterator[Intervals]:
-        """Give what the last blocks write, the very last first."""
+        """Return what the last blocks write, the very last first."""
         for index in range(self.total - 1, max(-1, self.total - 1 - number), -1):
             yield self.written(self.at(index))
 
     def written(self, block: Box) -> Intervals:
-        """Give the bytes that a block writes."""
+        """Return the bytes that a block writes."""
         if self.result is None:
             return EMPTY
         spans = list(zip(block.start, block.stop, strict=True))
@@ -202,7 +202,7 @@ def _slabs(item: Input, box: Box) -> int:
 
 
 def _slab(item: Input, box: Box, number: int) -> Box:
-    """Give the part of a box that one job reads; what has no slabs is read by every job."""
+    """Return the part of a box that one job reads; what has no slabs is read by every job."""
     if item.slab is None:
         return box
     low = min(box.stop[2], box.start[2] + number * item.slab)

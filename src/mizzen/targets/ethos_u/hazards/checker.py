@@ -41,7 +41,7 @@ class HazardReport:
         return tuple(finding.diagnostic for finding in self.findings)
 
     def as_dict(self) -> dict[str, object]:
-        """Give the report as JSON-ready data."""
+        """Return the report as JSON-ready data."""
         return {
             "accelerator": self.accelerator,
             "operations": self.operations,
@@ -78,7 +78,7 @@ class _Checker:
         self.operations = 0
 
     def run(self) -> Iterator[Finding]:
-        """Give the findings in the order of the stream, then those about the outputs."""
+        """Return the findings in the order of the stream, then those about the outputs."""
         for step in steps(self._program, self._accelerator):
             match step:
                 case Wait():
@@ -127,7 +127,7 @@ def _finish(queue: list[Entry] | list[Transfer], outstanding: int) -> None:
 
 
 def _races(first: Operation, second: Operation, fix: str) -> Iterator[Race]:
-    """Give the accesses of two operations at the same time that touch the same bytes."""
+    """Return the accesses of two operations at the same time that touch the same bytes."""
     writes_first, writes_second = _writes(first), _writes(second)
     for order, ones, others in (
         (Order.READ_AFTER_WRITE, writes_first, second.reads),
@@ -149,7 +149,7 @@ def _writes(operation: Operation) -> tuple[Access, ...]:
 
 
 def _overtakes(first: Kernel, second: Kernel) -> Iterator[Race]:
-    """Give what the jobs of one kernel operation may do before the blocks of another are done."""
+    """Return what the jobs of one kernel operation may do before the blocks of another are done."""
     if second.blockdep == 0:
         return
     if first.table.touches(second.scratch):
@@ -175,7 +175,7 @@ def _read_early(first: Kernel, written: Access, second: Kernel, read: Access) ->
 
 
 def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Intervals]:
-    """Give the greatest BLOCKDEP that is safe, and the bytes that this one endangers."""
+    """Return the greatest BLOCKDEP that is safe, and the bytes that this one endangers."""
     depth = second.blockdep
     last = list(first.blocks.last_writes(depth))
     safe, found = depth, EMPTY

@@ -8,9 +8,9 @@ from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.findings import BadAccess, Fault, MissingOutput, Span
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, interval
 from mizzen.targets.ethos_u.hazards.machine import TABLE_MEMORY_BYTES
-from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, Place
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation, Transfer
-from mizzen.targets.ethos_u.program import Placement, Program
+from mizzen.targets.ethos_u.program import Program, TensorAddress
 
 
 class Contents:
@@ -18,27 +18,29 @@ class Contents:
 
     def __init__(self, program: Program, accelerator: Accelerator) -> None:
         self._program = program
-        self._sizes = {Place(Kind.REGION, i): size for i, size in program.region_bytes.items()}
+        self._sizes = {
+            MemoryBlock(Kind.REGION, i): size for i, size in program.region_bytes.items()
+        }
         for region, data in program.constants.items():
-            self._sizes[Place(Kind.REGION, region)] = len(data)
+            self._sizes[MemoryBlock(Kind.REGION, region)] = len(data)
         kib = accelerator.shram_kib
         own = TABLE_MEMORY_BYTES if kib is None else kib * 1024 // accelerator.cores
         self._sizes[INTERNAL] = own
-        self._written: dict[Place, Intervals] = {
-            Place(Kind.REGION, region): interval(0, len(data))
+        self._written: dict[MemoryBlock, Intervals] = {
+            MemoryBlock(Kind.REGION, region): interval(0, len(data))
             for region, data in program.constants.items()
         }
         self._goes_on = False
         for placement in program.inputs:
             self._add(*_span(placement))
 
-    def _add(self, place: Place, bytes_: Intervals) -> None:
+    def _add(self, place: MemoryBlock, bytes_: Intervals) -> None:
         before = self._written.get(place, EMPTY)
         if not before.holds(bytes_):
             self._written[place] = before | bytes_
 
     def execute(self, operation: Operation) -> Iterator[BadAccess]:
-        """Give what is wrong with an operation's own accesses, and note what it writes."""
+        """Return what is wrong with an operation's own accesses, and note what it writes."""
         for access in (*operation.reads, *operation.writes):
             yield from self._outside(operation, access)
         if isinstance(operation, Transfer) and operation.moves is not None:
@@ -80,7 +82,7 @@ class Contents:
             yield BadAccess(Fault.OUTSIDE, operation, access.what, span, size)
 
     def outputs(self) -> Iterator[MissingOutput]:
-        """Give the outputs that are not written to the last byte at the end of the stream."""
+        """Return the outputs that are not written to the last byte at the end of the stream."""
         for placement in self._program.outputs:
             place, needed = _span(placement)
             missing = needed - self._written.get(place, EMPTY)
@@ -88,11 +90,11 @@ class Contents:
                 yield MissingOutput(placement.name, span_of(place, missing))
 
 
-def _span(placement: Placement) -> tuple[Place, Intervals]:
-    place = Place(Kind.REGION, placement.region)
+def _span(placement: TensorAddress) -> tuple[MemoryBlock, Intervals]:
+    place = MemoryBlock(Kind.REGION, placement.region)
     return place, interval(placement.offset, placement.size_bytes)
 
 
-def span_of(place: Place, bytes_: Intervals) -> Span:
+def span_of(place: MemoryBlock, bytes_: Intervals) -> Span:
     """Sum up a set of bytes that is not empty."""
     return Span(place, bytes_.first, bytes_.end - 1, bytes_.size)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mizzen.diagnostics import Diagnostic, Origin
-from mizzen.targets.ethos_u.hazards.maps import Place
+from mizzen.targets.ethos_u.hazards.maps import MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import Operation
 
 
@@ -31,7 +31,7 @@ class Order(Enum):
 class Span:
     """Bytes of one memory: the lowest, the highest, and how many of those between are meant."""
 
-    place: Place
+    place: MemoryBlock
     first: int
     last: int
     count: int
@@ -41,7 +41,7 @@ class Span:
         return f"{some}bytes {self.first}..{self.last} of {self.place}"
 
     def as_dict(self) -> dict[str, object]:
-        """Give the span as JSON-ready data."""
+        """Return the span as JSON-ready data."""
         return {
             "memory": str(self.place),
             "first_byte": self.first,
@@ -75,7 +75,7 @@ class Race:
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Give the finding as JSON-ready data."""
+        """Return the finding as JSON-ready data."""
         return {
             **self.diagnostic.as_dict(),
             "first": _data(self.first, self.first_access),
@@ -120,7 +120,7 @@ class BadAccess:
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Give the finding as JSON-ready data."""
+        """Return the finding as JSON-ready data."""
         return {
             **self.diagnostic.as_dict(),
             "second": _data(self.operation, self.access),
@@ -147,7 +147,7 @@ class MissingOutput:
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Give the finding as JSON-ready data."""
+        """Return the finding as JSON-ready data."""
         return {**self.diagnostic.as_dict(), **self.span.as_dict()}
 
 

@@ -17,7 +17,7 @@ POINT = Axis(stride=1, extent=1, pad=0, upscale=1)
 def overwritten(
     entry: Sequence[Kernel], writer: Kernel
 ) -> Iterator[tuple[Kernel, Input, Intervals]]:
-    """Give the inputs of an operation, or of its chain so far, that `writer` writes too early.
+    """Return the inputs of an operation, or of its chain so far, that `writer` writes too early.
 
     Jobs of later blocks may read before or after an earlier block is written. With each input
     come the bytes that are in danger.

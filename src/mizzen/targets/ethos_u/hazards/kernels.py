@@ -28,7 +28,7 @@ from mizzen.targets.ethos_u.hazards.machine import (
     OUTPUT_BANKS,
     TABLE_MEMORY_BYTES,
 )
-from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, Map, Place
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, Map, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import Access, Kernel
 from mizzen.targets.ethos_u.hazards.registers import Registers
 
@@ -76,7 +76,7 @@ class Reader(Protocol):
     """Resolves the kernel operations of one accelerator."""
 
     def kernel(self, instruction: Instruction, origin: Origin) -> Kernel:
-        """Give the operation that `instruction` starts."""
+        """Return the operation that `instruction` starts."""
         ...
 
 
@@ -90,7 +90,7 @@ class KernelsU55:
         self._buffer_bytes = accelerator.shram_kib * 1024 // accelerator.cores
 
     def kernel(self, instruction: Instruction, origin: Origin) -> Kernel:
-        """Give the operation that `instruction` starts."""
+        """Return the operation that `instruction` starts."""
         name, registers = instruction.name, self.registers
         shape = registers.output_shape()
         result = Result(self._map("OFM", shape))
@@ -192,7 +192,7 @@ class KernelsU85:
         self._streams = accelerator.weight_streams
 
     def kernel(self, instruction: Instruction, origin: Origin) -> Kernel:
-        """Give the operation that `instruction` starts."""
+        """Return the operation that `instruction` starts."""
         registers = self.registers
         shape = registers.output_shape()
         inputs = tuple(self._inputs(instruction, shape))
@@ -217,10 +217,10 @@ class KernelsU85:
         place = self.registers.region(f"SET_{prefix}_REGION")
         storage = self.registers.choice(f"SET_{prefix}_PRECISION", "activation_storage")
         if storage == "CHAINED":
-            return self._chained(prefix, Place(Kind.CHAIN, place.index), shape)
+            return self._chained(prefix, MemoryBlock(Kind.CHAIN, place.index), shape)
         return self.registers.map(prefix, place, shape, stacked=storage == "TILE3X1")
 
-    def _chained(self, prefix: str, place: Place, shape: Shape) -> Map:
+    def _chained(self, prefix: str, place: MemoryBlock, shape: Shape) -> Map:
         """A map in a chain buffer, as if it were dense: which block is where, nobody sees."""
         height, width, depth = shape
         size = self.registers.element_bytes(prefix)
@@ -326,13 +326,13 @@ def is_part_kernel(registers: Registers) -> bool:
 
 
 def mode_of(instruction: Instruction, field: str) -> str:
-    """Give the member of an operation's enumeration by name."""
+    """Return the member of an operation's enumeration by name."""
     name: str = getattr(instruction.values[field], "name", "")
     return name
 
 
 def sliding(registers: Registers, shape: Shape, *, every_channel: bool) -> tuple[Window, Shape]:
-    """Give the window of a kernel, and the input's shape, which is in no register."""
+    """Return the window of a kernel, and the input's shape, which is in no register."""
     stride = registers.fields("SET_KERNEL_STRIDE")
     upscale = 1 if registers.choice("SET_IFM_UPSCALE", "mode") == "NONE" else 2
     axes: list[Axis] = []
@@ -351,7 +351,7 @@ def sliding(registers: Registers, shape: Shape, *, every_channel: bool) -> tuple
 
 
 def stream(registers: Registers, kind: str, suffix: str) -> Access:
-    """Give the bytes of a stream of weights or scales."""
+    """Return the bytes of a stream of weights or scales."""
     start = registers.number(f"SET_{kind}{suffix}_BASE")
     length = registers.number(f"SET_{kind}{suffix}_LENGTH")
     what = {"WEIGHT": "weights", "SCALE": "scales"}[kind]

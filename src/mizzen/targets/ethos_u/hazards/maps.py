@@ -27,7 +27,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryBlock:
     """A memory: a region by its number, the NPU's own by 0, a chain buffer by its number."""
 
     kind: Kind
@@ -39,7 +39,7 @@ class Place:
         return f"{self.kind.value} {self.index}"
 
 
-INTERNAL = Place(Kind.INTERNAL)
+INTERNAL = MemoryBlock(Kind.INTERNAL)
 """The shared buffer of U55 and U65, the table memory of U85."""
 
 
@@ -75,7 +75,7 @@ class Map:
     stacked  whether tiles lie one below the other (TILE3X1) instead of 2 x 2
     """
 
-    place: Place
+    place: MemoryBlock
     shape: tuple[int, int, int]
     element_bytes: int
     bases: tuple[int, int, int, int]
@@ -99,7 +99,7 @@ class Map:
         return bytes_of(self, self.box)
 
     def tiles(self) -> Iterator[Tile]:
-        """Give the tiles of the whole map; some may be empty."""
+        """Return the tiles of the whole map; some may be empty."""
         height, width, _ = self.shape
         if self.stacked:
             first, second = min(self.height_0, height), min(self.height_1, height)
@@ -119,7 +119,7 @@ class Map:
 
 @lru_cache(maxsize=4096)
 def bytes_of(fm: Map, box: Box) -> Intervals:
-    """Give the bytes of the elements of `fm` that lie in `box`."""
+    """Return the bytes of the elements of `fm` that lie in `box`."""
     if box.is_empty:
         return EMPTY
     found = EMPTY
@@ -141,7 +141,7 @@ Steps = tuple[int, tuple[tuple[int, int], ...]]
 
 
 def _runs(fm: Map, x: int, low: int, high: int) -> Iterator[tuple[int, int, Steps]]:
-    """Give runs of channels `low .. high - 1`: start, length, step along x, other steps."""
+    """Return runs of channels `low .. high - 1`: start, length, step along x, other steps."""
     size = fm.element_bytes
     if not fm.bricks:
         yield x * fm.stride_x + low * size, (high - low) * size, (fm.stride_x, ())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.hazards.blocks import Blocks
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
-from mizzen.targets.ethos_u.hazards.maps import Place
+from mizzen.targets.ethos_u.hazards.maps import MemoryBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Access:
     """Bytes of one memory that an operation reads or writes, and what they are to it."""
 
     what: str
-    place: Place
+    place: MemoryBlock
     bytes: Intervals
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from mizzen.diagnostics import Origin, fail
 from mizzen.isa.command import Instruction
 from mizzen.targets.ethos_u.hazards.blocks import Shape
-from mizzen.targets.ethos_u.hazards.maps import Kind, Map, Place
+from mizzen.targets.ethos_u.hazards.maps import Kind, Map, MemoryBlock
 
 
 class Registers:
@@ -27,7 +27,7 @@ class Registers:
         self._reader = name, origin
 
     def fields(self, name: str) -> Mapping[str, int]:
-        """Give the fields of a register; E611 if no command has set it."""
+        """Return the fields of a register; E611 if no command has set it."""
         found = self._fields.get(name)
         if found is None:
             operation, origin = self._reader
@@ -40,11 +40,11 @@ class Registers:
         return found
 
     def number(self, name: str) -> int:
-        """Give the value of a register with one field."""
+        """Return the value of a register with one field."""
         return int(next(iter(self.fields(name).values())))
 
     def choice(self, name: str, field: str) -> str:
-        """Give the member of an enumeration by name."""
+        """Return the member of an enumeration by name."""
         value = self.fields(name)[field]
         return value.name if isinstance(value, Enum) else str(value)
 
@@ -52,20 +52,20 @@ class Registers:
         """Whether some command has set a register."""
         return name in self._fields
 
-    def region(self, name: str) -> Place:
-        """Give the region that a register names."""
-        return Place(Kind.REGION, int(self.fields(name)["region"]))
+    def region(self, name: str) -> MemoryBlock:
+        """Return the region that a register names."""
+        return MemoryBlock(Kind.REGION, int(self.fields(name)["region"]))
 
     def element_bytes(self, prefix: str) -> int:
-        """Give the size of an element of a feature map."""
+        """Return the size of an element of a feature map."""
         return int(self.choice(f"SET_{prefix}_PRECISION", "activation_precision")[1:]) // 8
 
     def block(self) -> Shape:
-        """Give height, width and depth of an OFM block."""
+        """Return height, width and depth of an OFM block."""
         return self._shape("SET_OFM_BLK_{}_M1")
 
     def output_shape(self) -> Shape:
-        """Give height, width and depth of the OFM before it is turned."""
+        """Return height, width and depth of the OFM before it is turned."""
         return self._shape("SET_OFM_{}_M1")
 
     def _shape(self, name: str) -> Shape:
@@ -74,8 +74,8 @@ class Registers:
         )
         return height, width, depth
 
-    def map(self, prefix: str, place: Place, shape: Shape, *, stacked: bool) -> Map:
-        """Give the feature map of registers `SET_<prefix>_*`. E613 if it has no elements."""
+    def map(self, prefix: str, place: MemoryBlock, shape: Shape, *, stacked: bool) -> Map:
+        """Return the feature map of registers `SET_<prefix>_*`. E613 if it has no elements."""
         if min(shape) < 1:
             operation, origin = self._reader
             size = " x ".join(str(extent) for extent in shape)

@@ -35,7 +35,7 @@ class Wait:
 
 
 def steps(program: Program, accelerator: Accelerator) -> Iterator[Operation | Wait]:
-    """Give what the front end does. E5xx and E61x for streams that cannot be read.
+    """Return what the front end does. E5xx and E61x for streams that cannot be read.
 
     OP_BRANCH is refused with E677: what follows it is not known before it runs.
     """

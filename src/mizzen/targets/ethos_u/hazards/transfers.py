@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mizzen.diagnostics import Origin
 from mizzen.isa.command import Instruction
 from mizzen.targets.ethos_u.hazards.intervals import Intervals, grid
-from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Place
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import Access, Transfer
 from mizzen.targets.ethos_u.hazards.registers import Registers
 
@@ -15,7 +15,7 @@ INDEX_BYTES = 4
 
 
 def transfer_u55(registers: Registers, instruction: Instruction, origin: Origin) -> Transfer:
-    """Give the transfer of a DMA_START of U55 or U65; rows are packed at the source."""
+    """Return the transfer of a DMA_START of U55 or U65; rows are packed at the source."""
     rows, planes = _counts(registers)
     length = registers.number("SET_DMA0_LEN")
     skip = registers.number("SET_DMA0_SKIP0") if rows > 1 else 0
@@ -28,7 +28,7 @@ def transfer_u55(registers: Registers, instruction: Instruction, origin: Origin)
 
 
 def transfer_u85(registers: Registers, instruction: Instruction, origin: Origin) -> Transfer:
-    """Give the transfer of a DMA_START of U85; with indices, any row up to the greatest counts."""
+    """Return transfer of a DMA_START of U85; with indices, any row up to the greatest counts."""
     ends = [_end(registers, end) for end in ("SRC", "DST")]
     indices = list(_indices(registers))
     return _transfer(registers, instruction, origin, ends[0], ends[1], *indices)
@@ -81,7 +81,7 @@ def _transfer(
     )
 
 
-def _place(registers: Registers, end: str) -> Place:
+def _place(registers: Registers, end: str) -> MemoryBlock:
     name = f"SET_DMA0_{end}_REGION"
     internal = registers.choice(name, "region_mode") == "INTERNAL"
     return INTERNAL if internal else registers.region(name)

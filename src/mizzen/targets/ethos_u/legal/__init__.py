@@ -56,7 +56,7 @@ ALLOWANCE = "allow it on the CPU with `--max-cpu-ops`"
 
 
 def breaches(operator: OperatorFacts, arch: Arch) -> tuple[Reason, ...]:
-    """Give every rule that an operator breaks on a family, the most telling first."""
+    """Return every rule that an operator breaks on a family, the most telling first."""
     if arch not in OPERATORS.get(operator.kind, ()):
         return (_no_form(operator, arch),)
     return tuple(_broken(operator, arch))

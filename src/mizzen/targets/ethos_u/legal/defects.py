@@ -127,7 +127,7 @@ DEFECTS: tuple[Rule, ...] = (
 
 
 def defects(operator: OperatorFacts, arch: Arch) -> Iterator[Reason]:
-    """Give the known defects that an operator on the NPU meets."""
+    """Return the known defects that an operator on the NPU meets."""
     for rule in DEFECTS:
         if rule.applies_to(operator.kind, arch):
             actual = rule.measure(operator, arch)
@@ -140,7 +140,7 @@ def defects(operator: OperatorFacts, arch: Arch) -> Iterator[Reason]:
 
 
 def confused_biases(operators: Sequence[OperatorFacts]) -> Iterator[tuple[int, Reason]]:
-    """Give the operators of one network whose biases the compiler confuses, by their index.
+    """Return the operators of one network whose biases the compiler confuses, by their index.
 
     It finds what it has encoded by weights and scales, and takes no notice of biases.
     """
@@ -156,7 +156,7 @@ def confused_biases(operators: Sequence[OperatorFacts]) -> Iterator[tuple[int, R
 
 
 def _scales(operator: OperatorFacts) -> tuple[float, ...]:
-    """Give the factor from sum to result of each channel; nothing where that is not known."""
+    """Return the factor from sum to result of each channel; nothing where that is not known."""
     data, weights = data_input(operator), operator.input(1)
     if data is None or weights is None or weights.values is None:
         return ()

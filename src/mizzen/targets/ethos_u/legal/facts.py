@@ -57,10 +57,10 @@ class OperatorFacts:
     intermediates: tuple[TensorFacts, ...] = ()
 
     def input(self, index: int) -> TensorFacts | None:
-        """Give an input; None if the operator does not have it."""
+        """Return an input; None if the operator does not have it."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def option(self, name: str, default: int = 0) -> int:
-        """Give an option that is a number or a flag."""
+        """Return an option that is a number or a flag."""
         value = self.options.get(name)
         return default if value is None else int(value)

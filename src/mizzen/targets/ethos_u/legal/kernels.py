@@ -27,7 +27,7 @@ def _strides(operator: OperatorFacts) -> tuple[int, int]:
 
 
 def _kernel(operator: OperatorFacts) -> tuple[int, int]:
-    """Give height and width of the kernel, before dilation."""
+    """Return height and width of the kernel, before dilation."""
     weight = weights(operator)
     if weight is not None and len(weight.shape) == 4:
         return weight.shape[1], weight.shape[2]

@@ -76,7 +76,7 @@ def _types(*wanted: str) -> Measure:
 
 
 def _computed_matrices(operator: OperatorFacts) -> tuple[TensorFacts, TensorFacts] | None:
-    """Give both factors of a product of computed matrices."""
+    """Return both factors of a product of computed matrices."""
     left, right = operator.input(0), operator.input(1)
     if left is None or right is None:
         return None

@@ -21,7 +21,7 @@ LARGEST_CENTRED_FACTOR = 1024
 
 
 def _extents(operator: OperatorFacts) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Give height and width of input and output."""
+    """Return height and width of input and output."""
     data = data_input(operator)
     if data is None or not operator.outputs:
         return None
@@ -30,14 +30,14 @@ def _extents(operator: OperatorFacts) -> tuple[tuple[int, int], tuple[int, int]]
 
 
 def _ratio(extent: int, output: int, aligned: bool) -> tuple[int, int]:
-    """Give output and input as they form the factor; an extent of 1 stays where it is."""
+    """Return output and input as they form the factor; an extent of 1 stays where it is."""
     if not aligned:
         return output, extent
     return output - 1, extent - 1
 
 
 def _factor(extent: int, output: int, aligned: bool) -> Fraction | None:
-    """Give the factor of an axis; None if there is none, as from one aligned pixel to many."""
+    """Return the factor of an axis; None if there is none, as from one aligned pixel to many."""
     top, bottom = _ratio(extent, output, aligned)
     if bottom == 0:
         return Fraction(1) if top == 0 else None

@@ -64,12 +64,12 @@ OPERATORS: dict[str, tuple[Arch, ...]] = dict(
 
 
 def operators(kinds: str) -> frozenset[str]:
-    """Give the operators of a list in a text."""
+    """Return the operators of a list in a text."""
     return frozenset(kinds.split())
 
 
 def every_operator_but(*kinds: str) -> frozenset[str]:
-    """Give all operators of the table except some."""
+    """Return all operators of the table except some."""
     return frozenset(OPERATORS) - frozenset(kinds)
 
 
@@ -98,24 +98,24 @@ WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSP
 
 
 def feature_maps(operator: OperatorFacts) -> list[TensorFacts]:
-    """Give the data inputs, constant or not, and the outputs: what has one type and layout."""
+    """Return the data inputs, constant or not, and the outputs: what has one type and layout."""
     places = _DATA_INPUTS.get(operator.kind, tuple(range(len(operator.inputs))))
     inputs = [operator.input(place) for place in places]
     return [*(tensor for tensor in inputs if tensor is not None), *operator.outputs]
 
 
 def data_input(operator: OperatorFacts) -> TensorFacts | None:
-    """Give the first data input."""
+    """Return the first data input."""
     return operator.input(_DATA_INPUTS.get(operator.kind, _FIRST)[0])
 
 
 def weights(operator: OperatorFacts) -> TensorFacts | None:
-    """Give the weights of a convolution or fully connected layer."""
+    """Return the weights of a convolution or fully connected layer."""
     return operator.input(1) if operator.kind in WEIGHTED else None
 
 
 def bias(operator: OperatorFacts) -> TensorFacts | None:
-    """Give the bias of a convolution or fully connected layer."""
+    """Return the bias of a convolution or fully connected layer."""
     if operator.kind not in WEIGHTED:
         return None
     return operator.input(3 if operator.kind == "TRANSPOSE_CONV" else 2)
@@ -132,7 +132,7 @@ def extents(shape: tuple[int, ...]) -> str:
 
 
 def axes_of(operator: OperatorFacts, data: TensorFacts) -> list[int] | None:
-    """Give the axes that an operator works along, counted from 0; None if they are not known."""
+    """Return the axes that an operator works along, counted from 0; None if they are not known."""
     parameter = operator.input(1)
     if parameter is None or parameter.values is None:
         return None

@@ -21,7 +21,7 @@ Lookup = Callable[[Array], Array]
 
 
 def functions(output: Output, table: Bytes | None) -> tuple[Lookup | None, Lookup | None]:
-    """Give what is applied before clipping, and what after it.
+    """Return what is applied before clipping, and what after it.
 
     Curves take int64 in units of 1/0x3000 and give Q0.15. Tables of entries and of segments take
     what the clipping's type holds.

@@ -28,7 +28,7 @@ class KnownBytes:
         }
 
     def read(self, region: int, offset: int, length: int) -> Bytes | None:
-        """Give bytes of a region, or None if any of them depends on the input."""
+        """Return bytes of a region, or None if any of them depends on the input."""
         span = slice(offset, offset + length)
         return self._bytes[region][span] if self._known[region][span].all() else None
 

@@ -95,7 +95,7 @@ def prepare(
 
 
 def exact_float(bound: int) -> type[np.float32 | np.float64]:
-    """Give the type whose sums of integers up to `bound` are exact."""
+    """Return the type whose sums of integers up to `bound` are exact."""
     return np.float32 if bound < FLOAT32_EXACT else np.float64
 
 

@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 
 def transfers(op: Dma) -> Iterator[tuple[int, int]]:
-    """Give the source and destination offset of each run of `op.length` bytes."""
+    """Return the source and destination offset of each run of `op.length` bytes."""
     for plane in range(op.planes):
         for row in range(op.rows):
             yield _start(op.source, plane, row), _start(op.destination, plane, row)

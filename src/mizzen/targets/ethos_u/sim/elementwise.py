@@ -51,7 +51,7 @@ class _Operand:
         self._checked = self._scaling is not None and magnitude(operand) > self._scaling.bound
 
     def load(self, start: int, stop: int) -> Array:
-        """Give the operand for images `start:stop`; it may be written to."""
+        """Return the operand for images `start:stop`; it may be written to."""
         values = self._values(start, stop)
         if self._scaling is None:
             return values

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Diagnostic, fail
 from mizzen.targets.ethos_u.commands import decode
-from mizzen.targets.ethos_u.program import Placement, Program
+from mizzen.targets.ethos_u.program import Program, TensorAddress
 from mizzen.targets.ethos_u.sim.hardware import hardware_of
 from mizzen.targets.ethos_u.sim.memory import Memory, Run, Workspace
 from mizzen.targets.ethos_u.sim.plan import Plan, plan
@@ -110,7 +110,7 @@ class Simulator:
                 )
 
 
-def _view(memory: Memory, placement: Placement) -> Array:
+def _view(memory: Memory, placement: TensorAddress) -> Array:
     buffer = memory.regions[placement.region]
     strides: list[int] = []
     step = placement.dtype.itemsize

@@ -38,7 +38,7 @@ class Workspace:
         self._buffers: dict[str, npt.NDArray[np.uint8]] = {}
 
     def take(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-        """Give the buffer for `use` as an array with undefined contents."""
+        """Return the buffer for `use` as an array with undefined contents."""
         type_ = np.dtype(dtype)
         size = type_.itemsize
         for extent in shape:
@@ -198,7 +198,7 @@ class MapView:
             self._dense = memory.dense(fm, self._pieces[0][0])
 
     def load(self, start: int, stop: int) -> Array:
-        """Give images `start:stop` as an array; it may be a view of memory, so do not write."""
+        """Return images `start:stop` as an array; it may be a view of memory, so do not write."""
         if self._dense is not None:
             return self._dense[start:stop]
         dense = self._compact(start, stop)
@@ -207,7 +207,7 @@ class MapView:
         return dense
 
     def target(self, start: int, stop: int) -> Array:
-        """Give the array to fill with images `start:stop` before `commit`."""
+        """Return the array to fill with images `start:stop` before `commit`."""
         return self._compact(start, stop) if self._dense is None else self._dense[start:stop]
 
     def commit(self, start: int, stop: int) -> None:
@@ -237,7 +237,7 @@ class OutputView:
         self._direct = output.axes == HWC and output.reversed is None
 
     def target(self, start: int, stop: int) -> Array:
-        """Give the array to fill with images `start:stop` before `commit`."""
+        """Return the array to fill with images `start:stop` before `commit`."""
         if self._direct:
             return self._view.target(start, stop)
         return self._workspace.take("permuted", (stop - start, *self.shape), self._dtype)

@@ -155,7 +155,7 @@ class _Planner:
             self._result.diagnostics.append(found)
 
     def _branch(self, instruction: Instruction, following: int, places: dict[int, int]) -> int:
-        """Give the place of the next command: forward, or the plan would have no end."""
+        """Return the place of the next command: forward, or the plan would have no end."""
         where = self._where(instruction)
         condition, target = instruction.values["branch_cond"], instruction.values["branch_target"]
         next_ = places.get(int(target) // 4, -1) if int(target) % 4 == 0 else -1

@@ -177,10 +177,10 @@ class Registers(ABC):
 
 
 def name_of(value: Value) -> str:
-    """Give the name of an enumeration's value."""
+    """Return the name of an enumeration's value."""
     return value.name if isinstance(value, Enum) else str(value)
 
 
 def int_of(value: Value) -> int:
-    """Give the number of a value."""
+    """Return the number of a value."""
     return int(value.value) if isinstance(value, Enum) else value

@@ -64,7 +64,7 @@ def clip_of(
     dtype: np.dtype[np.integer[Any]], forced: np.dtype[np.integer[Any]] | None,
     zero_point: int, low: int, high: int,
 ) -> Clip | None:  # fmt: skip
-    """Give the clipping of an operation; None for 32-bit results, which are stored as they are.
+    """Return the clipping of an operation; None for 32-bit results, which are stored as they are.
 
     Bounds are those of the registers, within the type that is stored or forced.
     """

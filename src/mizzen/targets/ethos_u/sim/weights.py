@@ -94,7 +94,7 @@ class WeightOrder:
 
 @lru_cache(maxsize=256)
 def positions(order: WeightOrder) -> npt.NDArray[np.int64]:
-    """Give for each weight of the stream its place in `[ofm, ky, kx, ifm]`, or -1 for padding."""
+    """Return for each weight of the stream its place in `[ofm, ky, kx, ifm]`, or -1 for padding."""
     parts: list[npt.NDArray[np.int64]] = []
     ifm_depth = 1 if order.depthwise else order.ifm_depth
     ifm_step = 1 if order.depthwise else order.ifm_block_depth

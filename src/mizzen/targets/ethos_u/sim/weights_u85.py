@@ -103,7 +103,7 @@ class LayoutU85:
 
 @lru_cache(maxsize=64)
 def positions(layout: LayoutU85) -> tuple[Positions, ...]:
-    """Give for each weight of each stream its place in `[ofm, ky, kx, ifm]`, or -1 for padding."""
+    """Return for each weight of a stream its place in `[ofm, ky, kx, ifm]`, or -1 for padding."""
     parts: list[list[Positions]] = [[] for _ in range(1 if layout.is_fast else layout.streams)]
     blocks = list(range(0, layout.ifm_depth, layout.ifm_block_depth))
     if layout.depthwise:

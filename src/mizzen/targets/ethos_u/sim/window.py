@@ -45,7 +45,7 @@ class PaddedInput:
         self.width = kernel.pad_left + extent[1] + kernel.pad_right
 
     def load(self, start: int, stop: int) -> Array:
-        """Give images `start:stop`; the array is the workspace's and valid until the next load."""
+        """Return images `start:stop`; the array is the workspace's, valid until the next load."""
         images = self._view.load(start, stop)
         shape = (stop - start, self.height, self.width, self._depth)
         padded = self._workspace.take("padded", shape, self._dtype)

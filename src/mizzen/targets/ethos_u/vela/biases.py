@@ -37,7 +37,7 @@ def tell_biases_apart(graph: Graph) -> tuple[Operation, ...]:
 
 
 def _encoded(operation: Operation) -> object:
-    """Give what the compiler knows encoded weights by: their contents and scales."""
+    """Return what the compiler knows encoded weights by: their contents and scales."""
     weights, zero_point = (
         operation.operands[index].constant for index in (_WEIGHTS, _WEIGHTS_ZERO_POINT)
     )
@@ -48,7 +48,7 @@ def _encoded(operation: Operation) -> object:
 
 
 def _scales(user: Operation) -> object:
-    """Give the scales of a RESCALE as numbers, since the same has several multipliers."""
+    """Return the scales of a RESCALE as numbers, since the same has several multipliers."""
     if user.kind != "RESCALE":
         return None
     multiplier, shift = (value.constant for value in user.operands[1:3])
@@ -68,7 +68,7 @@ def _by_bias(operations: list[Operation]) -> list[list[Operation]]:
 
 
 def _free_zero_points(operation: Operation) -> list[int]:
-    """Give the zero points that INT8 weights have room for besides their own, nearest first."""
+    """Return the zero points that INT8 weights have room for besides their own, nearest first."""
     if operation.operands[_WEIGHTS].dtype is not DType.INT8:
         return []
     weights, own = _constant(operation, _WEIGHTS), int(_constant(operation, _WEIGHTS_ZERO_POINT)[0])
@@ -86,7 +86,7 @@ def _constant(operation: Operation, index: int) -> Array:
 
 
 def _move_zero_point(graph: Graph, operations: list[Operation], zero_point: int) -> None:
-    """Give weights another zero point, and move them along."""
+    """Return weights another zero point, and move them along."""
     first = operations[0]
     weights, own = _constant(first, _WEIGHTS), int(_constant(first, _WEIGHTS_ZERO_POINT)[0])
     moved = (weights.astype(np.int16) + (zero_point - own)).astype(np.int8)

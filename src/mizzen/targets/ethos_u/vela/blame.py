@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mizzen.graph import DType, Graph, Operation, Value
-from mizzen.targets.ethos_u.config import Configuration
+from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.compiled import Cause, Stopped
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
@@ -64,7 +64,7 @@ class Refused:
 
 
 def find_refused(
-    graph: Graph, write: Write, configuration: Configuration, stopped: Stopped
+    graph: Graph, write: Write, configuration: EthosUConfiguration, stopped: Stopped
 ) -> tuple[Refused, ...]:
     """Find operations because of which the compiler stopped at a graph.
 
@@ -86,7 +86,7 @@ def find_refused(
 
 
 class _Probing:
-    def __init__(self, graph: Graph, write: Write, configuration: Configuration) -> None:
+    def __init__(self, graph: Graph, write: Write, configuration: EthosUConfiguration) -> None:
         self._graph = graph
         self._write = write
         self._configuration = configuration
@@ -95,7 +95,7 @@ class _Probing:
         self.units = _units(order)
 
     def alone(self, suspects: Iterable[Unit]) -> list[Refused]:
-        """Give the first of each unit that is refused when nothing else is in the graph."""
+        """Return the first of each unit that is refused when nothing else is in the graph."""
         answers: dict[object, Stopped | None] = {}
         found: list[Refused] = []
         for unit in suspects:
@@ -108,7 +108,7 @@ class _Probing:
         return found
 
     def first(self, stopped: Stopped) -> Refused | None:
-        """Give the first of the unit with which a beginning of the graph no longer compiles."""
+        """Return the first of the unit with which a beginning of the graph no longer compiles."""
         compiled, refused = 0, len(self.units)
         answer = stopped
         while refused - compiled > 1:
@@ -194,7 +194,7 @@ def _accumulates(rescale: Operation) -> bool:
 
 
 def _suspects(units: Sequence[Unit], said: str) -> list[Unit]:
-    """Give the units whose first operation is of the type that the compiler names, if it does."""
+    """Return the units whose first operation is of the type that the compiler names, if it does."""
     named = _TYPE.search(said)
     if named is None:
         return []
@@ -209,7 +209,7 @@ def _suspects(units: Sequence[Unit], said: str) -> list[Unit]:
 
 
 def _signature(operation: Operation) -> object:
-    """Give what the compiler sees of an operation that is alone, but large constants."""
+    """Return what the compiler sees of an operation that is alone, but large constants."""
     attributes = tuple((name, _key(value)) for name, value in sorted(operation.attributes.items()))
     operands = tuple(map(_operand, operation.operands))
     return operation.kind, operands, attributes

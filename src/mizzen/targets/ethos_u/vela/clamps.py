@@ -20,7 +20,7 @@ def clamp_uses(graph: Graph, value: Value) -> None:
 
 
 def clamped(graph: Graph, value: Value, place: Operation | None) -> Value:
-    """Give a value through a CLAMP that changes nothing, as part of an operation's place."""
+    """Return a value through a CLAMP that changes nothing, as part of an operation's place."""
     low, high = integer_range(value.dtype)
     attributes = {"min_val": low, "max_val": high, "nan_mode": NanMode.PROPAGATE}
     origin, group = (place.origin, place.group) if place else (None, None)

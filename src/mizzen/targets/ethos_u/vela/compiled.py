@@ -15,7 +15,7 @@ ON_CPU = "Passthrough"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class OperatorRefusal:
     """Why Vela leaves an operator to the CPU, in its own words.
 
     `kind` is the operator's type, `output` the name of its first output, `reason` what was found,
@@ -87,7 +87,7 @@ class Compiled:
     work: tuple[Work, ...]
     commands: tuple[StreamCommand, ...]
     estimate: Estimate
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[OperatorRefusal, ...]
     log: str
 
 
@@ -108,7 +108,7 @@ class Stopped:
     cause: Cause
     message: str
     said: str
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[OperatorRefusal, ...]
     log: str
 
     @property
@@ -133,12 +133,12 @@ _WARNING = re.compile(
 )
 
 
-def refusals(log: str) -> tuple[Refusal, ...]:
+def refusals(log: str) -> tuple[OperatorRefusal, ...]:
     """Find in what Vela printed the reasons for leaving operators to the CPU."""
-    found: list[Refusal] = []
+    found: list[OperatorRefusal] = []
     for kind, output, text in _WARNING.findall(log):
         reason, _, constraint = text.strip().partition("\n")
-        found.append(Refusal(kind, output, reason.strip(), constraint.strip()))
+        found.append(OperatorRefusal(kind, output, reason.strip(), constraint.strip()))
     return tuple(found)
 
 

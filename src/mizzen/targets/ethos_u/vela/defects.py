@@ -191,7 +191,7 @@ def _is_confused(operation: Operation) -> bool:
 
 
 def _scale(rescale: Operation) -> float:
-    """Give the scale of a RESCALE; 0 where it has several, or they are not known."""
+    """Return the scale of a RESCALE; 0 where it has several, or they are not known."""
     multiplier, shift = (value.constant for value in rescale.operands[1:3])
     if multiplier is None or shift is None or rescale["per_channel"]:
         return 0.0

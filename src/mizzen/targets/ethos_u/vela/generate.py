@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import Configuration, MemoryTiming, Port
+from mizzen.targets.ethos_u.config import EthosUConfiguration, MemoryTiming, Port
 from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Stopped, from_answer, refusals
 
 SCRIPT = Path(__file__).with_name("generate_process.py")
@@ -61,17 +61,17 @@ class NetworkForm(Enum):
     TOSA = "TOSA"
 
 
-Waiting = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 """Called with the seconds that a compilation has taken so far, once it takes long."""
 
 
 def generate(
     network: bytes,
-    configuration: Configuration,
+    configuration: EthosUConfiguration,
     form: NetworkForm = NetworkForm.TFLITE,
     *,
     time_limit_seconds: float = TIME_LIMIT_SECONDS,
-    waiting: Waiting | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Compiled | Stopped:
     """Compile a network; what comes is a TFLite network whatever form it went in.
 
@@ -92,14 +92,14 @@ def generate(
             started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
         ) as worker:
             try:
-                answer = _exchange(worker, message, time_limit_seconds, waiting)
+                answer = _exchange(worker, message, time_limit_seconds, on_progress)
             finally:
                 worker.kill()
         return _outcome(worker.returncode, answer, _kept(log), time_limit_seconds)
 
 
 def core_path() -> str:
-    """Give the file of Vela's compiled core. E300 if it is not installed."""
+    """Return the file of Vela's compiled core. E300 if it is not installed."""
     try:
         spec = find_spec(CORE)
     except ModuleNotFoundError:
@@ -113,7 +113,7 @@ def core_path() -> str:
     return spec.origin
 
 
-def system_text(configuration: Configuration) -> str:
+def system_text(configuration: EthosUConfiguration) -> str:
     """Describe the accelerator and its system in the core's words.
 
     Everything is resolved and spelled out: the core's own reader of `vela.ini` knows neither
@@ -147,8 +147,8 @@ def system_text(configuration: Configuration) -> str:
     return "\n".join([*lines, ""])
 
 
-def options_text(configuration: Configuration) -> str:
-    """Give the compiler's options in the core's words."""
+def options_text(configuration: EthosUConfiguration) -> str:
+    """Return the compiler's options in the core's words."""
     lines = [
         "[compiler]",
         "enable_db=true",
@@ -169,7 +169,7 @@ def options_text(configuration: Configuration) -> str:
     return "\n".join([*lines, ""])
 
 
-def _core_name(configuration: Configuration) -> str:
+def _core_name(configuration: EthosUConfiguration) -> str:
     """Name the system so that the core takes the ports to be as wide as they are."""
     name = configuration.system.name
     narrow = configuration.accelerator.arch is Arch.U55
@@ -192,9 +192,12 @@ def _timing_lines(timing: MemoryTiming) -> Iterator[str]:
 
 
 def _exchange(
-    worker: subprocess.Popen[bytes], message: bytes, limit_seconds: float, waiting: Waiting | None
+    worker: subprocess.Popen[bytes],
+    message: bytes,
+    limit_seconds: float,
+    on_progress: ProgressCallback | None,
 ) -> bytes | None:
-    """Give what the worker answers until it ends; None if it takes longer than the limit."""
+    """Return what the worker answers until it ends; None if it takes longer than the limit."""
     start = time.monotonic()
     pending: bytes | None = message
     pause = min(WAITING_AFTER_SECONDS, limit_seconds)
@@ -205,8 +208,8 @@ def _exchange(
             taken = time.monotonic() - start
             if taken >= limit_seconds:
                 return None
-            if waiting is not None:
-                waiting(taken)
+            if on_progress is not None:
+                on_progress(taken)
             pending = None
             pause = min(WAITING_EVERY_SECONDS, limit_seconds - taken)
 

@@ -73,31 +73,31 @@ class Archive:
         return fail(code, message, origin=Origin(model=self.name))
 
     def array(self, key: str) -> npt.NDArray[np.generic]:
-        """Give an array of numbers or text, a view of the archive; E151, E152 if it is none."""
+        """Return an array of numbers or text, a view of the archive; E151, E152 if it is none."""
         return self._array(key, self._member(key))
 
     def data(self, key: str) -> npt.NDArray[np.uint8]:
-        """Give an array's bytes, uint8 [bytes]; Vela holds data as uint8 or as one byte string."""
+        """Return an array's bytes, uint8 [bytes]; Vela holds data as uint8 or one byte string."""
         member = self._member(key)
         self._array(key, member)
         return np.frombuffer(member.contents, np.uint8)
 
     def integers(self, key: str) -> npt.NDArray[np.int64]:
-        """Give an array of integers; an empty one may be of any type. E153 if it is none."""
+        """Return an array of integers; an empty one may be of any type. E153 if it is none."""
         array = self.array(key)
         if array.size and (array.dtype.kind not in "iu" or array.dtype == np.uint64):
             raise self.error("E153", f"{key} must hold signed integers, not {array.dtype}")
         return np.zeros(array.shape, np.int64) if not array.size else array.astype(np.int64)
 
     def integer(self, key: str) -> int:
-        """Give a single integer; E153 if it is none."""
+        """Return a single integer; E153 if it is none."""
         array = self.integers(key)
         if array.size != 1:
             raise self.error("E153", f"{key} must be one integer, not {array.size}")
         return int(array.reshape(-1)[0])
 
     def texts(self, key: str) -> list[str]:
-        """Give a list of texts; E153 if it is none."""
+        """Return a list of texts; E153 if it is none."""
         array = self.array(key)
         if array.dtype.kind != "U" or array.ndim != 1:
             raise self.error("E153", f"{key} must be a list of texts, not {array.dtype}")
@@ -110,7 +110,7 @@ class Archive:
         return texts
 
     def entries(self, key: str) -> list[Entry]:
-        """Give the dictionaries of an object array; none for an array of numbers. E155 if bad."""
+        """Return the dictionaries of an object array; none for an array of numbers. E155 if bad."""
         member = self._member(key)
         if member.type != _OBJECTS:
             return []
@@ -164,7 +164,7 @@ def _unpack(archive: zipfile.ZipFile) -> dict[str, bytes]:
 
 
 def pack_archive(arrays: Mapping[str, npt.ArrayLike]) -> bytes:
-    """Give an uncompressed archive of arrays by key; the same arrays give the same bytes."""
+    """Return an uncompressed archive of arrays by key; the same arrays give the same bytes."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for key, array in arrays.items():

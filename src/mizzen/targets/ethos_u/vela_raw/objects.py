@@ -211,7 +211,7 @@ def _numbers(value: object) -> npt.NDArray[np.generic]:
 
 
 def _array(value: object) -> tuple[str, object]:
-    """Give an array's type in NumPy's letters, and its contents."""
+    """Return an array's type in NumPy's letters, and its contents."""
     _version, _shape, dtype, _fortran, contents = _state(value, _RECONSTRUCT)
     order = _state(dtype, "dtype")[1]
     letters = cast("_Call", dtype).arguments[0]

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.base_pointers import require_memory, require_region
-from mizzen.targets.ethos_u.program import Placement, Program, Region
+from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
 from mizzen.targets.ethos_u.vela_raw.archive import Archive, open_archive, pack_archive
 from mizzen.targets.ethos_u.vela_raw.objects import Entry
 
@@ -104,7 +104,7 @@ def _count(archive: Archive, kind: _Kind) -> int:
 
 
 def _column(archive: Archive, kind: _Kind, part: str) -> list[int]:
-    """Give one integer for each tensor of a kind."""
+    """Return one integer for each tensor of a kind."""
     key, count = f"{kind.value}_{part}", _count(archive, kind)
     values = archive.integers(key)
     if values.size != count:
@@ -114,7 +114,7 @@ def _column(archive: Archive, kind: _Kind, part: str) -> list[int]:
 
 def _placements(
     archive: Archive, kind: _Kind, quantization: Sequence[RawQuantization | None]
-) -> list[Placement]:
+) -> list[TensorAddress]:
     rows = zip(
         _names(archive, kind),
         _shapes(archive, kind),
@@ -124,7 +124,7 @@ def _placements(
         strict=True,
     )
     variable = kind is _Kind.VARIABLE
-    return [Placement(*row, variable=variable) for row in rows]
+    return [TensorAddress(*row, variable=variable) for row in rows]
 
 
 def _names(archive: Archive, kind: _Kind) -> list[str]:
@@ -142,7 +142,7 @@ def _texts(archive: Archive, key: str, count: int) -> list[str]:
 
 
 def _shapes(archive: Archive, kind: _Kind) -> list[tuple[int, ...]]:
-    """Give each tensor's shape in elements, checked to be positive and to fit in a region."""
+    """Return each tensor's shape in elements, checked to be positive and to fit in a region."""
     key, count = f"{kind.value}_shape", _count(archive, kind)
     if not count:
         return []
@@ -227,8 +227,8 @@ def write(model: RawModel) -> bytes:
         "cmd_data": np.frombuffer(driver.build(program.words, program.hardware), np.uint8),
         "weight_data": data,
         "weight_region": region,
-        **_scratch(program, "scratch", Region.SCRATCH),
-        **_scratch(program, "scratch_fast", Region.SCRATCH_FAST),
+        **_scratch(program, "scratch", RegionIndex.SCRATCH),
+        **_scratch(program, "scratch_fast", RegionIndex.SCRATCH_FAST),
         **_columns(_Kind.INPUT, [program.inputs[index] for index in real]),
         **_columns(_Kind.OUTPUT, program.outputs),
         **_columns(_Kind.VARIABLE, [program.inputs[index] for index in state]),
@@ -240,16 +240,16 @@ def write(model: RawModel) -> bytes:
 
 
 def _only_constants(program: Program) -> tuple[int, npt.NDArray[np.uint8]]:
-    spare = set(program.region_bytes) - set(Region) - set(program.constants)
+    spare = set(program.region_bytes) - set(RegionIndex) - set(program.constants)
     if len(program.constants) > 1 or spare:
         regions = sorted(program.region_bytes)
         message = "a raw archive must have constants in one region and at most two others, not"
         raise fail("E156", f"{message} regions {regions}", rule="Vela, rawdata_writer.py")
-    none = (int(Region.READ_ONLY), np.zeros(0, np.uint8))
+    none = (int(RegionIndex.READ_ONLY), np.zeros(0, np.uint8))
     return next(iter(program.constants.items()), none)
 
 
-def _scratch(program: Program, prefix: str, region: Region) -> dict[str, npt.ArrayLike]:
+def _scratch(program: Program, prefix: str, region: RegionIndex) -> dict[str, npt.ArrayLike]:
     size = program.region_bytes.get(region, 0)
     return {
         f"{prefix}_shape": [size],
@@ -258,7 +258,7 @@ def _scratch(program: Program, prefix: str, region: Region) -> dict[str, npt.Arr
     }
 
 
-def _columns(kind: _Kind, placements: Sequence[Placement]) -> dict[str, npt.ArrayLike]:
+def _columns(kind: _Kind, placements: Sequence[TensorAddress]) -> dict[str, npt.ArrayLike]:
     rank = max([RANK, *(len(item.shape) for item in placements)])
     columns: dict[str, npt.ArrayLike] = {
         "shape": [(1,) * (rank - len(item.shape)) + item.shape for item in placements],

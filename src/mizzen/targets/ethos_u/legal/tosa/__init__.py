@@ -42,7 +42,7 @@ __all__ = [
 
 
 def reasons(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
-    """Give what keeps an operation from a family, whatever the order of its axes.
+    """Return what keeps an operation from a family, whatever the order of its axes.
 
     Empty where it may run there. Operations on constants only are none for the NPU: they are
     computed before. CUSTOM operations have their own reasons, from whoever made them.
@@ -55,7 +55,7 @@ def reasons(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
 
 
 def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
-    """Give what keeps an operation from a family in the order of axes that it has."""
+    """Return what keeps an operation from a family in the order of axes that it has."""
     found = reasons(operation, arch)
     if found or _is_computed_before(operation):
         return found
@@ -63,7 +63,7 @@ def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
 
 
 def defects(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
-    """Give the broken rules that the compiler does not know: it would compile a wrong answer."""
+    """Return the broken rules that the compiler does not know: it would compile a wrong answer."""
     return tuple(row for row in reasons_as_compiled(operation, arch) if row.source == WRONG)
 
 

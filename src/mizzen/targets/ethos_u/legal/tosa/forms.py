@@ -45,7 +45,7 @@ STATE = "make the variable an input, and what is written to it an output"
 
 
 def archs_with(kind: str) -> tuple[Arch, ...]:
-    """Give the families that have a form of an operation, of some types."""
+    """Return the families that have a form of an operation, of some types."""
     if kind in NOWHERE:
         return ()
     return tuple(arch for arch in ALL if kind not in ONLY_ON_U85 or arch not in U55_U65)

@@ -106,7 +106,7 @@ def _resize(operation: Operation) -> str | None:
 
 
 def _factors(operation: Operation) -> tuple[int | None, ...]:
-    """Give the whole factors of both axes, as far as there are such."""
+    """Return the whole factors of both axes, as far as there are such."""
     scale, offset, border = map(numbers, operation.operands[1:])
     axes = zip(scale[::2], scale[1::2], offset, border, strict=True)
     return tuple(_factor(*axis) for axis in axes)
@@ -122,7 +122,7 @@ def _unequal_factors(operation: Operation) -> str | None:
 
 
 def _factor(numerator: int, denominator: int, offset: int, border: int) -> int | None:
-    """Give the whole factor of an axis whose corners or centres meet; else None."""
+    """Return the whole factor of an axis whose corners or centres meet; else None."""
     factor, rest = divmod(numerator, denominator)
     corners = denominator == 1 and (offset, border) == (0, 0)
     centres = denominator == 2 and (offset, border) == (1 - factor, factor - 1)

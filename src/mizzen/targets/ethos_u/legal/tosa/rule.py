@@ -43,7 +43,7 @@ class Rule:
     source: str = SOURCE
 
     def breach(self, operation: Operation, arch: Arch) -> Reason | None:
-        """Give how an operation breaks the rule on a family, if it does."""
+        """Return how an operation breaks the rule on a family, if it does."""
         if arch not in self.archs or operation.kind not in self.kinds:
             return None
         actual = self.measure(operation)
@@ -54,7 +54,7 @@ class Rule:
 
 
 def kinds(names: str) -> frozenset[str]:
-    """Give the operations of a list in a text."""
+    """Return the operations of a list in a text."""
     return frozenset(names.split())
 
 
@@ -71,12 +71,12 @@ def is_fixed(value: Value, steps: int = FOLDED_STEPS) -> bool:
 
 
 def types_of(operation: Operation) -> list[DType]:
-    """Give the element types of operands and results, each once, shapes left out."""
+    """Return the element types of operands and results, each once, shapes left out."""
     values = (*operation.operands, *operation.results)
     return [each for each in dict.fromkeys(row.dtype for row in values) if each is not DType.SHAPE]
 
 
 def numbers(value: Value) -> tuple[int, ...]:
-    """Give the elements of a constant; none if it is not one."""
+    """Return the elements of a constant; none if it is not one."""
     constant = value.constant
     return () if constant is None else tuple(map(int, constant.reshape(-1)))
