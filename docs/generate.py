@@ -123,7 +123,7 @@ def operators_page() -> str:
 
 
 def tosa_page() -> str:
-    """Return the operations of TOSA that an NPU has a form of, and the rules that they must keep."""
+    """Return the operations of TOSA that an NPU has a form of, and the rules they must keep."""
     from mizzen.targets.ethos_u.legal.tosa import LAYOUT_RULES, RULES, archs_with
     from mizzen.targets.ethos_u.legal.tosa.forms import COMPUTING
 

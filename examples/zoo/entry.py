@@ -37,7 +37,7 @@ class Entry:
     prepare: Callable[[Entry, nn.Module], None]
 
     def build(self) -> nn.Module:
-        """Return the network for inference, whatever the caller's random state and gradient mode."""
+        """Return the network for inference, whatever the caller's random state and gradients."""
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(SEED)
             module = self.network()

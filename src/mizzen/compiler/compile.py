@@ -49,9 +49,9 @@ def compile(
     `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
     types to keep on the CPU, `target_options` are those of one family of NPUs; `on_progress` is
     called with the seconds gone by once it takes long. The artifact's `report` says what went
-    where and why. Raises E1xx for a file that is no quantised network, E2xx for a configuration that is none,
-    E3xx or E9xx if the compiler fails; TOSA operations that no NPU operator computes are such a
-    failure.
+    where and why. Raises E1xx for a file that is not a quantised network, E2xx for a
+    configuration that does not exist, E3xx or E9xx if the compiler fails; TOSA operations that no
+    NPU operator computes are such a failure.
     """
     asked = CompileOptions(
         accelerator,

@@ -27,7 +27,7 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration, MemoryTiming, Port
 from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Stopped, from_answer, refusals
 
-SCRIPT = Path(__file__).with_name("generate_process.py")
+SCRIPT = Path(__file__).with_name("process.py")
 CORE = "ethosu.regor"
 
 TIME_LIMIT_SECONDS = 120.0
