@@ -22,7 +22,7 @@ from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
 from mizzen.targets.ethos_n.sim.weights import decode
 from mizzen.targets.ethos_n.weights.encode import encode
 from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.headers import OutputScale
+from mizzen.targets.ethos_n.weights.streams import OutputScale
 
 LAYERS = {
     "3x3, 256 to 256": WeightLayout((3, 3, 256, 256), 256, 256),

@@ -28,7 +28,7 @@ import numpy as np
 
 from ethos_n_weights import figures_of
 from ethos_n_weights import rows as rows_of_weights
-from mizzen.targets.ethos_n.commands import McePle
+from mizzen.targets.ethos_n.commands_values import McePle
 from mizzen.targets.ethos_n.compile import compile_network
 from mizzen.targets.ethos_n.config import (
     Profile,
@@ -36,14 +36,15 @@ from mizzen.targets.ethos_n.config import (
     capabilities_of,
     find_variant,
 )
-from mizzen.targets.ethos_n.estimate import cycles, passes_of
 from mizzen.targets.ethos_n.legal import supported
-from mizzen.targets.ethos_n.network import Network
-from mizzen.targets.ethos_n.network_text import parse_network, parse_query
-from mizzen.targets.ethos_n.operations import SpaceToDepth, Split, StandalonePadding
+from mizzen.targets.ethos_n.network import Network, SpaceToDepth, Split, StandalonePadding
 from mizzen.targets.ethos_n.program import Program, program_of, read_program
+from mizzen.targets.ethos_n.timing import cycles, passes_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY / "tests"))
+from targets.ethos_n.network_text import parse_network, parse_query
+
 GOLDEN = Path(os.environ.get("MIZZEN_GOLDEN", REPOSITORY.parent / "shared" / "golden")) / "ethosn"
 RELEASES = {"23": Profile.V23_02, "25": Profile.V25_03}
 WITHOUT_INFOS = (Split, SpaceToDepth, StandalonePadding)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-    from mizzen.targets.ethos_n.operations import Operation as EthosNOperation
+    from mizzen.targets.ethos_n.network import Operation as EthosNOperation
     from mizzen.targets.ethos_u.legal.tosa import Rule as TosaRule
 
 LINE_WIDTH = 88
@@ -209,7 +209,7 @@ def _ethos_n_rules(kind: type[EthosNOperation]) -> str:
 def ethos_n_composites_page() -> str:
     """Return the pattern table of Ethos-N, in the order in which patterns are tried."""
     from mizzen.targets.ethos_n.patterns import COMPUTE_INTENSIVE, TABLE
-    from mizzen.targets.ethos_n.patterns.table import PREFIX, SPLIT
+    from mizzen.targets.ethos_n.patterns.covering import PREFIX, SPLIT
 
     rows = [
         (
@@ -238,7 +238,7 @@ def ethos_n_composites_page() -> str:
 
 def ethos_n_commands_page() -> str:
     """Return the commands of stream 3.1, and what the sources leave open of what they do."""
-    from mizzen.targets.ethos_n.codec import INSTRUCTION_SET as STREAM
+    from mizzen.targets.ethos_n.commands import INSTRUCTION_SET as STREAM
     from mizzen.targets.ethos_n.sim.inferred import INFERRED
 
     rows = [

@@ -98,19 +98,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         f"{ETHOS_N}.config",
         f"{ETHOS_N}.legal",
         f"{ETHOS_N}.network",
-        f"{ETHOS_N}.operations",
         f"{ETHOS_N}.tensors",
     ),
     f"{ETHOS_N}.reference": (
         "mizzen.diagnostics",
         f"{ETHOS_N}.network",
-        f"{ETHOS_N}.operations",
         f"{ETHOS_N}.tensors",
     ),
     # The two share the table of the stream's fields, and nothing that reads or writes them.
     f"{ETHOS_N}.weights": (
         "mizzen.diagnostics",
-        f"{ETHOS_N}.commands",
         f"{ETHOS_N}.commands_values",
         f"{ETHOS_N}.config",
         f"{ETHOS_N}.program",
@@ -119,11 +116,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     f"{ETHOS_N}.sim": (
         "mizzen.diagnostics",
         "mizzen.isa",
-        f"{ETHOS_N}.codec",
         f"{ETHOS_N}.commands",
         f"{ETHOS_N}.commands_values",
         f"{ETHOS_N}.config",
-        f"{ETHOS_N}.container",
         f"{ETHOS_N}.program",
         f"{ETHOS_N}.tensors",
         f"{ETHOS_N}.weights.format",
@@ -133,7 +128,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         f"{ETHOS_N}.commands_values",
         f"{ETHOS_N}.config",
         f"{ETHOS_N}.network",
-        f"{ETHOS_N}.operations",
         f"{ETHOS_N}.tensors",
     ),
     f"{ETHOS_N}.schedule": (

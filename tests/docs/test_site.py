@@ -14,7 +14,7 @@ import pytest
 
 import mizzen
 from mizzen.cli.parser import help_texts
-from mizzen.targets.ethos_n.codec import INSTRUCTION_SET
+from mizzen.targets.ethos_n.commands import INSTRUCTION_SET
 from mizzen.targets.ethos_n.legal import OPERATIONS
 from mizzen.targets.ethos_n.legal import rules as ethos_n_rules
 from mizzen.targets.ethos_n.patterns import TABLE

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.targets.ethos_n.network import Network, Node, Operand
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Constant,
     Convolution,
     DepthwiseConvolution,
     Input,
+    Network,
+    Node,
+    Operand,
     Output,
     Pooling,
     Relu,

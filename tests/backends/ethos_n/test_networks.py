@@ -14,8 +14,7 @@ pytest.importorskip("tflite_micro", reason="TensorFlow Lite Micro is not install
 import mizzen
 from mizzen.artifact.artifact import CpuStep, NpuStep
 from mizzen.frontends.tflite import read
-from mizzen.targets.ethos_n.commands import McePle
-from mizzen.targets.ethos_n.commands_values import Location
+from mizzen.targets.ethos_n.commands_values import Location, McePle
 
 from .kernels import STEP, differences
 

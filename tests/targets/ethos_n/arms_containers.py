@@ -26,7 +26,8 @@ from mizzen.targets.ethos_n.config import (
     find_variant,
 )
 from mizzen.targets.ethos_n.network import Network
-from mizzen.targets.ethos_n.network_text import parse_network
+
+from .network_text import parse_network
 
 FILE = Path(__file__).with_suffix(".json")
 

@@ -7,12 +7,12 @@ import numpy as np
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
 from mizzen.targets.ethos_n.config import CompilationOptions, VariantConfiguration, find_variant
 from mizzen.targets.ethos_n.network import Array, Network
-from mizzen.targets.ethos_n.network_text import parse_network
 from mizzen.targets.ethos_n.program import program_of
 from mizzen.targets.ethos_n.reference import evaluate
 from mizzen.targets.ethos_n.sim import Simulator
 
 from .arms_containers import numbers
+from .network_text import parse_network
 
 BATCH = 2
 

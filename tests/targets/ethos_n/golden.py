@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from mizzen.targets.ethos_n.network import Network
-from mizzen.targets.ethos_n.network_text import parse_network
+
+from .network_text import parse_network
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 GOLDEN = Path(os.environ.get("MIZZEN_GOLDEN", REPOSITORY.parent / "shared" / "golden"))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from mizzen.isa import Command, Field, Instruction
-from mizzen.targets.ethos_n.codec import INSTRUCTION_SET
+from mizzen.targets.ethos_n.commands import INSTRUCTION_SET
 
 
 def values(item: Field) -> SearchStrategy[int]:

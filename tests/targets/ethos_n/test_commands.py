@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mizzen.diagnostics import MizzenError
 from mizzen.isa import Instruction
 from mizzen.isa.documentation import markdown
-from mizzen.targets.ethos_n.codec import (
+from mizzen.targets.ethos_n.commands import (
     HEADER,
     INSTRUCTION_SET,
     decode,
@@ -23,30 +23,28 @@ from mizzen.targets.ethos_n.codec import (
     encode,
     encode_instructions,
 )
-from mizzen.targets.ethos_n.commands import (
+from mizzen.targets.ethos_n.commands_values import (
+    Algorithm,
     BlockConfigRecord,
     Cascade,
     Convert,
+    DataTypeCode,
     Delay,
     DumpDram,
     DumpSram,
     Fence,
-    McePle,
-    MceRecord,
-    PleOnly,
-    PleRecord,
-    Section,
-    SpaceToDepth,
-    TensorRecord,
-)
-from mizzen.targets.ethos_n.commands_values import (
-    Algorithm,
-    DataTypeCode,
     Format,
     Location,
     MceOperation,
+    McePle,
+    MceRecord,
+    PleOnly,
     PleOperation,
+    PleRecord,
+    Section,
+    SpaceToDepth,
     Strategy,
+    TensorRecord,
     Upsample,
     UpsampleEdge,
 )

@@ -8,10 +8,12 @@ from functools import cache
 
 import pytest
 
-from mizzen.targets.ethos_n.commands import BlockConfigRecord, McePle, PleOnly
 from mizzen.targets.ethos_n.commands_values import (
     Algorithm,
+    BlockConfigRecord,
     MceOperation,
+    McePle,
+    PleOnly,
     PleOperation,
     Strategy,
     Upsample,
@@ -24,7 +26,7 @@ from mizzen.targets.ethos_n.config import (
     capabilities_of,
     find_variant,
 )
-from mizzen.targets.ethos_n.estimate import as_json, estimate
+from mizzen.targets.ethos_n.timing import as_json, estimate
 
 from .arms_containers import Answer, answers
 from .golden import ETHOS_N, Compiled, compiled_networks, needs_golden

@@ -12,13 +12,12 @@ from __future__ import annotations
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_n.commands import Command, Convert, McePle
-from mizzen.targets.ethos_n.commands_values import Location, UpsampleEdge
+from mizzen.targets.ethos_n.commands_values import Command, Convert, Location, McePle, UpsampleEdge
 from mizzen.targets.ethos_n.compile import compile_network
 from mizzen.targets.ethos_n.config import CompilationOptions, VariantConfiguration, find_variant
-from mizzen.targets.ethos_n.network_text import parse_network
 
 from .arms_containers import numbers
+from .network_text import parse_network
 
 VARIANT = find_variant("ethos-n78-4tops-4ple")
 

@@ -10,16 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_n.codec import INSTRUCTION_SET, encode, typed
-from mizzen.targets.ethos_n.commands import Delay, Fence, McePle
+from mizzen.targets.ethos_n.commands import INSTRUCTION_SET, encode, typed
+from mizzen.targets.ethos_n.commands_values import Delay, Fence, McePle
 from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
-from mizzen.targets.ethos_n.container import BufferInfo, Container, Version, read, write
 from mizzen.targets.ethos_n.program import (
+    BufferInfo,
     BufferKind,
+    Container,
     Program,
     StripePlace,
+    Version,
     program_of,
+    read_container,
     read_program,
+    write_container,
 )
 
 from .golden import ETHOS_N, Compiled, compiled_networks, needs_golden
@@ -58,7 +62,7 @@ def containers() -> st.SearchStrategy[Container]:
 @given(containers())
 @settings(max_examples=50)
 def test_any_container_comes_back(container: Container) -> None:
-    assert read(write(container)) == container
+    assert read_container(write_container(container)) == container
 
 
 @given(st.sampled_from([SMALL, NAMED]), st.data())
@@ -66,7 +70,7 @@ def test_any_container_comes_back(container: Container) -> None:
 def test_a_damaged_container_is_refused_or_another_one(
     container: Container, data: st.DataObject
 ) -> None:
-    good = bytearray(write(container))
+    good = bytearray(write_container(container))
     for place in data.draw(st.lists(st.integers(0, len(good) - 1), max_size=3)):
         good[place] = data.draw(st.integers(0, 255))
     damaged = bytes(good[: data.draw(st.integers(len(good) // 2, len(good)))])
@@ -76,14 +80,14 @@ def test_a_damaged_container_is_refused_or_another_one(
         refused = error.diagnostic.code[:3]
     else:
         refused = None
-        assert write(program.container) == damaged
+        assert write_container(program.container) == damaged
     assert refused in {None, "E92", "E93", "E50"}
 
 
 @needs_golden
 @pytest.mark.parametrize("compiled", compiled_networks(), ids=str)
 def test_arms_containers(compiled: Compiled) -> None:
-    assert write(read(compiled.encn)) == compiled.encn
+    assert write_container(read_container(compiled.encn)) == compiled.encn
 
 
 @needs_golden
@@ -91,9 +95,9 @@ def test_containers_of_the_next_release() -> None:
     paths = sorted((ETHOS_N / "networks-25").glob("*.encn"))
     assert paths
     for path in paths:
-        container = read(path.read_bytes())
+        container = read_container(path.read_bytes())
         assert container.version is Version.V2_0
-        assert write(container) == path.read_bytes()
+        assert write_container(container) == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -111,34 +115,34 @@ def test_containers_of_the_next_release() -> None:
             "  help Mizzen reads networks of driver stack 23.02 and 25.03",
         ),
         (
-            write(SMALL)[:30],
+            write_container(SMALL)[:30],
             "error[E921]: the constants for the DMA must have 32 bytes from byte 20 on, but the "
             "container ends after 30",
         ),
         (
-            write(SMALL)[:-2],
+            write_container(SMALL)[:-2],
             "error[E921]: the number of intermediates must have 4 bytes from byte 224 on, but the "
             "container ends after 226",
         ),
         (
-            write(SMALL) + b"xx",
+            write_container(SMALL) + b"xx",
             "error[E922]: a container must end after its buffers, 2 bytes follow",
         ),
         (
-            write(NAMED).replace("ö".encode(), b"\xff\xff"),
+            write_container(NAMED).replace("ö".encode(), b"\xff\xff"),
             "error[E923]: the name of inputs, 0 must be UTF-8, not 47 72 ff ff c3 9f 65",
         ),
     ],
 )
 def test_what_is_no_container(data: bytes, message: str) -> None:
     with pytest.raises(MizzenError) as caught:
-        read(data)
+        read_container(data)
     assert caught.value.diagnostic.render() == message
 
 
 def test_numbers_that_do_not_fit() -> None:
     with pytest.raises(MizzenError) as caught:
-        write(replace(SMALL, intermediates=(BufferInfo(6, -1, 2),)))
+        write_container(replace(SMALL, intermediates=(BufferInfo(6, -1, 2),)))
     assert caught.value.diagnostic.render() == (
         "error[E924]: buffer 6 must have numbers of 32 bits, not (6, -1, 2)"
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mizzen.targets.ethos_n.commands import Convert, McePle, PleOnly
-from mizzen.targets.ethos_n.commands_values import Location
+from mizzen.targets.ethos_n.commands_values import Convert, Location, McePle, PleOnly
 
 from .arms_containers import options
 from .executing import configured, require_reference

@@ -6,11 +6,11 @@ import pytest
 
 from mizzen.targets.ethos_n.config import Profile, capabilities_of, find_variant
 from mizzen.targets.ethos_n.legal import Answer, reasons, supported
-from mizzen.targets.ethos_n.network_text import parse_query
-from mizzen.targets.ethos_n.operations import Operation, SpaceToDepth, Split, StandalonePadding
+from mizzen.targets.ethos_n.network import Operation, SpaceToDepth, Split, StandalonePadding
 from mizzen.targets.ethos_n.tensors import TensorInfo
 
 from .golden import needs_golden, queries
+from .network_text import parse_query
 
 PROFILES = {"23": Profile.V23_02, "25": Profile.V25_03}
 NOT_PRINTED = (Split, SpaceToDepth, StandalonePadding)

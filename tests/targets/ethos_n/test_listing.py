@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import json
 
-from mizzen.targets.ethos_n.codec import encode
-from mizzen.targets.ethos_n.commands import Convert, DumpDram, Fence, TensorRecord
-from mizzen.targets.ethos_n.commands_values import DataTypeCode, Format, Location
+from mizzen.targets.ethos_n.commands import encode
+from mizzen.targets.ethos_n.commands_values import (
+    Convert,
+    DataTypeCode,
+    DumpDram,
+    Fence,
+    Format,
+    Location,
+    TensorRecord,
+)
 from mizzen.targets.ethos_n.listing import list_stream
 
 INPUT = TensorRecord(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_n.network_text import parse_network, parse_query
-from mizzen.targets.ethos_n.operations import Split, output_infos
+from mizzen.targets.ethos_n.network import Split, output_infos
 
 from .golden import needs_golden, queries
+from .network_text import parse_network, parse_query
 
 ONE = "1 16 16 16 u8 NHWC 128 1 0.02 -1"
 

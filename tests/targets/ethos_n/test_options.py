@@ -6,8 +6,14 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.commands_values import Strategy
-from mizzen.targets.ethos_n.config import VARIANTS, BlockConfig, CompilationOptions
-from mizzen.targets.ethos_n.options import FLAGS, NAMES, parse_options
+from mizzen.targets.ethos_n.config import (
+    FLAGS,
+    NAMES,
+    VARIANTS,
+    BlockConfig,
+    CompilationOptions,
+    parse_options,
+)
 
 
 def test_defaults_are_tvms() -> None:

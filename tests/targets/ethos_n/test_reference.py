@@ -21,9 +21,9 @@ import numpy.typing as npt
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_n.network import Array, Network, Operand
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Addition,
+    Array,
     Concatenation,
     Convolution,
     DepthToSpace,
@@ -33,6 +33,8 @@ from mizzen.targets.ethos_n.operations import (
     LeakyRelu,
     MeanXy,
     Multiplication,
+    Network,
+    Operand,
     Operation,
     Pooling,
     PoolingType,

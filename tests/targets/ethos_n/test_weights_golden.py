@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mizzen.targets.ethos_n.commands import McePle
-from mizzen.targets.ethos_n.commands_values import Upsample
+from mizzen.targets.ethos_n.commands_values import McePle, Upsample
 from mizzen.targets.ethos_n.config import Capabilities, capabilities_of, find_variant
-from mizzen.targets.ethos_n.network import Array, Network, Node
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
+    Array,
     Convolution,
     DepthwiseConvolution,
     FullyConnected,
+    Network,
+    Node,
     Requantize,
     TransposeConvolution,
 )
@@ -24,7 +25,7 @@ from mizzen.targets.ethos_n.program import Program, read_program
 from mizzen.targets.ethos_n.sim.weights import decode
 from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
 from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.headers import OutputScale
+from mizzen.targets.ethos_n.weights.streams import OutputScale
 
 from .golden import Compiled, compiled_networks, needs_golden
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from mizzen.compiler.backend import CompileOptions, ConfigurationLine
 from mizzen.diagnostics import Diagnostic, fail
-from mizzen.targets.ethos_n.config import VariantConfiguration, find_variant
-from mizzen.targets.ethos_n.options import parse_options
+from mizzen.targets.ethos_n.config import VariantConfiguration, find_variant, parse_options
 
 OF_OTHERS = ("config", "system_config", "memory_mode")
 """What can be asked for of NPUs whose system `vela.ini` describes."""

@@ -21,10 +21,9 @@ from mizzen.partition.placement import Legal
 from mizzen.passes import PASSES, Pipeline
 from mizzen.passes.layout import Movement
 from mizzen.report import Area
-from mizzen.targets.ethos_n.codec import encode
+from mizzen.targets.ethos_n.commands import encode
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
 from mizzen.targets.ethos_n.config import Capabilities, VariantConfiguration, encode_capabilities
-from mizzen.targets.ethos_n.estimate import as_json, estimate, pass_cycles
 from mizzen.targets.ethos_n.listing import list_stream
 from mizzen.targets.ethos_n.patterns import (
     Covering,
@@ -36,6 +35,7 @@ from mizzen.targets.ethos_n.patterns import (
     unprofitable,
 )
 from mizzen.targets.ethos_n.signedness import as_unsigned
+from mizzen.targets.ethos_n.timing import as_json, estimate, pass_cycles
 
 FOLD = Pipeline((PASSES["fold-constants"],))
 """Brings constants that the network computes into the form of constants."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mizzen.compiler.support import Support, SupportRule, SupportTable, SupportText
-from mizzen.targets.ethos_n.config import VARIANTS, Profile, Variant, capabilities_of
+from mizzen.targets.ethos_n.config import NAMES, VARIANTS, Profile, Variant, capabilities_of
 from mizzen.targets.ethos_n.legal import OPERATIONS
 from mizzen.targets.ethos_n.legal.rule import Level, rules_of
-from mizzen.targets.ethos_n.options import NAMES
 from mizzen.targets.ethos_n.sim.inferred import INFERRED
 
 FAMILY = "Ethos-N78"

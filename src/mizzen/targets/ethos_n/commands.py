@@ -1,193 +1,142 @@
-"""The commands of stream 3.1 as typed objects: what a compiler emits and a simulator executes.
+"""Encode and decode command streams of version 3.1, to typed commands or to instructions.
 
-One command is one pass over whole tensors. Shapes are N, H, W, C (weights: H, W, I, O), in
-elements; SRAM offsets are bytes within each bank.
+A stream is the tag "ENCS", the version as three 32-bit words, and commands to the end.
 
-Ref: Ethos-N driver stack 23.02, command stream 3.1.
+Ref: Ethos-N driver stack 23.02, `CommandStreamBuffer.hpp`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import struct
+from collections.abc import Iterable
+from typing import cast
 
-from mizzen.targets.ethos_n.commands_values import (
-    Algorithm,
-    DataTypeCode,
-    Format,
-    Location,
-    MceOperation,
-    PleOperation,
-    Strategy,
-    Upsample,
-    UpsampleEdge,
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, fail
+from mizzen.isa import Instruction, InstructionSet, Unpack
+from mizzen.targets.ethos_n.commands_rows import ROWS, Struct, record_of, values_of
+from mizzen.targets.ethos_n.commands_values import Command
+
+TAG = b"ENCS"
+VERSION = (3, 1, 0)
+HEADER = TAG + struct.pack("<3I", *VERSION)
+HEADER_WORDS = len(HEADER) // 4
+_SOFTMAX = 2
+
+
+def _explain(key: int) -> str:
+    if key == _SOFTMAX:
+        return "opcode 2 (SOFTMAX) is in no compiled network"
+    return f"there is no opcode {key}"
+
+
+INSTRUCTION_SET = InstructionSet(
+    "Ethos-N command stream 3.1", tuple(row.command for row in ROWS), _explain
 )
-from mizzen.targets.ethos_n.tensors import Shape
+_ROW_OF_NAME = {row.command.name: row for row in ROWS}
+_ROW_OF_RECORD = {row.struct.record: row for row in ROWS}
 
 
-@dataclass(frozen=True, slots=True)
-class TensorRecord:
-    """A tensor that a pass reads or writes.
+def decode(stream: bytes) -> list[Command]:
+    """Decode a stream to typed commands.
 
-    supertensor_shape   of the tensor in memory that this one is a part of
-    supertensor_offset  where in it this one begins
-    stripe_shape        the part that is in SRAM at a time
-    tile_bytes          SRAM over all banks for the stripes that are there at the same time
-    sram_offset_bytes   where they are in each bank
-    dram_buffer_id      index in the table of buffers; of no meaning for a tensor in SRAM
+    E930 for a header of another format, E931 for part of a word at the end, E932 for a cascade of
+    agents, E501 to E504 with the word offset for what is no command.
     """
-
-    data_type: DataTypeCode
-    format: Format
-    shape: Shape
-    supertensor_shape: Shape
-    supertensor_offset: Shape
-    stripe_shape: Shape
-    tile_bytes: int
-    dram_buffer_id: int
-    sram_offset_bytes: int
-    zero_point: int
-    location: Location
+    return [typed(instruction) for instruction in decode_instructions(stream)]
 
 
-@dataclass(frozen=True, slots=True)
-class BlockConfigRecord:
-    """The part of a plane that is made at once, in elements."""
+def decode_instructions(stream: bytes) -> list[Instruction]:
+    """Decode a stream to instructions, whose word offsets count from the header's first word."""
+    unpacked = decode_partial(stream)
+    if unpacked.stopped_by is not None:
+        raise MizzenError(unpacked.stopped_by)
+    return unpacked.instructions
 
-    width: int
-    height: int
+
+def decode_partial(stream: bytes) -> Unpack:
+    """Decode as far as the stream is good, for listings of broken streams."""
+    try:
+        words = _words(stream)
+    except MizzenError as error:
+        return Unpack([], error.diagnostic)
+    unpacked = INSTRUCTION_SET.decode_partial(words, HEADER_WORDS)
+    for place, instruction in enumerate(unpacked.instructions):
+        if instruction.values.get("agents"):
+            return Unpack(unpacked.instructions[:place], _cascade(instruction))
+    return unpacked
 
 
-@dataclass(frozen=True, slots=True)
-class MceRecord:
-    """What the compute engine does in a pass.
+def encode(commands: Iterable[Command]) -> bytes:
+    """Return the stream of typed commands, header included; E511 for a value that does not fit."""
+    return encode_instructions(untyped(command) for command in commands)
 
-    uninterleaved_input_shape  of the input before an interleaving by the stride, if there was one
-    output_zero_point          added to what was accumulated and scaled
-    activation_min, ..._max    bounds of the result, in quantised numbers
+
+def encode_instructions(instructions: Iterable[Instruction]) -> bytes:
+    """Return the stream of instructions, header included.
+
+    E511 and E512 for a value that does not fit or is missing, E932 for a cascade of agents.
     """
-
-    stride_x: int
-    stride_y: int
-    pad_top: int
-    pad_left: int
-    uninterleaved_input_shape: Shape
-    output_shape: Shape
-    output_stripe_shape: Shape
-    output_zero_point: int
-    upsample: Upsample
-    upsample_edge_row: UpsampleEdge
-    upsample_edge_column: UpsampleEdge
-    operation: MceOperation
-    algorithm: Algorithm
-    activation_min: int
-    activation_max: int
+    listed = list(instructions)
+    for instruction in listed:
+        if instruction.values.get("agents"):
+            raise MizzenError(_cascade(instruction))
+    return HEADER + INSTRUCTION_SET.encode(listed).astype("<u4").tobytes()
 
 
-@dataclass(frozen=True, slots=True)
-class PleRecord:
-    """What the programmable layer engine does in a pass.
-
-    ce_sram, ple_sram    where its kernel is, bytes
-    multiplier, shift    of the rescaling of the first and of the second input
-    """
-
-    ce_sram: int
-    ple_sram: int
-    operation: PleOperation
-    multiplier0: int = 0
-    shift0: int = 0
-    multiplier1: int = 0
-    shift1: int = 0
+def typed(instruction: Instruction) -> Command:
+    """Return an instruction as the typed command."""
+    # The row's structure makes the record that it names, which is a command.
+    return cast("Command", record_of(struct_of(instruction), instruction.values))
 
 
-@dataclass(frozen=True, slots=True)
-class McePle:
-    """The compute engine, and behind it the programmable layer engine."""
-
-    input: TensorRecord
-    weights: TensorRecord
-    weight_metadata_buffer_id: int
-    output: TensorRecord
-    strategy: Strategy
-    block_config: BlockConfigRecord
-    mce: MceRecord
-    ple: PleRecord
+def struct_of(instruction: Instruction) -> Struct:
+    """Return the structure that an instruction's fields come from."""
+    return _ROW_OF_NAME[instruction.name].struct
 
 
-@dataclass(frozen=True, slots=True)
-class PleOnly:
-    """The programmable layer engine alone, on one or two inputs (`input_count`)."""
-
-    input_count: int
-    input0: TensorRecord
-    input1: TensorRecord
-    output: TensorRecord
-    strategy: Strategy
-    ple: PleRecord
+def untyped(command: Command) -> Instruction:
+    """Return a typed command as an instruction; E511 and E933 for a value that does not fit."""
+    row = _ROW_OF_RECORD[type(command)]
+    values = dict(values_of(row.struct, command))
+    if not row.struct.members:
+        values = {item.name: 0 for item in row.command.fields}
+    return row.command(**values)
 
 
-@dataclass(frozen=True, slots=True)
-class Convert:
-    """A copy through SRAM from one layout to another."""
-
-    input: TensorRecord
-    output: TensorRecord
-
-
-@dataclass(frozen=True, slots=True)
-class SpaceToDepth:
-    """Blocks of each plane to channels, by the DMA."""
-
-    input: TensorRecord
-    output: TensorRecord
-    used_emcs: int
-    intermediate0_bytes: int
-    intermediate1_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class DumpDram:
-    """Writes a DRAM buffer to a file of this name, where the firmware can."""
-
-    dram_buffer_id: int
-    filename: str
+def _words(stream: bytes) -> npt.NDArray[np.uint32]:
+    if stream[: len(HEADER)] != HEADER:
+        raise fail(
+            "E930",
+            f"a command stream must start with {TAG.decode()} and version "
+            f"{'.'.join(map(str, VERSION))}; this one {_said(stream)}",
+            origin=Origin(command=0),
+            help="Mizzen reads streams of driver stack 22.08 to 23.02",
+        )
+    if len(stream) % 4:
+        raise fail(
+            "E931",
+            f"a command stream must be whole words of 4 bytes, not {len(stream)} bytes",
+            origin=Origin(command=len(stream) // 4),
+        )
+    return np.frombuffer(stream, "<u4")
 
 
-@dataclass(frozen=True, slots=True)
-class DumpSram:
-    """Writes the SRAM to files of this name, where the firmware can."""
-
-    filename: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """Waits for everything before it."""
+def _said(stream: bytes) -> str:
+    if len(stream) < len(HEADER):
+        return f"has {len(stream)} bytes"
+    if stream[:4] != TAG:
+        return f"starts with {stream[:4].hex(' ')}"
+    return f"has version {'.'.join(map(str, struct.unpack_from('<3I', stream, 4)))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Starts a section of a cascade."""
-
-    type: int
-
-
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """Waits."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cascade:
-    """Agents that run side by side; of the experimental compiler only."""
-
-    agents: int
-
-
-Command = (
-    McePle | PleOnly | Convert | SpaceToDepth | DumpDram | DumpSram | Fence | Section | Delay
-    | Cascade
-)  # fmt: skip
-"""One command of a stream."""
+def _cascade(instruction: Instruction) -> Diagnostic:
+    agents = instruction.values["agents"]
+    return fail(
+        "E932",
+        f"CASCADE must have no agents, not {agents}: their records are not commands",
+        origin=Origin(command=instruction.offset_words),
+        help="compile the network without the experimental compiler",
+    ).diagnostic

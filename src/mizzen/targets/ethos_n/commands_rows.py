@@ -1,28 +1,240 @@
-"""The commands of stream 3.1: one row each, in the order of the opcodes.
+"""The commands of stream 3.1, a row each in the order of the opcodes, and how they lie in memory.
 
-Ref: Ethos-N driver stack 23.02, `CommandData.hpp` and `PleOperation.hpp` of the command stream.
+A structure is a table of members; each member lies at the next multiple of its own alignment, as a
+C compiler lays it out, and what is between members must be zero. From the table come the fields of
+`mizzen.isa`, named by their path (`input.shape.h`), and the way back to the typed records.
 A command is an opcode of one byte and a structure at the next multiple of its alignment; the whole
 is a multiple of four bytes long.
+
+Ref: Ethos-N driver stack 23.02, `CommandData.hpp` and `PleOperation.hpp` of the command stream.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum, IntEnum
 
-from mizzen.isa import Command, Kind, bits, number
-from mizzen.targets.ethos_n import commands as records
-from mizzen.targets.ethos_n.commands_layout import Extents, Member, Scalar, Struct, Text, fields_of
+from mizzen.diagnostics import fail
+from mizzen.isa import Command, Field, Kind, Slice, bits, choice, number, signed
 from mizzen.targets.ethos_n.commands_values import (
     Algorithm,
+    BlockConfigRecord,
+    Cascade,
+    Convert,
     DataTypeCode,
+    Delay,
+    DumpDram,
+    DumpSram,
+    Fence,
     Format,
     Location,
     MceOperation,
+    McePle,
+    MceRecord,
+    PleOnly,
     PleOperation,
+    PleRecord,
+    Section,
+    SpaceToDepth,
     Strategy,
+    TensorRecord,
     Upsample,
     UpsampleEdge,
 )
+
+BITS_PER_BYTE = 8
+FILENAME_BYTES = 128
+
+
+class Scalar(Enum):
+    """An integer of a structure: its bytes, and whether it is signed."""
+
+    U8 = (1, False)
+    U16 = (2, False)
+    I16 = (2, True)
+    U32 = (4, False)
+    I32 = (4, True)
+
+
+class Extents(Enum):
+    """Four 32-bit extents, and what they are called."""
+
+    FEATURE_MAP = ("n", "h", "w", "c")
+    WEIGHTS = ("h", "w", "i", "o")
+
+
+class Text(Enum):
+    """Characters of one byte, zeros after the last."""
+
+    FILENAME = FILENAME_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A structure: the record that holds it, and its members in order."""
+
+    record: Callable[..., object]
+    members: tuple[Member, ...]
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that its address is a multiple of."""
+        return max((alignment_of(member.form) for member in self.members), default=1)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the structure and of the padding at its end."""
+        end = 0
+        for member, start in self.placed():
+            end = start + size_of(member.form)
+        return _round_up(end, self.alignment)
+
+    def placed(self, start: int = 0) -> Iterator[tuple[Member, int]]:
+        """Return each member with the byte it begins at, in a structure that begins at `start`."""
+        at = start
+        for member in self.members:
+            at = _round_up(at, alignment_of(member.form))
+            yield member, at
+            at += size_of(member.form)
+
+
+Leaf = Scalar | Extents | Text | type[IntEnum]
+Form = Leaf | Struct
+"""What a member is; an enumeration is one byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a structure: the record's attribute, what it is, what it means, its unit."""
+
+    name: str
+    form: Form
+    doc: str
+    unit: str | None = None
+
+
+def alignment_of(form: Form) -> int:
+    """Return the bytes that a member's address is a multiple of."""
+    match form:
+        case Scalar():
+            return form.value[0]
+        case Extents():
+            return 4
+        case Struct():
+            return form.alignment
+        case _:
+            return 1
+
+
+def size_of(form: Form) -> int:
+    """Return the bytes of a member."""
+    match form:
+        case Scalar():
+            return form.value[0]
+        case Extents():
+            return 16
+        case Text():
+            return form.value
+        case Struct():
+            return form.size_bytes
+        case _:
+            return 1
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def fields_of(struct: Struct, start: int, prefix: str = "") -> Iterator[Field]:
+    """Return the fields of a structure that begins at byte `start` of a command."""
+    for member, at in struct.placed(start):
+        yield from _fields(member, at, prefix + member.name)
+
+
+def _fields(member: Member, at: int, name: str) -> Iterator[Field]:
+    doc, unit = member.doc, member.unit
+    match member.form:
+        case Struct() as inner:
+            yield from fields_of(inner, at, f"{name}.")
+        case Extents() as extents:
+            for place, axis in enumerate(extents.value):
+                where = _bytes(at + 4 * place, 4)
+                yield number(f"{name}.{axis}", where, doc=f"{doc}, {axis.upper()}", unit=unit)
+        case Text() as text:
+            yield number(name, _bytes(at, text.value), doc=doc)
+        case Scalar() as scalar:
+            size, is_signed = scalar.value
+            make = signed if is_signed else number
+            yield make(name, _bytes(at, size), doc=doc, unit=unit)
+        case enum:
+            yield choice(name, enum, _bytes(at, 1), doc=doc)
+
+
+def _bytes(at: int, count: int) -> Slice:
+    return Slice(BITS_PER_BYTE * at, BITS_PER_BYTE * count)
+
+
+Value = int | str | tuple[int, ...]
+"""What a member holds, unless it is a structure; members of enumerations are integers."""
+
+
+def members_of(
+    struct: Struct, values: Mapping[str, int], prefix: str = ""
+) -> Iterator[tuple[str, Value]]:
+    """Return each member that is no structure by its path, from the values of the fields."""
+    for member in struct.members:
+        name = prefix + member.name
+        if isinstance(member.form, Struct):
+            yield from members_of(member.form, values, f"{name}.")
+        else:
+            yield name, _value(member.form, values, name)
+
+
+def record_of(struct: Struct, values: Mapping[str, int], prefix: str = "") -> object:
+    """Make the record of a structure from the values of its fields."""
+    parts: list[object] = []
+    for member in struct.members:
+        name = prefix + member.name
+        if isinstance(member.form, Struct):
+            parts.append(record_of(member.form, values, f"{name}."))
+        else:
+            parts.append(_value(member.form, values, name))
+    return struct.record(*parts)
+
+
+def _value(form: Leaf, values: Mapping[str, int], name: str) -> Value:
+    match form:
+        case Extents() as extents:
+            return tuple(values[f"{name}.{axis}"] for axis in extents.value)
+        case Text() as text:
+            return values[name].to_bytes(text.value, "little").decode("latin-1").rstrip("\0")
+        case _:
+            return values[name]
+
+
+def values_of(struct: Struct, record: object, prefix: str = "") -> Iterator[tuple[str, int]]:
+    """Return the values of the fields of a structure from its record; E933 for a text too long."""
+    for member in struct.members:
+        part = getattr(record, member.name)
+        name = prefix + member.name
+        match member.form:
+            case Struct() as inner:
+                yield from values_of(inner, part, f"{name}.")
+            case Extents() as extents:
+                for axis, extent in zip(extents.value, part, strict=True):
+                    yield f"{name}.{axis}", extent
+            case Text() as text:
+                yield name, _characters(name, str(part), text.value)
+            case _:
+                yield name, part
+
+
+def _characters(name: str, text: str, most: int) -> int:
+    if len(text) > most or any(ord(character) > 0xFF for character in text):
+        raise fail("E933", f"{name} must be at most {most} characters of Latin-1, not {text!r}")
+    return int.from_bytes(text.encode("latin-1"), "little")
+
 
 OPCODE_BITS = 8
 SOURCE = "driver stack 23.02, ethosn_command_stream/CommandData.hpp"
@@ -30,7 +242,7 @@ SOURCE = "driver stack 23.02, ethosn_command_stream/CommandData.hpp"
 
 def _tensor(extents: Extents) -> Struct:
     return Struct(
-        records.TensorRecord,
+        TensorRecord,
         (
             Member("data_type", DataTypeCode, "type of the elements"),
             Member("format", Format, "layout in DRAM"),
@@ -51,7 +263,7 @@ FEATURE_MAP = _tensor(Extents.FEATURE_MAP)
 WEIGHTS = _tensor(Extents.WEIGHTS)
 
 BLOCK_CONFIG = Struct(
-    records.BlockConfigRecord,
+    BlockConfigRecord,
     (
         Member("width", Scalar.U32, "of the part of a plane that is made at once", "elements"),
         Member("height", Scalar.U32, "of the part of a plane that is made at once", "elements"),
@@ -59,7 +271,7 @@ BLOCK_CONFIG = Struct(
 )
 
 MCE = Struct(
-    records.MceRecord,
+    MceRecord,
     (
         Member("stride_x", Scalar.U32, "of the window", "elements"),
         Member("stride_y", Scalar.U32, "of the window", "elements"),
@@ -80,7 +292,7 @@ MCE = Struct(
 )
 
 PLE = Struct(
-    records.PleRecord,
+    PleRecord,
     (
         Member("ce_sram", Scalar.U32, "where the kernel is in SRAM", "bytes"),
         Member("ple_sram", Scalar.U32, "where the kernel is in the engine's memory", "bytes"),
@@ -129,34 +341,34 @@ def _ctl(key: int, name: str, doc: str, record: type, *members: Member) -> Row:
 # fmt: off
 ROWS: tuple[Row, ...] = (
     _op(0, "MCE_PLE", "a pass of the compute engine and the programmable layer engine",
-        records.McePle, _INPUT,
+        McePle, _INPUT,
         Member("weights", WEIGHTS, "read"),
         Member("weight_metadata_buffer_id", Scalar.U32, "buffer of the stripes' places"),
         _OUTPUT, _STRATEGY,
         Member("block_config", BLOCK_CONFIG, "blocks of a plane"),
         Member("mce", MCE, "what the compute engine does"), _PLE),
     _op(1, "PLE_ONLY", "a pass of the programmable layer engine",
-        records.PleOnly,
+        PleOnly,
         Member("input_count", Scalar.I32, "how many of the two inputs there are"),
         Member("input0", FEATURE_MAP, "the first input"),
         Member("input1", FEATURE_MAP, "the second input"), _OUTPUT, _STRATEGY, _PLE),
     _op(3, "CONVERT", "a copy through SRAM from one layout to another",
-        records.Convert, _INPUT, _OUTPUT),
+        Convert, _INPUT, _OUTPUT),
     _op(4, "SPACE_TO_DEPTH", "blocks of each plane to channels",
-        records.SpaceToDepth, _INPUT, _OUTPUT,
+        SpaceToDepth, _INPUT, _OUTPUT,
         Member("used_emcs", Scalar.U32, "SRAM banks that are used"),
         Member("intermediate0_bytes", Scalar.U32, "of the first intermediate in SRAM", "bytes"),
         Member("intermediate1_bytes", Scalar.U32, "of the second intermediate in SRAM", "bytes")),
     _ctl(5, "DUMP_DRAM", "writes a buffer to a file, where the firmware can",
-         records.DumpDram,
+         DumpDram,
          Member("dram_buffer_id", Scalar.U32, "index in the table of buffers"), _FILENAME),
     _ctl(6, "DUMP_SRAM", "writes the SRAM to files, where the firmware can",
-         records.DumpSram, _FILENAME),
-    _ctl(7, "FENCE", "waits for everything before it", records.Fence),
+         DumpSram, _FILENAME),
+    _ctl(7, "FENCE", "waits for everything before it", Fence),
     _ctl(8, "SECTION", "starts a section of a cascade",
-         records.Section, Member("type", Scalar.U8, "SISO to MISO, 0 to 5")),
-    _ctl(9, "DELAY", "waits", records.Delay, Member("value", Scalar.U32, "how long")),
+         Section, Member("type", Scalar.U8, "SISO to MISO, 0 to 5")),
+    _ctl(9, "DELAY", "waits", Delay, Member("value", Scalar.U32, "how long")),
     _ctl(10, "CASCADE", "agents that run side by side, of the experimental compiler only",
-         records.Cascade, Member("agents", Scalar.U32, "records that follow the command")),
+         Cascade, Member("agents", Scalar.U32, "records that follow the command")),
 )
 # fmt: on

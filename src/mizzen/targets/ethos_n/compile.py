@@ -1,23 +1,30 @@
-"""Compiling a network for Ethos-N78 to command stream 3.1.
+"""Compiling a network for Ethos-N78 to command stream 3.1, and what of networks is refused.
 
-Ref: Ethos-N driver stack 23.02, `Support.hpp` (`Compile`, `CompiledNetwork`).
+Refused is what the library does not support, and what it lets pass without a meaning.
+
+Ref: Ethos-N driver stack 23.02, `Support.hpp` (`Compile`, `CompiledNetwork`), `SupportQueries.hpp`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_n import container as containers
-from mizzen.targets.ethos_n.codec import encode
-from mizzen.targets.ethos_n.commands import Command
-from mizzen.targets.ethos_n.config import VariantConfiguration
-from mizzen.targets.ethos_n.container import Buffers, Container
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_n.commands import encode
+from mizzen.targets.ethos_n.commands_values import Command
+from mizzen.targets.ethos_n.config import Capabilities, VariantConfiguration
 from mizzen.targets.ethos_n.emit import Emission, emit
-from mizzen.targets.ethos_n.estimate import Pass
+from mizzen.targets.ethos_n.legal import Level, reasons, supported
+from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.lower import lower
-from mizzen.targets.ethos_n.network import Network
-from mizzen.targets.ethos_n.refusals import require_compilable
+from mizzen.targets.ethos_n.network import Constant, DepthToSpace, LeakyRelu, Network, Node, Query
+from mizzen.targets.ethos_n.program import Buffers, Container, write_container
 from mizzen.targets.ethos_n.schedule import schedule
+from mizzen.targets.ethos_n.timing import Pass
+
+MOST_WEIGHTS = 1 << 28
+"""Weights that the compiler makes for an operation that has none of its own, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class CompiledNetwork:
 
     def serialize(self) -> bytes:
         """Return the compiled network as a container "ENCN" of version 1.0."""
-        return containers.write(self.container)
+        return write_container(self.container)
 
 
 def compile_network(network: Network, configuration: VariantConfiguration) -> CompiledNetwork:
@@ -93,3 +100,99 @@ def _network_buffers(emission: Emission, infos: Buffers) -> tuple[NetworkBuffer,
         NetworkBuffer(entry.size, entry.source_operation_id, entry.source_output_index)
         for entry in entries
     )
+
+
+def require_compilable(network: Network, capabilities: Capabilities) -> None:
+    """Refuse a network that cannot be compiled whatever the options are.
+
+    E970 for an operation that is not supported, E975 for an activation that keeps no number, E976
+    for a feature map without elements, E977 for a scale or a slope that is no positive number, E978
+    for an operation that would need too many weights.
+    """
+    _require_supported(network, capabilities)
+    for node in network:
+        _require_elements(node)
+        _require_scales(node)
+        _require_few_weights(node)
+    _require_numbers(network)
+
+
+def _require_supported(network: Network, capabilities: Capabilities) -> None:
+    """Refuse the first operation that the library would not compile."""
+    for node in network:
+        inputs = tuple(operand.info for operand in node.inputs)
+        answer = supported(Query(node.operation, inputs), capabilities)
+        if not answer:
+            found = reasons(node.operation, inputs, capabilities)
+            because = f": {answer.message}" if answer.message else ""
+            raise fail(
+                "E970",
+                f"operation {node.id} ({node.kind}) must be {Level.SUPPORTED.value}, and is "
+                f"{answer.level.value}{because}",
+                origin=node.origin,
+                rule=found[0].source or None,
+                help=found[0].help or "leave the operation to the CPU",
+            )
+
+
+def _require_elements(node: Node) -> None:
+    """Refuse maps without elements, which the library does not ask about everywhere."""
+    for operand in node.outputs:
+        if not operand.info.elements:
+            which = f"output {operand.output_index}" if len(node.outputs) > 1 else "its output"
+            extents = "x".join(map(str, operand.info.shape))
+            raise fail(
+                "E976",
+                f"operation {node.id} ({node.kind}) must give elements, and {which} is {extents}",
+                origin=node.origin,
+                help="leave out what is empty",
+            )
+
+
+def _require_scales(node: Node) -> None:
+    """Refuse factors that are no positive numbers: they have no multiplier and shift.
+
+    A constant's scale may be 0: that of the bias of a channel without weights, the product of two
+    scales, underflows in float32.
+    """
+    factors = [("scales", scale) for row in node.outputs for scale in row.info.quantization.scales]
+    if isinstance(node.operation, LeakyRelu):
+        factors.append(("slopes", node.operation.alpha))
+    for what, factor in factors:
+        may_be_zero = isinstance(node.operation, Constant)
+        if not (math.isfinite(factor) and (factor > 0 or (factor == 0 and may_be_zero))):
+            raise fail(
+                "E977",
+                f"operation {node.id} ({node.kind}) must have positive, finite {what}, not "
+                f"{factor:g}",
+                origin=node.origin,
+                help="quantise the network again",
+            )
+
+
+def _require_few_weights(node: Node) -> None:
+    """Refuse a DepthToSpace, a convolution that picks channels, of so many that it fills memory."""
+    if isinstance(node.operation, DepthToSpace):
+        weights = node.inputs[0].info.channels ** 2
+        if weights > MOST_WEIGHTS:
+            raise fail(
+                "E978",
+                f"operation {node.id} ({node.kind}) must need at most {MOST_WEIGHTS} weights, the "
+                f"square of its channels, and needs {weights}",
+                origin=node.origin,
+                help="leave the operation to the CPU",
+            )
+
+
+def _require_numbers(network: Network) -> None:
+    """Refuse the first activation that keeps no number."""
+    for found in emptied(network):
+        node, reason = found.node, found.reason
+        raise fail(
+            "E975",
+            f"operation {node.id} ({node.kind}) must keep {reason.limit}, and keeps "
+            f"{reason.actual}",
+            origin=node.origin,
+            rule=reason.source,
+            help=reason.help,
+        )

@@ -8,8 +8,8 @@ from enum import IntEnum
 
 from mizzen.diagnostics import Diagnostic
 from mizzen.isa import Instruction
-from mizzen.targets.ethos_n.codec import VERSION, decode_partial, struct_of
-from mizzen.targets.ethos_n.commands_layout import Value, members_of
+from mizzen.targets.ethos_n.commands import VERSION, decode_partial, struct_of
+from mizzen.targets.ethos_n.commands_rows import Value, members_of
 
 _INDENT = " " * 8
 _NAME_WIDTH = 27

@@ -1,19 +1,363 @@
-"""A network for the Support Library: operations in the order in which they were added.
+"""Networks for the Support Library: operations, what each makes of its inputs' infos, their order.
 
-Ref: Ethos-N driver stack 23.02, `Support.hpp` (`CreateNetwork`, `Add...`, `GetOperand`).
+An operation's inputs are, in order: of convolutions and of `FullyConnected` the feature map, the
+bias and the weights; of `Addition` and `Multiplication` two feature maps; of `Concatenation` any
+number; of `Input` and `Constant` none; of all others one.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `Support.hpp` (`CreateNetwork`, `Add...`, `GetOperand`);
+`Multiplication` and `StandalonePadding` are of 25.03 only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
-from mizzen.targets.ethos_n.operations import Constant, Input, Operation, Output, output_infos
-from mizzen.targets.ethos_n.tensors import DataFormat, TensorInfo
+from mizzen.targets.ethos_n.tensors import (
+    DataFormat,
+    DataType,
+    Padding,
+    QuantizationInfo,
+    Shape,
+    Stride,
+    TensorInfo,
+)
+
+
+class PoolingType(Enum):
+    """What a pooling keeps of a window."""
+
+    MAX = "MAX"
+    AVG = "AVG"
+
+
+class ResizeAlgorithm(Enum):
+    """How a resize finds what lies between two elements."""
+
+    NEAREST_NEIGHBOUR = "NEAREST_NEIGHBOUR"
+    BILINEAR = "BILINEAR"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A feature map that an inference takes."""
+
+    info: TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Weights or a bias."""
+
+    info: TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A feature map that an inference gives."""
+
+    format: DataFormat = DataFormat.NHWC
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """A 2D convolution; weights HWIO."""
+
+    padding: Padding
+    stride: Stride
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseConvolution:
+    """A 2D convolution of each channel for itself; weights HWIM."""
+
+    padding: Padding
+    stride: Stride
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeConvolution:
+    """A 2D convolution of the upsampled feature map; weights HWIO. The padding is taken away."""
+
+    padding: Padding
+    stride: Stride
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class FullyConnected:
+    """A matrix product; weights HWIO with H = W = 1."""
+
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """Feature maps behind one another along an axis, requantised where they need it."""
+
+    axis: int
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Parts of a feature map along an axis."""
+
+    axis: int
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """The sum of two feature maps."""
+
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplication:
+    """The product of two feature maps, element by element."""
+
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ReinterpretQuantization:
+    """The same numbers, read with another quantisation."""
+
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Requantize:
+    """The same reals in another quantisation, and type if `data_type` is given."""
+
+    output: QuantizationInfo
+    data_type: DataType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Relu:
+    """A clamp; the bounds are in the input's quantised numbers, 16 bits."""
+
+    lower: int = 0
+    upper: int = 255
+
+
+@dataclass(frozen=True, slots=True)
+class LeakyRelu:
+    """max(x, alpha * x); `alpha` is float32."""
+
+    alpha: float
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Sigmoid:
+    """The logistic function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tanh:
+    """The hyperbolic tangent."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanXy:
+    """The mean over each plane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pooling:
+    """The maximum or the mean of each window, `size` as (height, width)."""
+
+    size: tuple[int, int]
+    stride: Stride
+    padding: Padding
+    type: PoolingType
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The same elements in other extents."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class DepthToSpace:
+    """Channels to blocks of each plane."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceToDepth:
+    """Blocks of each plane to channels."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Dimension d of the output is dimension `permutation[d]` of the input."""
+
+    permutation: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Planes of another size."""
+
+    algorithm: ResizeAlgorithm
+    height: int
+    width: int
+    output: QuantizationInfo
+
+
+@dataclass(frozen=True, slots=True)
+class StandalonePadding:
+    """Zero points around each plane."""
+
+    padding: Padding
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateOnly:
+    """What only a performance estimate can have: its outputs, and why it is no more."""
+
+    outputs: tuple[TensorInfo, ...]
+    reason: str
+
+
+Operation = (
+    Input | Constant | Output | Convolution | DepthwiseConvolution | TransposeConvolution
+    | FullyConnected | Concatenation | Split | Addition | Multiplication | ReinterpretQuantization
+    | Requantize | Relu | LeakyRelu | Sigmoid | Tanh | MeanXy | Pooling | Reshape | DepthToSpace
+    | SpaceToDepth | Transpose | Resize | StandalonePadding | EstimateOnly
+)  # fmt: skip
+Weighted = Convolution | DepthwiseConvolution | TransposeConvolution | FullyConnected
+
+SIGMOID_SCALE = 1 / 256
+TANH_SCALE = 1 / 128
+"""The scales of what `Sigmoid` and `Tanh` give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Whether an operation of such inputs is supported; inputs as above."""
+
+    operation: Operation
+    inputs: tuple[TensorInfo, ...]
+
+
+def output_infos(operation: Operation, inputs: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
+    """Return the infos of what an operation makes of its inputs, as if it were supported.
+
+    Extents that would be negative are 0, as are those of axes that there are not, and of blocks of
+    0. Nothing is checked: that is what support queries are for.
+    """
+    match operation:
+        case Input(info) | Constant(info):
+            return (info,)
+        case EstimateOnly(outputs):
+            return outputs
+        case Output():
+            return ()
+        case Split(axis, sizes):
+            return tuple(_with_extent(inputs[0], axis, size) for size in sizes)
+        case Concatenation(axis, output):
+            extent = sum(_extent(info.shape, axis) for info in inputs)
+            return (replace(_with_extent(inputs[0], axis, extent), quantization=output),)
+        case Convolution() | DepthwiseConvolution() | TransposeConvolution() | FullyConnected():
+            return (_weighted(operation, inputs[0], inputs[2]),)
+        case Addition(output) | Multiplication(output):
+            first, second = inputs
+            n, h, w, c = map(max, zip(first.shape, second.shape, strict=True))
+            return (TensorInfo((n, h, w, c), first.data_type, DataFormat.NHWC, output),)
+        case _:
+            return (_of_one(operation, inputs[0]),)
+
+
+def _with_extent(info: TensorInfo, axis: int, extent: int) -> TensorInfo:
+    n, h, w, c = (extent if at == axis else old for at, old in enumerate(info.shape))
+    return replace(info, shape=(n, h, w, c))
+
+
+def _extent(shape: Shape, axis: int) -> int:
+    return shape[axis] if 0 <= axis < len(shape) else 0
+
+
+def _weighted(operation: Weighted, info: TensorInfo, weights: TensorInfo) -> TensorInfo:
+    kernel_height, kernel_width, inputs, outputs = weights.shape
+    n, height, width, _ = info.shape
+    match operation:
+        case FullyConnected(output):
+            return TensorInfo((n, 1, 1, outputs), info.data_type, info.format, output)
+        case TransposeConvolution(padding, stride, output):
+            h = height * stride.y + kernel_height - stride.y - padding.top - padding.bottom
+            w = width * stride.x + kernel_width - stride.x - padding.left - padding.right
+        case Convolution(padding, stride, output) | DepthwiseConvolution(padding, stride, output):
+            h = _windows(height, padding.top + padding.bottom, kernel_height, stride.y)
+            w = _windows(width, padding.left + padding.right, kernel_width, stride.x)
+    channels = inputs * outputs if isinstance(operation, DepthwiseConvolution) else outputs
+    return replace(info, shape=(n, max(h, 0), max(w, 0), channels), quantization=output)
+
+
+def _windows(extent: int, padding: int, size: int, stride: int) -> int:
+    """Count the positions of a window along one axis."""
+    return max(extent + stride + padding - size, 0) // stride if stride else 0
+
+
+def _of_one(operation: Operation, info: TensorInfo) -> TensorInfo:
+    """Return what an operation of one feature map makes of it."""
+    signed = info.data_type is DataType.S8
+    match operation:
+        case ReinterpretQuantization(output) | LeakyRelu(_, output) | Resize(_, _, _, output):
+            return replace(info, shape=_shape(operation, info.shape), quantization=output)
+        case Requantize(output, data_type):
+            return replace(info, quantization=output, data_type=data_type or info.data_type)
+        case Sigmoid():
+            output = QuantizationInfo(-128 if signed else 0, (SIGMOID_SCALE,))
+            return replace(info, quantization=output)
+        case Tanh():
+            return replace(info, quantization=QuantizationInfo(0 if signed else 128, (TANH_SCALE,)))
+        case _:
+            return replace(info, shape=_shape(operation, info.shape))
+
+
+def _shape(operation: Operation, shape: Shape) -> Shape:
+    """Return the extents of what an operation makes of one feature map."""
+    n, h, w, c = shape
+    match operation:
+        case MeanXy():
+            return n, 1, 1, c
+        case Pooling((height, width), stride, padding):
+            h = _windows(h, padding.top + padding.bottom, height, stride.y)
+            return n, h, _windows(w, padding.left + padding.right, width, stride.x), c
+        case Reshape(new):
+            return new
+        case DepthToSpace(block):
+            return n, h * block, w * block, c // block**2 if block else 0
+        case SpaceToDepth(block):
+            return n, h // block if block else 0, w // block if block else 0, c * block**2
+        case Transpose((first, second, third, fourth)):
+            n, h, w, c = (_extent(shape, axis) for axis in (first, second, third, fourth))
+            return n, h, w, c
+        case Resize(_, height, width):
+            return n, height, width, c
+        case StandalonePadding(padding):
+            return n, h + padding.top + padding.bottom, w + padding.left + padding.right, c
+        case _:
+            return shape
+
 
 Array = npt.NDArray[Any]
 

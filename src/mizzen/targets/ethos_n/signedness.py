@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mizzen.targets.ethos_n.network import Network, Node, Operand
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Addition,
     Concatenation,
     Constant,
@@ -15,6 +14,9 @@ from mizzen.targets.ethos_n.operations import (
     Input,
     LeakyRelu,
     Multiplication,
+    Network,
+    Node,
+    Operand,
     Operation,
     ReinterpretQuantization,
     Relu,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.targets.ethos_n.emit.buffers import ALIGNMENT_BYTES, Entry, first_fit
+from mizzen.targets.ethos_n.emit.emission import ALIGNMENT_BYTES, Entry, first_fit
 from mizzen.targets.ethos_n.program import BufferKind
 
 

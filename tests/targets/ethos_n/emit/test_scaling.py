@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.targets.ethos_n.emit.scaling import accumulator_scale, ple_scale
+from mizzen.targets.ethos_n.emit.pass_commands import accumulator_scale, ple_scale
 
 # Above 2 to the -32 a multiplier has all of its 16 bits; the shift has reached its limit there.
 FACTORS = st.floats(2.0**-32, 65535.0, width=32)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mizzen.targets.ethos_n.config import Profile
 from mizzen.targets.ethos_n.legal import Level
-from mizzen.targets.ethos_n.network_text import Query
-from mizzen.targets.ethos_n.operations import Operation
+from mizzen.targets.ethos_n.network import Operation, Query
 from mizzen.targets.ethos_n.tensors import (
     DataFormat,
     DataType,

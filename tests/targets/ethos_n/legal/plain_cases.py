@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Addition,
     Concatenation,
     Constant,

@@ -5,8 +5,7 @@ The limits of sizes are worked out by hand beside each.
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_n.network_text import Query
-from mizzen.targets.ethos_n.operations import Pooling, PoolingType, Transpose
+from mizzen.targets.ethos_n.network import Pooling, PoolingType, Query, Transpose
 from mizzen.targets.ethos_n.tensors import Padding, Shape, Stride, TensorInfo
 
 from .cases import (

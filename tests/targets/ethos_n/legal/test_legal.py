@@ -11,8 +11,7 @@ from mizzen.targets.ethos_n.config import VARIANTS, Profile, capabilities_of
 from mizzen.targets.ethos_n.legal import OPERATIONS, Answer, Level, reasons, rules, supported
 from mizzen.targets.ethos_n.legal.movement import space_to_depth_bytes
 from mizzen.targets.ethos_n.legal.transpose import depthwise_weight_bytes
-from mizzen.targets.ethos_n.network_text import Query, parse_query
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Addition,
     Constant,
     Convolution,
@@ -20,12 +19,13 @@ from mizzen.targets.ethos_n.operations import (
     Operation,
     Output,
     Pooling,
+    Query,
     Relu,
     SpaceToDepth,
     Split,
     output_infos,
 )
-from mizzen.targets.ethos_n.tensors import DataFormat, DataType, Shape
+from mizzen.targets.ethos_n.tensors import DataFormat, DataType, Shape, TensorInfo
 
 from . import plain_cases, size_cases, weighted_cases
 from .cases import MAP, PLAIN, Broken, Kept, ask, tensor
@@ -220,7 +220,7 @@ def test_the_reason_of_an_estimate_is_the_callers_own() -> None:
 
 
 def test_more_sram_takes_deeper_feature_maps() -> None:
-    query = parse_query("q relu 0 255 1 4 4 8000 u8 NHWC 0 1 1.0 -1")
+    query = Query(Relu(0, 255), (TensorInfo((1, 4, 4, 8000)),))
     assert not supported(query, SMALLEST)
     assert supported(query, capabilities_of(VARIANTS["ethos-n78-2tops-2ple"]))
     # 64 KiB in each of 8 banks instead of 56.

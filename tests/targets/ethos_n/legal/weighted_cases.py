@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mizzen.targets.ethos_n.network_text import Query
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Convolution,
     DepthwiseConvolution,
     FullyConnected,
+    Query,
     TransposeConvolution,
 )
 from mizzen.targets.ethos_n.tensors import (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mizzen.graph import Value
-from mizzen.targets.ethos_n.operations import Constant, ReinterpretQuantization
+from mizzen.targets.ethos_n.network import Constant, ReinterpretQuantization
 from mizzen.targets.ethos_n.tensors import DataType
 
 from .graphs import Net, becoming, differences, kinds, names, refusals, whole

@@ -15,35 +15,39 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_n.codec import encode
-from mizzen.targets.ethos_n.commands import (
-    BlockConfigRecord,
-    Command,
-    McePle,
-    MceRecord,
-    PleOnly,
-    PleRecord,
-    TensorRecord,
-)
+from mizzen.targets.ethos_n.commands import encode
 from mizzen.targets.ethos_n.commands_values import (
     Algorithm,
+    BlockConfigRecord,
+    Command,
     DataTypeCode,
     Format,
     Location,
     MceOperation,
+    McePle,
+    MceRecord,
+    PleOnly,
     PleOperation,
+    PleRecord,
     Strategy,
+    TensorRecord,
     Upsample,
     UpsampleEdge,
 )
 from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
-from mizzen.targets.ethos_n.container import BufferInfo, Container, Version
-from mizzen.targets.ethos_n.program import BufferKind, Program, program_of
+from mizzen.targets.ethos_n.program import (
+    BufferInfo,
+    BufferKind,
+    Container,
+    Program,
+    Version,
+    program_of,
+)
 from mizzen.targets.ethos_n.sim import Simulator
 from mizzen.targets.ethos_n.weights.encode import EncodedWeights
 from mizzen.targets.ethos_n.weights.encode import encode as encode_weights
 from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.headers import OutputScale
+from mizzen.targets.ethos_n.weights.streams import OutputScale
 
 Array = npt.NDArray[Any]
 Extents = tuple[int, int, int]

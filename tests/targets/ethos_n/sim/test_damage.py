@@ -12,11 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_n.codec import HEADER, INSTRUCTION_SET, decode_instructions, encode
-from mizzen.targets.ethos_n.commands import Command, Convert, PleRecord
-from mizzen.targets.ethos_n.commands_values import Format, Location, PleOperation
-from mizzen.targets.ethos_n.container import Container
-from mizzen.targets.ethos_n.program import BufferKind, program_of
+from mizzen.targets.ethos_n.commands import HEADER, INSTRUCTION_SET, decode_instructions, encode
+from mizzen.targets.ethos_n.commands_values import (
+    Command,
+    Convert,
+    Format,
+    Location,
+    PleOperation,
+    PleRecord,
+)
+from mizzen.targets.ethos_n.program import BufferKind, Container, program_of
 from mizzen.targets.ethos_n.sim import Simulator
 
 from .assembler import (

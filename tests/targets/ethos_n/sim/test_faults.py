@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_n.commands import Command, Convert, McePle, PleRecord, TensorRecord
 from mizzen.targets.ethos_n.commands_values import (
+    Command,
+    Convert,
     DataTypeCode,
     Format,
     Location,
     MceOperation,
+    McePle,
     PleOperation,
+    PleRecord,
+    TensorRecord,
     Upsample,
 )
 from mizzen.targets.ethos_n.program import BufferKind, program_of

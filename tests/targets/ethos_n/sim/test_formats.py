@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mizzen.targets.ethos_n.commands import TensorRecord
-from mizzen.targets.ethos_n.commands_values import DataTypeCode, Format
+from mizzen.targets.ethos_n.commands_values import DataTypeCode, Format, TensorRecord
 from mizzen.targets.ethos_n.sim.formats import (
     FORMATS,
     flattened,

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import Severity
-from mizzen.targets.ethos_n.commands import Command, McePle, PleRecord
-from mizzen.targets.ethos_n.commands import SpaceToDepth as Blocks
 from mizzen.targets.ethos_n.commands_values import (
     Algorithm,
+    Command,
     Format,
     Location,
+    McePle,
     PleOperation,
+    PleRecord,
     Upsample,
 )
+from mizzen.targets.ethos_n.commands_values import SpaceToDepth as Blocks
 from mizzen.targets.ethos_n.sim import Simulator
 from mizzen.targets.ethos_n.sim.inferred import INFERRED, inferred
 from mizzen.targets.ethos_n.sim.where import Where

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_n.commands import Convert
 from mizzen.targets.ethos_n.commands_values import (
     Algorithm,
+    Convert,
     DataTypeCode,
     Format,
     Location,

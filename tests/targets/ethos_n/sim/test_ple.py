@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mizzen.targets.ethos_n.commands import PleRecord
-from mizzen.targets.ethos_n.commands_values import PleOperation
+from mizzen.targets.ethos_n.commands_values import PleOperation, PleRecord
 from mizzen.targets.ethos_n.sim.interleave import interleave, interleaved_channels
 
 from .assembler import (

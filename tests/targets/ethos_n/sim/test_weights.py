@@ -14,7 +14,7 @@ from mizzen.targets.ethos_n.program import StripePlace
 from mizzen.targets.ethos_n.sim.weights import decode
 from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
 from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.headers import OutputScale
+from mizzen.targets.ethos_n.weights.streams import OutputScale
 
 HARDWARE = capabilities_of(VARIANTS["ethos-n78-1tops-2ple"])
 LAYOUT = WeightLayout((1, 1, 16, 12), 8, 8)

@@ -14,7 +14,7 @@ import numpy as np
 from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import VARIANTS, Capabilities, capabilities_of
 from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.headers import OutputScale
+from mizzen.targets.ethos_n.weights.streams import OutputScale
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 Layouts = Callable[[Capabilities], WeightLayout]

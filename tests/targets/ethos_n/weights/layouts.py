@@ -12,7 +12,7 @@ from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import VARIANTS, Capabilities, capabilities_of
 from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
 from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.headers import OutputScale
+from mizzen.targets.ethos_n.weights.streams import OutputScale
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 

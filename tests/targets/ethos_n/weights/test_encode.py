@@ -13,7 +13,7 @@ from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
 from mizzen.targets.ethos_n.program import StripePlace
 from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
 from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.headers import OutputScale
+from mizzen.targets.ethos_n.weights.streams import OutputScale
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 Field = tuple[int, int]

@@ -1,50 +1,214 @@
-"""The command of each kind of pass.
+"""The command of each kind of pass: what it says of tensors, scales and bounds.
+
+Real factors become the integers that the hardware multiplies and shifts with; float32 where the
+library has it.
 
 Ref: Ethos-N driver stack 23.02, command stream 3.1 and how the Support Library fills it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from mizzen.targets.ethos_n.commands import (
+import numpy as np
+
+from mizzen.targets.ethos_n.commands_values import (
+    Algorithm,
     BlockConfigRecord,
     Convert,
+    DataTypeCode,
+    Format,
+    Location,
     McePle,
     MceRecord,
     PleOnly,
-    PleRecord,
-    TensorRecord,
-)
-from mizzen.targets.ethos_n.commands_values import (
-    Algorithm,
-    Format,
-    Location,
     PleOperation,
+    PleRecord,
     Strategy,
+    TensorRecord,
     Upsample,
     UpsampleEdge,
 )
-from mizzen.targets.ethos_n.emit.activation import activation_bounds, narrowed, sigmoid_scale
-from mizzen.targets.ethos_n.emit.records import (
-    DATA_TYPE_CODES,
-    NO_TENSOR,
-    ORIGIN,
-    tensor_record,
-)
-from mizzen.targets.ethos_n.emit.scaling import ple_scale, scale_ratio
-from mizzen.targets.ethos_n.lower.graph import Node
-from mizzen.targets.ethos_n.lower.work import Extract, Join, Requantise
+from mizzen.targets.ethos_n.lower.work_graph import Clamp, Extract, Join, Node, Requantise
+from mizzen.targets.ethos_n.network import TANH_SCALE
 from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, PlePass
-from mizzen.targets.ethos_n.schedule.plan import (
+from mizzen.targets.ethos_n.schedule.sram import (
     BRICK_HEIGHT,
     BRICK_WIDTH,
     Tile,
     brick_bytes,
+    cell_bytes,
     round_up,
+    volume,
 )
-from mizzen.targets.ethos_n.schedule.winograd import covered_kernel
-from mizzen.targets.ethos_n.tensors import QuantizationInfo, Shape
+from mizzen.targets.ethos_n.schedule.stripes import covered_kernel
+from mizzen.targets.ethos_n.tensors import DataType, QuantizationInfo, Shape
+
+MULTIPLIER_BITS = 16
+LARGEST_SHIFT = 47
+SMALLEST_PLE_EXPONENT = -16
+"""A factor below 2 to this is nothing to the programmable layer engine."""
+
+
+def accumulator_scale(factor: float) -> tuple[int, int]:
+    """Return multiplier (16 bits) and shift for a factor of 0 to 65536: factor * 2**shift, rounded.
+
+    Halves are rounded away from zero.
+    """
+    if factor == 0:
+        return 0, 0
+    _, exponent = math.frexp(factor)
+    shift = min(MULTIPLIER_BITS - exponent, LARGEST_SHIFT)
+    multiplier = math.floor(math.ldexp(factor, shift) + 0.5)
+    if multiplier == 1 << MULTIPLIER_BITS:
+        return (multiplier // 2, shift - 1) if shift else (multiplier - 1, 0)
+    return multiplier, shift
+
+
+def ple_scale(factor: float) -> tuple[int, int]:
+    """Return multiplier (16 bits) and shift of the programmable layer engine, rounded down."""
+    fraction, exponent = math.frexp(factor)
+    if exponent < SMALLEST_PLE_EXPONENT:
+        return 0, 0
+    precision = max(0, 2 * MULTIPLIER_BITS - max(MULTIPLIER_BITS, exponent))
+    return int(fraction * (1 << precision)), max(precision, exponent) - exponent
+
+
+def scale_ratio(numerator: QuantizationInfo, denominator: QuantizationInfo) -> np.float32:
+    """Return a quotient of scales as float32, which the library computes with."""
+    return np.float32(numerator.scale) / np.float32(denominator.scale)
+
+
+def overall_factors(
+    source: QuantizationInfo, weights: QuantizationInfo, output: QuantizationInfo
+) -> list[float]:
+    """Return input scale * weight scale / output scale, in float32, for each scale of weights."""
+    products = np.float32(source.scale) * np.asarray(weights.scales, np.float32)
+    return (products / np.float32(output.scale)).tolist()
+
+
+SIGMOID_ONE = 256
+"""One in the 8.8 fixed point numbers that the sigmoid kernel raises 2 to."""
+SIGMOID_LARGEST_BITS = 15
+"""The kernel's fixed point numbers must be less than 2 to this, in magnitude."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the largest result, in quantised numbers."""
+
+    least: int
+    largest: int
+
+
+def activation_bounds(mce: Node, behind: Iterable[Node]) -> Bounds:
+    """Return the bounds of the type, narrowed by clamps, in the quantisation that is written.
+
+    behind  the nodes behind the compute engines, in order
+    """
+    bounds = Bounds(mce.data_type.lowest, mce.data_type.highest)
+    quantization = mce.quantization
+    for node in behind:
+        match node.work:
+            case Clamp(lower, upper):
+                bounds = Bounds(max(bounds.least, lower), min(bounds.largest, upper))
+                quantization = node.quantization
+            case Requantise():
+                bounds = Bounds(
+                    _requantised(bounds.least, quantization, node.quantization, node.data_type),
+                    _requantised(bounds.largest, quantization, node.quantization, node.data_type),
+                )
+                quantization = node.quantization
+            case _:
+                pass
+    return bounds
+
+
+def _requantised(
+    number: int, before: QuantizationInfo, after: QuantizationInfo, data_type: DataType
+) -> int:
+    """Return a quantised number in another quantisation; halves are rounded away from zero."""
+    real = np.float32(number - before.zero_point) * np.float32(before.scale)
+    steps = float(real / np.float32(after.scale))
+    rounded = math.copysign(math.floor(abs(steps) + 0.5), steps) + after.zero_point
+    return int(min(max(rounded, data_type.lowest), data_type.highest))
+
+
+def sigmoid_scale(
+    quantization: QuantizationInfo, output: QuantizationInfo
+) -> tuple[tuple[int, int], int]:
+    """Return multiplier and shift of a sigmoid's input, and how far it may be from the zero point.
+
+    A tanh is a sigmoid of twice the input; the output's scale tells it.
+    """
+    twice = 2.0 if output.scale == TANH_SCALE else 1.0
+    factor = quantization.scale * (math.log2(math.e) * SIGMOID_ONE) * twice
+    multiplier, shift = ple_scale(factor)
+    farthest = math.ceil(math.ldexp(1.0, SIGMOID_LARGEST_BITS + shift) / max(multiplier, 1)) - 1
+    if farthest == 0:
+        return ((1 << SIGMOID_LARGEST_BITS) - 1, 0), 1
+    return (multiplier, shift), farthest
+
+
+def narrowed(bounds: Bounds, centre: int, farthest: int) -> Bounds:
+    """Return bounds within a distance of a number; at least one number remains."""
+    least = max(bounds.least, centre - farthest)
+    return Bounds(least, max(least, min(bounds.largest, centre + farthest)))
+
+
+ORIGIN: Shape = (0, 0, 0, 0)
+DATA_TYPE_CODES = {DataType.U8: DataTypeCode.U8, DataType.S8: DataTypeCode.S8}
+NO_TENSOR = TensorRecord(
+    DataTypeCode.U8,
+    Format.NHWCB_COMPRESSED,
+    ORIGIN,
+    ORIGIN,
+    ORIGIN,
+    ORIGIN,
+    0,
+    0,
+    0,
+    0,
+    Location.DRAM,
+)
+"""What stands for the second input where there is one only: zeros."""
+
+
+def buffer_bytes(shape: Shape, format: Format) -> int:
+    """Return the size of a map in DRAM."""
+    match format:
+        case Format.FCAF_DEEP | Format.FCAF_WIDE:
+            return cell_bytes(shape, format)
+        case Format.NHWCB:
+            return brick_bytes(shape)
+        case _:
+            return volume(shape)
+
+
+def tensor_record(
+    node: Node,
+    attempt: Attempt,
+    buffer_id: int,
+    stripe: Shape,
+    tile_bytes: int,
+    sram_offset_bytes: int,
+) -> TensorRecord:
+    """Return what a command says of a node's map, all of it."""
+    return TensorRecord(
+        data_type=DATA_TYPE_CODES[node.data_type],
+        format=attempt.format(node),
+        shape=node.shape,
+        supertensor_shape=node.shape,
+        supertensor_offset=ORIGIN,
+        stripe_shape=stripe,
+        tile_bytes=tile_bytes,
+        dram_buffer_id=buffer_id,
+        sram_offset_bytes=sram_offset_bytes,
+        zero_point=node.quantization.zero_point,
+        location=attempt.of(node).location or Location.DRAM,
+    )
 
 
 @dataclass(frozen=True, slots=True)

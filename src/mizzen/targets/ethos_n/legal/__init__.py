@@ -39,8 +39,7 @@ from mizzen.targets.ethos_n.legal.rule import (
     rules_of,
     steps_of,
 )
-from mizzen.targets.ethos_n.network_text import Query
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Addition,
     Concatenation,
     Constant,
@@ -56,6 +55,7 @@ from mizzen.targets.ethos_n.operations import (
     Operation,
     Output,
     Pooling,
+    Query,
     ReinterpretQuantization,
     Relu,
     Requantize,

@@ -21,7 +21,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
     first,
     input_layout,
 )
-from mizzen.targets.ethos_n.operations import Constant, EstimateOnly, Output
+from mizzen.targets.ethos_n.network import Constant, EstimateOnly, Output
 
 
 def _output_format(case: Case[Output]) -> Breach | None:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mizzen.diagnostics import Reason
-from mizzen.targets.ethos_n.network import Network, Node, Operand
-from mizzen.targets.ethos_n.operations import Relu
+from mizzen.targets.ethos_n.network import Network, Node, Operand, Relu
 
 SOURCE = "Ethos-N driver stack 23.02, activationMin and activationMax of MceData"
 HELP = "leave the operation to the CPU, or correct its bounds"

@@ -51,7 +51,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
     second,
     third,
 )
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Convolution,
     DepthwiseConvolution,
     FullyConnected,

@@ -17,7 +17,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
     layout,
     second,
 )
-from mizzen.targets.ethos_n.operations import Addition, Multiplication
+from mizzen.targets.ethos_n.network import Addition, Multiplication
 
 Binary = Addition | Multiplication
 

@@ -35,7 +35,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
     is_too_deep,
     output,
 )
-from mizzen.targets.ethos_n.operations import Concatenation, Split
+from mizzen.targets.ethos_n.network import Concatenation, Split
 
 Along = Concatenation | Split
 

@@ -25,7 +25,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
     input_layout,
     output,
 )
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     DepthToSpace,
     Reshape,
     Resize,

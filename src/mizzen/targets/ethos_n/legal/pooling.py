@@ -22,7 +22,7 @@ from mizzen.targets.ethos_n.legal.rule import (
     Step,
 )
 from mizzen.targets.ethos_n.legal.tensors import BATCH, OUTPUT_INFO, data_type, depth, first
-from mizzen.targets.ethos_n.operations import MeanXy, Pooling, PoolingType
+from mizzen.targets.ethos_n.network import MeanXy, Pooling, PoolingType
 from mizzen.targets.ethos_n.tensors import Padding, Shape, Stride, TensorInfo
 
 MEAN_SIZES = (7, 8)

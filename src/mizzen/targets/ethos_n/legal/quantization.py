@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, O, Rule
 from mizzen.targets.ethos_n.legal.tensors import Pick, first, third
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Addition,
     Concatenation,
     Convolution,

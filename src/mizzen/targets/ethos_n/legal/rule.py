@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from mizzen.targets.ethos_n.config import Capabilities, Profile
-from mizzen.targets.ethos_n.operations import Operation, output_infos
+from mizzen.targets.ethos_n.network import Operation, output_infos
 from mizzen.targets.ethos_n.tensors import TensorInfo
 
 O_co = TypeVar("O_co", bound=Operation, covariant=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Measure, O, Rule, shape_text
-from mizzen.targets.ethos_n.operations import Operation
+from mizzen.targets.ethos_n.network import Operation
 from mizzen.targets.ethos_n.tensors import DataFormat, DataType, TensorInfo
 
 Pick = Callable[[Case[O]], TensorInfo]

@@ -17,7 +17,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
     input_layout,
     output,
 )
-from mizzen.targets.ethos_n.operations import Transpose
+from mizzen.targets.ethos_n.network import Transpose
 from mizzen.targets.ethos_n.tensors import Shape
 
 IDENTITY: Shape = (0, 1, 2, 3)

@@ -1,5 +1,8 @@
 """From a network's operations to the nodes of the work graph, one operation after the other.
 
+Concatenations and splits move parts of a map in DRAM. In bricks that is possible where every part's
+extent along the axis is a whole number of brick groups; otherwise the map is NHWC.
+
 Ref: Ethos-N driver stack 23.02, how the Support Library divides operations.
 """
 
@@ -12,29 +15,40 @@ from typing import Any
 import numpy.typing as npt
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.config import Capabilities
-from mizzen.targets.ethos_n.lower.convolutions import (
+from mizzen.targets.ethos_n.commands_values import PleOperation
+from mizzen.targets.ethos_n.config import BRICK_GROUP_SHAPE, Capabilities
+from mizzen.targets.ethos_n.lower.weighted_lowering import (
     convolution_nodes,
     depth_to_space_nodes,
     fully_connected_nodes,
+    identity_after,
     resize_nodes,
     transpose_convolution_nodes,
 )
-from mizzen.targets.ethos_n.lower.graph import Graph, Layout, Node, chain, layout_of, make_node
-from mizzen.targets.ethos_n.lower.identity import identity_after
-from mizzen.targets.ethos_n.lower.joining import add_concatenation, add_split
-from mizzen.targets.ethos_n.lower.pointwise import Pointwise, pointwise_work
-from mizzen.targets.ethos_n.lower.work import (
+from mizzen.targets.ethos_n.lower.work_graph import (
+    Clamp,
+    Copy,
+    Extract,
+    FusedPle,
+    Graph,
+    Join,
+    Layout,
+    LonePle,
+    Node,
+    Ratio,
     Relabel,
     Relayout,
     Requantise,
+    ShapeRatio,
     Sink,
     Source,
     Stored,
+    chain,
+    layout_of,
+    make_node,
 )
-from mizzen.targets.ethos_n.network import Network, Operand
-from mizzen.targets.ethos_n.network import Node as NetworkNode
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
+    Addition,
     Concatenation,
     Constant,
     Convolution,
@@ -42,15 +56,145 @@ from mizzen.targets.ethos_n.operations import (
     DepthwiseConvolution,
     FullyConnected,
     Input,
+    LeakyRelu,
+    MeanXy,
+    Network,
+    Operand,
     Output,
+    Pooling,
+    PoolingType,
     ReinterpretQuantization,
+    Relu,
+    Requantize,
     Reshape,
     Resize,
+    Sigmoid,
     Split,
+    Tanh,
     TransposeConvolution,
     Weighted,
 )
-from mizzen.targets.ethos_n.tensors import TensorInfo
+from mizzen.targets.ethos_n.network import Node as NetworkNode
+from mizzen.targets.ethos_n.tensors import Shape, TensorInfo
+
+PleWork = Clamp | FusedPle | LonePle | Requantise
+Pointwise = Addition | LeakyRelu | MeanXy | Pooling | Relu | Requantize | Sigmoid | Tanh
+
+MEANS = {7: PleOperation.MEAN_XY_7X7, 8: PleOperation.MEAN_XY_8X8}
+"""Kernels by the extent of the square planes that they take the mean of."""
+MAXIMA = {1: PleOperation.DOWNSAMPLE_2X2, 2: PleOperation.MAXPOOL_2X2_2_2}
+"""Kernels of stride 2 by the size of the window."""
+
+
+def pointwise_work(operation: Pointwise, inputs: tuple[TensorInfo, ...]) -> PleWork:
+    """Return the work of an operation that a single node does."""
+    match operation:
+        case Relu(lower, upper):
+            return Clamp(lower, upper)
+        case Requantize():
+            return Requantise()
+        case LeakyRelu(alpha):
+            return FusedPle(PleOperation.LEAKY_RELU, alpha=alpha)
+        case Sigmoid() | Tanh():
+            # A tanh is a sigmoid of twice the input, with another quantisation of the output.
+            return FusedPle(PleOperation.SIGMOID)
+        case MeanXy():
+            return FusedPle(MEANS[inputs[0].height])
+        case Pooling():
+            return _pooling(operation, inputs[0])
+        case Addition(output):
+            same = all(info.quantization == output for info in inputs)
+            return LonePle(PleOperation.ADDITION if same else PleOperation.ADDITION_RESCALE)
+
+
+def _pooling(operation: Pooling, info: TensorInfo) -> FusedPle | LonePle:
+    stride = operation.stride
+    ratio = ShapeRatio(Ratio(1, stride.y), Ratio(1, stride.x))
+    if operation.type is PoolingType.AVG:
+        if operation.size == (info.height, info.width) and info.height in MEANS:
+            return FusedPle(MEANS[info.height], ratio)
+        return LonePle(PleOperation.AVGPOOL_3X3_1_1_UDMA)
+    size = operation.size[0]
+    if size in MAXIMA:
+        return FusedPle(MAXIMA[size], ratio)
+    odd = info.height % 2 and info.width % 2
+    kernel = PleOperation.MAXPOOL_3X3_2_2_ODD if odd else PleOperation.MAXPOOL_3X3_2_2_EVEN
+    return FusedPle(kernel, ratio)
+
+
+def _common_layout(axis: int, extents: Sequence[int]) -> Layout:
+    whole = all(extent % BRICK_GROUP_SHAPE[axis] == 0 for extent in extents)
+    return Layout.NHWCB if whole else Layout.NHWC
+
+
+def add_concatenation(
+    graph: Graph,
+    operation: Concatenation,
+    sources: Sequence[Node],
+    infos: Sequence[TensorInfo],
+    output: TensorInfo,
+    ids: set[int],
+    *,
+    strict_precision: bool,
+) -> Node:
+    """Add the nodes of a concatenation; give the last.
+
+    Every part is requantised where it needs to be, then copied: a copy that only the concatenation
+    uses is later made by the pass that computes the part.
+    """
+    layout = _common_layout(operation.axis, [info.shape[operation.axis] for info in infos])
+    join = Node(Join(operation.axis), output.shape, output.data_type, operation.output, layout, ids)
+    nodes = [join]
+    if layout is not Layout.NHWCB:
+        nodes.append(_like(join, Relayout(), Layout.NHWCB))
+    last = chain(graph, sources, nodes)
+    for place, info in enumerate(infos):
+        if join.inputs[place].layout is not layout:
+            part = make_node(Relayout(), info, layout, ids)
+            graph.insert_before(join, place, part)
+    for place, info in enumerate(infos):
+        if join.inputs[place].quantization != operation.output:
+            work = Requantise()
+            part = Node(work, info.shape, info.data_type, operation.output, layout, set(ids))
+            graph.insert_before(join, place, part)
+            if strict_precision:
+                graph.insert_before(part, 0, identity_after(part.source))
+    for place, info in enumerate(infos):
+        part = Node(Copy(), info.shape, info.data_type, operation.output, layout, set(ids))
+        graph.insert_before(join, place, part)
+    return last
+
+
+def _like(node: Node, work: Relayout, layout: Layout) -> Node:
+    return Node(
+        work, node.shape, node.data_type, node.quantization, layout, set(node.operation_ids)
+    )
+
+
+def add_split(
+    graph: Graph, operation: Split, source: Node, info: TensorInfo, ids: set[int]
+) -> list[Node]:
+    """Add the nodes of a split; give those of its outputs."""
+    layout = _common_layout(operation.axis, operation.sizes)
+    if source.layout is not layout:
+        relayout = make_node(Relayout(), info, layout, ids)
+        source = chain(graph, [source], [relayout])
+    parts: list[Node] = []
+    begin = 0
+    for size in operation.sizes:
+        offset = _with_extent((0, 0, 0, 0), operation.axis, begin)
+        shape = _with_extent(info.shape, operation.axis, size)
+        work = Extract(offset)
+        parts.append(Node(work, shape, info.data_type, info.quantization, layout, set(ids)))
+        begin += size
+    for part in parts:
+        chain(graph, [source], [part])
+    return parts
+
+
+def _with_extent(shape: Shape, axis: int, extent: int) -> Shape:
+    n, h, w, c = (extent if at == axis else old for at, old in enumerate(shape))
+    return n, h, w, c
 
 
 def lower(network: Network, capabilities: Capabilities, *, strict_precision: bool = False) -> Graph:

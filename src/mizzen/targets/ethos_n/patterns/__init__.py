@@ -14,13 +14,18 @@ Where `generate` raises RegionRefusedError, its groups go to the CPU too, and th
 again.
 """
 
-from mizzen.targets.ethos_n.patterns.covering import Composite, Covering
-from mizzen.targets.ethos_n.patterns.findings import accumulated
+from mizzen.targets.ethos_n.patterns.covering import (
+    COMPUTE_INTENSIVE,
+    INLINED,
+    TABLE,
+    Composite,
+    Covering,
+    legality,
+    unprofitable,
+)
 from mizzen.targets.ethos_n.patterns.generation import Generated, RegionRefusedError, generate
-from mizzen.targets.ethos_n.patterns.inlining import INLINED, unprofitable
-from mizzen.targets.ethos_n.patterns.legality import legality
+from mizzen.targets.ethos_n.patterns.graph_values import accumulated
 from mizzen.targets.ethos_n.patterns.preparation import prepare
-from mizzen.targets.ethos_n.patterns.table import COMPUTE_INTENSIVE, TABLE
 
 __all__ = [
     "COMPUTE_INTENSIVE",

@@ -1,23 +1,130 @@
-"""A graph's composites, and why what is in none is in none."""
+"""The pattern table, a graph's composites by it, and why what is in none of them is in none.
+
+Rows of the table are in order of priority; a row is taken where its pattern matches and the library
+supports what it becomes. Names are those of Apache TVM's Ethos-N integration. From the composites
+follow what keeps a group of operations from the NPU, and which regions are not worth a place on it.
+
+Ref: Apache TVM v0.14.0, Ethos-N: pattern table and operators with `target.ethos-n`,
+InlineNonComputeIntensivePartitions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from mizzen.diagnostics import Reason
 from mizzen.graph import Graph, Operation, Value
+from mizzen.partition import Device, Partition, Region
 from mizzen.patterns import Cover, Guard, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal
 from mizzen.targets.ethos_n.config import VariantConfiguration
 from mizzen.targets.ethos_n.legal.clamping import emptied
-from mizzen.targets.ethos_n.network import Network
-from mizzen.targets.ethos_n.operations import Input
-from mizzen.targets.ethos_n.patterns.arrangement import Parts, parts_of, split
-from mizzen.targets.ethos_n.patterns.emission import Emission
-from mizzen.targets.ethos_n.patterns.findings import Findings, UnfitError, accumulated
-from mizzen.targets.ethos_n.patterns.table import PREFIX, SPLIT, TABLE, Row
+from mizzen.targets.ethos_n.network import Input, Network
+from mizzen.targets.ethos_n.patterns import arrangement_patterns as arrangement
+from mizzen.targets.ethos_n.patterns import elementwise_patterns as elementwise
+from mizzen.targets.ethos_n.patterns import pooling_patterns as pooling
+from mizzen.targets.ethos_n.patterns import weighted_patterns as weighted
+from mizzen.targets.ethos_n.patterns.arrangement_patterns import Parts, parts_of, split
+from mizzen.targets.ethos_n.patterns.graph_values import Emission, Findings, UnfitError, accumulated
+
+Add = Callable[[Emission, Match], None]
+"""Adds what a match becomes to a network; UnfitError with all reasons if it cannot be."""
+
+PREFIX = "ethos-n."
+SPLIT = f"{PREFIX}split"
+"""The composite that no row has: several SLICEs of one value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of composite.
+
+    add      adds it to a network
+    ask      adds what the library is asked about, where that is something else
+    becomes  the name of the composite that it is converted to; its own if it is not converted
+    """
+
+    pattern: Pattern
+    add: Add
+    ask: Add
+    becomes: str
+
+    @property
+    def name(self) -> str:
+        """The composite's name, such as ``ethos-n.qnn_conv2d``."""
+        return self.pattern.name
+
+
+def _row(pattern: Pattern, add: Add, *, ask: Add | None = None, becomes: str | None = None) -> Row:
+    return Row(pattern, add, ask or add, becomes or pattern.name)
+
+
+REINTERPRET = f"{PREFIX}qnn_reinterpret_quantize"
+CONVOLUTION = f"{PREFIX}qnn_conv2d"
+MAXIMUM = f"{PREFIX}nn.max_pool2d"
+
+_NUMBERS, _MOVES = elementwise.PATTERNS, arrangement.PATTERNS
+_WEIGHTED, _POOLING = weighted.PATTERNS, pooling.PATTERNS
+
+TABLE: tuple[Row, ...] = (
+    _row(
+        _NUMBERS["qnn_mul_to_reinterpret_quantize"],
+        elementwise.reinterpreted,
+        becomes=REINTERPRET,
+    ),
+    _row(_NUMBERS["qnn_mul_to_depthwise"], elementwise.multiplied, becomes=CONVOLUTION),
+    _row(
+        _NUMBERS["qnn_add_to_reinterpret_quantize"],
+        elementwise.reinterpreted,
+        becomes=REINTERPRET,
+    ),
+    _row(_NUMBERS["qnn_add_to_depthwise"], elementwise.added, becomes=CONVOLUTION),
+    _row(_NUMBERS["qnn_add"], elementwise.addition),
+    # A mean that keeps its input's steps; in others a convolution rounds only once.
+    _row(_POOLING["qnn_mean"], pooling.mean_of_sums),
+    _row(_POOLING["qnn_mean_to_depthwise"], pooling.convolved_mean, becomes=CONVOLUTION),
+    _row(_POOLING["qnn_mean_requantized"], pooling.mean_of_sums),
+    # Before convolutions, which the graph has for dense layers.
+    _row(_WEIGHTED["qnn_fc"], weighted.dense),
+    _row(_WEIGHTED["qnn_conv2d"], weighted.convolution),
+    _row(_POOLING["qnn_mean_of_ones"], pooling.mean_of_ones),
+    _row(_WEIGHTED["qnn_conv2d_transpose"], weighted.transposed),
+    _row(_POOLING["qnn_avg_pool2d"], pooling.average),
+    _row(_POOLING["qnn_avg_pool2d_to_depthwise"], pooling.average_of_ones, becomes=CONVOLUTION),
+    _row(_POOLING["qnn_avg_pool2d_in_stages"], pooling.staged_average, becomes=CONVOLUTION),
+    _row(_NUMBERS["qnn_sigmoid"], elementwise.logistic),
+    _row(_NUMBERS["qnn_tanh"], elementwise.hyperbolic_tangent),
+    _row(_NUMBERS["qnn_leaky_relu"], elementwise.leaky),
+    _row(_MOVES["qnn_resize"], arrangement.resized),
+    _row(_NUMBERS["qnn_requantize"], elementwise.requantize),
+    _row(_POOLING["max_pool2d"], pooling.maximum),
+    _row(_POOLING["max_pool2d_padded"], pooling.padded_maximum, becomes=MAXIMUM),
+    _row(_MOVES["depth_to_space"], arrangement.spread),
+    _row(_MOVES["reshape"], arrangement.reshaped, ask=arrangement.reshape_asked),
+    _row(_MOVES["concatenate"], arrangement.joined),
+    _row(_NUMBERS["clip"], elementwise.clip),
+)
+
+COMPUTE_INTENSIVE = frozenset(
+    f"{PREFIX}{name}"
+    for name in (
+        "qnn_conv2d",
+        "qnn_conv2d_transpose",
+        "qnn_avg_pool2d",
+        "qnn_sigmoid",
+        "qnn_fc",
+        "qnn_mean",
+        "qnn_resize",
+        "nn.max_pool2d",
+    )
+)
+"""Composites of which one makes a region worth its place on the NPU.
+
+Ref: Apache TVM v0.14.0, Ethos-N: `IsComputeIntensivePartition`.
+"""
+
 
 CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 SOURCE = "Mizzen's pattern table for Ethos-N"
@@ -278,3 +385,86 @@ def _kinds_in(node: Node) -> Iterator[str]:
 
 KINDS = frozenset(kind for row in TABLE for kind in _kinds_in(row.pattern.root))
 """Operations that some composite has, and those that some have in front."""
+
+
+Legal = Callable[[Operation], Sequence[Reason]]
+
+
+def legality(covering: Covering) -> Legal:
+    """Return what says why an operation of a graph may not be on the NPU; nothing if it may.
+
+    Groups are placed whole, so all operations of one have the same reasons. The graph must stay
+    as it was covered.
+    """
+    members: dict[int | None, list[Operation]] = {}
+    for operation in covering.graph.sorted():
+        if operation.kind not in CONSTANTS:
+            members.setdefault(operation.group, []).append(operation)
+    found = {group: covering.reasons(rows) for group, rows in members.items()}
+    _spread(covering, found)
+
+    def legal(operation: Operation) -> Sequence[Reason]:
+        return found.get(operation.group, ())
+
+    return legal
+
+
+def _spread(covering: Covering, found: dict[int | None, tuple[Reason, ...]]) -> None:
+    """Return reasons to groups whose operations are in a composite with those of refused groups.
+
+    A composite is done whole: a PAD that is only right in front of its convolution stays where
+    that stays.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for composite in covering.composites:
+            groups = {row.group: row for row in composite.operations}
+            refused = [row for group, row in groups.items() if found.get(group)]
+            for group in groups if refused else ():
+                if not found.get(group):
+                    kind = refused[0].kind
+                    found[group] = (
+                        Reason(
+                            "whole-composite",
+                            f"it is part of {composite.name} with {kind}, which stays on the CPU",
+                            f"all of {composite.name} on the NPU",
+                            kind,
+                            f"what keeps {kind} from the NPU keeps it too",
+                            SOURCE,
+                        ),
+                    )
+                    changed = True
+
+
+INLINED = Reason(
+    "compute-intensive",
+    "nothing in its region computes much: no convolution, dense layer, pooling, mean, sigmoid or "
+    "resize",
+    "a compute-intensive operator in its region",
+    "none",
+    "nothing needs doing; inline_non_compute_intensive_partitions=false keeps it on the NPU",
+    "Apache TVM v0.14.0, Ethos-N: InlineNonComputeIntensivePartitions",
+)
+
+
+def unprofitable(partition: Partition, covering: Covering) -> dict[int, Reason]:
+    """Return the groups of regions on the NPU that have no compute-intensive composite.
+
+    Placed again without them, others may be found: regions between which they stood are one then,
+    or not worth it either.
+    """
+    poor = [region for region in partition.regions if not _is_worth_it(region, covering)]
+    return {group: INLINED for region in poor for group in region.groups}
+
+
+def _is_worth_it(region: Region, covering: Covering) -> bool:
+    """Whether a region is on the CPU, or has a compute-intensive composite."""
+    if region.device is Device.CPU:
+        return True
+    groups = set(region.groups)
+    return any(
+        composite.becomes in COMPUTE_INTENSIVE
+        and any(row.group in groups for row in composite.operations)
+        for composite in covering.composites
+    )

@@ -9,11 +9,9 @@ from mizzen.diagnostics import MizzenError, Origin, Reason, fail
 from mizzen.graph import Graph, Operation, Value
 from mizzen.targets.ethos_n.config import VariantConfiguration
 from mizzen.targets.ethos_n.legal.clamping import emptied
-from mizzen.targets.ethos_n.network import Network, Operand
-from mizzen.targets.ethos_n.operations import Input, Reshape
+from mizzen.targets.ethos_n.network import Input, Network, Operand, Reshape
 from mizzen.targets.ethos_n.patterns.covering import Composite, Covering
-from mizzen.targets.ethos_n.patterns.emission import Emission
-from mizzen.targets.ethos_n.patterns.findings import UnfitError
+from mizzen.targets.ethos_n.patterns.graph_values import Emission, UnfitError
 
 
 class RegionRefusedError(MizzenError):

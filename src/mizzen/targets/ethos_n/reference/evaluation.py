@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.network import Array, Network, Node, Operand
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Addition,
+    Array,
     Concatenation,
     Constant,
     Input,
     LeakyRelu,
     MeanXy,
+    Network,
+    Node,
+    Operand,
     Output,
     Pooling,
     PoolingType,

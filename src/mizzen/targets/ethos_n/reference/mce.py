@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Convolution,
     DepthwiseConvolution,
     FullyConnected,

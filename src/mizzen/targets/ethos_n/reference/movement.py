@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.network import Node
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     DepthToSpace,
+    Node,
     ReinterpretQuantization,
     Reshape,
     StandalonePadding,

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from mizzen.targets.ethos_n.operations import Pooling
+from mizzen.targets.ethos_n.network import Pooling
 from mizzen.targets.ethos_n.reference.mce import Numbers
 from mizzen.targets.ethos_n.tensors import DataType, QuantizationInfo
 

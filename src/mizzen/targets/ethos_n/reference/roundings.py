@@ -24,8 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from mizzen.targets.ethos_n.network import Network, Node, Operand
-from mizzen.targets.ethos_n.operations import (
+from mizzen.targets.ethos_n.network import (
     Concatenation,
     Constant,
     Convolution,
@@ -33,6 +32,9 @@ from mizzen.targets.ethos_n.operations import (
     DepthwiseConvolution,
     FullyConnected,
     MeanXy,
+    Network,
+    Node,
+    Operand,
     Output,
     Pooling,
     PoolingType,

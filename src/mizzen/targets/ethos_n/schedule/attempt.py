@@ -9,10 +9,18 @@ from dataclasses import dataclass, field
 
 from mizzen.targets.ethos_n.commands_values import Algorithm, Format, Location
 from mizzen.targets.ethos_n.config import Capabilities
-from mizzen.targets.ethos_n.lower.graph import Layout, Node
-from mizzen.targets.ethos_n.lower.work import FusedPle, Join, LonePle, Mce, Relabel, Source, Stored
-from mizzen.targets.ethos_n.schedule.plan import McePlan, PlePlan
-from mizzen.targets.ethos_n.schedule.sram import Sram
+from mizzen.targets.ethos_n.lower.work_graph import (
+    FusedPle,
+    Join,
+    Layout,
+    LonePle,
+    Mce,
+    Node,
+    Relabel,
+    Source,
+    Stored,
+)
+from mizzen.targets.ethos_n.schedule.sram import McePlan, PlePlan, Sram
 from mizzen.targets.ethos_n.tensors import Shape
 
 FORMATS = {Layout.NHWC: Format.NHWC, Layout.NHWCB: Format.NHWCB}

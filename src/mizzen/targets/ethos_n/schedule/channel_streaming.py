@@ -16,19 +16,17 @@ from itertools import product
 
 from mizzen.targets.ethos_n.commands_values import MceOperation, Strategy, Upsample
 from mizzen.targets.ethos_n.config import BlockConfig, Capabilities
-from mizzen.targets.ethos_n.lower.convolutions import FC_INPUTS_MULTIPLE
-from mizzen.targets.ethos_n.schedule.block_configs import widest_first
-from mizzen.targets.ethos_n.schedule.placement import place
-from mizzen.targets.ethos_n.schedule.plan import (
+from mizzen.targets.ethos_n.lower.weighted_lowering import FC_INPUTS_MULTIPLE
+from mizzen.targets.ethos_n.schedule.sram import (
     BRICK_CHANNELS,
     BRICK_HEIGHT,
     BRICK_WIDTH,
+    Holes,
     McePlan,
     divide_up,
     round_up,
     volume,
 )
-from mizzen.targets.ethos_n.schedule.sram import Holes
 from mizzen.targets.ethos_n.schedule.stripes import (
     OUTPUT_STRIPES,
     Cut,
@@ -36,11 +34,13 @@ from mizzen.targets.ethos_n.schedule.stripes import (
     Stage,
     boundary_height,
     input_extent,
+    largest_weight_bytes,
+    place,
     reaches_neighbours,
     stripe_channels,
     submaps,
+    widest_first,
 )
-from mizzen.targets.ethos_n.schedule.weight_size import largest_weight_bytes
 from mizzen.targets.ethos_n.tensors import Shape
 
 UPSAMPLING_BLOCK = BlockConfig(16, 16)

@@ -1,32 +1,205 @@
 """Forming a pass of the compute engines from a chain of nodes, as long a one as possible.
 
-With every node the plan is made anew, and what it allows of the layout decides whether the next one
-fits. A pass that cannot be formed although there is work for the engines leaves a wish at the node
-that stands in its way.
+A chain is, in order: changes of layout and at most one extraction; the work of the compute engines;
+clamps; at most one kernel of the programmable layer engine; requantisations, changes of layout and
+copies. With every node the plan (algorithm, strategy, block, places) is made anew, and what it
+allows of the layout decides whether the next one fits. A pass that cannot be formed although there
+is work for the engines leaves a wish at the node that stands in its way.
 
 Ref: Ethos-N driver stack 23.02, the Support Library's `McePlePass`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from mizzen.targets.ethos_n.commands_values import (
     Algorithm,
     Format,
     Location,
     MceOperation,
+    PleOperation,
     Strategy,
+    Upsample,
 )
-from mizzen.targets.ethos_n.config import CompilationOptions
-from mizzen.targets.ethos_n.lower.graph import Layout, Node, nearest
-from mizzen.targets.ethos_n.lower.work import Extract, Mce
+from mizzen.targets.ethos_n.config import BLOCK_CONFIGS, Capabilities, CompilationOptions
+from mizzen.targets.ethos_n.lower.work_graph import (
+    Clamp,
+    Copy,
+    Extract,
+    FusedPle,
+    Layout,
+    Mce,
+    Node,
+    Relayout,
+    Requantise,
+    nearest,
+)
 from mizzen.targets.ethos_n.schedule.attempt import Attempt, McePass
-from mizzen.targets.ethos_n.schedule.fcaf import CELLS, consists_of_cells
-from mizzen.targets.ethos_n.schedule.mce_chain import MAX_3X3, Chain
-from mizzen.targets.ethos_n.schedule.mce_choice import algorithm_of, find_plan
-from mizzen.targets.ethos_n.schedule.plan import McePlan
+from mizzen.targets.ethos_n.schedule.channel_streaming import stream_channels
+from mizzen.targets.ethos_n.schedule.sram import CELLS, Holes, McePlan, consists_of_cells
+from mizzen.targets.ethos_n.schedule.strategies import choose_strategy
+from mizzen.targets.ethos_n.schedule.stripes import (
+    Stage,
+    best_algorithm,
+    covered_kernel,
+    usable_blocks,
+)
 from mizzen.targets.ethos_n.tensors import Shape
+
+MAX_3X3 = frozenset({PleOperation.MAXPOOL_3X3_2_2_EVEN, PleOperation.MAXPOOL_3X3_2_2_ODD})
+KEEPS_NUMBERS = frozenset(
+    {
+        PleOperation.DOWNSAMPLE_2X2,
+        PleOperation.INTERLEAVE_2X2_2_2,
+        PleOperation.MAXPOOL_2X2_2_2,
+        PleOperation.MEAN_XY_7X7,
+        PleOperation.MEAN_XY_8X8,
+        PleOperation.PASSTHROUGH,
+        *MAX_3X3,
+    }
+)
+"""Kernels that a requantisation may go before: they know nothing of the quantisation."""
+PASSTHROUGH = FusedPle(PleOperation.PASSTHROUGH)
+
+
+@dataclass(slots=True)
+class Chain:
+    """The nodes so far; `mce` and `ple` are those of the two engines, None before they come."""
+
+    nodes: list[Node] = field(default_factory=list[Node])
+    mce: Node | None = None
+    ple: Node | None = None
+    extracts: bool = False
+    relayouts: bool = False
+    requantises: bool = False
+
+    @property
+    def kernel(self) -> FusedPle:
+        """What the programmable layer engine does."""
+        return PASSTHROUGH if self.ple is None else self.ple.doing(FusedPle)
+
+    def take(self, node: Node, required: Layout | None) -> bool:
+        """Add a node if it fits; `required` is the layout that the pass must write."""
+        if not (self._take_before(node) if self.mce is None else self._take_behind(node, required)):
+            return False
+        self.nodes.append(node)
+        return True
+
+    def _take_before(self, node: Node) -> bool:
+        match node.work:
+            case Relayout():
+                return True
+            case Extract():
+                fits, self.extracts = not self.extracts, True
+                return fits
+            case Mce():
+                self.mce = node
+                return True
+            case _:
+                return False
+
+    def _take_behind(self, node: Node, required: Layout | None) -> bool:
+        open_for_ple = self.ple is None and not self.relayouts
+        match node.work:
+            case Clamp():
+                return open_for_ple and not self.requantises
+            case FusedPle():
+                if open_for_ple:
+                    self.ple = node
+                return open_for_ple
+            case Requantise():
+                fits = self.kernel.kernel in KEEPS_NUMBERS
+                self.requantises |= fits
+                return fits
+            case Relayout():
+                fits = required is None or node.layout is required
+                self.relayouts |= fits
+                return fits
+            case Copy():
+                return True
+            case _:
+                return False
+
+
+CUT_ALONG_WIDTH = frozenset({Strategy.STRATEGY_4, Strategy.STRATEGY_6})
+"""Strategies that 3x3 maxima cannot follow: they need the rows of a plane one after the other."""
+
+
+def algorithm_of(mce: Node, options: CompilationOptions) -> Algorithm:
+    """Return the algorithm that a node's convolution is to be computed with."""
+    work = mce.doing(Mce)
+    plain = work.stride.x == 1 and work.stride.y == 1 and work.upsample is Upsample.OFF
+    allowed = options.winograd and not mce.demands.direct
+    if allowed and plain and work.operation is MceOperation.CONVOLUTION:
+        return best_algorithm(*work.weights.shape[:2])
+    return Algorithm.DIRECT
+
+
+def find_plan(
+    chain: Chain, mce: Node, attempt: Attempt, options: CompilationOptions
+) -> McePlan | None:
+    """Return the plan of a chain, whose work of the compute engines is in `mce`; None for none."""
+    work, source = mce.doing(Mce), chain.nodes[0].source
+    algorithm = algorithm_of(mce, options)
+    ple = chain.kernel.kernel
+    stage = Stage(
+        operation=work.operation,
+        input=mce.source.shape,
+        mce_output=mce.shape,
+        output=chain.nodes[-1].shape,
+        kernel=covered_kernel(work.weights.shape, algorithm),
+        weight_format=work.weights.format,
+        mce_ratio=work.ratio,
+        ple_ratio=chain.kernel.ratio,
+        upsample=work.upsample,
+        pad_top=work.pad_top,
+        pad_left=work.pad_left,
+        input_offset_bytes=(
+            attempt.of(source).sram_offset_bytes if attempt.in_sram(source) else None
+        ),
+        deepest_stripe=_deepest_stripe(ple, work.operation, attempt.capabilities),
+    )
+    kernel = work.weights.shape[:2]
+    holes, capabilities = attempt.sram.holes, attempt.capabilities
+    return _plan(stage, kernel, algorithm, ple, options, holes, capabilities)
+
+
+def _deepest_stripe(
+    ple: PleOperation, operation: MceOperation, capabilities: Capabilities
+) -> int | None:
+    """Return how many channels a 3x3 maximum can buffer the neighbouring stripes' rows of."""
+    if ple not in MAX_3X3:
+        return None
+    depthwise = operation is MceOperation.DEPTHWISE_CONVOLUTION
+    return capabilities.srams if depthwise else capabilities.ogs
+
+
+@lru_cache(maxsize=1024)
+def _plan(
+    stage: Stage,
+    kernel: tuple[int, int],
+    algorithm: Algorithm,
+    ple: PleOperation,
+    options: CompilationOptions,
+    holes: Holes,
+    capabilities: Capabilities,
+) -> McePlan | None:
+    """Choose strategy, block and places; the same is asked whenever a chain grows by a node.
+
+    kernel  height and width of the weights themselves
+    """
+    strategies = options.strategies - (CUT_ALONG_WIDTH if ple in MAX_3X3 else frozenset())
+    allowed = [block for block in BLOCK_CONFIGS if block in options.block_configs]
+    blocks = usable_blocks(allowed, stage.operation, kernel, algorithm, ple, capabilities)
+    if stage.operation is MceOperation.FULLY_CONNECTED:
+        return stream_channels(stage, blocks, holes, capabilities)
+    found = choose_strategy(stage, strategies, blocks, holes, capabilities)
+    streams = stage.operation is MceOperation.CONVOLUTION and algorithm is Algorithm.DIRECT
+    if found is None and streams and Strategy.STRATEGY_7 in strategies:
+        return stream_channels(stage, blocks, holes, capabilities)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

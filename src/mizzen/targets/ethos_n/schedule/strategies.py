@@ -1,7 +1,7 @@
 """The strategies that a pass of the compute engines may follow, and the choice among them.
 
 A strategy is a sequence of output stripes to ask for, the best first; the first that can be worked
-on and has room in SRAM is taken. Strategy 6 compares all of its own instead.
+on and has room in SRAM is taken. Strategy 6 compares all of its own instead, by input traffic.
 
 | strategy | cuts |
 |---|---|
@@ -12,7 +12,7 @@ on and has room in SRAM is taken. Strategy 6 compares all of its own instead.
 | 4 | the planes along W, and the output channels |
 | 7 | the planes along H and the channels of a depthwise convolution |
 
-Ref: Ethos-N driver stack 23.02, the Support Library's strategies.
+Ref: Ethos-N driver stack 23.02, the Support Library's strategies and its estimate of input traffic.
 """
 
 from __future__ import annotations
@@ -22,14 +22,49 @@ from itertools import product
 
 from mizzen.targets.ethos_n.commands_values import Strategy
 from mizzen.targets.ethos_n.config import BlockConfig, Capabilities
-from mizzen.targets.ethos_n.schedule.block_configs import best_first
-from mizzen.targets.ethos_n.schedule.fcaf import CELLS, consists_of_cells
-from mizzen.targets.ethos_n.schedule.input_traffic import input_traffic_bytes
-from mizzen.targets.ethos_n.schedule.placement import place
-from mizzen.targets.ethos_n.schedule.plan import BRICK_WIDTH, McePlan, divide_up, round_up
-from mizzen.targets.ethos_n.schedule.sram import Holes
-from mizzen.targets.ethos_n.schedule.stripes import INPUT_STRIPES, Request, Stage, cut
-from mizzen.targets.ethos_n.tensors import DataFormat
+from mizzen.targets.ethos_n.schedule.sram import (
+    BRICK_WIDTH,
+    CELLS,
+    Holes,
+    McePlan,
+    consists_of_cells,
+    divide_up,
+    round_up,
+)
+from mizzen.targets.ethos_n.schedule.stripes import (
+    INPUT_STRIPES,
+    Request,
+    Stage,
+    best_first,
+    cut,
+    place,
+)
+from mizzen.targets.ethos_n.tensors import DataFormat, Shape
+
+
+def input_traffic_bytes(
+    shape: Shape,
+    stripe: Shape,
+    weights: Shape,
+    weight_format: DataFormat,
+    output_stripes_deep: int,
+    capabilities: Capabilities,
+) -> int:
+    """Return the bytes read, neighbours' rows and reloads for further output channels included."""
+    streams_h, streams_w, streams_c = (stripe[axis] < shape[axis] for axis in (1, 2, 3))
+    if streams_c:
+        times = divide_up(weights[3], capabilities.ogs)
+    elif (streams_h or streams_w) and weight_format is not DataFormat.HWIM:
+        times = output_stripes_deep
+    else:
+        times = 1
+    border_width = stripe[2] if weights[1] > 1 and streams_c else 0
+    bordered = weights[0] > 1 and (streams_c or (streams_h and streams_w))
+    border_height = capabilities.boundary_stripe_height if bordered else 0
+    height = shape[1] + 2 * border_height * ((shape[1] - 1) // stripe[1])
+    width = shape[2] + 2 * border_width * ((shape[2] - 1) // stripe[2])
+    return times * shape[0] * height * width * shape[3]
+
 
 Asked = tuple[BlockConfig, Request]
 Asks = Callable[[Stage, tuple[BlockConfig, ...], Capabilities], Iterable[Asked]]

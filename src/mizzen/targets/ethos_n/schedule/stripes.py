@@ -1,30 +1,157 @@
-"""Cutting the tensors of a pass into stripes whose depth holds all input channels.
+"""Cutting the tensors of a pass into stripes that are as deep as the input, and placing them.
 
 A strategy asks for a stripe of the output; here that is rounded to what the hardware and the
 firmware can do, the stripes of the input and of the weights follow from it, and the tiles' sizes
-from how many stripes are worked on at a time.
+from how many stripes are worked on at a time. What they depend on is here too: the algorithm of a
+convolution, the blocks that all parts of a pass can work with, the size of encoded weights.
 
-Ref: Ethos-N driver stack 23.02, the Support Library's strategies 0 to 7.
+Ref: Ethos-N driver stack 23.02, the Support Library's strategies 0 to 7, its choice of the
+algorithm, its block configuration filters and weight size estimate; specification of the compute
+engine 6.8.6.3 as cited there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mizzen.targets.ethos_n.commands_values import MceOperation, Upsample
-from mizzen.targets.ethos_n.config import PATCH_SHAPE, Capabilities
-from mizzen.targets.ethos_n.lower.work import Ratio, ShapeRatio
-from mizzen.targets.ethos_n.schedule.plan import (
+from mizzen.targets.ethos_n.commands_values import (
+    Algorithm,
+    MceOperation,
+    PleOperation,
+    Strategy,
+    Upsample,
+)
+from mizzen.targets.ethos_n.config import PATCH_SHAPE, BlockConfig, Capabilities
+from mizzen.targets.ethos_n.lower.work_graph import Ratio, ShapeRatio
+from mizzen.targets.ethos_n.schedule.sram import (
     BRICK_CHANNELS,
     BRICK_HEIGHT,
     BRICK_WIDTH,
+    Holes,
+    McePlan,
+    Side,
+    Tile,
     divide_up,
     round_up,
+    take,
     volume,
 )
-from mizzen.targets.ethos_n.schedule.weight_size import largest_weight_bytes
 from mizzen.targets.ethos_n.tensors import DataFormat, Shape
+
+PAYLOAD_HEADER_BYTES = divide_up(17 + 1 + 3 + 3 + 1 + 1 + 5 + 5 + 3 + 32 * 9, 8)
+"""Symbol count, compression parameters and a full palette of 32 entries of 9 bits."""
+CHANNEL_HEADER_BYTES = 14
+"""Length, bias, scale and shift, with the rest of what stands before a channel's weights."""
+STREAM_MULTIPLE_BYTES = 16
+
+
+def largest_weight_bytes(shape: Shape, format: DataFormat, capabilities: Capabilities) -> int:
+    """Return the bytes of weights of `shape` if nothing of them can be compressed."""
+    height, width, inputs, outputs = shape
+    if format is DataFormat.HWIM:
+        lanes, outputs = capabilities.srams, outputs * inputs
+        weights = height * width * (1 + capabilities.srams // 8)
+    else:
+        lanes = capabilities.ogs
+        weights = height * width * round_up(inputs, capabilities.igs)
+    channel = divide_up(9 * weights, 8) + PAYLOAD_HEADER_BYTES + CHANNEL_HEADER_BYTES
+    return round_up(channel * divide_up(outputs, lanes), STREAM_MULTIPLE_BYTES) * lanes
+
+
+WIDE_KERNEL = 3
+"""Extent of the parts that wide kernels, and all of Winograd's, are divided into."""
+LARGEST_KERNEL = 7
+"""A kernel that exceeds this along an axis is wide."""
+MULTIPLICATIONS = 16
+"""Of Winograd's for an output block: 2 x 2, or 2 x 4 with a kernel of one row or column."""
+
+
+def best_algorithm(height: int, width: int) -> Algorithm:
+    """Return the algorithm of fewer multiplications for a kernel; the direct one if equal."""
+    elements = 8 if min(height, width) == 1 else 4
+    parts = divide_up(height, WIDE_KERNEL) * divide_up(width, WIDE_KERNEL)
+    fewer = MULTIPLICATIONS * parts < elements * height * width
+    return Algorithm.WINOGRAD if fewer else Algorithm.DIRECT
+
+
+def covered_kernel(weights: Shape, algorithm: Algorithm) -> Shape:
+    """Return weights' shape with the planes that engines compute: whole parts of wide kernels."""
+    height, width, inputs, outputs = weights
+    if algorithm is Algorithm.WINOGRAD or max(height, width) > LARGEST_KERNEL:
+        height, width = (
+            extent if extent == 1 else round_up(extent, WIDE_KERNEL) for extent in (height, width)
+        )
+    return height, width, inputs, outputs
+
+
+_8X8, _16X8, _32X8, _16X16 = (
+    BlockConfig(8, 8),
+    BlockConfig(16, 8),
+    BlockConfig(32, 8),
+    BlockConfig(16, 16),
+)
+KERNEL_BLOCKS: dict[PleOperation, frozenset[BlockConfig]] = {
+    PleOperation.DOWNSAMPLE_2X2: frozenset({_16X8, _32X8, _16X16, _8X8}),
+    PleOperation.INTERLEAVE_2X2_2_2: frozenset({_16X16}),
+    PleOperation.MAXPOOL_2X2_2_2: frozenset({_16X16, _32X8, _8X8, _16X8}),
+    PleOperation.MEAN_XY_7X7: frozenset({_8X8}),
+    PleOperation.MEAN_XY_8X8: frozenset({_8X8}),
+    PleOperation.MAXPOOL_3X3_2_2_EVEN: frozenset({_32X8, _8X8}),
+    PleOperation.MAXPOOL_3X3_2_2_ODD: frozenset({_32X8, _8X8}),
+}
+"""The blocks that a kernel of the programmable layer engine is made for; others take every one."""
+
+
+def usable_blocks(
+    allowed: Iterable[BlockConfig],
+    operation: MceOperation,
+    kernel: tuple[int, int],
+    algorithm: Algorithm,
+    ple: PleOperation,
+    capabilities: Capabilities,
+) -> tuple[BlockConfig, ...]:
+    """Return the blocks that all parts of a pass can work with, in the order of `allowed`.
+
+    kernel  height and width of the convolution
+    """
+    found = [block for block in allowed if block in KERNEL_BLOCKS.get(ple, {block})]
+    if operation is MceOperation.FULLY_CONNECTED:
+        found = [block for block in found if block == _8X8]
+    if algorithm is Algorithm.WINOGRAD:
+        # A block takes four times the accumulators, or twice with a kernel of one row or column.
+        share = 4 if min(kernel) > 1 else 2
+        most = capabilities.accumulators_per_og // share
+        found = [block for block in found if block.width * block.height <= most]
+    return tuple(found)
+
+
+def best_first(
+    blocks: Iterable[BlockConfig], output: Shape, kernel: tuple[int, int]
+) -> tuple[BlockConfig, ...]:
+    """Sort blocks, those first that leave the least of a block unused.
+
+    The smallest block that holds the whole plane is best; among those that do not, that with the
+    largest rests at the far edges, then the longest across the shorter side of the kernel.
+    """
+    _, height, width, _ = output
+
+    def badness(block: BlockConfig) -> tuple[int, ...]:
+        if height <= block.height and width <= block.width:
+            return 0, block.width * block.height
+        rest = height % block.height + width % block.width
+        if kernel[1] > kernel[0]:
+            return 1, -rest, -block.width, -block.height
+        return 1, -rest, -block.height, -block.width
+
+    return tuple(sorted(blocks, key=badness))
+
+
+def widest_first(blocks: Iterable[BlockConfig]) -> tuple[BlockConfig, ...]:
+    """Sort blocks by width, then by height, the largest first."""
+    return tuple(sorted(blocks, key=lambda block: (-block.width, -block.height)))
+
 
 PATCH_WIDTH = PATCH_SHAPE[2]
 """A stripe may be one patch wide, half of what the DMA moves."""
@@ -240,3 +367,52 @@ def _output_piece(stage: Stage, stripe: Shape, capabilities: Capabilities) -> Pi
     # The DMA writes a stripe of one patch's width as whole brick groups.
     smallest = round_up(stripe[1], BRICK_HEIGHT) * round_up(stripe[2], BRICK_WIDTH) * stripe[3]
     return Piece(stripe, max(min(volume(stripe) * stripes, largest), smallest), stripes)
+
+
+def side_across(offset: int, capabilities: Capabilities) -> Side:
+    """Return the side of the SRAM away from a tile, so that loading and storing can overlap."""
+    half = capabilities.sram_bytes // capabilities.srams // 2
+    return Side.END if offset <= half else Side.BEGIN
+
+
+def place(
+    parts: Cut,
+    strategy: Strategy,
+    block: BlockConfig,
+    input_offset: int | None,
+    holes: Holes,
+    capabilities: Capabilities,
+) -> McePlan | None:
+    """Find places for the kernel and the tiles of a pass; None if one has none.
+
+    input_offset  where the input is if it is in SRAM already
+    """
+    banks = capabilities.srams
+    kernel = take(holes, capabilities.max_ple_bytes, Side.BEGIN)
+    if kernel is None:
+        return None
+    holes, ple_offset = kernel
+    if input_offset is None:
+        found = take(holes, parts.input.bytes // banks, Side.BEGIN)
+        if found is None:
+            return None
+        holes, input_offset = found
+    side = side_across(input_offset, capabilities)
+    weights = take(holes, parts.weights.bytes // banks, side.other)
+    if weights is None:
+        return None
+    output = take(weights[0], parts.output.bytes // banks, side)
+    if output is None:
+        return None
+    return McePlan(
+        strategy,
+        block,
+        _tile(parts.input, input_offset),
+        _tile(parts.weights, weights[1]),
+        _tile(parts.output, output[1]),
+        ple_offset,
+    )
+
+
+def _tile(piece: Piece, offset: int) -> Tile:
+    return Tile(piece.stripe, piece.bytes, piece.stripes, offset)

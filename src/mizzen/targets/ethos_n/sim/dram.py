@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.commands import TensorRecord
-from mizzen.targets.ethos_n.commands_values import Format
+from mizzen.targets.ethos_n.commands_values import Format, TensorRecord
 from mizzen.targets.ethos_n.program import Buffer, BufferKind, Program
 from mizzen.targets.ethos_n.sim.formats import (
     FORMATS,

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_n.commands import TensorRecord
-from mizzen.targets.ethos_n.commands_values import DataTypeCode, Format
+from mizzen.targets.ethos_n.commands_values import DataTypeCode, Format, TensorRecord
 
 Array = npt.NDArray[Any]
 

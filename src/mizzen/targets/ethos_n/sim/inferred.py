@@ -9,9 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mizzen.diagnostics import Diagnostic, Severity
-from mizzen.targets.ethos_n.commands import Command, Convert, McePle, PleOnly, SpaceToDepth
-from mizzen.targets.ethos_n.commands import TensorRecord as Tensor
-from mizzen.targets.ethos_n.commands_values import Algorithm, Location, PleOperation, Upsample
+from mizzen.targets.ethos_n.commands_values import (
+    Algorithm,
+    Command,
+    Convert,
+    Location,
+    McePle,
+    PleOnly,
+    PleOperation,
+    SpaceToDepth,
+    Upsample,
+)
+from mizzen.targets.ethos_n.commands_values import TensorRecord as Tensor
 from mizzen.targets.ethos_n.sim.formats import GROUP, is_compressed
 from mizzen.targets.ethos_n.sim.where import Where
 

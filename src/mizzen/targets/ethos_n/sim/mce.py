@@ -13,8 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_n.commands import McePle, MceRecord
-from mizzen.targets.ethos_n.commands_values import MceOperation, Upsample, UpsampleEdge
+from mizzen.targets.ethos_n.commands_values import (
+    MceOperation,
+    McePle,
+    MceRecord,
+    Upsample,
+    UpsampleEdge,
+)
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.sim.formats import DTYPES
 from mizzen.targets.ethos_n.sim.geometry import UPSAMPLING, Geometry

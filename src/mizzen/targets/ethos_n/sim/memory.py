@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_n.commands import TensorRecord
-from mizzen.targets.ethos_n.commands_values import Location
+from mizzen.targets.ethos_n.commands_values import Location, TensorRecord
 from mizzen.targets.ethos_n.program import Buffer, BufferKind, Program
 from mizzen.targets.ethos_n.sim import formats
 

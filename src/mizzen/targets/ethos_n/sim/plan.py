@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Diagnostic
 from mizzen.isa import Instruction
-from mizzen.targets.ethos_n.codec import decode_instructions
-from mizzen.targets.ethos_n.commands import (
+from mizzen.targets.ethos_n.commands import decode_instructions
+from mizzen.targets.ethos_n.commands_values import (
     Cascade,
     Command,
     Convert,
@@ -24,6 +24,8 @@ from mizzen.targets.ethos_n.commands import (
     DumpDram,
     DumpSram,
     Fence,
+    Location,
+    MceOperation,
     McePle,
     PleOnly,
     PleRecord,
@@ -31,7 +33,6 @@ from mizzen.targets.ethos_n.commands import (
     SpaceToDepth,
     TensorRecord,
 )
-from mizzen.targets.ethos_n.commands_values import Location, MceOperation
 from mizzen.targets.ethos_n.program import Program, StripePlace
 from mizzen.targets.ethos_n.sim.dram import DramTracker
 from mizzen.targets.ethos_n.sim.formats import DTYPES, flattened

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_n.commands import PleRecord
-from mizzen.targets.ethos_n.commands_values import PleOperation
+from mizzen.targets.ethos_n.commands_values import PleOperation, PleRecord
 from mizzen.targets.ethos_n.sim.interleave import interleave, interleaved_channels
 from mizzen.targets.ethos_n.sim.pooling import average_3x3, largest_2x2, largest_3x3, mean_of_plane
 from mizzen.targets.ethos_n.sim.rounding import (

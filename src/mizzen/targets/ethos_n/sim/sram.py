@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mizzen.targets.ethos_n.commands import PleRecord, TensorRecord
-from mizzen.targets.ethos_n.commands_values import Location
+from mizzen.targets.ethos_n.commands_values import Location, PleRecord, TensorRecord
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.sim.where import Port, Where
 from mizzen.targets.ethos_n.tensors import Shape

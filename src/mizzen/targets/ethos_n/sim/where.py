@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mizzen.diagnostics import MizzenError, Origin, fail
-from mizzen.targets.ethos_n.commands import TensorRecord
+from mizzen.targets.ethos_n.commands_values import TensorRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,11 @@
-"""Encodes a pass's weights, byte for byte as Arm's Support Library 23.02 does."""
+"""Encodes a pass's weights, byte for byte as Arm's Support Library 23.02 does.
+
+The weights of each OFM are brought into the order of its stream; the streams of each output
+generator are joined, and dealt out to the SRAM banks.
+
+Ref: Ethos-N driver stack 23.02, `WeightEncoder.cpp` (`MergeStreamsOg`, `MergeStreams`,
+`InterleaveStreams`) and `SubmapFilter.cpp`.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +15,283 @@ from dataclasses import dataclass
 import numpy as np
 
 from mizzen.diagnostics import fail
+from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.program import StripePlace
-from mizzen.targets.ethos_n.weights.choose import Choice, Chooser, candidates
+from mizzen.targets.ethos_n.weights.codings import (
+    Choice,
+    Chooser,
+    candidates,
+    code_all,
+    code_runs,
+    histogram_of,
+)
 from mizzen.targets.ethos_n.weights.format import (
+    BANK_ROW_BYTES,
+    BRICK,
     LARGEST_SYMBOL,
+    LENGTH,
+    LENGTH_UNIT_BYTES,
+    PATCH,
     SYMBOL_COUNT,
+    WIDE_TAPS,
     ChunkSizes,
     WeightLayout,
 )
-from mizzen.targets.ethos_n.weights.headers import OutputScale, ofm_headers
-from mizzen.targets.ethos_n.weights.join import Dealing, interleave, join
-from mizzen.targets.ethos_n.weights.order import WeightOrder, weight_order
-from mizzen.targets.ethos_n.weights.search import code_all, code_runs, histogram_of
-from mizzen.targets.ethos_n.weights.stream import EncodedStreams, write_streams
+from mizzen.targets.ethos_n.weights.streams import (
+    EncodedStreams,
+    OutputScale,
+    ofm_headers,
+    write_streams,
+)
 from mizzen.targets.ethos_n.weights.symbols import (
+    WORD,
     Array,
+    BitFields,
     Flags,
     Numbers,
     Streams,
+    Words,
+    exclusive_sum,
     symbols_of,
     zero_runs,
 )
+
+Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightOrder:
+    """The order of one OFM's weights; that of every OFM is the same.
+
+    taps    index into the OFM's weights, [H, W, I] flattened (depthwise: [H, W]); the index after
+            the last stands for a zero that fills up
+    counts  of `taps` to each iteration
+    """
+
+    taps: Indices
+    counts: tuple[int, ...]
+
+
+def weight_order(layout: WeightLayout, capabilities: Capabilities) -> WeightOrder:
+    """Return the order of the weights; E943 if the iterations do not begin with whole slices."""
+    if layout.is_depthwise:
+        parts = [_depthwise(layout)]
+    elif layout.operation is MceOperation.FULLY_CONNECTED:
+        parts = _fully_connected(layout, capabilities)
+    elif layout.algorithm is Algorithm.WINOGRAD:
+        parts = [_winograd(layout)]
+    else:
+        parts = _direct(layout, capabilities)
+    return WeightOrder(np.concatenate(parts), tuple(len(part) for part in parts))
+
+
+def _taps(layout: WeightLayout, channels: int, padded: int) -> Indices:
+    """Number the taps, [H, W, padded]; channels beyond `channels` are zeros that fill up."""
+    height, width = layout.shape[:2]
+    grid = np.full((height, width, padded), height * width * channels, np.int64)
+    grid[:, :, :channels] = np.arange(height * width * channels).reshape(height, width, channels)
+    return grid
+
+
+def _submaps(layout: WeightLayout) -> list[tuple[slice, slice]]:
+    """Return rows and columns of the kernel that meet each submap of the input, in its order."""
+    y, x = layout.stride_y, layout.stride_x
+    return [
+        (slice((row + layout.pad_top) % y, None, y), slice((column + layout.pad_left) % x, None, x))
+        for row in range(y)
+        for column in range(x)
+    ]
+
+
+def _depthwise(layout: WeightLayout) -> Indices:
+    grid = _taps(layout, 1, 1)
+    return np.concatenate([grid[part].ravel() for part in _submaps(layout)])
+
+
+def _tiles(grid: Indices, filler: int) -> list[Indices]:
+    """Cut a kernel into tiles of 3 rows and columns, of 1 where it has 1; zeros fill up."""
+    height, width, channels = grid.shape
+    rows = WIDE_TAPS if height > 1 else 1
+    columns = WIDE_TAPS if width > 1 else 1
+    shape = (-(-height // rows) * rows, -(-width // columns) * columns, channels)
+    whole = np.full(shape, filler, np.int64)
+    whole[:height, :width] = grid
+    return [
+        whole[y : y + rows, x : x + columns]
+        for y in range(0, shape[0], rows)
+        for x in range(0, shape[1], columns)
+    ]
+
+
+def _winograd(layout: WeightLayout) -> Indices:
+    grid = _taps(layout, layout.shape[2], layout.shape[2])
+    tiles = _tiles(grid, grid.size) if layout.is_wide else [grid]
+    return np.concatenate([tile.transpose(2, 0, 1).ravel() for tile in tiles])
+
+
+def _direct(layout: WeightLayout, capabilities: Capabilities) -> list[Indices]:
+    channels = layout.shape[2]
+    slice_size = capabilities.igs
+    per_iteration = layout.iteration_size // layout.submaps
+    if layout.iterations > 1 and per_iteration % slice_size:
+        raise fail(
+            "E943",
+            f"iterations must begin with whole slices of {slice_size} input channels, and take "
+            f"{per_iteration}",
+            help=f"use an iteration size that is a multiple of {slice_size * layout.submaps}",
+        )
+    padded = -(-channels // slice_size) * slice_size
+    grid = _taps(layout, channels, padded)
+    filler = layout.shape[0] * layout.shape[1] * channels
+    tiles = _tiles(grid, filler) if layout.is_wide else [grid]
+    step = padded if layout.iterations == 1 else per_iteration
+    return [
+        np.concatenate(
+            [
+                _slice(tile[:, :, start : start + slice_size], layout, filler, channels - start)
+                for tile in tiles
+                for start in range(first, min(first + step, padded), slice_size)
+            ]
+        )
+        for first in range(0, padded, step)
+    ]
+
+
+def _slice(grid: Indices, layout: WeightLayout, filler: int, channels: int) -> Indices:
+    """Return one slice's weights, row by row, the channels of a tap together.
+
+    The last submap alone has no weights for channels that do not exist.
+    """
+    *filled, last = (grid[part].reshape(-1, grid.shape[2]) for part in _submaps(layout))
+    nothing = np.full((1, grid.shape[2]), filler, np.int64)
+    parts = [taps if len(taps) else nothing for taps in (*filled, last)]
+    parts[-1] = parts[-1][:, :channels]
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def _fully_connected(layout: WeightLayout, capabilities: Capabilities) -> list[Indices]:
+    """Order each brick of 1024 by the SRAM banks that its patches of 16 are in.
+
+    Every bank gives one element a step. Where there are half as many banks as elements in a patch,
+    the first banks' worth of every second group of patches comes first.
+    """
+    inputs, banks = layout.shape[2], capabilities.srams
+    groups = BRICK // (PATCH * banks)
+    halves = PATCH // banks
+    brick = np.arange(BRICK).reshape(groups // halves, halves, banks, PATCH)
+    order = brick.transpose(1, 0, 3, 2).ravel()
+    bricks = np.arange(0, layout.iterations * layout.iteration_size, BRICK)
+    taps = np.minimum(bricks[:, None] + order, inputs).reshape(layout.iterations, -1)
+    return list(taps)
+
+
+_ROW_BITS = 8 * BANK_ROW_BYTES
+_LENGTH_UNIT_BITS = 8 * LENGTH_UNIT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """Which OFM is computed where and when.
+
+    depth       OFMs of a stripe
+    ogs         output generators in use, a multiple of the banks
+    stripes     groups of OFMs, one group after another
+    iterations  parts of the input channels; each stripe has so many weight stripes
+    banks       SRAM banks, that output generators share
+    """
+
+    depth: int
+    ogs: int
+    stripes: int
+    iterations: int
+    banks: int
+
+    @classmethod
+    def of(cls, layout: WeightLayout, capabilities: Capabilities) -> Dealing:
+        """Deal out the OFMs; E943 if the DMA could not load the result stripe by stripe."""
+        depth, banks = layout.stripe_depth, capabilities.srams
+        most = banks if layout.is_depthwise else capabilities.ogs
+        ogs = min(most, depth)
+        if ogs % banks:
+            raise fail(
+                "E943",
+                f"a stripe must have OFMs for each of the {banks} SRAM banks, or all of them for "
+                f"each of the {most} output generators; the stripe depth is {depth}",
+                help=f"round the stripe depth up to a multiple of {banks}",
+            )
+        if layout.iterations > 1 and depth != most:
+            raise fail(
+                "E943",
+                f"a stripe whose input channels are read in {layout.iterations} parts must have "
+                f"an OFM for each output generator; the stripe depth is {depth}",
+                help=f"use a stripe depth of {most}",
+            )
+        return cls(depth, ogs, -(-layout.ofms // depth), layout.iterations, banks)
+
+    @property
+    def weight_stripes(self) -> int:
+        """Parts of the weights that are loaded one after another."""
+        return self.stripes * self.iterations
+
+    @property
+    def streams(self) -> int:
+        """The number of streams after joining."""
+        return self.weight_stripes * self.ogs
+
+    def og_of(self, ofms: Numbers) -> Numbers:
+        """Return the output generator of each OFM."""
+        return ofms % self.depth % self.ogs
+
+    def stream_of(self, ofms: Numbers, iterations: Numbers) -> Numbers:
+        """Return the joined stream of each OFM's iteration."""
+        stripe = ofms // self.depth
+        return (stripe * self.iterations + iterations) * self.ogs + self.og_of(ofms)
+
+    def begins_stripe(self, ofms: Numbers) -> Flags:
+        """Whether OFMs are the first of their stripe on their output generator."""
+        return ofms % self.depth < self.ogs
+
+    @property
+    def has_several(self) -> bool:
+        """Whether a stripe has several OFMs for an output generator."""
+        return self.depth > self.ogs
+
+
+def join(parts: EncodedStreams, stream: Numbers, dealing: Dealing) -> tuple[Words, int]:
+    """Put parts that have the same stream behind each other, bit by bit, and fill in LENGTH.
+
+    Give the words of all streams and the number of bytes that each of them has.
+    """
+    order = np.argsort(stream, kind="stable")
+    sums = np.concatenate([[0], np.cumsum(parts.bits[order])])
+    per_stream = np.bincount(stream, parts.bits, dealing.streams).astype(np.int64)
+    size_bytes = -(-int(per_stream.max()) // _ROW_BITS) * BANK_ROW_BYTES
+    start = np.empty_like(stream)
+    start[order] = sums[:-1] - exclusive_sum(per_stream)[stream[order]]
+    base = start + stream * (8 * size_bytes)
+    units = -(-(start + parts.bits) // _LENGTH_UNIT_BITS) - start // _LENGTH_UNIT_BITS
+    if units.max() >> LENGTH:
+        raise fail(
+            "E941",
+            f"the stream of an OFM must have less than {1 << LENGTH} units of "
+            f"{LENGTH_UNIT_BYTES} bytes; one has {units.max()}",
+        )
+    fields = BitFields()
+    words = Streams(parts.words, parts.word_counts)
+    index = np.arange(len(parts.words)) - words.spread(words.starts)
+    fields.put(words.spread(base) + index * WORD, parts.words)
+    fields.put(base, units)
+    return fields.words(8 * size_bytes * dealing.streams), size_bytes
+
+
+def interleave(words: Words, size_bytes: int, dealing: Dealing) -> bytes:
+    """Return each bank in turn a row of 16 bytes, weight stripe after weight stripe."""
+    groups, rows = dealing.streams // dealing.banks, size_bytes // BANK_ROW_BYTES
+    streams = words.astype("<u4").view(np.uint8)
+    shape = (groups, dealing.banks, rows, BANK_ROW_BYTES)
+    return streams.reshape(shape).transpose(0, 2, 1, 3).tobytes()
+
 
 _BLOCK = 1 << 18
 """Weights that are encoded at a time, so that what is made of them stays in the cache."""

@@ -32,8 +32,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.commands import McePle
-from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
+from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation, McePle
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.tensors import Shape
 

@@ -1,0 +1,233 @@
+"""The figures of passes, and how long these take: a model of four units beside one another.
+
+They are the DMA's reads, its writes, the compute engine and the programmable layer engine. What
+the DMA must move before or after the work adds to the longest of what the four do beside one
+another. It is the measure by which Arm's library chooses plans, with the figures of stream 3.1: the
+kernels of that stream handle one block at a time.
+
+Ref: Ethos-N driver stack 25.03, `EstimationUtils.cpp` (`CalculateMetric`, `GetPleStats`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mizzen.targets.ethos_n.commands_values import (
+    Convert,
+    Location,
+    MceOperation,
+    McePle,
+    PleOnly,
+    PleOperation,
+)
+from mizzen.targets.ethos_n.config import Capabilities
+from mizzen.targets.ethos_n.tensors import Shape
+from mizzen.targets.ethos_n.timing.statistics import (
+    AS_IT_IS,
+    EstimationOptions,
+    Pass,
+    PleWork,
+    Statistics,
+    Traffic,
+    require_possible,
+    tensors_of,
+)
+from mizzen.targets.ethos_n.timing.traffic import (
+    WITHOUT_WEIGHTS,
+    Kernel,
+    conversion_traffic,
+    input_traffic,
+    mce_work,
+    output_traffic,
+    ple_work,
+    stripe_counts,
+    up,
+    weight_traffic,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceData:
+    """The passes of a network with their figures.
+
+    issues  why an operation, by its id, could not be estimated
+    """
+
+    passes: tuple[tuple[Pass, Statistics], ...]
+    issues: Mapping[int, str] = field(default_factory=dict[int, str])
+
+
+def estimate(
+    passes: Iterable[Pass],
+    capabilities: Capabilities,
+    options: EstimationOptions = AS_IT_IS,
+    issues: Mapping[int, str] | None = None,
+) -> PerformanceData:
+    """Return the performance data of a compiled network; E983 for passes that cannot be."""
+    rows = tuple((row, statistics_of(row, capabilities, options)) for row in passes)
+    return PerformanceData(rows, issues or {})
+
+
+def not_estimated(reason: str) -> str:
+    """Say why an operation could not be estimated, in the library's words."""
+    return f"Could not be estimated and has zero performance impact. Reason: {reason}"
+
+
+def statistics_of(
+    row: Pass, capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
+) -> Statistics:
+    """Return the figures of a pass; E983 for one that cannot be."""
+    require_possible(row)
+    saving = options.activation_compression_saving
+    match row.command:
+        case McePle():
+            return _mce_ple(row, row.command, capabilities, saving)
+        case PleOnly() as command:
+            *inputs, _ = tensors_of(command)
+            read = [
+                input_traffic(record, WITHOUT_WEIGHTS, 1, capabilities, saving) for record in inputs
+            ]
+            shapes = [record.shape for record in inputs]
+            return Statistics(
+                input=sum(read, Traffic()),
+                output=output_traffic(command.output, saving),
+                ple=ple_work(command.ple.operation, shapes, capabilities),
+            )
+        case Convert(source, target):
+            in_dram = source.location is Location.DRAM
+            return Statistics(
+                input=conversion_traffic(source, in_dram, saving),
+                output=conversion_traffic(target, in_dram, saving),
+            )
+
+
+def kernel_of(row: Pass, command: McePle) -> Kernel:
+    """Return the weights of a pass as the network has them."""
+    shape = row.weights_shape or command.weights.shape
+    return Kernel(shape, command.mce.operation is MceOperation.DEPTHWISE_CONVOLUTION)
+
+
+def _mce_ple(row: Pass, command: McePle, capabilities: Capabilities, saving: float) -> Statistics:
+    kernel = kernel_of(row, command)
+    depth_stripes = -(-command.output.shape[3] // command.output.stripe_shape[3])
+    return Statistics(
+        input=input_traffic(command.input, kernel, depth_stripes, capabilities, saving),
+        output=output_traffic(command.output, saving),
+        weights=weight_traffic(
+            command.weights, kernel, row.weight_stripe_bytes, command.input, capabilities
+        ),
+        mce=mce_work(command, kernel, capabilities),
+        ple=ple_work(command.ple.operation, [command.mce.output_shape], capabilities),
+    )
+
+
+DMA_BYTES_PER_CYCLE = 16
+STRIPE_CYCLES = 100
+"""What starting a stripe costs each unit."""
+SHORTEST_STRIPE_CYCLES = 2500
+"""What the control unit needs for a stripe, however little is in it."""
+ADDITION_STRIPE_CYCLES = 1500
+BLOCK_CYCLES = 10 + 100
+"""What a block costs a kernel: for itself, and for the start of a run of blocks, which is one."""
+PATCH_CYCLES = {
+    PleOperation.ADDITION: 15,
+    PleOperation.ADDITION_RESCALE: 35,
+    PleOperation.AVGPOOL_3X3_1_1_UDMA: 97,
+    PleOperation.FAULT: 0,
+    PleOperation.INTERLEAVE_2X2_2_2: 13,
+    PleOperation.MAXPOOL_2X2_2_2: 13,
+    PleOperation.MAXPOOL_3X3_2_2_EVEN: 37,
+    PleOperation.MAXPOOL_3X3_2_2_ODD: 37,
+    PleOperation.MEAN_XY_7X7: 37,
+    PleOperation.MEAN_XY_8X8: 37,
+    PleOperation.PASSTHROUGH: 6,
+    PleOperation.SIGMOID: 41,
+    PleOperation.TRANSPOSE_XY: 14,
+    PleOperation.LEAKY_RELU: 37,
+    PleOperation.DOWNSAMPLE_2X2: 10,
+}
+ADDITIONS = (PleOperation.ADDITION, PleOperation.ADDITION_RESCALE)
+
+
+def cycles(
+    passes: Iterable[Pass], capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
+) -> int:
+    """Return the cycles that a compiled network takes, its passes one after the other; rounded up.
+
+    E983 for passes that cannot be.
+    """
+    return math.ceil(sum(pass_cycles(row, capabilities, options) for row in passes))
+
+
+def pass_cycles(
+    row: Pass, capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
+) -> float:
+    """Return the cycles that a pass takes."""
+    figures = statistics_of(row, capabilities, options)
+    read_beside, read_apart = _dma_cycles(figures.input)
+    weights_beside, weights_apart = _dma_cycles(figures.weights.traffic)
+    written_beside, written_apart = _dma_cycles(figures.output)
+    beside = max(
+        read_beside + weights_beside,
+        written_beside,
+        _mce_cycles(row, figures),
+        _ple_cycles(row, capabilities),
+    )
+    return read_apart + weights_apart + written_apart + beside
+
+
+def _unit_cycles(work: float, stripes: int, stripe_cycles: int = STRIPE_CYCLES) -> float:
+    return max(work + stripes * stripe_cycles, stripes * SHORTEST_STRIPE_CYCLES)
+
+
+def _dma_cycles(traffic: Traffic) -> tuple[float, float]:
+    """Return the cycles of what is moved beside the work, and of what is not."""
+    total = traffic.dram_parallel_bytes + traffic.dram_non_parallel_bytes
+    stripes = traffic.central_stripes * (traffic.reloads + 1)
+    taken = _unit_cycles(total / DMA_BYTES_PER_CYCLE, stripes)
+    beside = taken * traffic.dram_parallel_bytes / total if total else 0.0
+    return beside, taken - beside
+
+
+def _mce_cycles(row: Pass, figures: Statistics) -> float:
+    if not isinstance(row.command, McePle):
+        return 0.0
+    command = row.command
+    stripes = math.prod(stripe_counts(command.mce.output_shape, command.mce.output_stripe_shape))
+    if command.mce.operation is not MceOperation.DEPTHWISE_CONVOLUTION:
+        stripes *= -(-command.input.shape[3] // command.input.stripe_shape[3])
+    return _unit_cycles(figures.mce.cycles, stripes)
+
+
+def _ple_cycles(row: Pass, capabilities: Capabilities) -> float:
+    match row.command:
+        case McePle() as command:
+            work = _in_blocks(command, capabilities)
+        case PleOnly() as command:
+            *inputs, _ = tensors_of(command)
+            shapes = [record.shape for record in inputs]
+            patches = ple_work(command.ple.operation, shapes, capabilities)
+            work = _patch_cycles(patches)
+        case Convert():
+            return 0.0
+    stripes = math.prod(stripe_counts(command.output.shape, command.output.stripe_shape))
+    is_addition = command.ple.operation in ADDITIONS
+    return _unit_cycles(work, stripes, ADDITION_STRIPE_CYCLES if is_addition else STRIPE_CYCLES)
+
+
+def _patch_cycles(work: PleWork) -> int:
+    return work.patches * PATCH_CYCLES[work.operation]
+
+
+def _in_blocks(command: McePle, capabilities: Capabilities) -> int:
+    """Return the cycles of a kernel behind the compute engine, which takes whole blocks."""
+    block = command.block_config
+    n, height, width, channels = command.mce.output_shape
+    whole: Shape = n, up(height, block.height), up(width, block.width), channels
+    work = ple_work(command.ple.operation, [whole], capabilities)
+    _, height, width, _ = command.output.shape
+    depth = -(-channels // (capabilities.engines * capabilities.ple_lanes))
+    blocks = -(-height // block.height) * -(-width // block.width) * depth
+    return _patch_cycles(work) + blocks * BLOCK_CYCLES
