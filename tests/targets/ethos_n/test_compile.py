@@ -26,10 +26,11 @@ from mizzen.targets.ethos_n.config import (
     capabilities_of,
     find_variant,
 )
-from mizzen.targets.ethos_n.timing import as_json, estimate
+from mizzen.targets.ethos_n.timing import estimate
 
 from .arms_containers import Answer, answers
 from .golden import ETHOS_N, Compiled, compiled_networks, needs_golden
+from .performance_json import as_json
 
 NETWORKS = compiled_networks()
 

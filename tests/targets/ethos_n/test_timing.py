@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError
@@ -31,26 +30,20 @@ from mizzen.targets.ethos_n.commands_values import (
     UpsampleEdge,
 )
 from mizzen.targets.ethos_n.config import capabilities_of, find_variant
-from mizzen.targets.ethos_n.network import Convolution
 from mizzen.targets.ethos_n.program import read_program
-from mizzen.targets.ethos_n.tensors import DataFormat, Shape
+from mizzen.targets.ethos_n.tensors import Shape
 from mizzen.targets.ethos_n.timing import (
-    EstimationOptions,
     Pass,
-    PerformanceData,
-    as_json,
     cycles,
     estimate,
-    not_estimated,
     pass_cycles,
     passes_of,
     statistics_of,
-    with_compressible_weights,
 )
-from mizzen.targets.ethos_n.timing.compressible import compressible
 from mizzen.targets.ethos_n.timing.statistics import ParentIds
 
 from .golden import Compiled, compiled_networks, needs_golden
+from .performance_json import as_json
 
 CAPABILITIES = capabilities_of(find_variant("ethos-n78-4tops-4ple"))
 
@@ -82,31 +75,6 @@ def test_performance_data_are_those_of_the_library(compiled: Compiled) -> None:
     ]
     capabilities = capabilities_of(find_variant(f"Ethos-N78_{compiled.variant}"))
     assert (as_json(estimate(rows, capabilities)) == text) == (str(compiled) not in EXCEPTIONS)
-
-
-@needs_golden
-def test_compressed_feature_maps_are_smaller_by_what_is_said() -> None:
-    """Those of MobileNet between its passes are compressed; its input and weights are not."""
-    count = 0
-    for compiled in compiled_networks():
-        if compiled.name.startswith("mobilenet"):
-            for row in compiled_passes(compiled):
-                plain = statistics_of(row, CAPABILITIES)
-                options = EstimationOptions(activation_compression_saving=0.25)
-                saved = statistics_of(row, CAPABILITIES, options)
-                assert (saved.weights, saved.mce, saved.ple) == (
-                    plain.weights,
-                    plain.mce,
-                    plain.ple,
-                )
-                assert isinstance(row.command, McePle | Convert)
-                if row.command.output.format in (Format.FCAF_DEEP, Format.FCAF_WIDE):
-                    bytes_before = plain.output.dram_parallel_bytes
-                    assert saved.output.dram_parallel_bytes == bytes_before * 3 // 4
-                    count += 1
-                else:
-                    assert saved.output == plain.output
-    assert count
 
 
 def feature_map(shape: Shape, stripe: Shape, format: Format = Format.NHWCB) -> TensorRecord:
@@ -168,6 +136,11 @@ def addition(rows: int) -> Pass:
     return Pass(PleOnly(2, record, record, record, Strategy.STRATEGY_X, ple))
 
 
+def taken(row: Pass) -> float:
+    """Return the cycles of a pass."""
+    return pass_cycles(row, statistics_of(row, CAPABILITIES), CAPABILITIES)
+
+
 def test_cycles_of_a_convolution() -> None:
     """Every unit by hand; of 16 engines' generators each way, 8 multipliers each.
 
@@ -178,25 +151,25 @@ def test_cycles_of_a_convolution() -> None:
     kernel = 32 * 32 * 6 + 8 * 8 * 110 + 4 * 100
     moved = 128 * 128 * 16 // 16 + 4 * 100
     assert engine > max(kernel, moved)
-    assert pass_cycles(convolution(), CAPABILITIES) == moved / 2 + 2500 + moved / 4 + engine
+    assert taken(convolution()) == moved / 2 + 2500 + moved / 4 + engine
 
 
 def test_cycles_of_an_addition() -> None:
     """Two inputs and the output are moved apart from the work; each is one stripe."""
     moved = 3 * (128 * 128 * 16 // 16 + 100)
     kernel = 32 * 32 * 15 + 1500
-    assert pass_cycles(addition(128), CAPABILITIES) == moved + kernel
-    assert pass_cycles(addition(8), CAPABILITIES) == 4 * 2500
+    assert taken(addition(128)) == moved + kernel
+    assert taken(addition(8)) == 4 * 2500
 
 
 def test_cycles_of_a_conversion() -> None:
     row = Pass(Convert(feature_map(PLANES, QUARTER, Format.NHWC), feature_map(PLANES, QUARTER)))
-    assert pass_cycles(row, CAPABILITIES) == 2 * (128 * 128 * 16 // 16 + 4 * 100)
+    assert taken(row) == 2 * (128 * 128 * 16 // 16 + 4 * 100)
 
 
 def test_cycles_of_a_network_are_those_of_its_passes() -> None:
     rows = [convolution(), addition(128), addition(8)]
-    assert cycles(rows, CAPABILITIES) == sum(pass_cycles(row, CAPABILITIES) for row in rows)
+    assert cycles(rows, CAPABILITIES) == sum(taken(row) for row in rows)
     assert cycles([], CAPABILITIES) == 0
 
 
@@ -219,46 +192,6 @@ def test_an_input_that_is_needed_whole_is_not_moved_beside_the_work() -> None:
         replace(row, command=replace(row.command, input=source)), CAPABILITIES
     ).input
     assert (traffic.dram_parallel_bytes, traffic.dram_non_parallel_bytes) == (0, 48 * 16 * 16)
-
-
-def test_text_of_issues() -> None:
-    data = PerformanceData((), {12: not_estimated("late"), 3: not_estimated("early")})
-    start = "Could not be estimated and has zero performance impact. Reason:"
-    assert as_json(data, 1) == (
-        '\t{\n\t\t"Stream":\n\t\t[\n\t\t],\n\t\t"Issues":\n\t\t{\n'
-        f'\t\t\t"3": "{start} early",\n\t\t\t"12": "{start} late"\n\t\t}}\n\t}}\n'
-    )
-
-
-def test_compressible_weights_are_the_librarys() -> None:
-    """The 10,000th word of the default Mersenne Twister is 4123659995, as C++ requires."""
-    weights = compressible(10_000, 0.0, 7)
-    assert weights[-1] == 4123659995 % 256
-    assert (compressible(10_000, 1.0, 7) == 7).all()
-    half = compressible(10_000, 0.5, 7)
-    # Of the 5,000 that are kept 20 are 7 by chance; a deviation is sqrt(10,000) / 2 = 50.
-    assert abs((half == 7).sum() - 5020) < 5 * 50
-    assert (half[half != 7] == weights[half != 7]).all()
-
-
-@needs_golden
-def test_networks_keep_all_but_the_weights_that_are_overridden() -> None:
-    names = {compiled.name: compiled for compiled in compiled_networks()}
-    for name in ("conv3x3", "dw3x3", "split_ch", "tconv3x3"):
-        network = names[name].network
-        made = with_compressible_weights(network, 0.75)
-        pairs = list(zip(network, made, strict=True))
-        assert all(before.operation == after.operation for before, after in pairs)
-        assert all(before.inputs == after.inputs for before, after in pairs)
-        for before, after in pairs:
-            if before.data is None or after.data is None:
-                assert before.data is after.data
-            elif before.operand.info.format is DataFormat.HWIO and name == "conv3x3":
-                assert any(isinstance(node.operation, Convolution) for node in network)
-                zero_point = before.operand.info.quantization.zero_point
-                assert np.mean(after.data == zero_point) > 0.7
-            elif before.operand.info.format is not DataFormat.HWIM:
-                assert np.array_equal(before.data, after.data)
 
 
 def test_passes_that_cannot_be() -> None:

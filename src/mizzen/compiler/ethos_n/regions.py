@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -21,26 +20,25 @@ from mizzen.partition.placement import Legal
 from mizzen.passes import PASSES, Pipeline
 from mizzen.passes.layout import Movement
 from mizzen.report import Area
-from mizzen.targets.ethos_n.commands import encode
+from mizzen.targets.ethos_n.commands import offsets
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
-from mizzen.targets.ethos_n.config import Capabilities, VariantConfiguration, encode_capabilities
-from mizzen.targets.ethos_n.listing import list_stream
+from mizzen.targets.ethos_n.config import VariantConfiguration, encode_capabilities
 from mizzen.targets.ethos_n.patterns import (
     Covering,
     Generated,
     RegionRefusedError,
     generate,
+    generate_part,
     legality,
     prepare,
     unprofitable,
 )
 from mizzen.targets.ethos_n.signedness import as_unsigned
-from mizzen.targets.ethos_n.timing import as_json, estimate, pass_cycles
+from mizzen.targets.ethos_n.timing import Estimated, as_data, estimate, pass_cycles
 
 FOLD = Pipeline((PASSES["fold-constants"],))
 """Brings constants that the network computes into the form of constants."""
 
-WORD_BYTES = 4
 NPU_SUFFIX = "_npu"
 """Ends the names of tensors in the NPU's order of axes."""
 SHAPED_SUFFIX = "_shaped"
@@ -81,7 +79,10 @@ class ContainerCode(RegionCode):
 
 
 class EthosNRegions:
-    """Compiles regions for an Ethos-N78."""
+    """Compiles regions of graphs that have channels last, as TFLite's networks do.
+
+    The whole graph is covered once, when it is judged: its regions are made of the same composites.
+    """
 
     def __init__(
         self, configuration: VariantConfiguration, inline: bool, is_unsigned: IsUnsigned = _never
@@ -91,26 +92,10 @@ class EthosNRegions:
         self._is_unsigned = is_unsigned
         self._covering: Covering | None = None
 
-    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], EdgeTransposes]:
-        """Bring a graph that has channels last into the NPU's form; nothing is turned.
-
-        Gives new groups with those that they come from, and what the CPU does at the edges.
-        """
-        FOLD.run(graph)
-        return {}, EdgeTransposes((None,) * len(graph.inputs), (None,) * len(graph.outputs))
-
     def legality(self, graph: Graph) -> Legal:
-        """Return what says why a group of a graph's operations is not on the NPU.
-
-        Judged is a copy, in the form that the NPU has.
-        """
-        groups = {row.group for row in graph if row.group is not None}
-        copy = extract(graph, groups).graph
-        apart, _ = self.prepared(copy)
-        self._covering = Covering(copy, self._configuration)
-        of_copy = legality(self._covering)
-        reasons = {row.group: of_copy(row) for row in copy if row.group not in apart}
-        return lambda operation: reasons.get(operation.group, ())
+        """Return what says why a group of a graph's operations is not on the NPU."""
+        self._covering = Covering(graph, self._configuration)
+        return legality(self._covering)
 
     def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
         """Return groups of regions in which nothing computes much, if they are to be inlined."""
@@ -123,12 +108,12 @@ class EthosNRegions:
     ) -> ContainerCode | RegionRefusal:
         """Compile a region, whose graph is changed to the form that the NPU has."""
         groups = _groups(part)
-        apart, turns = self.prepared(part.graph)
+        apart, turns = self._prepared(part)
         unsigned = {self._is_unsigned(value) for value in (*part.inputs, *part.outputs)}
         if len(unsigned) > 1:
             return RegionRefusal(dict.fromkeys(groups, MIXED), MIXED)
         try:
-            generated = generate(part.graph, self._configuration)
+            generated = self._generated(part)
             network = generated.network
             if True in unsigned:
                 network = as_unsigned(network)
@@ -142,6 +127,18 @@ class EthosNRegions:
             blamed = _at(part, error.diagnostic.origin) or self._refused_alone(part.graph)
             return RegionRefusal(dict.fromkeys(blamed or groups, reason), reason)
         return self._code(part, turns, generated, compiled)
+
+    def _prepared(self, part: Extracted) -> tuple[Mapping[int, int], EdgeTransposes]:
+        """Bring a region's graph into the form that the NPU has; here it is in it already.
+
+        Gives new groups with those that they come from, and what the CPU does at the edges.
+        """
+        return {}, EdgeTransposes((None,) * len(part.inputs), (None,) * len(part.outputs))
+
+    def _generated(self, part: Extracted) -> Generated:
+        covering = self._covering
+        found = None if covering is None else generate_part(covering, part)
+        return found or generate(part.graph, self._configuration)
 
     def _refused_alone(self, graph: Graph) -> set[int]:
         """Return the groups that cannot be compiled even without the others of their region."""
@@ -166,7 +163,8 @@ class EthosNRegions:
         capabilities = self._configuration.capabilities
         constants = compiled.serialize(), encode_capabilities(capabilities)
         given, computed = generated.input_order, _computed(generated, compiled)
-        per_pass = [ceil(pass_cycles(row, capabilities)) for row in compiled.passes]
+        estimated = estimate(compiled.passes, capabilities)
+        per_pass = [ceil(pass_cycles(*row, capabilities)) for row in estimated]
         origins = _pass_origins(generated, compiled)
         return ContainerCode(
             part=part,
@@ -174,7 +172,7 @@ class EthosNRegions:
             compiler=COMPILER,
             origins=_origins(compiled, origins),
             cycles=_cycles(part, origins, per_pass),
-            costs=_costs(compiled, capabilities, sum(per_pass)),
+            costs=_costs(compiled, estimated, sum(per_pass)),
             constants=constants,
             given=given,
             computed=computed,
@@ -183,12 +181,35 @@ class EthosNRegions:
 
 
 class TurningRegions(EthosNRegions):
-    """Compiles regions of graphs that have channels first, as PyTorch's programs do."""
+    """Compiles regions of graphs that have channels first, as PyTorch's programs do.
 
-    def prepared(self, graph: Graph) -> tuple[Mapping[int, int], EdgeTransposes]:
-        """Bring a graph into the NPU's form, with channels last; the CPU turns its edges."""
-        outside = images_last(graph)
-        return prepare(graph), take_turns(graph, outside)
+    The order of axes that is best for the whole graph need not be that of a region, whose edges
+    the CPU turns as it likes: a region is brought into form, and covered, for itself.
+    """
+
+    def legality(self, graph: Graph) -> Legal:
+        """Return what says why a group of a graph's operations is not on the NPU.
+
+        Judged is a copy, in the form that the NPU has.
+        """
+        groups = {row.group for row in graph if row.group is not None}
+        copy = extract(graph, groups).graph
+        apart, _ = _turned_graph(copy)
+        of_copy = super().legality(copy)
+        reasons = {row.group: of_copy(row) for row in copy if row.group not in apart}
+        return lambda operation: reasons.get(operation.group, ())
+
+    def _prepared(self, part: Extracted) -> tuple[Mapping[int, int], EdgeTransposes]:
+        return _turned_graph(part.graph)
+
+    def _generated(self, part: Extracted) -> Generated:
+        return generate(part.graph, self._configuration)
+
+
+def _turned_graph(graph: Graph) -> tuple[Mapping[int, int], EdgeTransposes]:
+    """Bring a graph into the NPU's form, with channels last; the CPU turns its edges."""
+    outside = images_last(graph)
+    return prepare(graph), take_turns(graph, outside)
 
 
 def _reason(error: MizzenError) -> Reason:
@@ -304,12 +325,8 @@ def _pass_origins(generated: Generated, compiled: CompiledNetwork) -> list[Origi
 
 def _origins(compiled: CompiledNetwork, origins: Sequence[Origin | None]) -> dict[int, Origin]:
     """Return byte offset of a command to its operator."""
-    lines = list_stream(encode(compiled.commands)).lines
-    return {
-        WORD_BYTES * line.offset_words: origin
-        for line, origin in zip(lines, origins, strict=True)
-        if origin is not None
-    }
+    rows = zip(offsets(compiled.commands), origins, strict=True)
+    return {offset: origin for offset, origin in rows if origin is not None}
 
 
 def _cycles(
@@ -325,12 +342,11 @@ def _cycles(
     return found
 
 
-def _costs(compiled: CompiledNetwork, capabilities: Capabilities, cycles: int) -> Costs:
+def _costs(compiled: CompiledNetwork, estimated: Estimated, cycles: int) -> Costs:
     container = compiled.container
     constants = len(container.constant_dma) + len(container.constant_control_unit)
     areas = (
         Area("constants", "Dram", constants),
         Area("arena", "Dram", compiled.intermediate_bytes),
     )
-    performance = json.loads(as_json(estimate(compiled.passes, capabilities)))
-    return Costs(cycles, cycles, areas, performance=performance)
+    return Costs(cycles, cycles, areas, performance=as_data(estimated))

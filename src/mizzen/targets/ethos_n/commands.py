@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -72,6 +73,12 @@ def decode_partial(stream: bytes) -> Unpack:
 def encode(commands: Iterable[Command]) -> bytes:
     """Return the stream of typed commands, header included; E511 for a value that does not fit."""
     return encode_instructions(untyped(command) for command in commands)
+
+
+def offsets(commands: Iterable[Command]) -> list[int]:
+    """Return the byte of their stream at which each of some commands begins."""
+    sizes = (4 * _ROW_OF_RECORD[type(command)].command.words for command in commands)
+    return list(accumulate(sizes, initial=len(HEADER)))[:-1]
 
 
 def encode_instructions(instructions: Iterable[Instruction]) -> bytes:

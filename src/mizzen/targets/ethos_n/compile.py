@@ -121,9 +121,9 @@ def _require_supported(network: Network, capabilities: Capabilities) -> None:
     """Refuse the first operation that the library would not compile."""
     for node in network:
         inputs = tuple(operand.info for operand in node.inputs)
-        answer = supported(Query(node.operation, inputs), capabilities)
-        if not answer:
-            found = reasons(node.operation, inputs, capabilities)
+        found = reasons(node.operation, inputs, capabilities)
+        if found:
+            answer = supported(Query(node.operation, inputs), capabilities)
             because = f": {answer.message}" if answer.message else ""
             raise fail(
                 "E970",

@@ -12,7 +12,7 @@ Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.hpp`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from mizzen.diagnostics import Reason, fail
@@ -170,6 +170,7 @@ def supported(
     return Answer(Level.SUPPORTED, case.outputs, message)
 
 
+@lru_cache(maxsize=4096)
 def reasons(
     operation: Operation,
     inputs: tuple[TensorInfo, ...],
@@ -179,7 +180,8 @@ def reasons(
     """Tell why an operation is not Supported; none if it is. E913 for a wrong number of inputs.
 
     The rules that make it EstimateOnly, up to the first that makes it Unsupported: what comes
-    after that one may not mean anything.
+    after that one may not mean anything. Answers are kept: a covered graph, the network made of it
+    and whoever compiles that ask the same.
     """
     case = _case(operation, inputs, capabilities, None)
     found: dict[str, Reason] = {}

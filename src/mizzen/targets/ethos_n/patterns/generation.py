@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mizzen.diagnostics import MizzenError, Origin, Reason, fail
 from mizzen.graph import Graph, Operation, Value
+from mizzen.partition import Extracted
 from mizzen.targets.ethos_n.config import VariantConfiguration
 from mizzen.targets.ethos_n.legal.clamping import emptied
 from mizzen.targets.ethos_n.network import Input, Network, Operand, Reshape
@@ -60,20 +61,50 @@ def generate(graph: Graph, configuration: VariantConfiguration) -> Generated:
         found = {group: rows[0] for group, rows in reasons.items() if group is not None}
         first = next(iter(reasons.values()))[0]
         raise _refused("E990", left[0].origin, left[0].kind, first, found)
+    return _generated(covering, _Part(graph, covering.composites, graph.inputs, graph.outputs))
+
+
+def generate_part(covering: Covering, part: Extracted) -> Generated | None:
+    """Make the network of a region of a covered graph; errors as of `generate`.
+
+    None if composites reach beyond the region, which then has to be covered for itself.
+    """
+    groups = {row.group for row in part.graph if row.group is not None}
+    inside = [row for row in covering.graph if row.group in groups]
+    composites = tuple(
+        each for each in covering.composites if any(row.group in groups for row in each.operations)
+    )
+    whole = all(row.group in groups for each in composites for row in each.operations)
+    if not whole or covering.uncovered(inside):
+        return None
+    return _generated(covering, _Part(part.graph, composites, part.inputs, part.outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A region: its own graph, and its composites and edges in the graph that was covered."""
+
+    graph: Graph
+    composites: tuple[Composite, ...]
+    inputs: Sequence[Value]
+    outputs: Sequence[Value]
+
+
+def _generated(covering: Covering, part: _Part) -> Generated:
     emission = Emission()
-    makers = _add_all(covering, emission)
-    outputs = _outputs(graph, emission)
+    makers = _add_all(part.composites, emission)
+    outputs = _outputs(part, emission)
     for operand in outputs:
         emission.network.add_output(operand, origin=emission.network[operand.operation_id].origin)
     _check_numbers(emission.network, makers)
-    _check(covering, emission.network)
-    return Generated(emission.network, tuple(_inputs(graph, emission)), outputs)
+    _check(covering, part, emission.network)
+    return Generated(emission.network, tuple(_inputs(part, emission)), outputs)
 
 
-def _add_all(covering: Covering, emission: Emission) -> list[Composite]:
+def _add_all(composites: Sequence[Composite], emission: Emission) -> list[Composite]:
     """Add all composites; give for each operation of the network the one that it comes from."""
     makers: list[Composite] = []
-    for composite in covering.composites:
+    for composite in composites:
         try:
             composite.add(emission)
         except UnfitError as error:
@@ -93,12 +124,12 @@ def _check_numbers(network: Network, makers: Sequence[Composite]) -> None:
         raise _unfit(makers[found.node.id], found.reason)
 
 
-def _outputs(graph: Graph, emission: Emission) -> tuple[Operand, ...]:
+def _outputs(part: _Part, emission: Emission) -> tuple[Operand, ...]:
     """Return operands of the graph's outputs; what is an input, or an output already, is copied:
     each has a buffer of its own."""
     found: dict[Operand, None] = {}
-    for value in graph.outputs:
-        operand = _computed(graph, value, emission)
+    for value in part.outputs:
+        operand = _computed(part, value, emission)
         is_input = isinstance(emission.network[operand.operation_id].operation, Input)
         if is_input or operand in found:
             operand = emission.add(Reshape(operand.info.shape), operand)
@@ -106,17 +137,16 @@ def _outputs(graph: Graph, emission: Emission) -> tuple[Operand, ...]:
     return tuple(found)
 
 
-def _computed(graph: Graph, value: Value, emission: Emission) -> Operand:
+def _computed(part: _Part, value: Value, emission: Emission) -> Operand:
     """Return the operand of an output; what is a constant, nothing computes."""
     try:
         return emission.as_it_is(value)
     except UnfitError as error:
         reason = error.reasons[0]
-        groups = {row.group for row in _givers(value)} - {None}
-        found = {group: reason for group in groups if group is not None}
-        raise _refused(
-            "E991", None, "an output", reason, found or _groups(graph, reason)
-        ) from error
+        everywhere = _groups(part.graph, reason)
+        givers = {row.group for row in _givers(value)}
+        found = {group: why for group, why in everywhere.items() if group in givers}
+        raise _refused("E991", None, "an output", reason, found or everywhere) from error
 
 
 def _givers(value: Value) -> Iterator[Operation]:
@@ -127,8 +157,8 @@ def _givers(value: Value) -> Iterator[Operation]:
             yield from _givers(operand)
 
 
-def _inputs(graph: Graph, emission: Emission) -> Iterator[Operand]:
-    for index, value in enumerate(graph.inputs):
+def _inputs(part: _Part, emission: Emission) -> Iterator[Operand]:
+    for index, value in enumerate(part.inputs):
         if value not in emission.inputs:
             raise fail(
                 "E992",
@@ -138,10 +168,10 @@ def _inputs(graph: Graph, emission: Emission) -> Iterator[Operand]:
         yield emission.inputs[value]
 
 
-def _check(covering: Covering, network: Network) -> None:
+def _check(covering: Covering, part: _Part, network: Network) -> None:
     """Ask about all of a network: shapes may be others than where composites were asked about."""
     for reason in covering.breaches(network):
-        groups = _groups(covering.graph, reason)
+        groups = _groups(part.graph, reason)
         raise _refused("E991", None, "the region", reason, groups)
 
 

@@ -1,29 +1,32 @@
-"""Performance data of a compiled network, and an estimate of the cycles that it takes."""
+"""What a compiled network costs: performance data of its passes, and an estimate of its cycles.
+
+It is for whoever compares two streams or places a region. The figures follow from the commands, the
+sizes of encoded weights and the capabilities, so a stream that was read from a file has them too,
+and Arm's own print of them is an oracle to the byte. Cycles are a model, the one by which Arm's
+library of release 25.03 chooses plans: they are never a measurement, nothing here knows a clock.
+
+It must not know how a stream was made: no schedule, no work graph. It reads what the stream says,
+as an inspector would, so that it cannot flatter the compiler.
+"""
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_n.timing.compressible import with_compressible_weights
 from mizzen.targets.ethos_n.timing.cycles import (
-    PerformanceData,
+    Estimated,
     cycles,
     estimate,
-    not_estimated,
     pass_cycles,
     statistics_of,
 )
-from mizzen.targets.ethos_n.timing.statistics import EstimationOptions, Pass, passes_of
-from mizzen.targets.ethos_n.timing.text import as_json
+from mizzen.targets.ethos_n.timing.statistics import Pass, as_data, passes_of
 
 __all__ = [
-    "EstimationOptions",
+    "Estimated",
     "Pass",
-    "PerformanceData",
-    "as_json",
+    "as_data",
     "cycles",
     "estimate",
-    "not_estimated",
     "pass_cycles",
     "passes_of",
     "statistics_of",
-    "with_compressible_weights",
 ]

@@ -11,8 +11,7 @@ Ref: Ethos-N driver stack 25.03, `EstimationUtils.cpp` (`CalculateMetric`, `GetP
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from mizzen.targets.ethos_n.commands_values import (
     Convert,
@@ -25,81 +24,53 @@ from mizzen.targets.ethos_n.commands_values import (
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.tensors import Shape
 from mizzen.targets.ethos_n.timing.statistics import (
-    AS_IT_IS,
-    EstimationOptions,
+    WITHOUT_WEIGHTS,
+    Kernel,
     Pass,
     PleWork,
     Statistics,
     Traffic,
-    require_possible,
-    tensors_of,
-)
-from mizzen.targets.ethos_n.timing.traffic import (
-    WITHOUT_WEIGHTS,
-    Kernel,
     conversion_traffic,
     input_traffic,
     mce_work,
     output_traffic,
     ple_work,
+    require_possible,
     stripe_counts,
+    tensors_of,
     up,
     weight_traffic,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class PerformanceData:
-    """The passes of a network with their figures.
-
-    issues  why an operation, by its id, could not be estimated
-    """
-
-    passes: tuple[tuple[Pass, Statistics], ...]
-    issues: Mapping[int, str] = field(default_factory=dict[int, str])
+Estimated = tuple[tuple[Pass, Statistics], ...]
+"""The passes of a network with their figures."""
 
 
-def estimate(
-    passes: Iterable[Pass],
-    capabilities: Capabilities,
-    options: EstimationOptions = AS_IT_IS,
-    issues: Mapping[int, str] | None = None,
-) -> PerformanceData:
+def estimate(passes: Iterable[Pass], capabilities: Capabilities) -> Estimated:
     """Return the performance data of a compiled network; E983 for passes that cannot be."""
-    rows = tuple((row, statistics_of(row, capabilities, options)) for row in passes)
-    return PerformanceData(rows, issues or {})
+    return tuple((row, statistics_of(row, capabilities)) for row in passes)
 
 
-def not_estimated(reason: str) -> str:
-    """Say why an operation could not be estimated, in the library's words."""
-    return f"Could not be estimated and has zero performance impact. Reason: {reason}"
-
-
-def statistics_of(
-    row: Pass, capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
-) -> Statistics:
+def statistics_of(row: Pass, capabilities: Capabilities) -> Statistics:
     """Return the figures of a pass; E983 for one that cannot be."""
     require_possible(row)
-    saving = options.activation_compression_saving
     match row.command:
         case McePle():
-            return _mce_ple(row, row.command, capabilities, saving)
+            return _mce_ple(row, row.command, capabilities)
         case PleOnly() as command:
             *inputs, _ = tensors_of(command)
-            read = [
-                input_traffic(record, WITHOUT_WEIGHTS, 1, capabilities, saving) for record in inputs
-            ]
+            read = [input_traffic(record, WITHOUT_WEIGHTS, 1, capabilities) for record in inputs]
             shapes = [record.shape for record in inputs]
             return Statistics(
                 input=sum(read, Traffic()),
-                output=output_traffic(command.output, saving),
+                output=output_traffic(command.output),
                 ple=ple_work(command.ple.operation, shapes, capabilities),
             )
         case Convert(source, target):
             in_dram = source.location is Location.DRAM
             return Statistics(
-                input=conversion_traffic(source, in_dram, saving),
-                output=conversion_traffic(target, in_dram, saving),
+                input=conversion_traffic(source, in_dram),
+                output=conversion_traffic(target, in_dram),
             )
 
 
@@ -109,12 +80,12 @@ def kernel_of(row: Pass, command: McePle) -> Kernel:
     return Kernel(shape, command.mce.operation is MceOperation.DEPTHWISE_CONVOLUTION)
 
 
-def _mce_ple(row: Pass, command: McePle, capabilities: Capabilities, saving: float) -> Statistics:
+def _mce_ple(row: Pass, command: McePle, capabilities: Capabilities) -> Statistics:
     kernel = kernel_of(row, command)
     depth_stripes = -(-command.output.shape[3] // command.output.stripe_shape[3])
     return Statistics(
-        input=input_traffic(command.input, kernel, depth_stripes, capabilities, saving),
-        output=output_traffic(command.output, saving),
+        input=input_traffic(command.input, kernel, depth_stripes, capabilities),
+        output=output_traffic(command.output),
         weights=weight_traffic(
             command.weights, kernel, row.weight_stripe_bytes, command.input, capabilities
         ),
@@ -151,21 +122,16 @@ PATCH_CYCLES = {
 ADDITIONS = (PleOperation.ADDITION, PleOperation.ADDITION_RESCALE)
 
 
-def cycles(
-    passes: Iterable[Pass], capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
-) -> int:
+def cycles(passes: Iterable[Pass], capabilities: Capabilities) -> int:
     """Return the cycles that a compiled network takes, its passes one after the other; rounded up.
 
     E983 for passes that cannot be.
     """
-    return math.ceil(sum(pass_cycles(row, capabilities, options) for row in passes))
+    return math.ceil(sum(pass_cycles(*row, capabilities) for row in estimate(passes, capabilities)))
 
 
-def pass_cycles(
-    row: Pass, capabilities: Capabilities, options: EstimationOptions = AS_IT_IS
-) -> float:
+def pass_cycles(row: Pass, figures: Statistics, capabilities: Capabilities) -> float:
     """Return the cycles that a pass takes."""
-    figures = statistics_of(row, capabilities, options)
     read_beside, read_apart = _dma_cycles(figures.input)
     weights_beside, weights_apart = _dma_cycles(figures.weights.traffic)
     written_beside, written_apart = _dma_cycles(figures.output)

@@ -19,12 +19,22 @@ from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.program import StripePlace
 from mizzen.targets.ethos_n.weights.codings import (
+    WORD,
+    Array,
+    BitFields,
     Choice,
     Chooser,
+    Flags,
+    Numbers,
+    Streams,
+    Words,
     candidates,
     code_all,
     code_runs,
+    exclusive_sum,
     histogram_of,
+    symbols_of,
+    zero_runs,
 )
 from mizzen.targets.ethos_n.weights.format import (
     BANK_ROW_BYTES,
@@ -43,18 +53,6 @@ from mizzen.targets.ethos_n.weights.streams import (
     OutputScale,
     ofm_headers,
     write_streams,
-)
-from mizzen.targets.ethos_n.weights.symbols import (
-    WORD,
-    Array,
-    BitFields,
-    Flags,
-    Numbers,
-    Streams,
-    Words,
-    exclusive_sum,
-    symbols_of,
-    zero_runs,
 )
 
 Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]

@@ -16,18 +16,21 @@ import numpy as np
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_n.weights import format as form
-from mizzen.targets.ethos_n.weights.codings import Choice, ChosenCodings, code, coded_runs
-from mizzen.targets.ethos_n.weights.format import ChunkSizes
-from mizzen.targets.ethos_n.weights.symbols import (
+from mizzen.targets.ethos_n.weights.codings import (
     WORD,
     Array,
     BitFields,
+    Choice,
+    ChosenCodings,
     Flags,
     Numbers,
     Streams,
     Words,
+    code,
+    coded_runs,
     exclusive_sum,
 )
+from mizzen.targets.ethos_n.weights.format import ChunkSizes
 
 
 @dataclass(frozen=True, slots=True)
