@@ -72,7 +72,7 @@ def command_line_page() -> str:
 
 def accelerators_page() -> str:
     """Return the accelerators, what is taken when nothing is asked for, and the bundled file."""
-    from mizzen.targets.ethos_u.config import ACCELERATORS, FAMILIES
+    from mizzen.targets.ethos_u.config import ACCELERATORS, TRAITS
     from mizzen.targets.ethos_u.vela_ini import BUNDLED, bundled_folder
 
     accelerators = [
@@ -81,7 +81,7 @@ def accelerators_page() -> str:
     ]
     families = [
         (arch.value, f"`{row.system_config}`", f"`{row.memory_mode}`")
-        for arch, row in FAMILIES.items()
+        for arch, row in TRAITS.items()
     ]
     parts = [
         "# Accelerators and configurations",

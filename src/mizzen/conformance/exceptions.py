@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.verdict import Row, Verdict
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
 
 EVERY_TYPE = ("int8", "uint8", "int16", "int32", "bool")
 REGOR, LEGACY = (Compiler.REGOR,), (Compiler.LEGACY,)
 BOTH = (Compiler.REGOR, Compiler.LEGACY)
-U55_U65, U85 = (Arch.U55, Arch.U65), (Arch.U85,)
-ANY = (Arch.U55, Arch.U65, Arch.U85)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class Excuse:
 
 BOOLEAN = (
     "CAST", "EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "LOGICAL_AND", "LOGICAL_NOT",
-    "LOGICAL_OR", "NOT_EQUAL", "REDUCE_ALL", "REDUCE_ANY", "SELECT", "SELECT_V2",
+    "LOGICAL_OR", "NOT_EQUAL", "REDUCE_ALL", "REDUCE_ALL", "SELECT", "SELECT_V2",
 )  # fmt: skip
 """Operators that take or give BOOL."""
 
@@ -72,18 +70,18 @@ FAULTY, NOT_COMPARED = Verdict.FAULTY, Verdict.NOT_COMPARED
 
 # fmt: off
 EXCUSES: tuple[Excuse, ...] = (
-    Excuse("SUM over two axes", OFF, REGOR, ANY, ("SUM",), ("int8", "int16"),
+    Excuse("SUM over two axes", OFF, REGOR, ALL, ("SUM",), ("int8", "int16"),
            networks=("axes12_", "axes123_")),
-    Excuse("SUM with different input and output scales", OFF, REGOR, ANY, ("SUM",), ("int8",),
+    Excuse("SUM with different input and output scales", OFF, REGOR, ALL, ("SUM",), ("int8",),
            steps=1, networks=("_rescaled",)),
-    Excuse("MUL, int16", OFF, BOTH, ANY, ("MUL",), ("int16",),
+    Excuse("MUL, int16", OFF, BOTH, ALL, ("MUL",), ("int16",),
            steps=1, share=1e-3, networks=("_scales",)),
-    Excuse("MUL, int32", OFF, BOTH, ANY, ("MUL",), ("int32",)),
+    Excuse("MUL, int32", OFF, BOTH, ALL, ("MUL",), ("int32",)),
     Excuse("TRANSPOSE, uint8", OFF, REGOR, U55_U65, ("TRANSPOSE",), ("uint8",)),
-    Excuse("SOFTMAX, int16", OFF, BOTH, ANY, ("SOFTMAX",), ("int16",), steps=1, share=1e-2),
-    Excuse("GELU, int8 and uint8", OFF, BOTH, ANY, ("GELU",), ("int8", "uint8"),
+    Excuse("SOFTMAX, int16", OFF, BOTH, ALL, ("SOFTMAX",), ("int16",), steps=1, share=1e-2),
+    Excuse("GELU, int8 and uint8", OFF, BOTH, ALL, ("GELU",), ("int8", "uint8"),
            steps=1, share=0.02),
-    Excuse("NEG, int8, of -128", OFF, BOTH, ANY, ("NEG",), ("int8",), share=0.02),
+    Excuse("NEG, int8, of -128", OFF, BOTH, ALL, ("NEG",), ("int8",), share=0.02),
     Excuse("BOOL inputs or outputs", REFUSED, REGOR, U55_U65, BOOLEAN, EVERY_TYPE,
            said="Non-passthrough operation"),
     Excuse("CONV_2D, int16, with an INT32 bias, on Ethos-U85", OFF, REGOR, U85, ("CONV_2D",),
@@ -106,9 +104,9 @@ EXCUSES: tuple[Excuse, ...] = (
            steps=1),
     Excuse("UNPACK along the last axis, deprecated core", CRASHED, LEGACY, U55_U65, ("UNPACK",),
            EVERY_TYPE, networks=("_last",), said="list index out of range"),
-    Excuse("No kernel to compare with", NOT_COMPARED, BOTH, ANY,
+    Excuse("No kernel to compare with", NOT_COMPARED, BOTH, ALL,
            ("ABS", "BATCH_MATMUL", "EXP", "NEG", "SQUARED_DIFFERENCE"), ("uint8",)),
-    Excuse("No kernel to compare with", NOT_COMPARED, BOTH, ANY,
+    Excuse("No kernel to compare with", NOT_COMPARED, BOTH, ALL,
            ("RELU_N1_TO_1", "RELU_0_TO_1", "SCATTER_ND"), ("int16",)),
 )
 # fmt: on

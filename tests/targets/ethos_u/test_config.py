@@ -10,7 +10,7 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.config import ACCELERATORS, FAMILIES, Memory, Optimise, Port
+from mizzen.targets.ethos_u.config import ACCELERATORS, TRAITS, Memory, Optimise, Port
 from mizzen.targets.ethos_u.program import HardwareId
 from mizzen.targets.ethos_u.system_config import (
     memory_modes,
@@ -78,7 +78,7 @@ def test_the_config_word_says_what_the_row_says(name: str) -> None:
 @pytest.mark.parametrize("name", ACCELERATORS)
 def test_every_accelerator_has_a_default_pair(name: str) -> None:
     found = resolve(name)
-    family = ACCELERATORS[name].family
+    family = ACCELERATORS[name].traits
     assert (found.system.name, found.mode.name) == (family.system_config, family.memory_mode)
     assert found.files == (BUNDLED,)
     assert not found.warnings
@@ -200,7 +200,7 @@ def test_usable_modes_are_those_that_resolve(name: str) -> None:
         else:
             with pytest.raises(MizzenError):
                 resolve(name, memory_mode=mode)
-    assert ("Dedicated_Sram" in usable) == ACCELERATORS[name].family.second_port_writes
+    assert ("Dedicated_Sram" in usable) == ACCELERATORS[name].traits.second_port_writes
 
 
 def test_families_and_vela_agree_on_bus_and_addresses() -> None:
@@ -211,7 +211,7 @@ def test_families_and_vela_agree_on_bus_and_addresses() -> None:
         if row.name.startswith("ethos-u85"):
             continue
         theirs = create_default_arch(Accelerator(row.name))
-        family = FAMILIES[row.arch]
+        family = TRAITS[row.arch]
         assert theirs.max_address_offset == family.largest_address
         assert theirs.ncores == row.cores
         assert theirs.shram.total_banks * row.cores == row.shram_kib

@@ -5,18 +5,11 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.base_pointers import (
-    DRIVER_DEFAULTS,
-    MEMORY_MODES,
-    PORTS,
     REGION_COUNT,
-    MemoryMap,
-    Port,
     base_pointers,
-    region_configuration,
     require_memory,
     require_region,
 )
-from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 
 INT8 = np.dtype(np.int8)
@@ -35,70 +28,6 @@ def program(
         inputs=inputs,
         outputs=outputs,
     )
-
-
-@pytest.mark.parametrize(
-    ("mode", "qconfig", "first_three"),
-    [
-        ("Sram_Only", 1, (1, 0, 0)),
-        ("Shared_Sram", 3, (3, 0, 0)),
-        ("Dedicated_Sram", 3, (3, 3, 0)),
-    ],
-)
-def test_memory_modes_have_the_published_settings(
-    mode: str, qconfig: int, first_three: tuple[int, ...]
-) -> None:
-    """Values of ExecuTorch's and CMSIS-Ethos-U's build files for each memory mode."""
-    settings = region_configuration(MEMORY_MODES[mode])
-    assert settings.qconfig == qconfig
-    assert settings.indices[:3] == first_three
-    assert len(settings.indices) == REGION_COUNT
-
-
-@pytest.mark.parametrize("memory", MEMORY_MODES.values())
-def test_every_region_goes_where_its_memory_is(memory: MemoryMap) -> None:
-    settings = region_configuration(memory)
-    assert settings.port(0) is memory.constants
-    assert settings.port(1) is memory.arena
-    assert settings.port(2) is memory.cache
-    assert {settings.port(region) for region in range(3, 8)} == {memory.arena}
-
-
-@pytest.mark.parametrize(
-    ("arch", "regioncfg"), [(Arch.U55, 0x5553), (Arch.U65, 0x555B), (Arch.U85, 0x5553)]
-)
-def test_driver_defaults_are_the_words_seen_on_the_bus(arch: Arch, regioncfg: int) -> None:
-    assert DRIVER_DEFAULTS[arch].regioncfg == regioncfg
-
-
-def test_driver_defaults_are_memory_modes() -> None:
-    ports = {
-        arch: [settings.port(r) for r in range(3)] for arch, settings in DRIVER_DEFAULTS.items()
-    }
-    shared = [Port.EXTERNAL, Port.SRAM, Port.SRAM]
-    dedicated = [Port.EXTERNAL, Port.EXTERNAL, Port.SRAM]
-    assert ports == {Arch.U55: shared, Arch.U65: dedicated, Arch.U85: shared}
-
-
-def test_settings_as_definitions() -> None:
-    assert region_configuration(MEMORY_MODES["Dedicated_Sram"]).defines == (
-        "NPU_QCONFIG=3",
-        "NPU_REGIONCFG_0=3",
-        "NPU_REGIONCFG_1=3",
-        "NPU_REGIONCFG_2=0",
-        "NPU_REGIONCFG_3=3",
-        "NPU_REGIONCFG_4=3",
-        "NPU_REGIONCFG_5=3",
-        "NPU_REGIONCFG_6=3",
-        "NPU_REGIONCFG_7=3",
-    )
-
-
-def test_each_product_has_two_ports() -> None:
-    for arch in Arch:
-        ports = PORTS[arch]
-        registers = [name for port in Port for name in ports[port].registers]
-        assert [name[-1] for name in registers] == ["0", "1", "2", "3"]
 
 
 def test_base_pointers_follow_the_operator() -> None:

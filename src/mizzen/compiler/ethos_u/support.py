@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mizzen.compiler.support import Cell, Support, SupportRule, SupportTable, SupportText
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.config import ACCELERATORS, FAMILIES, Accelerator
+from mizzen.targets.ethos_u.config import ACCELERATORS, TRAITS, Accelerator
 from mizzen.targets.ethos_u.legal import RULES
 from mizzen.targets.ethos_u.legal.rule import OPERATORS
 from mizzen.targets.ethos_u.program import HardwareId
@@ -30,7 +30,7 @@ def support(config: str | None) -> Support:
         rules=tuple(rules()),
         accelerators=tuple(_accelerator_data(row) for row in ACCELERATORS.values()),
         inferred=tuple(
-            {"code": row.code, "npus": [arch.value for arch in row.families], "what": row.what}
+            {"code": row.code, "npus": [arch.value for arch in row.archs], "what": row.what}
             for row in INFERRED
         ),
         parts=(
@@ -58,8 +58,8 @@ def _accelerator_data(row: Accelerator) -> dict[str, object]:
         "macs": row.macs,
         "cores": row.cores,
         "shram_kib": row.shram_kib,
-        "system_config": row.family.system_config,
-        "memory_mode": row.family.memory_mode,
+        "system_config": row.traits.system_config,
+        "memory_mode": row.traits.memory_mode,
         "simulated": _is_simulated(row),
     }
 
@@ -91,7 +91,7 @@ def _accelerators() -> SupportTable:
 
 
 def _defaults() -> SupportTable:
-    rows = tuple((arch.value, row.system_config, row.memory_mode) for arch, row in FAMILIES.items())
+    rows = tuple((arch.value, row.system_config, row.memory_mode) for arch, row in TRAITS.items())
     headings = ("NPU", "system configuration", "memory mode")
     return SupportTable("Taken when not asked for", headings, rows)
 
@@ -104,7 +104,7 @@ def _operators(operators: dict[str, tuple[str, ...]]) -> Iterator[SupportText]:
 
 def _inferred() -> SupportTable:
     rows = tuple(
-        (row.code, ", ".join(arch.value.removeprefix("Ethos-") for arch in row.families), row.what)
+        (row.code, ", ".join(arch.value.removeprefix("Ethos-") for arch in row.archs), row.what)
         for row in INFERRED
     )
     headings = ("note", "NPUs", "meaning inferred, not seen in a compiled network")

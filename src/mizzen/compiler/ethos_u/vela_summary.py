@@ -130,7 +130,7 @@ def _bandwidth(configuration: EthosUConfiguration, memory: str) -> float:
     port = _port(configuration, memory)
     if port is not None:
         return configuration.bandwidth_bytes_per_second(port)
-    return configuration.accelerator.family.axi_bytes_per_cycle * configuration.system.core_clock_hz
+    return configuration.accelerator.traits.axi_bytes_per_cycle * configuration.system.core_clock_hz
 
 
 def _port(configuration: EthosUConfiguration, memory: str) -> Port | None:

@@ -9,102 +9,25 @@ next, so compilers leave out settings that change nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from mizzen.isa import Command, Instruction, InstructionSet, Kind, Unpack
-from mizzen.targets.ethos_u.commands_rows import ROWS, Family
-from mizzen.targets.ethos_u.commands_values import (
-    AccFormat,
-    AccFormatU85,
-    AccInputU85,
-    AccOutputU85,
-    ActivationFunction,
-    ActivationFunctionU85,
-    ActivationType,
-    BranchConditionU85,
-    Broadcast,
-    BroadcastU85,
-    ClipRange,
-    ClipRangeU85,
-    DmaIndexModeU85,
-    DmaRegionMode,
-    DmaStrideMode,
-    ElementwiseMode,
-    ElementwiseModeU85,
-    IfmScaleMode,
-    KernelDecomposition,
-    KernelDilation,
-    Layout,
-    MicroblockU85,
-    OfmScaleMode,
-    OperandOrder,
-    ParallelMode,
-    PoolingMode,
-    PoolingModeU85,
-    Precision,
-    ResizeModeU85,
-    ReverseU85,
-    RoundMode,
-    RoundModeIfmU85,
-    RoundModeOfmU85,
-    Storage,
-    TransposeU85,
-    UpscaleMode,
-    WeightFormatU85,
-    WeightOrder,
-    WeightSparsityU85,
-)
+from mizzen.targets.ethos_u.commands_rows import ROWS
+from mizzen.targets.ethos_u.commands_values import ALL, U55_U65, U85, Arch
 
 __all__ = [
-    "AccFormat",
-    "AccFormatU85",
-    "AccInputU85",
-    "AccOutputU85",
-    "ActivationFunction",
-    "ActivationFunctionU85",
-    "ActivationType",
+    "ALL",
+    "U55_U65",
+    "U85",
     "Arch",
-    "BranchConditionU85",
-    "Broadcast",
-    "BroadcastU85",
-    "ClipRange",
-    "ClipRangeU85",
     "Command",
-    "DmaIndexModeU85",
-    "DmaRegionMode",
-    "DmaStrideMode",
-    "ElementwiseMode",
-    "ElementwiseModeU85",
-    "IfmScaleMode",
     "Instruction",
     "InstructionSet",
-    "KernelDecomposition",
-    "KernelDilation",
     "Kind",
-    "Layout",
-    "MicroblockU85",
-    "OfmScaleMode",
-    "OperandOrder",
-    "ParallelMode",
-    "PoolingMode",
-    "PoolingModeU85",
-    "Precision",
-    "ResizeModeU85",
-    "ReverseU85",
-    "RoundMode",
-    "RoundModeIfmU85",
-    "RoundModeOfmU85",
-    "Storage",
-    "TransposeU85",
     "Unpack",
-    "UpscaleMode",
-    "WeightFormatU85",
-    "WeightOrder",
-    "WeightSparsityU85",
     "decode",
     "decode_partial",
     "encode",
@@ -112,19 +35,10 @@ __all__ = [
 ]
 
 
-class Arch(Enum):
-    """A family of products with one set of commands; the value is its name."""
-
-    U55 = "Ethos-U55"
-    U65 = "Ethos-U65"
-    U85 = "Ethos-U85"
-
-
 @cache
 def instruction_set(arch: Arch) -> InstructionSet:
-    """Return the commands of a family; made once."""
-    family = Family[arch.name]
-    commands = tuple(command for families, command in ROWS if family in families)
+    """Return the commands of an architecture; made once."""
+    commands = tuple(command for archs, command in ROWS if arch in archs)
     return InstructionSet(arch.value, commands, explain=_explain)
 
 

@@ -12,10 +12,14 @@ type; rows give the signed reading, so 0xFFFF is -1 for unsigned 16-bit data too
 
 from __future__ import annotations
 
-from enum import Flag, auto
-
 from mizzen.isa import Command, Field, Kind, Slice, bits, choice, minus_one, number, signed
 from mizzen.targets.ethos_u.commands_values import (
+    ALL,
+    U55,
+    U55_U65,
+    U65,
+    U65_U85,
+    U85,
     AccFormat,
     AccFormatU85,
     AccInputU85,
@@ -23,6 +27,7 @@ from mizzen.targets.ethos_u.commands_values import (
     ActivationFunction,
     ActivationFunctionU85,
     ActivationType,
+    Arch,
     BranchConditionU85,
     Broadcast,
     BroadcastU85,
@@ -57,27 +62,9 @@ from mizzen.targets.ethos_u.commands_values import (
     WeightSparsityU85,
 )
 
+Archs = tuple[Arch, ...]
+Row = tuple[Archs, Command]
 
-class Family(Flag):
-    """The products that have a row."""
-
-    U55 = auto()
-    U65 = auto()
-    U85 = auto()
-
-
-U55, U65, U85 = Family.U55, Family.U65, Family.U85
-U55_U65 = U55 | U65
-U65_U85 = U65 | U85
-ALL = U55 | U65 | U85
-
-Row = tuple[Family, Command]
-
-_HEADERS = {U55: "ethosu55_interface.h", U65: "ethosu65_interface.h", U85: "ethosu85_interface.h"}
-_SOURCES = {
-    families: ", ".join(header for family, header in _HEADERS.items() if family in families)
-    for families in (U55, U65, U85, U55_U65, U65_U85, ALL)
-}
 _CMD1 = 1 << 14  # control, bits 15:14 of word 0: 1 says that a payload word follows
 
 
@@ -91,29 +78,30 @@ def w(high: int, low: int | None = None) -> Slice:
     return bits(high + 32, None if low is None else low + 32)
 
 
-def _row(families: Family, kind: Kind, key: int, name: str, doc: str, *fields: Field) -> Row:
-    source = f"{_SOURCES[families]}: npu_{name.lower()}_t"
-    return families, Command(name, key, 2 if key & _CMD1 else 1, kind, fields, doc, source)
+def _row(archs: Archs, kind: Kind, key: int, name: str, doc: str, *fields: Field) -> Row:
+    headers = ", ".join(f"ethosu{arch.name[1:]}_interface.h" for arch in archs)
+    source = f"{headers}: npu_{name.lower()}_t"
+    return archs, Command(name, key, 2 if key & _CMD1 else 1, kind, fields, doc, source)
 
 
-def op(families: Family, opcode: int, name: str, doc: str, *fields: Field) -> Row:
+def op(archs: Archs, opcode: int, name: str, doc: str, *fields: Field) -> Row:
     """Make the row of a command that starts work."""
-    return _row(families, Kind.OPERATION, opcode, name, doc, *fields)
+    return _row(archs, Kind.OPERATION, opcode, name, doc, *fields)
 
 
-def ctl(families: Family, key: int, name: str, doc: str, *fields: Field) -> Row:
+def ctl(archs: Archs, key: int, name: str, doc: str, *fields: Field) -> Row:
     """Make the row of a command that acts on the stream."""
-    return _row(families, Kind.CONTROL, key, name, doc, *fields)
+    return _row(archs, Kind.CONTROL, key, name, doc, *fields)
 
 
-def set0(families: Family, opcode: int, name: str, doc: str, *fields: Field) -> Row:
+def set0(archs: Archs, opcode: int, name: str, doc: str, *fields: Field) -> Row:
     """Make the row of a one-word register write."""
-    return _row(families, Kind.SETTING, opcode, name, doc, *fields)
+    return _row(archs, Kind.SETTING, opcode, name, doc, *fields)
 
 
-def set1(families: Family, opcode: int, name: str, doc: str, *fields: Field) -> Row:
+def set1(archs: Archs, opcode: int, name: str, doc: str, *fields: Field) -> Row:
     """Make the row of a register write with a payload word."""
-    return _row(families, Kind.SETTING, opcode | _CMD1, name, doc, *fields)
+    return _row(archs, Kind.SETTING, opcode | _CMD1, name, doc, *fields)
 
 
 # Fields that several rows share.
@@ -153,11 +141,15 @@ _LENGTH_20 = number("length", w(19, 0), doc="Length of the stream", unit="bytes"
 _USER = number("user_reg", w(31, 0), doc="Value; the machine gives it no meaning")
 
 
-def region(families: Family, opcode: int, name: str, doc: str, *more: Field) -> tuple[Row, ...]:
+def _without_u55(archs: Archs) -> Archs:
+    return tuple(arch for arch in archs if arch is not Arch.U55)
+
+
+def region(archs: Archs, opcode: int, name: str, doc: str, *more: Field) -> tuple[Row, ...]:
     """Make the rows of a region register; U55 has a chip select beside it."""
     index = _DST_REGION if name == "SET_DMA0_DST_REGION" else _REGION
-    rows = [set0(families & ~U55, opcode, name, doc, index, *more)]
-    if U55 in families:
+    rows = [set0(_without_u55(archs), opcode, name, doc, index, *more)]
+    if Arch.U55 in archs:
         rows.append(set0(U55, opcode, name, doc, index, *more, _CUSTOM_DMA))
     return tuple(rows)
 
@@ -492,7 +484,7 @@ _COMMAND1: tuple[Row, ...] = (
 # payload and, above it, the low byte of the parameter. Addresses and lengths are unsigned; strides
 # and skips are two's complement of 40 bits everywhere: compilers write the sign into the parameter
 # for U55 too, whose header names no bits there.
-_ADDRESSES: tuple[tuple[Family, int, str, str, str], ...] = (
+_ADDRESSES: tuple[tuple[Archs, int, str, str, str], ...] = (
     (ALL, 0x000, "SET_IFM_BASE0", "address", "Address of IFM tile 0"),
     (ALL, 0x001, "SET_IFM_BASE1", "address", "Address of IFM tile 1"),
     (ALL, 0x002, "SET_IFM_BASE2", "address", "Address of IFM tile 2"),
@@ -537,14 +529,15 @@ _SIGNED_ADDRESSES = ("stride", "skip")
 
 def _address_rows() -> tuple[Row, ...]:
     rows: list[Row] = []
-    for families, opcode, name, field_name, doc in _ADDRESSES:
+    for archs, opcode, name, field_name, doc in _ADDRESSES:
         make = signed if field_name in _SIGNED_ADDRESSES else number
-        wide = make(field_name, w(31, 0), p(7, 0), doc=doc, unit="bytes")
-        narrow_on = U55 & families if make is number else Family(0)
-        if narrow_on:
+        is_narrow = make is number and Arch.U55 in archs
+        if is_narrow:
             narrow = number(field_name, w(31, 0), doc=doc, unit="bytes")
-            rows.append(set1(narrow_on, opcode, name, doc, narrow))
-        rows.append(set1(families & ~narrow_on, opcode, name, doc, wide))
+            rows.append(set1(U55, opcode, name, doc, narrow))
+        wide = make(field_name, w(31, 0), p(7, 0), doc=doc, unit="bytes")
+        wide_on = _without_u55(archs) if is_narrow else archs
+        rows.append(set1(wide_on, opcode, name, doc, wide))
     return tuple(rows)
 
 

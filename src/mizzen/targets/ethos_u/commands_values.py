@@ -1,4 +1,4 @@
-"""Enumerations that command fields of Ethos-U hold.
+"""The architectures of Ethos-U, and enumerations that their command fields hold.
 
 Names follow the register headers `ethosu55_interface.h`, `ethosu65_interface.h` and
 `ethosu85_interface.h` of Arm's core driver. U55 and U65 agree in all of them; where U85 differs, it
@@ -7,7 +7,21 @@ has a class of its own with U85 at the end of its name.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
+
+
+class Arch(Enum):
+    """Products with one set of commands; the value is its name."""
+
+    U55 = "Ethos-U55"
+    U65 = "Ethos-U65"
+    U85 = "Ethos-U85"
+
+
+U55, U65, U85 = (Arch.U55,), (Arch.U65,), (Arch.U85,)
+U55_U65 = (*U55, *U65)
+U65_U85 = (*U65, *U85)
+ALL = (*U55, *U65, *U85)
 
 
 class ActivationType(IntEnum):

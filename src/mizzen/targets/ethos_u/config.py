@@ -1,6 +1,6 @@
 """The accelerators there are, and the configuration that a network is compiled for.
 
-Tables of rows: accelerators, families, and what each family takes when nothing else is asked for.
+Tables of rows: accelerators, architectures, and what each takes when nothing else is asked for.
 `EthosUConfiguration` is the configuration in force: every resolved number, and where it came from.
 
 Ref: Arm Ethos-U55, U65 and U85 product briefs and technical reference manuals (MACs, ports);
@@ -40,8 +40,8 @@ class Optimise(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """What the accelerators of one family share.
+class ArchTraits:
+    """What the accelerators of one architecture share.
 
     axi_bytes_per_cycle    width of one port
     address_bits           width of an address on a port
@@ -62,16 +62,16 @@ class Family:
         return 1 << self.address_bits
 
 
-FAMILIES: dict[Arch, Family] = {
+TRAITS: dict[Arch, ArchTraits] = {
     row.arch: row
     for row in (
-        #      arch      bytes bits writes system configuration          memory mode
-        Family(Arch.U55, 8, 32, False, "Ethos_U55_High_End_Embedded", "Shared_Sram"),
-        Family(Arch.U65, 16, 40, True, "Ethos_U65_High_End", "Dedicated_Sram_384KB"),
-        Family(Arch.U85, 16, 40, True, "Ethos_U85_SYS_DRAM_Mid", "Sram_Only"),
+        #          arch      bytes bits writes system configuration          memory mode
+        ArchTraits(Arch.U55, 8, 32, False, "Ethos_U55_High_End_Embedded", "Shared_Sram"),
+        ArchTraits(Arch.U65, 16, 40, True, "Ethos_U65_High_End", "Dedicated_Sram_384KB"),
+        ArchTraits(Arch.U85, 16, 40, True, "Ethos_U85_SYS_DRAM_Mid", "Sram_Only"),
     )
 }
-"""Families, with the pair of system configuration and memory mode that each takes by default.
+"""Architectures, with the pair of system configuration and memory mode that each takes by default.
 
 The pairs are those of ExecuTorch's `EthosUCompileSpec`, because a board's firmware is built for
 such a pair. Vela's own defaults differ for U65 (Ethos_U65_Client_Server) and for U85
@@ -98,9 +98,9 @@ class Accelerator:
     config_word: int
 
     @property
-    def family(self) -> Family:
-        """What it shares with its family."""
-        return FAMILIES[self.arch]
+    def traits(self) -> ArchTraits:
+        """What it shares with all of its architecture."""
+        return TRAITS[self.arch]
 
     @property
     def macs_per_core(self) -> int:
@@ -226,7 +226,7 @@ class EthosUConfiguration:
     def bandwidth_bytes_per_second(self, port: Port) -> float:
         """Return the peak bandwidth of a port."""
         timing = self.system.behind(port)
-        per_cycle = self.accelerator.family.axi_bytes_per_cycle * timing.ports
+        per_cycle = self.accelerator.traits.axi_bytes_per_cycle * timing.ports
         return per_cycle * timing.clock_scale * self.system.core_clock_hz
 
     def as_dict(self) -> dict[str, object]:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail
 from mizzen.targets.ethos_u.config import (
     ACCELERATORS,
-    FAMILIES,
+    TRAITS,
     Accelerator,
     EthosUConfiguration,
     Memory,
@@ -69,10 +69,10 @@ def resolve(
     settings = _Settings()
     settings.choose("accelerator", row.name, None)
     settings.choose("optimise", strategy.value, None)
-    settings.choose("system_config", system_config, row.family.system_config)
-    settings.choose("memory_mode", memory_mode, row.family.memory_mode)
-    system = _system(sections, system_config or row.family.system_config, row, settings)
-    mode = _mode(sections, memory_mode or row.family.memory_mode, row, system, settings)
+    settings.choose("system_config", system_config, row.traits.system_config)
+    settings.choose("memory_mode", memory_mode, row.traits.memory_mode)
+    system = _system(sections, system_config or row.traits.system_config, row, settings)
+    mode = _mode(sections, memory_mode or row.traits.memory_mode, row, system, settings)
     arena = _arena_cache_size(arena_cache_size, mode, row, settings)
     return EthosUConfiguration(
         accelerator=row,
@@ -303,7 +303,7 @@ def _read_mode(sections: Sections, name: str, settings: _Settings) -> MemoryMode
 def _check_mode(mode: MemoryMode, accelerator: Accelerator, system: SystemConfig) -> None:
     """Refuse a memory mode that the hardware or the compiler cannot take. E218."""
     family = accelerator.arch.value
-    if not accelerator.family.second_port_writes and Port.AXI1 in (mode.arena, mode.cache):
+    if not accelerator.traits.second_port_writes and Port.AXI1 in (mode.arena, mode.cache):
         raise fail(
             "E218",
             f"the memory mode must keep what {accelerator.name} writes behind Axi0, but "
@@ -335,7 +335,7 @@ def _misplaced(mode: MemoryMode, system: SystemConfig, wanted: str, memory: Memo
 def _arena_cache_size(
     asked: int | None, mode: MemoryMode, accelerator: Accelerator, settings: _Settings
 ) -> int:
-    largest = accelerator.family.largest_address
+    largest = accelerator.traits.largest_address
     size, source = mode.arena_cache_size_bytes, "memory mode"
     if asked is not None:
         size, source = asked, ASKED
@@ -371,7 +371,7 @@ def _warnings(
 ) -> tuple[Diagnostic, ...]:
     found: list[Diagnostic] = []
     family = accelerator.arch.value
-    for other in FAMILIES:
+    for other in TRAITS:
         if other is not accelerator.arch and system.name.startswith(_marker(other.value)):
             choices = _one_of(_suited(system_configs(sections), accelerator))
             message = (

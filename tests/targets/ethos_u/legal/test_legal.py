@@ -8,10 +8,10 @@ import pytest
 
 from mizzen.compiler.ethos_u.legality import breaches_of
 from mizzen.frontends.tflite import Model, read
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal import NO_FORM, RULES
-from mizzen.targets.ethos_u.legal.rule import ALL, OPERATORS
+from mizzen.targets.ethos_u.legal.rule import OPERATORS
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.generate import generate

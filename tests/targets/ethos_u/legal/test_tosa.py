@@ -15,9 +15,8 @@ from mizzen.graph import DType, Graph
 from mizzen.ops import DEFINITIONS
 from mizzen.package import tosa as package
 from mizzen.reference import evaluate
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.legal.rule import ALL
 from mizzen.targets.ethos_u.legal.tosa import (
     LAYOUT_RULES,
     NO_FORM,

@@ -15,7 +15,7 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.isa.command import Instruction
-from mizzen.targets.ethos_u.commands import (
+from mizzen.targets.ethos_u.commands_values import (
     AccInputU85,
     AccOutputU85,
     ActivationFunctionU85,

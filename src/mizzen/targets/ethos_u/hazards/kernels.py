@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
 from mizzen.diagnostics import Origin
 from mizzen.isa.command import Instruction
@@ -70,14 +69,6 @@ SPARSE_SLAB_U85 = 128
 NARROW_MACS_U85, NARROW_DEPTH_U85 = 256, 16
 """Up to so many MACs, microblocks of this depth have jobs of half as many input channels."""
 MICROBLOCK_AREA = {"U1X1": 1, "U1X2": 2, "U1X4": 4, "U2X2": 4, "U2X4": 8, "U4X4": 16}
-
-
-class Reader(Protocol):
-    """Resolves the kernel operations of one accelerator."""
-
-    def kernel(self, instruction: Instruction, origin: Origin) -> Kernel:
-        """Return the operation that `instruction` starts."""
-        ...
 
 
 class KernelsU55:

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mizzen.diagnostics import Reason
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts
 from mizzen.targets.ethos_u.legal.kernels import KERNEL_RULES
 from mizzen.targets.ethos_u.legal.operators import OPERATOR_RULES
 from mizzen.targets.ethos_u.legal.reductions import REDUCTION_RULES
 from mizzen.targets.ethos_u.legal.resize import RESIZE_RULES
-from mizzen.targets.ethos_u.legal.rule import ALL, OPERATORS, SOURCE, Rule
+from mizzen.targets.ethos_u.legal.rule import OPERATORS, SOURCE, Rule
 from mizzen.targets.ethos_u.legal.tensors import TENSOR_RULES
 from mizzen.targets.ethos_u.legal.transpose import TRANSPOSE_RULES
 

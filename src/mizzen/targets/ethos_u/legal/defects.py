@@ -12,12 +12,9 @@ from fractions import Fraction
 import numpy as np
 
 from mizzen.diagnostics import Reason
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.legal.rule import (
-    ALL,
-    U55_U65,
-    U85,
     WEIGHTED,
     Measure,
     Rule,

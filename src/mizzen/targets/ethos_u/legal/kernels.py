@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts
-from mizzen.targets.ethos_u.legal.rule import (
-    ALL,
-    U55_U65,
-    Rule,
-    data_input,
-    operators,
-    weights,
-)
+from mizzen.targets.ethos_u.legal.rule import Rule, data_input, operators, weights
 
 SAME = 0
 """The padding that keeps the extents of a stride of 1."""

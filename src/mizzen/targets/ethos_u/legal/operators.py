@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.legal.rule import (
-    ALL,
     STOPS,
-    U55_U65,
-    U85,
     Measure,
     Rule,
     axes_of,

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.legal.rule import (
-    ALL,
     STOPS,
-    U55_U65,
     Measure,
     Rule,
     axes_of,

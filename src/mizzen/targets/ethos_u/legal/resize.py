@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import U55_U65, U85, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts
-from mizzen.targets.ethos_u.legal.rule import U55_U65, U85, Rule, data_input, operators
+from mizzen.targets.ethos_u.legal.rule import Rule, data_input, operators
 
 BILINEAR = "RESIZE_BILINEAR"
 

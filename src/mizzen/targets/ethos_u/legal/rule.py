@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, U85, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
-
-U55_U65 = (Arch.U55, Arch.U65)
-U85 = (Arch.U85,)
-ALL = (Arch.U55, Arch.U65, Arch.U85)
 
 SOURCE = "Vela 5.2.0, supported operators"
 STOPS = "Vela 5.2.0 stops at it, found by compiling"

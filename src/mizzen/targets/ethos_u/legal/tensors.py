@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.legal.rule import (
-    ALL,
     STOPS,
-    U55_U65,
-    U85,
     WEIGHTED,
     Measure,
     Rule,

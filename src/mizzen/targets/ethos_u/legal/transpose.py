@@ -5,15 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import U55_U65, Arch
 from mizzen.targets.ethos_u.legal.facts import OperatorFacts
-from mizzen.targets.ethos_u.legal.rule import (
-    U55_U65,
-    Rule,
-    data_input,
-    extents,
-    operators,
-)
+from mizzen.targets.ethos_u.legal.rule import Rule, data_input, extents, operators
 
 RANK_MAXIMUM_32_BIT = 4
 EXTENT_MAXIMUM = 1 << 16

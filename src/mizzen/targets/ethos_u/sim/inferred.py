@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mizzen.diagnostics import Diagnostic, Severity
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.ethos_u.sim.operations import (
     HWC,
     AccumulatorInput,
@@ -35,10 +35,10 @@ from mizzen.targets.ethos_u.sim.rounding import Rounding
 
 @dataclass(frozen=True, slots=True)
 class InferredPath:
-    """A row: what is inferred, on which families, and how an operation is seen to use it."""
+    """A row: what is inferred, on which architectures, and how an operation is seen to use it."""
 
     code: str
-    families: tuple[Arch, ...]
+    archs: tuple[Arch, ...]
     what: str
     applies: Callable[[Operation], bool]
 
@@ -125,16 +125,13 @@ def _scaled_average(operation: Operation) -> bool:
     return multiplier != 1 << shift
 
 
-U55_U65, U85 = (Arch.U55, Arch.U65), (Arch.U85,)
-EVERY = (*U55_U65, *U85)
-
 # fmt: off
 INFERRED = (
-    InferredPath("N661", EVERY, "TRUNCATE rounding, taken as toward zero",
+    InferredPath("N661", ALL, "TRUNCATE rounding, taken as toward zero",
                  _rounds(Rounding.TRUNCATE)),
     InferredPath("N662", U55_U65, "strided DMA, taken as packed at the source", _strided),
-    InferredPath("N663", EVERY, "dilated pooling, taken as for convolution", _dilated_pooling),
-    InferredPath("N664", EVERY, "unsigned 16-bit feature maps", _unsigned_16),
+    InferredPath("N663", ALL, "dilated pooling, taken as for convolution", _dilated_pooling),
+    InferredPath("N664", ALL, "unsigned 16-bit feature maps", _unsigned_16),
     InferredPath("N665", U85, "a branch, taken to a byte of the same stream", lambda _: False),
     InferredPath("N666", U85, "DMA of several planes, taken with strides at both ends", _planar),
     InferredPath("N667", U85, "ARGMAX_Y, taken like ARGMAX_X", _tall_argmax),
@@ -161,7 +158,7 @@ def inferred(operation: Operation, arch: Arch) -> list[Diagnostic]:
     return [
         note(row, operation.where)
         for row in INFERRED
-        if arch in row.families and row.applies(operation)
+        if arch in row.archs and row.applies(operation)
     ]
 
 

@@ -149,14 +149,6 @@ class Function(Enum):
     SEGMENTS = "a line between two entries of a table"
     SEGMENTS_32 = "a line between two entries of a table, with 7 bits more"
 
-    @property
-    def is_curve(self) -> bool:
-        """Whether it is tanh or sigmoid, whose result is in the output's own units."""
-        return self in CURVES
-
-
-CURVES = (Function.TANH, Function.SIGMOID, Function.TABLE_TANH, Function.TABLE_SIGMOID)
-
 
 @dataclass(frozen=True, slots=True)
 class Clip:

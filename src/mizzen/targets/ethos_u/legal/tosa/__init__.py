@@ -15,8 +15,7 @@ from functools import cache
 
 from mizzen.diagnostics import Reason
 from mizzen.graph import Operation
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.rule import ALL
+from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.legal.tosa.arithmetic import ARITHMETIC_RULES
 from mizzen.targets.ethos_u.legal.tosa.forms import FORM_RULES, archs_with, replacement
 from mizzen.targets.ethos_u.legal.tosa.kernels import KERNEL_RULES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from mizzen.graph import Operation
-from mizzen.targets.ethos_u.legal.rule import U55_U65
+from mizzen.targets.ethos_u.commands import U55_U65
 from mizzen.targets.ethos_u.legal.tosa.rule import WRONG, Rule, kinds
 
 ARG_MAX_EXTENT_MAXIMUM = 127

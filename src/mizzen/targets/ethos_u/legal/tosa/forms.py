@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mizzen.graph import DType, Operation
 from mizzen.ops import DEFINITIONS
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.rule import ALL, U55_U65, U85
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.ethos_u.legal.tosa.rule import (
     CONSTANTS,
     CONVOLUTIONS,

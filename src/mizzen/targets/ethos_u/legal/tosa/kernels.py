@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mizzen.graph import Operation
 from mizzen.ops import ResizeMode
-from mizzen.targets.ethos_u.legal.rule import ALL, U55_U65
+from mizzen.targets.ethos_u.commands import ALL, U55_U65
 from mizzen.targets.ethos_u.legal.tosa.rule import (
     CONVOLUTIONS,
     FOUND,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from math import prod
 
 from mizzen.graph import Operation
-from mizzen.targets.ethos_u.legal.rule import U55_U65, extents
+from mizzen.targets.ethos_u.commands import U55_U65
+from mizzen.targets.ethos_u.legal.rule import extents
 from mizzen.targets.ethos_u.legal.tosa.kernels import STRIDE_MAXIMUM, padded_stride
 from mizzen.targets.ethos_u.legal.tosa.rule import Rule, kinds
 
