@@ -125,7 +125,7 @@ def operators_page() -> str:
 def tosa_page() -> str:
     """Return the operations of TOSA that an NPU has a form of, and the rules they must keep."""
     from mizzen.targets.ethos_u.legal.tosa import LAYOUT_RULES, RULES, archs_with
-    from mizzen.targets.ethos_u.legal.tosa.forms import COMPUTING
+    from mizzen.targets.ethos_u.legal.tosa_forms import COMPUTING
 
     kinds = [
         (f"`{kind}`", ", ".join(arch.value for arch in archs_with(kind)) or "-")
@@ -149,7 +149,7 @@ def tosa_page() -> str:
 def _tosa_rules(found: Iterable[TosaRule]) -> Iterator[str]:
     for rule in found:
         rows = [
-            ("NPU", ", ".join(arch.value for arch in rule.archs)),
+            ("NPU", ", ".join(arch.value for arch in rule.on)),
             ("Must have", rule.limit),
             ("What to change", rule.help),
             ("Source", rule.source),
@@ -190,7 +190,7 @@ def _ethos_n_rules(kind: type[EthosNOperation]) -> str:
     """Return a table of an operation's rules; one of a single release says so."""
     from mizzen.targets.ethos_n.config import Profile
     from mizzen.targets.ethos_n.legal import OPERATIONS
-    from mizzen.targets.ethos_n.legal.rule import Level, rules_of
+    from mizzen.targets.rules import Level, rules_of
 
     rows = [
         (
@@ -199,7 +199,7 @@ def _ethos_n_rules(kind: type[EthosNOperation]) -> str:
             "a remark" if rule.level is Level.SUPPORTED else rule.level.value,
             rule.message.replace("%d", "N") or "-",
             rule.help,
-            "all" if len(rule.profiles) == len(Profile) else rule.profiles[0].value,
+            "all" if len(rule.on) == len(Profile) else rule.on[0].value,
         )
         for rule in rules_of(OPERATIONS[kind].table)
     ]

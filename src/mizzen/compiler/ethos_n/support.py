@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from mizzen.compiler.support import Support, SupportRule, SupportTable, SupportText
 from mizzen.targets.ethos_n.config import NAMES, VARIANTS, Profile, Variant, capabilities_of
 from mizzen.targets.ethos_n.legal import OPERATIONS
-from mizzen.targets.ethos_n.legal.rule import Level, rules_of
 from mizzen.targets.ethos_n.sim.inferred import INFERRED
+from mizzen.targets.rules import Level, rules_of
 
 FAMILY = "Ethos-N78"
 SOURCE = "Ethos-N driver stack 23.02, SupportQueries.hpp"
@@ -37,7 +37,7 @@ def support() -> Support:
 def _rules() -> Iterator[SupportRule]:
     for kind, entry in OPERATIONS.items():
         for rule in rules_of(entry.table):
-            if Profile.V23_02 in rule.profiles and rule.level is not Level.SUPPORTED:
+            if Profile.V23_02 in rule.on and rule.level is not Level.SUPPORTED:
                 operators = frozenset({kind.__name__})
                 yield SupportRule(rule.id, (FAMILY,), rule.limit, rule.help, SOURCE, operators)
 

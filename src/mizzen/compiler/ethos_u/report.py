@@ -179,7 +179,7 @@ def _wrong(
         for row in defects_of(model, operator, configuration.accelerator.arch):
             origin = model.origin(operator)
             yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
-    for operator, row in confused_of(model, on_npu):
+    for operator, row in confused_of(model, on_npu, configuration.accelerator.arch):
         origin = model.origin(operator)
         yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
 

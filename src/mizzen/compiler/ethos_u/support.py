@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from mizzen.compiler.support import Cell, Support, SupportRule, SupportTable, SupportText
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.config import ACCELERATORS, TRAITS, Accelerator
-from mizzen.targets.ethos_u.legal import RULES
-from mizzen.targets.ethos_u.legal.rule import OPERATORS
+from mizzen.targets.ethos_u.legal.tflite import RULES
+from mizzen.targets.ethos_u.legal.tflite_facts import OPERATORS
 from mizzen.targets.ethos_u.program import HardwareId
 from mizzen.targets.ethos_u.sim.hardware import hardware_of
 from mizzen.targets.ethos_u.sim.inferred import INFERRED
@@ -46,10 +46,9 @@ def support(config: str | None) -> Support:
 
 def rules() -> Iterator[SupportRule]:
     """Return the rules, those for few operators before general ones."""
-    for rule in sorted(RULES, key=lambda rule: len(rule.operators)):
-        npus = tuple(arch.value for arch in rule.archs)
-        operators = frozenset(rule.operators)
-        yield SupportRule(rule.id, npus, rule.limit, rule.help, rule.source, operators)
+    for rule in sorted(RULES, key=lambda rule: len(rule.kinds)):
+        npus = tuple(arch.value for arch in rule.on)
+        yield SupportRule(rule.id, npus, rule.limit, rule.help, rule.source, rule.kinds)
 
 
 def _accelerator_data(row: Accelerator) -> dict[str, object]:

@@ -28,7 +28,7 @@ from mizzen.report import CompileReport, Device, OperatorPlacement
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import defects
-from mizzen.targets.ethos_u.legal.tosa.rule import WRONG
+from mizzen.targets.ethos_u.legal.tosa_rule import WRONG
 from mizzen.targets.ethos_u.vela.blame import find_refused
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects

@@ -10,11 +10,12 @@ from mizzen.compiler.ethos_u.legality import breaches_of
 from mizzen.frontends.tflite import Model, read
 from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.legal import NO_FORM, RULES
-from mizzen.targets.ethos_u.legal.rule import OPERATORS
+from mizzen.targets.ethos_u.legal.tflite import RULES
+from mizzen.targets.ethos_u.legal.tflite_facts import OPERATORS
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.generate import generate
+from mizzen.targets.rules import NO_FORM
 
 from .kernel_cases import KERNEL_CASES
 from .shape_cases import SHAPE_CASES
@@ -87,8 +88,8 @@ def test_every_rule_is_broken_and_kept_by_a_case(rule: object) -> None:
     outcomes = {
         row.id in broken(name, arch)
         for name in CASES
-        for arch in row.archs
-        if row.applies_to(case(name)[1].main.operators[0].kind, arch)
+        for arch in ALL
+        if arch in row.on and case(name)[1].main.operators[0].kind in row.kinds
     }
     never_kept = {"reverse", "arg-max-type"} & {row.id}
     assert outcomes == {True, False} or (never_kept and True in outcomes)
@@ -97,7 +98,7 @@ def test_every_rule_is_broken_and_kept_by_a_case(rule: object) -> None:
 def test_rules_have_names_of_their_own() -> None:
     names = [rule.id for rule in RULES]
     assert len(set(names)) == len(names)
-    assert all(rule.operators <= set(OPERATORS) for rule in RULES)
+    assert all(rule.kinds <= set(OPERATORS) for rule in RULES)
 
 
 @pytest.mark.parametrize("arch", ALL, ids=lambda arch: arch.name)

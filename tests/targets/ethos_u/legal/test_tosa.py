@@ -25,7 +25,7 @@ from mizzen.targets.ethos_u.legal.tosa import (
     reasons,
     reasons_as_compiled,
 )
-from mizzen.targets.ethos_u.legal.tosa.rule import WRONG
+from mizzen.targets.ethos_u.legal.tosa_rule import WRONG
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
@@ -107,12 +107,9 @@ def test_all_rules_agree_with_the_compiler(name: str, arch: Arch) -> None:
     assert_agreement(name, arch)
 
 
-def _ids(rule: object) -> str:
-    assert isinstance(rule, Rule)
-    return rule.id
-
-
-@pytest.mark.parametrize("rule", [rule for rule in ALL_RULES if rule.id != "integers"], ids=_ids)
+@pytest.mark.parametrize(
+    "rule", [rule for rule in ALL_RULES if rule.id != "integers"], ids=lambda rule: rule.id
+)
 def test_every_rule_is_broken_and_kept_by_a_case(rule: Rule) -> None:
     """No rule that no case reaches, and none that refuses whatever it is about."""
     outcomes = {
@@ -124,7 +121,7 @@ def test_every_rule_is_broken_and_kept_by_a_case(rule: Rule) -> None:
     assert outcomes == {True, False}
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=_ids)
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_rules_are_about_operations_that_there_are(rule: Rule) -> None:
     for kind in rule.kinds:
         assert kind in DEFINITIONS

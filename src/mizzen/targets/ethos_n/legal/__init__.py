@@ -18,26 +18,22 @@ from typing import Any
 from mizzen.diagnostics import Reason, fail
 from mizzen.targets.ethos_n.config import Capabilities, Profile
 from mizzen.targets.ethos_n.legal import (
-    activations,
-    boundaries,
-    convolutions,
-    elementwise,
-    joining,
-    movement,
-    pooling,
-    transpose,
+    activation_rules,
+    boundary_rules,
+    concatenation_rules,
+    convolution_rules,
+    elementwise_rules,
+    movement_rules,
+    pooling_rules,
+    transpose_rules,
 )
-from mizzen.targets.ethos_n.legal.rule import (
+from mizzen.targets.ethos_n.legal.operation_rule import (
     BOTH,
     V25_03,
-    Breach,
     Case,
-    EachInput,
-    Level,
-    Rule,
+    OperationRule,
     Step,
-    rules_of,
-    steps_of,
+    rule,
 )
 from mizzen.targets.ethos_n.network import (
     Addition,
@@ -70,19 +66,20 @@ from mizzen.targets.ethos_n.network import (
     TransposeConvolution,
 )
 from mizzen.targets.ethos_n.tensors import TensorInfo
+from mizzen.targets.rules import SENTENCE, ForEach, Level, judged, rules_of
 
 __all__ = [
     "OPERATIONS",
     "Answer",
     "Entry",
     "Level",
-    "Rule",
     "reasons",
     "rules",
     "supported",
 ]
 
 ANY_NUMBER = -1
+ESTIMATED = f"{SENTENCE} (only its performance can be estimated)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,32 +97,32 @@ class Entry:
 
 
 OPERATIONS: dict[type[Operation], Entry] = {
-    Input: Entry(0, boundaries.INPUT),
-    Constant: Entry(0, boundaries.CONSTANT),
-    Output: Entry(1, boundaries.OUTPUT),
-    Convolution: Entry(3, convolutions.CONVOLUTION),
-    DepthwiseConvolution: Entry(3, convolutions.DEPTHWISE_CONVOLUTION),
-    TransposeConvolution: Entry(3, convolutions.TRANSPOSE_CONVOLUTION),
-    FullyConnected: Entry(3, convolutions.FULLY_CONNECTED),
-    Concatenation: Entry(ANY_NUMBER, joining.CONCATENATION),
-    Split: Entry(1, joining.SPLIT),
-    Addition: Entry(2, elementwise.ADDITION),
-    Multiplication: Entry(2, elementwise.MULTIPLICATION, V25_03),
-    ReinterpretQuantization: Entry(1, activations.REINTERPRET_QUANTIZATION),
-    Requantize: Entry(1, activations.REQUANTIZE),
-    Relu: Entry(1, activations.RELU),
-    LeakyRelu: Entry(1, activations.LEAKY_RELU),
-    Sigmoid: Entry(1, activations.SIGMOID),
-    Tanh: Entry(1, activations.TANH),
-    MeanXy: Entry(1, pooling.MEAN_XY),
-    Pooling: Entry(1, pooling.POOLING),
-    Reshape: Entry(1, movement.RESHAPE),
-    DepthToSpace: Entry(1, movement.DEPTH_TO_SPACE),
-    SpaceToDepth: Entry(1, movement.SPACE_TO_DEPTH),
-    Transpose: Entry(1, transpose.TRANSPOSE),
-    Resize: Entry(1, movement.RESIZE),
-    StandalonePadding: Entry(1, movement.STANDALONE_PADDING, V25_03),
-    EstimateOnly: Entry(ANY_NUMBER, boundaries.ESTIMATE_ONLY),
+    Input: Entry(0, boundary_rules.INPUT),
+    Constant: Entry(0, boundary_rules.CONSTANT),
+    Output: Entry(1, boundary_rules.OUTPUT),
+    Convolution: Entry(3, convolution_rules.CONVOLUTION),
+    DepthwiseConvolution: Entry(3, convolution_rules.DEPTHWISE_CONVOLUTION),
+    TransposeConvolution: Entry(3, convolution_rules.TRANSPOSE_CONVOLUTION),
+    FullyConnected: Entry(3, convolution_rules.FULLY_CONNECTED),
+    Concatenation: Entry(ANY_NUMBER, concatenation_rules.CONCATENATION),
+    Split: Entry(1, concatenation_rules.SPLIT),
+    Addition: Entry(2, elementwise_rules.ADDITION),
+    Multiplication: Entry(2, elementwise_rules.MULTIPLICATION, V25_03),
+    ReinterpretQuantization: Entry(1, activation_rules.REINTERPRET_QUANTIZATION),
+    Requantize: Entry(1, activation_rules.REQUANTIZE),
+    Relu: Entry(1, activation_rules.RELU),
+    LeakyRelu: Entry(1, activation_rules.LEAKY_RELU),
+    Sigmoid: Entry(1, activation_rules.SIGMOID),
+    Tanh: Entry(1, activation_rules.TANH),
+    MeanXy: Entry(1, pooling_rules.MEAN_XY),
+    Pooling: Entry(1, pooling_rules.POOLING),
+    Reshape: Entry(1, movement_rules.RESHAPE),
+    DepthToSpace: Entry(1, movement_rules.DEPTH_TO_SPACE),
+    SpaceToDepth: Entry(1, movement_rules.SPACE_TO_DEPTH),
+    Transpose: Entry(1, transpose_rules.TRANSPOSE),
+    Resize: Entry(1, movement_rules.RESIZE),
+    StandalonePadding: Entry(1, movement_rules.STANDALONE_PADDING, V25_03),
+    EstimateOnly: Entry(ANY_NUMBER, boundary_rules.ESTIMATE_ONLY),
 }
 """Every operation, in the order of `operations`."""
 
@@ -159,14 +156,13 @@ def supported(
     """
     case = _case(query.operation, query.inputs, capabilities, expected)
     message, filled = "", False
-    for rule, part in steps_of(_table(type(query.operation), profile), case):
-        breach = rule.measure(part)
+    for row, breach in judged(_table(type(query.operation), profile), case):
         if breach is None:
-            filled = filled or rule.fills
+            filled = filled or row.fills
             continue
-        message = rule.text(breach)
-        if rule.level is not Level.SUPPORTED:
-            return Answer(rule.level, case.outputs if filled else (), message)
+        message = row.text(breach)
+        if row.level is not Level.SUPPORTED:
+            return Answer(row.level, case.outputs if filled else (), message)
     return Answer(Level.SUPPORTED, case.outputs, message)
 
 
@@ -183,19 +179,19 @@ def reasons(
     after that one may not mean anything. Answers are kept: a covered graph, the network made of it
     and whoever compiles that ask the same.
     """
-    case = _case(operation, inputs, capabilities, None)
+    case, kind = _case(operation, inputs, capabilities, None), type(operation).__name__
+    source = f"Ethos-N driver stack {profile.value}, Is{kind}Supported"
     found: dict[str, Reason] = {}
-    for rule, part in steps_of(_table(type(operation), profile), case):
-        breach = rule.measure(part)
-        if breach is not None and rule.level is not Level.SUPPORTED:
-            reason = _reason(rule, breach, type(operation).__name__, profile)
-            found.setdefault(rule.id, reason)
-            if rule.level is Level.UNSUPPORTED:
+    for row, breach in judged(_table(type(operation), profile), case):
+        if breach is not None and row.level is not Level.SUPPORTED:
+            sentence = ESTIMATED if row.level is Level.ESTIMATE_ONLY else SENTENCE
+            found.setdefault(row.id, row.reason(breach, kind, sentence=sentence, source=source))
+            if row.level is Level.UNSUPPORTED:
                 break
     return tuple(found.values())
 
 
-def rules(kind: type[Operation], profile: Profile) -> tuple[Rule[Any], ...]:
+def rules(kind: type[Operation], profile: Profile) -> tuple[OperationRule[Any], ...]:
     """Return the rules of an operation of a release, in the order of the tests."""
     return rules_of(_table(kind, profile))
 
@@ -226,32 +222,17 @@ def _table(kind: type[Operation], profile: Profile) -> tuple[Step[Any], ...]:
     entry = OPERATIONS[kind]
     if profile not in entry.profiles:
         return (_absent(kind, profile, entry.profiles),)
-    return tuple(
-        step for step in entry.table if isinstance(step, EachInput) or profile in step.profiles
-    )
+    return tuple(step for step in entry.table if isinstance(step, ForEach) or profile in step.on)
 
 
-def _absent(kind: type[Operation], profile: Profile, having: tuple[Profile, ...]) -> Rule[Any]:
+def _absent(
+    kind: type[Operation], profile: Profile, having: tuple[Profile, ...]
+) -> OperationRule[Any]:
     releases = " or ".join(row.value for row in having)
-    breach = Breach(profile.value)
-    return Rule(
+    return rule(
         "release",
         Level.UNSUPPORTED,
         f"release {releases} of the driver stack",
         f"{kind.__name__} is not in release {profile.value}",
-        lambda _: breach,
         "write it with other operations",
-        (profile,),
-    )
-
-
-def _reason(rule: Rule[Any], breach: Breach, kind: str, profile: Profile) -> Reason:
-    only = " (only its performance can be estimated)" if rule.level is Level.ESTIMATE_ONLY else ""
-    return Reason(
-        rule.id,
-        f"{kind} must have {rule.limit}, and has {breach.actual}{only}",
-        rule.limit,
-        breach.actual,
-        rule.help,
-        f"Ethos-N driver stack {profile.value}, Is{kind}Supported",
-    )
+    )(lambda _: profile.value)

@@ -8,22 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_n.config import Capabilities
-from mizzen.targets.ethos_n.legal.padding import VALID, padding_text, same_paddings
-from mizzen.targets.ethos_n.legal.quantization import input_per_tensor, input_zero_point
-from mizzen.targets.ethos_n.legal.rule import (
+from mizzen.targets.ethos_n.legal.operation_rule import (
     BOTH,
     V23_02,
     V25_03,
-    Breach,
     Case,
-    Level,
     Measure,
-    Rule,
+    OperationRule,
     Step,
+    rule,
 )
-from mizzen.targets.ethos_n.legal.tensors import BATCH, OUTPUT_INFO, data_type, depth, first
+from mizzen.targets.ethos_n.legal.quantization_rules import input_per_tensor, input_zero_point
+from mizzen.targets.ethos_n.legal.tensor_rules import BATCH, OUTPUT_INFO, data_type, depth, first
+from mizzen.targets.ethos_n.legal.window_padding import VALID, padding_text, same_paddings
 from mizzen.targets.ethos_n.network import MeanXy, Pooling, PoolingType
 from mizzen.targets.ethos_n.tensors import Padding, Shape, Stride, TensorInfo
+from mizzen.targets.rules import Breach, Level
 
 MEAN_SIZES = (7, 8)
 """Planes whose mean can be taken: 7x7 and 8x8."""
@@ -74,6 +74,9 @@ OTHER_POOLING = "use another window, or a convolution in its place"
 CROP = "crop or pad the input, so that both extents are"
 
 
+_ANY_OF_WINDOWS = f"one of these windows for max pooling: {', '.join(row.text for row in WINDOWS)}"
+
+
 def _text(operation: Pooling) -> str:
     height, width = operation.size
     stride = f"stride {operation.stride.y}x{operation.stride.x}"
@@ -88,14 +91,29 @@ def _is(operation: Pooling, type: PoolingType, stride: int) -> bool:
     return operation.type is type and operation.stride == Stride(stride, stride)
 
 
-def _zero_window(case: Case[Pooling]) -> Breach | None:
+@rule(
+    "window",
+    Level.UNSUPPORTED,
+    "a window and strides of at least 1",
+    "Invalid pooling size/stride",
+    "export the network again",
+)
+def _zero_window(case: Case[Pooling]) -> str | None:
     operation = case.operation
     if all((*operation.size, operation.stride.x, operation.stride.y)):
         return None
-    return Breach(_text(operation))
+    return _text(operation)
 
 
-def _average(case: Case[Pooling]) -> Breach | None:
+@rule(
+    "average-window",
+    Level.ESTIMATE_ONLY,
+    "for an average a window of the whole plane of 7x7 or 8x8, without padding, or one of 3x3 "
+    "with stride 1, padded by 1 at each side",
+    "Unsupported configuration in AVG pooling",
+    "use one of these windows, or a depthwise convolution of equal weights",
+)
+def _average(case: Case[Pooling]) -> str | None:
     operation, info = case.operation, case.input
     if operation.type is not PoolingType.AVG:
         return None
@@ -104,7 +122,7 @@ def _average(case: Case[Pooling]) -> Breach | None:
         allowed = height == width and width in MEAN_SIZES
     else:
         allowed = operation == AVERAGE
-    return None if allowed else Breach(f"{_text(operation)} of a plane of {_plane(info)}")
+    return None if allowed else f"{_text(operation)} of a plane of {_plane(info)}"
 
 
 def average_bytes(shape: Shape, capabilities: Capabilities) -> int:
@@ -116,43 +134,75 @@ def average_bytes(shape: Shape, capabilities: Capabilities) -> int:
     return stripes * (plane + plane) + capabilities.max_ple_bytes
 
 
-def _average_bank(case: Case[Pooling]) -> Breach | None:
+@rule(
+    "average-sram",
+    Level.ESTIMATE_ONLY,
+    "for an average 3x3 planes that fit in a bank of SRAM: input and output in whole bricks of "
+    "8x8, twice if there are more channels than banks, and 4096 bytes",
+    "AVG pooling 3x3_1_1: maximum input width x height cannot fit into SRAM",
+    "use a depthwise convolution of equal weights, or a variant with more SRAM",
+)
+def _average_bank(case: Case[Pooling]) -> str | None:
     if case.operation != AVERAGE:
         return None
     there = -(-case.capabilities.sram_bytes // case.capabilities.srams)
     needed = average_bytes(case.input.shape, case.capabilities)
-    return None if needed <= there else Breach(f"{needed} of {there} bytes")
+    return None if needed <= there else f"{needed} of {there} bytes"
 
 
-def _max_window(case: Case[Pooling]) -> Breach | None:
+def _max_window(case: Case[Pooling]) -> str | None:
     operation = case.operation
     if operation.type is PoolingType.AVG or any(row.pooling == operation for row in WINDOWS):
         return None
-    return Breach(_text(operation))
+    return _text(operation)
 
 
-def _max_window_of_stride_2(case: Case[Pooling]) -> Breach | None:
+@rule(
+    "max-window",
+    Level.ESTIMATE_ONLY,
+    f"with a stride of 2x2 {_ANY_OF_WINDOWS}",
+    "Unsupported configuration in Max pooling with stride 2",
+    OTHER_POOLING,
+    V25_03,
+)
+def _max_window_of_stride_2(case: Case[Pooling]) -> str | None:
     return _max_window(case) if _is(case.operation, PoolingType.MAX, 2) else None
 
 
-def _max_stride(case: Case[Pooling]) -> Breach | None:
+@rule(
+    "max-stride",
+    Level.ESTIMATE_ONLY,
+    "a stride of 1x1 or 2x2 for max pooling",
+    "Unsupported stride for max pooling - must be 1,1 or 2,2",
+    "use a stride of 1x1 or 2x2",
+    V25_03,
+)
+def _max_stride(case: Case[Pooling]) -> str | None:
     operation = case.operation
     if operation.type is PoolingType.AVG or operation.stride in (Stride(1, 1), Stride(2, 2)):
         return None
-    return Breach(f"{operation.stride.y}x{operation.stride.x}")
+    return f"{operation.stride.y}x{operation.stride.x}"
 
 
 def _parity(window: Window) -> Measure[Pooling]:
-    def measure(case: Case[Pooling]) -> Breach | None:
+    def measure(case: Case[Pooling]) -> str | None:
         info = case.input
         if case.operation != window.pooling:
             return None
         kept = {info.height % 2, info.width % 2} == {window.parity}
-        return None if kept else Breach(_plane(info))
+        return None if kept else _plane(info)
 
     return measure
 
 
+@rule(
+    "max-width",
+    Level.ESTIMATE_ONLY,
+    f"an input of at most {LARGEST_WIDTH} elements in width for max pooling 3x3",
+    "Max pooling 3x3_2_2: maximum input width (%d) exceeded",
+    "pool 2x2, or split the input along its width",
+    BOTH,
+)
 def _wide(case: Case[Pooling]) -> Breach | None:
     if case.operation not in (TRIPLE.pooling, TRIPLE_PADDED.pooling):
         return None
@@ -160,7 +210,17 @@ def _wide(case: Case[Pooling]) -> Breach | None:
     return None if width <= LARGEST_WIDTH else Breach(str(width), (LARGEST_WIDTH,))
 
 
-def _unstrided_window(case: Case[Pooling]) -> Breach | None:
+@rule(
+    "max-unstrided",
+    Level.ESTIMATE_ONLY,
+    f"with a stride of 1x1 no padding and a window of at most {LARGEST_VALID}, or SAME padding "
+    f"and one of at most {LARGEST_SAME}",
+    "Unsupported pooling size and padding for max pooling with stride 1 - must be VALID with "
+    f"size <= {LARGEST_VALID} or SAME with size <= {LARGEST_SAME}",
+    "pool several times with smaller windows",
+    V25_03,
+)
+def _unstrided_window(case: Case[Pooling]) -> str | None:
     operation = case.operation
     if not _is(operation, PoolingType.MAX, 1):
         return None
@@ -170,7 +230,7 @@ def _unstrided_window(case: Case[Pooling]) -> Breach | None:
     same = same_paddings(case.input.shape, operation.size, operation.stride)
     if operation.padding in same and largest <= LARGEST_SAME:
         return None
-    return Breach(_text(operation))
+    return _text(operation)
 
 
 def unstrided_extent(capabilities: Capabilities) -> int:
@@ -184,6 +244,14 @@ def unstrided_extent(capabilities: Capabilities) -> int:
     return extent - extent % brick_width
 
 
+@rule(
+    "max-sram",
+    Level.ESTIMATE_ONLY,
+    "with a stride of 1x1 pooled extents that fit in the SRAM",
+    "Input tensor for max pooling with stride 1 is too large - width and height are limited to %d",
+    "split the input along the other axis, or take a variant with more SRAM",
+    V25_03,
+)
 def _unstrided_plane(case: Case[Pooling]) -> Breach | None:
     operation, info = case.operation, case.input
     if not _is(operation, PoolingType.MAX, 1):
@@ -195,137 +263,74 @@ def _unstrided_plane(case: Case[Pooling]) -> Breach | None:
     return Breach(f"{_plane(info)} where {extent} fit", (extent,))
 
 
-def _small_plane(case: Case[Pooling]) -> Breach | None:
+@rule(
+    "max-plane",
+    Level.ESTIMATE_ONLY,
+    "an input at least as large as the window of max pooling",
+    "Input size must not be smaller than the pooling size",
+    "use a smaller window",
+)
+def _small_plane(case: Case[Pooling]) -> str | None:
     operation, info = case.operation, case.input
     height, width = operation.size
     if operation.type is PoolingType.AVG or (info.height >= height and info.width >= width):
         return None
-    return Breach(f"a plane of {_plane(info)} for a window of {height}x{width}")
+    return f"a plane of {_plane(info)} for a window of {height}x{width}"
 
 
-def _parity_rule(window: Window, name: str, padding: str) -> Rule[Pooling]:
+def _parity_rule(window: Window, name: str, padding: str) -> OperationRule[Pooling]:
     parity = "odd" if window.parity else "even"
-    return Rule(
+    return rule(
         "max-parity",
         Level.ESTIMATE_ONLY,
         f"{parity} extents of the input for max pooling {window.text}",
         f"Max pooling {name} {padding}: input sizes must be {parity}",
-        _parity(window),
         f"{CROP} {parity}",
-    )
+    )(_parity(window))
 
-
-_ANY_OF_WINDOWS = f"one of these windows for max pooling: {', '.join(row.text for row in WINDOWS)}"
 
 POOLING: tuple[Step[Pooling], ...] = (
     BATCH,
     depth("input-depth", "Input to pooling layer", first),
     data_type("input-type", "Input to pooling layer", first),
-    Rule(
-        "window",
-        Level.UNSUPPORTED,
-        "a window and strides of at least 1",
-        "Invalid pooling size/stride",
-        _zero_window,
-        "export the network again",
-    ),
+    _zero_window,
     *input_per_tensor("Pooling"),
     input_zero_point(),
     OUTPUT_INFO,
-    Rule(
-        "average-window",
-        Level.ESTIMATE_ONLY,
-        "for an average a window of the whole plane of 7x7 or 8x8, without padding, or one of 3x3 "
-        "with stride 1, padded by 1 at each side",
-        "Unsupported configuration in AVG pooling",
-        _average,
-        "use one of these windows, or a depthwise convolution of equal weights",
-    ),
-    Rule(
-        "average-sram",
-        Level.ESTIMATE_ONLY,
-        "for an average 3x3 planes that fit in a bank of SRAM: input and output in whole bricks of "
-        "8x8, twice if there are more channels than banks, and 4096 bytes",
-        "AVG pooling 3x3_1_1: maximum input width x height cannot fit into SRAM",
-        _average_bank,
-        "use a depthwise convolution of equal weights, or a variant with more SRAM",
-    ),
-    Rule(
+    _average,
+    _average_bank,
+    rule(
         "max-window",
         Level.ESTIMATE_ONLY,
         f"a stride of 2x2 and {_ANY_OF_WINDOWS}",
         "Unsupported configuration in Max pooling",
-        _max_window,
         OTHER_POOLING,
         V23_02,
-    ),
-    Rule(
-        "max-stride",
-        Level.ESTIMATE_ONLY,
-        "a stride of 1x1 or 2x2 for max pooling",
-        "Unsupported stride for max pooling - must be 1,1 or 2,2",
-        _max_stride,
-        "use a stride of 1x1 or 2x2",
-        V25_03,
-    ),
-    Rule(
-        "max-window",
-        Level.ESTIMATE_ONLY,
-        f"with a stride of 2x2 {_ANY_OF_WINDOWS}",
-        "Unsupported configuration in Max pooling with stride 2",
-        _max_window_of_stride_2,
-        OTHER_POOLING,
-        V25_03,
-    ),
+    )(_max_window),
+    _max_stride,
+    _max_window_of_stride_2,
     _parity_rule(PAIR, "2x2_2_2", "with no padding"),
     _parity_rule(PAIR_PADDED, "2x2_2_2", "with padding"),
-    Rule(
-        "max-width",
-        Level.ESTIMATE_ONLY,
-        f"an input of at most {LARGEST_WIDTH} elements in width for max pooling 3x3",
-        "Max pooling 3x3_2_2: maximum input width (%d) exceeded",
-        _wide,
-        "pool 2x2, or split the input along its width",
-        BOTH,
-    ),
+    _wide,
     _parity_rule(TRIPLE, "3x3_2_2", "with no padding"),
     _parity_rule(TRIPLE_PADDED, "3x3_2_2", "with padding"),
-    Rule(
-        "max-unstrided",
-        Level.ESTIMATE_ONLY,
-        f"with a stride of 1x1 no padding and a window of at most {LARGEST_VALID}, or SAME padding "
-        f"and one of at most {LARGEST_SAME}",
-        "Unsupported pooling size and padding for max pooling with stride 1 - must be VALID with "
-        f"size <= {LARGEST_VALID} or SAME with size <= {LARGEST_SAME}",
-        _unstrided_window,
-        "pool several times with smaller windows",
-        V25_03,
-    ),
-    Rule(
-        "max-sram",
-        Level.ESTIMATE_ONLY,
-        "with a stride of 1x1 pooled extents that fit in the SRAM",
-        "Input tensor for max pooling with stride 1 is too large - width and height are limited to "
-        "%d",
-        _unstrided_plane,
-        "split the input along the other axis, or take a variant with more SRAM",
-        V25_03,
-    ),
-    Rule(
-        "max-plane",
-        Level.ESTIMATE_ONLY,
-        "an input at least as large as the window of max pooling",
-        "Input size must not be smaller than the pooling size",
-        _small_plane,
-        "use a smaller window",
-    ),
+    _unstrided_window,
+    _unstrided_plane,
+    _small_plane,
 )
 
 
-def _mean(case: Case[MeanXy]) -> Breach | None:
+@rule(
+    "plane",
+    Level.UNSUPPORTED,
+    "a plane of 7x7 or 8x8",
+    "MeanXy is supported for 7x7 and 8x8 as HeightxWidth only",
+    "reduce the plane to 7x7 or 8x8 before it",
+)
+def _mean(case: Case[MeanXy]) -> str | None:
     info = case.input
     kept = info.height == info.width and info.width in MEAN_SIZES
-    return None if kept else Breach(_plane(info))
+    return None if kept else _plane(info)
 
 
 MEAN_XY: tuple[Step[MeanXy], ...] = (
@@ -334,13 +339,6 @@ MEAN_XY: tuple[Step[MeanXy], ...] = (
     data_type("input-type", "Input to MeanXy layer", first),
     *input_per_tensor("Mean"),
     input_zero_point(),
-    Rule(
-        "plane",
-        Level.UNSUPPORTED,
-        "a plane of 7x7 or 8x8",
-        "MeanXy is supported for 7x7 and 8x8 as HeightxWidth only",
-        _mean,
-        "reduce the plane to 7x7 or 8x8 before it",
-    ),
+    _mean,
     OUTPUT_INFO,
 )

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.targets.ethos_n.legal.quantization import (
+from mizzen.targets.ethos_n.legal.operation_rule import Case, Step, rule
+from mizzen.targets.ethos_n.legal.quantization_rules import (
     identity_scale,
     input_per_tensor,
     input_zero_point,
     output_per_tensor,
     output_zero_point,
-    requantized_zero_point,
 )
-from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Rule, Step
-from mizzen.targets.ethos_n.legal.tensors import (
+from mizzen.targets.ethos_n.legal.tensor_rules import (
     BATCH,
     OUTPUT_INFO,
     data_type,
@@ -34,18 +33,33 @@ from mizzen.targets.ethos_n.network import (
     Sigmoid,
     Tanh,
 )
+from mizzen.targets.rules import Level
 
 
-def _bounds(case: Case[Relu]) -> Breach | None:
+@rule(
+    "bounds",
+    Level.UNSUPPORTED,
+    "a lower bound of at most the upper bound",
+    "Relu has lower bound > upper bound",
+    "leave it out or correct its bounds",
+)
+def _bounds(case: Case[Relu]) -> str | None:
     lower, upper = case.operation.lower, case.operation.upper
-    return None if lower <= upper else Breach(f"{lower} and {upper}")
+    return None if lower <= upper else f"{lower} and {upper}"
 
 
-def _alpha(case: Case[LeakyRelu]) -> Breach | None:
+@rule(
+    "alpha",
+    Level.ESTIMATE_ONLY,
+    "a slope over 0 and under 1",
+    "Leaky relu alpha must be less than 1 and greater than 0",
+    "use a ReLU for a slope of 0, or another slope",
+)
+def _alpha(case: Case[LeakyRelu]) -> str | None:
     with np.errstate(all="ignore"):
         alpha = float(np.float32(case.operation.alpha))
     # Not `0 < alpha < 1`: the library takes what is no number.
-    return Breach(f"{alpha:.6g}") if alpha >= 1 or alpha <= 0 else None
+    return f"{alpha:.6g}" if alpha >= 1 or alpha <= 0 else None
 
 
 def _function(what: str, quantized: str) -> tuple[Step[Operation], ...]:
@@ -63,14 +77,7 @@ def _function(what: str, quantized: str) -> tuple[Step[Operation], ...]:
 RELU: tuple[Step[Relu], ...] = (
     BATCH,
     depth("input-depth", "Input to relu", first),
-    Rule(
-        "bounds",
-        Level.UNSUPPORTED,
-        "a lower bound of at most the upper bound",
-        "Relu has lower bound > upper bound",
-        _bounds,
-        "leave it out or correct its bounds",
-    ),
+    _bounds,
     data_type("input-type", "Input to relu", first),
     input_layout("Input to relu must be NHWC or NHWCB"),
     *input_per_tensor("Relu"),
@@ -87,14 +94,7 @@ LEAKY_RELU: tuple[Step[LeakyRelu], ...] = (
     input_zero_point(),
     output_zero_point("leakyReluInfo"),
     OUTPUT_INFO,
-    Rule(
-        "alpha",
-        Level.ESTIMATE_ONLY,
-        "a slope over 0 and under 1",
-        "Leaky relu alpha must be less than 1 and greater than 0",
-        _alpha,
-        "use a ReLU for a slope of 0, or another slope",
-    ),
+    _alpha,
 )
 SIGMOID: tuple[Step[Sigmoid], ...] = _function("sigmoid", "Sigmoid")
 TANH: tuple[Step[Tanh], ...] = _function("tanh", "tanh")
@@ -107,7 +107,7 @@ REQUANTIZE: tuple[Step[Requantize], ...] = (
     *output_per_tensor("Requantize"),
     identity_scale("Output scale"),
     input_zero_point(),
-    requantized_zero_point("requantizeInfo"),
+    output_zero_point("requantizeInfo"),
     data_type("output-type", "Expected quantization output", output),
     OUTPUT_INFO,
 )

@@ -10,23 +10,20 @@ and by running what was compiled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
-
 from mizzen.diagnostics import Reason
 from mizzen.graph import Operation
-from mizzen.targets.ethos_u.commands import ALL, Arch
-from mizzen.targets.ethos_u.legal.tosa.arithmetic import ARITHMETIC_RULES
-from mizzen.targets.ethos_u.legal.tosa.forms import FORM_RULES, archs_with, replacement
-from mizzen.targets.ethos_u.legal.tosa.kernels import KERNEL_RULES
-from mizzen.targets.ethos_u.legal.tosa.layout import LAYOUT_RULES
-from mizzen.targets.ethos_u.legal.tosa.rule import CONSTANTS, SOURCE, WRONG, Rule, is_fixed
-
-NO_FORM = "no-form"
-"""The rule that an operation breaks which a family has no form of."""
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.legal.tosa_axes import ARITHMETIC_RULES, LAYOUT_RULES
+from mizzen.targets.ethos_u.legal.tosa_forms import FORM_RULES, archs_with, replacement
+from mizzen.targets.ethos_u.legal.tosa_kernels import KERNEL_RULES
+from mizzen.targets.ethos_u.legal.tosa_rule import CONSTANTS, SOURCE, WRONG, Rule, is_fixed
+from mizzen.targets.rules import NO_FORM, Table, no_form
 
 RULES: tuple[Rule, ...] = (*FORM_RULES, *KERNEL_RULES, *ARITHMETIC_RULES)
 """Rules that hold whatever the order of axes, in the order in which breaches are told."""
+
+SENTENCE = "{kind} must have {limit} on {on}, and has {actual}"
+TABLE, LAYOUT_TABLE = Table(RULES, SENTENCE), Table(LAYOUT_RULES, SENTENCE)
 
 __all__ = [
     "LAYOUT_RULES",
@@ -48,9 +45,10 @@ def reasons(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
     """
     if operation.kind == "CUSTOM" or _is_computed_before(operation):
         return ()
-    if arch not in archs_with(operation.kind):
-        return (_no_form(operation, arch),)
-    return tuple(_broken(operation, arch, _rules_for(operation.kind, arch)))
+    kind = operation.kind
+    if arch not in archs_with(kind):
+        return (no_form(kind, arch, archs_with(kind), replacement(kind), SOURCE),)
+    return tuple(TABLE.reasons(operation, kind, arch))
 
 
 def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
@@ -58,7 +56,7 @@ def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
     found = reasons(operation, arch)
     if found or _is_computed_before(operation):
         return found
-    return tuple(_broken(operation, arch, LAYOUT_RULES))
+    return tuple(LAYOUT_TABLE.reasons(operation, operation.kind, arch))
 
 
 def defects(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
@@ -70,29 +68,3 @@ def _is_computed_before(operation: Operation) -> bool:
     if operation.kind in CONSTANTS:
         return True
     return bool(operation.operands) and all(map(is_fixed, operation.operands))
-
-
-@cache
-def _rules_for(kind: str, arch: Arch) -> tuple[Rule, ...]:
-    return tuple(rule for rule in RULES if kind in rule.kinds and arch in rule.archs)
-
-
-def _broken(operation: Operation, arch: Arch, rules: Sequence[Rule]) -> Iterator[Reason]:
-    for rule in rules:
-        breach = rule.breach(operation, arch)
-        if breach is not None:
-            yield breach
-
-
-def _no_form(operation: Operation, arch: Arch) -> Reason:
-    kind = operation.kind
-    others = [other.value for other in ALL if other in archs_with(kind)]
-    elsewhere = f", but {' and '.join(others)} has" if others else ""
-    return Reason(
-        NO_FORM,
-        f"{arch.value} has no form of {kind}{elsewhere}",
-        f"an operator of {arch.value}",
-        kind,
-        replacement(kind),
-        SOURCE,
-    )

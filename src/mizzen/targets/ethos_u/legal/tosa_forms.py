@@ -5,7 +5,7 @@ from __future__ import annotations
 from mizzen.graph import DType, Operation
 from mizzen.ops import DEFINITIONS
 from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
-from mizzen.targets.ethos_u.legal.tosa.rule import (
+from mizzen.targets.ethos_u.legal.tosa_rule import (
     CONSTANTS,
     CONVOLUTIONS,
     FOUND,
@@ -13,6 +13,7 @@ from mizzen.targets.ethos_u.legal.tosa.rule import (
     Rule,
     is_fixed,
     kinds,
+    rule,
     types_of,
 )
 
@@ -57,11 +58,19 @@ def replacement(kind: str) -> str:
     return REPLACEMENTS.get(kind, "leave it to the CPU, or choose Ethos-U85")
 
 
+@rule("integers", COMPUTING, ALL, "only integers", "quantise it")
 def _real_numbers(operation: Operation) -> str | None:
     found = [each.value for each in types_of(operation) if each.is_float]
     return ", ".join(found) or None
 
 
+@rule(
+    "booleans",
+    COMPUTING - ONLY_ON_U85,
+    U55_U65,
+    "numbers",
+    "use numbers of 8 bits, 0 and 1, or choose Ethos-U85",
+)
 def _booleans(operation: Operation) -> str | None:
     return DType.BOOL.value if DType.BOOL in types_of(operation) else None
 
@@ -74,6 +83,13 @@ def _first_is(*wanted: DType) -> Measure:
     return measure
 
 
+@rule(
+    "rescaled-sums",
+    CONVOLUTIONS,
+    U55_U65,
+    "one RESCALE behind sums of 48 bits",
+    "rescale the sum once, and use the result of that",
+)
 def _sum_of_48_bits(operation: Operation) -> str | None:
     if operation.results[0].dtype is not DType.INT48:
         return None
@@ -133,58 +149,34 @@ _TYPES: tuple[tuple[str, str, str, tuple[DType, ...], str], ...] = (
 )
 
 FORM_RULES: tuple[Rule, ...] = (
-    Rule(
-        "integers",
-        COMPUTING,
-        ALL,
-        "only integers",
-        _real_numbers,
-        "quantise it",
-    ),
-    Rule(
-        "booleans",
-        COMPUTING - ONLY_ON_U85,
-        U55_U65,
-        "numbers",
-        _booleans,
-        "use numbers of 8 bits, 0 and 1, or choose Ethos-U85",
-    ),
+    _real_numbers,
+    _booleans,
     *(
-        Rule(id, kinds(names), U55_U65, limit, _first_is(*wanted), help, FOUND)
+        rule(id, kinds(names), U55_U65, limit, help, FOUND)(_first_is(*wanted))
         for id, names, limit, wanted, help in _TYPES
     ),
-    Rule(
-        "rescaled-sums",
-        CONVOLUTIONS,
-        U55_U65,
-        "one RESCALE behind sums of 48 bits",
-        _sum_of_48_bits,
-        "rescale the sum once, and use the result of that",
-    ),
-    Rule(
+    _sum_of_48_bits,
+    rule(
         "constant-weights",
         CONVOLUTIONS - {"TRANSPOSE_CONV2D"},
         U55_U65,
         "constant weights and a constant bias",
-        _dynamic_weights,
         "make them constants; a product of two inputs is MATMUL",
         FOUND,
-    ),
-    Rule(
+    )(_dynamic_weights),
+    rule(
         "constant-deep-weights",
-        kinds("CONV3D"),
+        "CONV3D",
         U85,
         "constant weights and a constant bias",
-        _dynamic_weights,
         "make them constants",
-    ),
-    Rule(
+    )(_dynamic_weights),
+    rule(
         "constant-transposed-weights",
-        kinds("TRANSPOSE_CONV2D"),
+        "TRANSPOSE_CONV2D",
         ALL,
         "constant weights and a constant bias",
-        _dynamic_weights,
         "make them constants",
-    ),
+    )(_dynamic_weights),
 )
 """Rules of types, and of what must be constant."""

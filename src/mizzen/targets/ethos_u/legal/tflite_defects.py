@@ -12,22 +12,32 @@ from fractions import Fraction
 import numpy as np
 
 from mizzen.diagnostics import Reason
-from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
-from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
-from mizzen.targets.ethos_u.legal.rule import (
+from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85
+from mizzen.targets.ethos_u.legal.tflite_facts import (
     WEIGHTED,
     Measure,
+    OperatorFacts,
     Rule,
+    TensorFacts,
     axes_of,
     bias,
     data_input,
-    operators,
+    rule,
 )
+from mizzen.targets.rules import Table
 
 SOURCE = "Vela 5.2.0 compiles it wrongly, found by running the result"
 
 
-def _several_axes(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "sum-of-several-axes",
+    "SUM",
+    ALL,
+    "one axis",
+    "sum one axis after the other, or keep it on the CPU with `--ignore-ops SUM`",
+    SOURCE,
+)
+def _several_axes(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
     axes = None if data is None else axes_of(operator, data)
     if data is None or axes is None:
@@ -36,14 +46,30 @@ def _several_axes(operator: OperatorFacts, _: Arch) -> str | None:
     return None if len(longer) < 2 else f"axes {', '.join(map(str, longer))}"
 
 
-def _short_bias(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "short-bias",
+    WEIGHTED,
+    U85,
+    "an INT64 bias with an INT16 input",
+    "quantise the bias to INT64",
+    SOURCE,
+)
+def _short_bias(operator: OperatorFacts) -> str | None:
     data, tensor = data_input(operator), bias(operator)
     if data is None or tensor is None or (data.dtype, tensor.dtype) != ("INT16", "INT32"):
         return None
     return "an INT32 bias with an INT16 input"
 
 
-def _broken_ratio(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "nearest-ratio",
+    "RESIZE_NEAREST_NEIGHBOR",
+    U85,
+    "a whole factor, or half_pixel_centers",
+    "resize by a whole factor, or keep it on the CPU with `--ignore-ops`",
+    SOURCE,
+)
+def _broken_ratio(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
     options = ("half_pixel_centers", "align_corners")
     if data is None or any(operator.option(name) for name in options):
@@ -57,7 +83,7 @@ def _broken_ratio(operator: OperatorFacts, _: Arch) -> str | None:
 
 
 def _of_type(wrong: str) -> Measure:
-    def measure(operator: OperatorFacts, _: Arch) -> str | None:
+    def measure(operator: OperatorFacts) -> str | None:
         data = data_input(operator)
         return f"{wrong} inputs" if data is not None and data.dtype == wrong else None
 
@@ -65,75 +91,46 @@ def _of_type(wrong: str) -> Measure:
 
 
 DEFECTS: tuple[Rule, ...] = (
-    Rule(
-        "sum-of-several-axes",
-        operators("SUM"),
-        ALL,
-        "one axis",
-        _several_axes,
-        "sum one axis after the other, or keep it on the CPU with `--ignore-ops SUM`",
-        SOURCE,
-    ),
-    Rule(
+    _several_axes,
+    rule(
         "int32-product",
-        operators("MUL"),
+        "MUL",
         ALL,
         "inputs of at most 16 bits",
-        _of_type("INT32"),
         "keep it on the CPU with `--ignore-ops MUL`",
         SOURCE,
-    ),
-    Rule(
+    )(_of_type("INT32")),
+    rule(
         "unsigned-transpose",
-        operators("TRANSPOSE"),
+        "TRANSPOSE",
         U55_U65,
         "signed inputs",
-        _of_type("UINT8"),
         "quantise the network to INT8, or keep it on the CPU with `--ignore-ops TRANSPOSE`",
         SOURCE,
-    ),
-    Rule(
+    )(_of_type("UINT8")),
+    rule(
         "quantised-quotient",
-        operators("DIV"),
+        "DIV",
         U85,
         "INT32 inputs",
-        _of_type("INT8"),
         "keep it on the CPU with `--ignore-ops DIV`",
         SOURCE,
-    ),
-    Rule(
-        "short-bias",
-        WEIGHTED,
-        U85,
-        "an INT64 bias with an INT16 input",
-        _short_bias,
-        "quantise the bias to INT64",
-        SOURCE,
-    ),
-    Rule(
-        "nearest-ratio",
-        operators("RESIZE_NEAREST_NEIGHBOR"),
-        U85,
-        "a whole factor, or half_pixel_centers",
-        _broken_ratio,
-        "resize by a whole factor, or keep it on the CPU with `--ignore-ops`",
-        SOURCE,
-    ),
+    )(_of_type("INT8")),
+    _short_bias,
+    _broken_ratio,
 )
 """Known defects, as rules that a network must follow for its result to be right."""
 
 
-def defects(operator: OperatorFacts, arch: Arch) -> Iterator[Reason]:
+TABLE = Table(
+    DEFECTS,
+    "the result will be wrong: {kind} must have {limit} for this compiler, and has {actual}",
+)
+
+
+def defects(operator: OperatorFacts) -> Iterator[Reason]:
     """Return the known defects that an operator on the NPU meets."""
-    for rule in DEFECTS:
-        if rule.applies_to(operator.kind, arch):
-            actual = rule.measure(operator, arch)
-            if actual is not None:
-                message = (
-                    f"the result will be wrong: {operator.kind} must have {rule.limit} for this "
-                    f"compiler, and has {actual}"
-                )
-                yield Reason(rule.id, message, rule.limit, actual, rule.help, rule.source)
+    return TABLE.reasons(operator, operator.kind, operator.arch)
 
 
 def confused_biases(operators: Sequence[OperatorFacts]) -> Iterator[tuple[int, Reason]]:

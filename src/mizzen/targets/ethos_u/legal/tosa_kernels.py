@@ -5,7 +5,7 @@ from __future__ import annotations
 from mizzen.graph import Operation
 from mizzen.ops import ResizeMode
 from mizzen.targets.ethos_u.commands import ALL, U55_U65
-from mizzen.targets.ethos_u.legal.tosa.rule import (
+from mizzen.targets.ethos_u.legal.tosa_rule import (
     CONVOLUTIONS,
     FOUND,
     POOLS,
@@ -13,7 +13,9 @@ from mizzen.targets.ethos_u.legal.tosa.rule import (
     Rule,
     kinds,
     numbers,
+    rule,
 )
+from mizzen.targets.rules import by
 
 PLANE = 2
 """Rows and columns, the last of the axes that a kernel moves along."""
@@ -25,10 +27,6 @@ UPSCALES = (1, 2, 4, 8)
 BIAS_BITS = 40
 
 
-def _by(extents: tuple[int, ...]) -> str:
-    return "x".join(map(str, extents))
-
-
 def padded_stride(operation: Operation) -> str | None:
     """Say what a stride with padding is, where it is longer than the NPU has."""
     found = _stride(operation)
@@ -36,47 +34,93 @@ def padded_stride(operation: Operation) -> str | None:
     return f"{found} with padding" if found is not None and padded else None
 
 
+@rule(
+    "dilated-stride",
+    "CONV2D CONV3D",
+    U55_U65,
+    f"strides up to {STRIDE_MAXIMUM}, or no dilation",
+    "use a smaller stride and pooling, or no dilation",
+)
 def _dilated_stride(operation: Operation) -> str | None:
     dilation: tuple[int, ...] = operation["dilation"][-PLANE:]
     found = _stride(operation)
-    return f"{found} with dilation {_by(dilation)}" if found and max(dilation) > 1 else None
+    return f"{found} with dilation {by(dilation)}" if found and max(dilation) > 1 else None
 
 
 def _stride(operation: Operation) -> str | None:
     stride: tuple[int, ...] = operation["stride"][-PLANE:]
-    return None if max(stride) <= STRIDE_MAXIMUM else f"stride {_by(stride)}"
+    return None if max(stride) <= STRIDE_MAXIMUM else f"stride {by(stride)}"
 
 
+@rule(
+    "average-kernel",
+    "AVG_POOL2D",
+    U55_U65,
+    f"a kernel up to {PADDED_AVERAGE_KERNEL_MAXIMUM}x{PADDED_AVERAGE_KERNEL_MAXIMUM}, or no "
+    "padding",
+    "pool in several steps, or without padding",
+)
 def _average_kernel(operation: Operation) -> str | None:
     kernel = operation["kernel"]
     if not any(operation["pad"]) or max(kernel) <= PADDED_AVERAGE_KERNEL_MAXIMUM:
         return None
-    return f"a kernel of {_by(kernel)} with padding"
+    return f"a kernel of {by(kernel)} with padding"
 
 
+@rule(
+    "slices",
+    "CONV3D",
+    U55_U65,
+    "a kernel of one slice",
+    "write it as a sum of CONV2D, one for each slice",
+)
 def _slices(operation: Operation) -> str | None:
     depth = operation.operands[1].shape[1]
     return None if depth == 1 else f"a kernel of {depth} slices"
 
 
+@rule(
+    "transposed-stride",
+    "TRANSPOSE_CONV2D",
+    U55_U65,
+    "strides 1x1 or 2x2, or 2 along the only axis that input and kernel have",
+    "upscale by 2 in several steps, or with RESIZE and CONV2D",
+)
 def _transposed_stride(operation: Operation) -> str | None:
     stride, data, weight = operation["stride"], *(row.shape for row in operation.operands[:2])
     flat = data[1] == weight[1] == 1 and stride == (1, 2)
     narrow = data[2] == weight[2] == 1 and stride == (2, 1)
-    return None if stride in ((1, 1), (2, 2)) or flat or narrow else f"stride {_by(stride)}"
+    return None if stride in ((1, 1), (2, 2)) or flat or narrow else f"stride {by(stride)}"
 
 
+@rule(
+    "transposed-padding",
+    "TRANSPOSE_CONV2D",
+    U55_U65,
+    "no output padding at top or left",
+    "pad its result, or at bottom and right only",
+    WRONG,
+)
 def _output_padding(operation: Operation) -> str | None:
     top, _, left, _ = operation["out_pad"]
     found = [f"{size} at the {side}" for side, size in (("top", top), ("left", left)) if size > 0]
     return f"padding of {' and '.join(found)}" if found else None
 
 
+@rule("depth", CONVOLUTIONS | POOLS, ALL, f"up to {DEPTH_MAXIMUM} channels", "split the channels")
 def _depth(operation: Operation) -> str | None:
     depth = operation.operands[0].shape[-1]
     return None if depth <= DEPTH_MAXIMUM else f"{depth} channels"
 
 
+@rule(
+    "bias",
+    CONVOLUTIONS,
+    U55_U65,
+    f"a bias of {BIAS_BITS} bits",
+    "quantise with greater scales; the bias takes those of input and weights",
+    WRONG,
+)
 def _bias(operation: Operation) -> str | None:
     limit = 1 << (BIAS_BITS - 1)
     bias = operation.operands[2].constant
@@ -88,6 +132,14 @@ def _bias(operation: Operation) -> str | None:
     return f"a bias of {greatest if greatest >= limit else least}"
 
 
+@rule(
+    "resize",
+    "RESIZE",
+    U55_U65,
+    "the nearest pixel, by 2, 4 or 8, corners or centres in place",
+    "upscale by 2, 4 or 8 to the nearest pixel, or choose Ethos-U85",
+    FOUND,
+)
 def _resize(operation: Operation) -> str | None:
     data, scale, offset, border = operation.operands
     steps = numbers(scale)
@@ -101,7 +153,7 @@ def _resize(operation: Operation) -> str | None:
     if factors == (1, 1) or all(factor in UPSCALES[1:] for factor in factors):
         return None
     if None not in factors:
-        return f"a factor of {'x'.join(map(str, factors))}"
+        return f"a factor of {by(factors)}"
     return f"scale {steps}, offset {numbers(offset)}, border {numbers(border)}"
 
 
@@ -112,13 +164,21 @@ def _factors(operation: Operation) -> tuple[int | None, ...]:
     return tuple(_factor(*axis) for axis in axes)
 
 
+@rule(
+    "resize-factors",
+    "RESIZE",
+    U55_U65,
+    "the same factor in both directions",
+    "upscale by the same factor in both directions, in several steps if need be",
+    WRONG,
+)
 def _unequal_factors(operation: Operation) -> str | None:
     if operation["mode"] is ResizeMode.BILINEAR or operation.operands[0].shape[1:3] == (1, 1):
         return None
     factors = _factors(operation)
     if factors[0] == factors[1] or any(factor not in UPSCALES for factor in factors):
         return None
-    return f"a factor of {'x'.join(map(str, factors))}"
+    return f"a factor of {by(factors)}"
 
 
 def _factor(numerator: int, denominator: int, offset: int, border: int) -> int | None:
@@ -130,99 +190,29 @@ def _factor(numerator: int, denominator: int, offset: int, border: int) -> int |
 
 
 KERNEL_RULES: tuple[Rule, ...] = (
-    Rule(
+    rule(
         "stride",
         kinds("CONV3D") | POOLS,
         U55_U65,
         f"strides up to {STRIDE_MAXIMUM}, or no padding",
-        padded_stride,
         "use a smaller stride, or pool without padding",
-    ),
-    Rule(
-        "dilated-stride",
-        kinds("CONV2D CONV3D"),
-        U55_U65,
-        f"strides up to {STRIDE_MAXIMUM}, or no dilation",
-        _dilated_stride,
-        "use a smaller stride and pooling, or no dilation",
-    ),
-    Rule(
+    )(padded_stride),
+    _dilated_stride,
+    rule(
         "depthwise-stride",
-        kinds("DEPTHWISE_CONV2D"),
+        "DEPTHWISE_CONV2D",
         U55_U65,
         f"strides up to {STRIDE_MAXIMUM}",
-        _stride,
         "use a smaller stride and pooling",
         FOUND,
-    ),
-    Rule(
-        "average-kernel",
-        kinds("AVG_POOL2D"),
-        U55_U65,
-        f"a kernel up to {PADDED_AVERAGE_KERNEL_MAXIMUM}x{PADDED_AVERAGE_KERNEL_MAXIMUM}, or no "
-        "padding",
-        _average_kernel,
-        "pool in several steps, or without padding",
-    ),
-    Rule(
-        "slices",
-        kinds("CONV3D"),
-        U55_U65,
-        "a kernel of one slice",
-        _slices,
-        "write it as a sum of CONV2D, one for each slice",
-    ),
-    Rule(
-        "transposed-stride",
-        kinds("TRANSPOSE_CONV2D"),
-        U55_U65,
-        "strides 1x1 or 2x2, or 2 along the only axis that input and kernel have",
-        _transposed_stride,
-        "upscale by 2 in several steps, or with RESIZE and CONV2D",
-    ),
-    Rule(
-        "transposed-padding",
-        kinds("TRANSPOSE_CONV2D"),
-        U55_U65,
-        "no output padding at top or left",
-        _output_padding,
-        "pad its result, or at bottom and right only",
-        WRONG,
-    ),
-    Rule(
-        "depth",
-        CONVOLUTIONS | POOLS,
-        ALL,
-        f"up to {DEPTH_MAXIMUM} channels",
-        _depth,
-        "split the channels",
-    ),
-    Rule(
-        "bias",
-        CONVOLUTIONS,
-        U55_U65,
-        f"a bias of {BIAS_BITS} bits",
-        _bias,
-        "quantise with greater scales; the bias takes those of input and weights",
-        WRONG,
-    ),
-    Rule(
-        "resize",
-        kinds("RESIZE"),
-        U55_U65,
-        "the nearest pixel, by 2, 4 or 8, corners or centres in place",
-        _resize,
-        "upscale by 2, 4 or 8 to the nearest pixel, or choose Ethos-U85",
-        FOUND,
-    ),
-    Rule(
-        "resize-factors",
-        kinds("RESIZE"),
-        U55_U65,
-        "the same factor in both directions",
-        _unequal_factors,
-        "upscale by the same factor in both directions, in several steps if need be",
-        WRONG,
-    ),
+    )(_stride),
+    _average_kernel,
+    _slices,
+    _transposed_stride,
+    _output_padding,
+    _depth,
+    _bias,
+    _resize,
+    _unequal_factors,
 )
 """Rules of convolution, pooling and resizing."""

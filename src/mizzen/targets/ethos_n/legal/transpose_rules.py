@@ -7,9 +7,16 @@ Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp` and `Utils.cpp`
 from __future__ import annotations
 
 from mizzen.targets.ethos_n.config import Capabilities, Profile
-from mizzen.targets.ethos_n.legal.quantization import input_per_tensor, input_zero_point
-from mizzen.targets.ethos_n.legal.rule import V23_02, Breach, Case, Level, Measure, Rule, Step
-from mizzen.targets.ethos_n.legal.tensors import (
+from mizzen.targets.ethos_n.legal.operation_rule import (
+    V23_02,
+    Case,
+    Measure,
+    OperationRule,
+    Step,
+    rule,
+)
+from mizzen.targets.ethos_n.legal.quantization_rules import input_per_tensor, input_zero_point
+from mizzen.targets.ethos_n.legal.tensor_rules import (
     OUTPUT_INFO,
     data_type,
     depth,
@@ -19,6 +26,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
 )
 from mizzen.targets.ethos_n.network import Transpose
 from mizzen.targets.ethos_n.tensors import Shape
+from mizzen.targets.rules import Level
 
 IDENTITY: Shape = (0, 1, 2, 3)
 CONVERTED: dict[Profile, tuple[Shape, ...]] = {
@@ -72,89 +80,88 @@ def transpose_bytes(
     return planes + depthwise_weight_bytes(shape[3], capabilities) + kernels
 
 
-def _batch_axis(case: Case[Transpose]) -> Breach | None:
+@rule(
+    "batch-axis",
+    Level.UNSUPPORTED,
+    "the axis of the batch as its first",
+    "Transpose of batch(0) axis is not allowed",
+    "leave the first axis where it is",
+)
+def _batch_axis(case: Case[Transpose]) -> str | None:
     found = case.operation.permutation[0]
-    return None if found == 0 else Breach(f"axis {found}")
+    return None if found == 0 else f"axis {found}"
 
 
-def _axes(case: Case[Transpose]) -> Breach | None:
+@rule(
+    "axes",
+    Level.UNSUPPORTED,
+    "axes from 0 to 3",
+    "Transpose of dimensions > 3 are not allowed",
+    "give the feature map four dimensions",
+)
+def _axes(case: Case[Transpose]) -> str | None:
     permutation = case.operation.permutation
-    return None if all(0 <= axis <= 3 for axis in permutation) else Breach(str(permutation))
+    return None if all(0 <= axis <= 3 for axis in permutation) else str(permutation)
 
 
-def _repeated(case: Case[Transpose]) -> Breach | None:
+@rule(
+    "unique",
+    Level.UNSUPPORTED,
+    "each axis once",
+    "Transpose axes must be unique",
+    "export the network again",
+)
+def _repeated(case: Case[Transpose]) -> str | None:
     permutation = case.operation.permutation
-    return None if len(set(permutation)) == 4 else Breach(str(permutation))
+    return None if len(set(permutation)) == 4 else str(permutation)
 
 
 def _fits(profile: Profile) -> Measure[Transpose]:
-    def measure(case: Case[Transpose]) -> Breach | None:
+    def measure(case: Case[Transpose]) -> str | None:
         there = case.capabilities.sram_bytes
         shape, permutation = case.input.shape, case.operation.permutation
         needed = transpose_bytes(shape, permutation, case.capabilities, profile)
-        return None if needed <= there else Breach(f"{needed} of {there} bytes")
+        return None if needed <= there else f"{needed} of {there} bytes"
 
     return measure
 
 
-def _size_rule(profile: Profile, permutations: str) -> Rule[Transpose]:
-    return Rule(
+def _size_rule(profile: Profile, permutations: str) -> OperationRule[Transpose]:
+    return rule(
         "sram",
         Level.UNSUPPORTED,
         f"an input that fits in the SRAM for {permutations}, together with as large an output, "
         "weights of an identity convolution and 4096 bytes for each bank for all others",
         "The tensors are too large",
-        _fits(profile),
         "split the input, or take a variant with more SRAM",
         (profile,),
-    )
+    )(_fits(profile))
 
 
-def _never(case: Case[Transpose]) -> Breach | None:
-    return Breach(f"permutation {case.operation.permutation}")
+@rule(
+    "estimate",
+    Level.ESTIMATE_ONLY,
+    "another form",
+    "",
+    "keep the order of axes through the network, and transpose outside of it",
+    V23_02,
+)
+def _never(case: Case[Transpose]) -> str | None:
+    return f"permutation {case.operation.permutation}"
 
 
 TRANSPOSE: tuple[Step[Transpose], ...] = (
     depth("input-depth", "Input to transpose", first),
     data_type("input-type", "Input to transpose", first),
     input_layout("Input must be NHWC or NHWCB"),
-    Rule(
-        "batch-axis",
-        Level.UNSUPPORTED,
-        "the axis of the batch as its first",
-        "Transpose of batch(0) axis is not allowed",
-        _batch_axis,
-        "leave the first axis where it is",
-    ),
-    Rule(
-        "axes",
-        Level.UNSUPPORTED,
-        "axes from 0 to 3",
-        "Transpose of dimensions > 3 are not allowed",
-        _axes,
-        "give the feature map four dimensions",
-    ),
-    Rule(
-        "unique",
-        Level.UNSUPPORTED,
-        "each axis once",
-        "Transpose axes must be unique",
-        _repeated,
-        "export the network again",
-    ),
+    _batch_axis,
+    _axes,
+    _repeated,
     *input_per_tensor("Transpose", Level.ESTIMATE_ONLY),
     input_zero_point(),
     depth("output-depth", "Output of transpose", output),
     OUTPUT_INFO,
     _size_rule(Profile.V23_02, "(0, 2, 3, 1)"),
     _size_rule(Profile.V25_03, "(0, 2, 3, 1) and (0, 3, 1, 2)"),
-    Rule(
-        "estimate",
-        Level.ESTIMATE_ONLY,
-        "another form",
-        "",
-        _never,
-        "keep the order of axes through the network, and transpose outside of it",
-        V23_02,
-    ),
+    _never,
 )

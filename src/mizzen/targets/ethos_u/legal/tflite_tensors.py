@@ -9,21 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
-from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
-from mizzen.targets.ethos_u.legal.rule import (
+from mizzen.targets.ethos_u.legal.tflite_facts import (
     STOPS,
     WEIGHTED,
     Measure,
+    OperatorFacts,
     Rule,
+    TensorFacts,
     bias,
     data_input,
     every_operator_but,
-    extents,
     feature_maps,
     named,
     operators,
+    rule,
     weights,
 )
+from mizzen.targets.rules import extents
 
 WEIGHT_SUM_MAXIMUM = 127 << 16
 """Largest sum of the absolute weights of an output channel."""
@@ -42,30 +44,58 @@ QUANTISED = ("INT8", "UINT8", "INT16")
 ZERO_POINTS_U85 = {"INT8": range(-128, 128), "UINT8": range(256)}
 
 
+_QUANTISE = "quantise it: convert the network with full integer quantisation"
+_PER_TENSOR = "use one scale for the whole tensor"
+_UNQUANTISED_TOO = "ARG_MAX EXPAND_DIMS MIRROR_PAD PAD PADV2 QUANTIZE TRANSPOSE"
+_UNQUANTISED_TOO_U85 = (
+    "ASSIGN_VARIABLE GATHER READ_VARIABLE REDUCE_ALL REDUCE_ANY SCATTER_ND SELECT SELECT_V2"
+)
+_PARAMETRISED = (
+    "ARG_MAX MEAN MIRROR_PAD PAD PADV2 REDUCE_MAX REDUCE_MIN REVERSE_V2 SLICE STRIDED_SLICE SUM "
+    "TILE TRANSPOSE"
+)
+_EVERY = every_operator_but()
+
+
 def _tell(tensors: Iterable[TensorFacts]) -> str | None:
     """Tell the type and name of the first tensor, if there is one."""
     tensor = next(iter(tensors), None)
     return None if tensor is None else f"{tensor.dtype} {named(tensor)}"
 
 
-def _boolean(operator: OperatorFacts, _: Arch) -> str | None:
+@rule("boolean", _EVERY, U55_U65, "integer tensors", "compute with int8 values 0 and 1")
+def _boolean(operator: OperatorFacts) -> str | None:
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
     return _tell(tensor for tensor in (*inputs, *operator.outputs) if tensor.dtype == "BOOL")
 
 
-def _no_integer(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "integer",
+    _EVERY,
+    ALL,
+    f"feature maps of {', '.join(INTEGERS[:-1])} or {INTEGERS[-1]}",
+    _QUANTISE,
+)
+def _no_integer(operator: OperatorFacts) -> str | None:
     wanted = (*INTEGERS, "BOOL", "RESOURCE")
     return _tell(tensor for tensor in feature_maps(operator) if tensor.dtype not in wanted)
 
 
 def _of_type(name: str) -> Measure:
-    def measure(operator: OperatorFacts, _: Arch) -> str | None:
+    def measure(operator: OperatorFacts) -> str | None:
         return _tell(tensor for tensor in feature_maps(operator) if tensor.dtype == name)
 
     return measure
 
 
-def _open_extent(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "fixed-shape",
+    _EVERY,
+    ALL,
+    "no open extent but the batch",
+    "export the network with fixed shapes",
+)
+def _open_extent(operator: OperatorFacts) -> str | None:
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
     for tensor in (*inputs, *operator.outputs):
         if -1 in (tensor.shape_signature or ())[1:]:
@@ -73,29 +103,38 @@ def _open_extent(operator: OperatorFacts, _: Arch) -> str | None:
     return None
 
 
-def _scalar(operator: OperatorFacts, _: Arch) -> str | None:
+@rule("rank-0", _EVERY, ALL, "feature maps with dimensions", "give it the shape [1]")
+def _scalar(operator: OperatorFacts) -> str | None:
     tensors = (*feature_maps(operator), *operator.intermediates)
     return _tell(tensor for tensor in tensors if not tensor.shape and not tensor.constant)
 
 
-def _unquantised(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "quantised",
+    every_operator_but(*_UNQUANTISED_TOO.split(), *_UNQUANTISED_TOO_U85.split()),
+    ALL,
+    "a scale for every feature map and for weights",
+    _QUANTISE,
+)
+def _unquantised(operator: OperatorFacts) -> str | None:
     tensors = feature_maps(operator)
     if (weight := weights(operator)) is not None:
         tensors.append(weight)
     return _tell(tensor for tensor in tensors if tensor.dtype in QUANTISED and not tensor.scales)
 
 
-def _per_axis(operator: OperatorFacts, _: Arch) -> str | None:
+@rule("per-axis", every_operator_but(*WEIGHTED), ALL, "one scale for each feature map", _PER_TENSOR)
+def _per_axis(operator: OperatorFacts) -> str | None:
     for tensor in feature_maps(operator):
         if len(tensor.scales) > 1:
             return f"{len(tensor.scales)} scales for {named(tensor)}"
     return None
 
 
-def _zero_point(operator: OperatorFacts, arch: Arch) -> str | None:
+def _zero_point(operator: OperatorFacts) -> str | None:
     for tensor in feature_maps(operator):
         for zero_point in tensor.zero_points:
-            if not _zero_point_fits(tensor.dtype, zero_point, arch):
+            if not _zero_point_fits(tensor.dtype, zero_point, operator.arch):
                 return f"{zero_point} for {tensor.dtype} {named(tensor)}"
     return None
 
@@ -108,7 +147,14 @@ def _zero_point_fits(dtype: str, zero_point: int, arch: Arch) -> bool:
     return not dtype.startswith("U") or zero_point >= 0
 
 
-def _parameters(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "constant-parameters",
+    operators(_PARAMETRISED),
+    ALL,
+    "constant parameters (axes, sizes, paddings)",
+    "export the network with fixed shapes, so that they become constants",
+)
+def _parameters(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
     for tensor in operator.inputs:
         if tensor is not None and tensor is not data and not tensor.constant:
@@ -116,21 +162,29 @@ def _parameters(operator: OperatorFacts, _: Arch) -> str | None:
     return None
 
 
-def _weight_type(operator: OperatorFacts, _: Arch) -> str | None:
+@rule("weight-type", WEIGHTED, ALL, "weights of 8 bits", "quantise the weights to INT8")
+def _weight_type(operator: OperatorFacts) -> str | None:
     weight = weights(operator)
     return None if weight is None or weight.dtype in ("INT8", "UINT8") else weight.dtype
 
 
-def _computed_weights(operator: OperatorFacts, _: Arch) -> str | None:
+def _computed_weights(operator: OperatorFacts) -> str | None:
     weight = weights(operator)
     return None if weight is None or weight.constant else f"{named(weight)}, which is computed"
 
 
-def _weight_sum(operator: OperatorFacts, arch: Arch) -> str | None:
+@rule(
+    "weight-sum",
+    WEIGHTED,
+    ALL,
+    "a sum of absolute weights in each output channel that the accumulator holds",
+    "split it by input channels into several, and add their outputs",
+)
+def _weight_sum(operator: OperatorFacts) -> str | None:
     weight, data = weights(operator), data_input(operator)
     if weight is None or weight.values is None or data is None:
         return None
-    wide = arch is Arch.U85 and data.dtype == "INT16"
+    wide = operator.arch is Arch.U85 and data.dtype == "INT16"
     largest = WEIGHT_SUM_MAXIMUM_16_BIT_U85 if wide else WEIGHT_SUM_MAXIMUM
     axis = weight.values.ndim - 1 if operator.kind == "DEPTHWISE_CONV_2D" else 0
     found = _largest_sum(weight.values, weight.zero_points, axis)
@@ -148,44 +202,62 @@ def _largest_sum(values: npt.NDArray[Any], zero_points: tuple[int, ...], axis: i
     return int(np.abs(rows - zero_point.reshape(-1, 1)).sum(axis=1).max())
 
 
-def _depth(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "depth",
+    WEIGHTED,
+    ALL,
+    f"at most {DEPTH_MAXIMUM} input channels",
+    "split it by input channels into several, and add their outputs",
+    STOPS,
+)
+def _depth(operator: OperatorFacts) -> str | None:
     data, weight = data_input(operator), weights(operator)
     if data is None or weight is None or not weight.constant or data.nhwc[3] <= DEPTH_MAXIMUM:
         return None
     return str(data.nhwc[3])
 
 
-def _computed_bias(operator: OperatorFacts, _: Arch) -> str | None:
+@rule("constant-bias", WEIGHTED, ALL, "a constant bias", "leave the bias out, and ADD it")
+def _computed_bias(operator: OperatorFacts) -> str | None:
     tensor = bias(operator)
     return None if tensor is None or tensor.constant else f"{named(tensor)}, which is computed"
 
 
-def _bias_type(operator: OperatorFacts, _: Arch) -> str | None:
+@rule("bias-type", WEIGHTED, ALL, "a bias of INT32 or INT64", "quantise the bias again")
+def _bias_type(operator: OperatorFacts) -> str | None:
     tensor = bias(operator)
     return None if tensor is None or tensor.dtype in ("INT32", "INT64") else tensor.dtype
 
 
-def _bias_shape(operator: OperatorFacts, _: Arch) -> str | None:
+@rule(
+    "bias-shape",
+    WEIGHTED,
+    ALL,
+    "a bias along its last axis",
+    "give the bias the shape [output channels]",
+)
+def _bias_shape(operator: OperatorFacts) -> str | None:
     tensor = bias(operator)
     if tensor is None or not tensor.constant or tensor.elements == (tensor.shape or (1,))[-1]:
         return None
     return extents(tensor.shape)
 
 
-def _bias_value(operator: OperatorFacts, arch: Arch) -> str | None:
+@rule(
+    "bias-range",
+    WEIGHTED,
+    ALL,
+    "bias values that the accumulator holds",
+    "scale the weights differently, or train with a smaller bias",
+)
+def _bias_value(operator: OperatorFacts) -> str | None:
     tensor = bias(operator)
     if tensor is None or tensor.values is None or tensor.dtype != "INT64":
         return None
-    largest = int(tensor.values.max(initial=0))
-    return None if largest <= BIAS_MAXIMUM[arch] else f"{largest}, over {BIAS_MAXIMUM[arch]}"
+    found, largest = int(tensor.values.max(initial=0)), BIAS_MAXIMUM[operator.arch]
+    return None if found <= largest else f"{found}, over {largest}"
 
 
-_QUANTISE = "quantise it: convert the network with full integer quantisation"
-_PER_TENSOR = "use one scale for the whole tensor"
-_UNQUANTISED_TOO = "ARG_MAX EXPAND_DIMS MIRROR_PAD PAD PADV2 QUANTIZE TRANSPOSE"
-_UNQUANTISED_TOO_U85 = (
-    "ASSIGN_VARIABLE GATHER READ_VARIABLE REDUCE_ALL REDUCE_ANY SCATTER_ND SELECT SELECT_V2"
-)
 _WIDE_TOO = (
     "ADD ARG_MAX BATCH_MATMUL EXPAND_DIMS FULLY_CONNECTED MIRROR_PAD MUL NEG RESHAPE SQUEEZE SUB "
     "SUM TRANSPOSE"
@@ -198,202 +270,89 @@ _NARROW_ON_U85 = (
     "RELU_N1_TO_1 RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR SOFTMAX TANH TRANSPOSE_CONV"
 )
 _NO_64_BIT_ON_U85 = f"ADD DIV MAXIMUM MINIMUM MUL SUB {_NARROW_ON_U85}"
-_PARAMETRISED = (
-    "ARG_MAX MEAN MIRROR_PAD PAD PADV2 REDUCE_MAX REDUCE_MIN REVERSE_V2 SLICE STRIDED_SLICE SUM "
-    "TILE TRANSPOSE"
-)
-_EVERY = every_operator_but()
 
 TENSOR_RULES: tuple[Rule, ...] = (
-    Rule(
-        "boolean",
-        _EVERY,
-        U55_U65,
-        "integer tensors",
-        _boolean,
-        "compute with int8 values 0 and 1",
-    ),
-    Rule(
-        "integer",
-        _EVERY,
-        ALL,
-        f"feature maps of {', '.join(INTEGERS[:-1])} or {INTEGERS[-1]}",
-        _no_integer,
-        _QUANTISE,
-    ),
-    Rule(
+    _boolean,
+    _no_integer,
+    rule(
         "64-bit",
         every_operator_but("ARG_MAX"),
         U55_U65,
         "feature maps of at most 32 bits",
-        _of_type("INT64"),
         "convert it to INT32 or less",
-    ),
-    Rule(
+    )(_of_type("INT64")),
+    rule(
         "64-bit-u85",
         operators(_NO_64_BIT_ON_U85),
         U85,
         "feature maps of at most 32 bits",
-        _of_type("INT64"),
         "convert it to INT32 or less",
         STOPS,
-    ),
-    Rule(
+    )(_of_type("INT64")),
+    rule(
         "32-bit",
         every_operator_but(*_WIDE_TOO.split()),
         U55_U65,
         "feature maps of at most 16 bits",
-        _of_type("INT32"),
         "quantise it to INT8 or INT16",
-    ),
-    Rule(
+    )(_of_type("INT32")),
+    rule(
         "32-bit-u85",
         operators(_NARROW_ON_U85),
         U85,
         "feature maps of at most 16 bits",
-        _of_type("INT32"),
         "quantise it to INT8 or INT16",
         STOPS,
-    ),
-    Rule(
+    )(_of_type("INT32")),
+    rule(
         "32-bit-matrix",
-        operators("FULLY_CONNECTED"),
+        "FULLY_CONNECTED",
         ALL,
         "feature maps of at most 16 bits",
-        _of_type("INT32"),
         "quantise it to INT8 or INT16",
         STOPS,
-    ),
-    Rule(
-        "fixed-shape",
-        _EVERY,
-        ALL,
-        "no open extent but the batch",
-        _open_extent,
-        "export the network with fixed shapes",
-    ),
-    Rule(
-        "rank-0",
-        _EVERY,
-        ALL,
-        "feature maps with dimensions",
-        _scalar,
-        "give it the shape [1]",
-    ),
-    Rule(
-        "quantised",
-        every_operator_but(*_UNQUANTISED_TOO.split(), *_UNQUANTISED_TOO_U85.split()),
-        ALL,
-        "a scale for every feature map and for weights",
-        _unquantised,
-        _QUANTISE,
-    ),
-    Rule(
-        "per-axis",
-        every_operator_but(*WEIGHTED),
-        ALL,
-        "one scale for each feature map",
-        _per_axis,
-        _PER_TENSOR,
-    ),
-    Rule(
+    )(_of_type("INT32")),
+    _open_extent,
+    _scalar,
+    _unquantised,
+    _per_axis,
+    rule(
         "zero-point",
         every_operator_but(*_ANY_ZERO_POINT.split()),
         U55_U65,
         "zero points of 0 for INT32, and from 0 for unsigned types",
-        _zero_point,
         "quantise it again",
-    ),
-    Rule(
+    )(_zero_point),
+    rule(
         "zero-point-u85",
         every_operator_but(*_ANY_ZERO_POINT.split()),
         U85,
         "zero points in the range of 8-bit types, and of 0 for others",
-        _zero_point,
         "quantise it again; types over 8 bits symmetrically",
-    ),
-    Rule(
-        "constant-parameters",
-        operators(_PARAMETRISED),
-        ALL,
-        "constant parameters (axes, sizes, paddings)",
-        _parameters,
-        "export the network with fixed shapes, so that they become constants",
-    ),
-    Rule(
-        "weight-type",
-        WEIGHTED,
-        ALL,
-        "weights of 8 bits",
-        _weight_type,
-        "quantise the weights to INT8",
-    ),
-    Rule(
+    )(_zero_point),
+    _parameters,
+    _weight_type,
+    rule(
         "constant-weights",
-        operators("CONV_2D DEPTHWISE_CONV_2D"),
+        "CONV_2D DEPTHWISE_CONV_2D",
         U55_U65,
         "constant weights",
-        _computed_weights,
         "write it as BATCH_MATMUL, which multiplies what is computed",
         STOPS,
-    ),
-    Rule(
+    )(_computed_weights),
+    rule(
         "constant-weights-transposed",
-        operators("TRANSPOSE_CONV"),
+        "TRANSPOSE_CONV",
         ALL,
         "constant weights",
-        _computed_weights,
         "make the weights constants",
         STOPS,
-    ),
-    Rule(
-        "weight-sum",
-        WEIGHTED,
-        ALL,
-        "a sum of absolute weights in each output channel that the accumulator holds",
-        _weight_sum,
-        "split it by input channels into several, and add their outputs",
-    ),
-    Rule(
-        "depth",
-        WEIGHTED,
-        ALL,
-        f"at most {DEPTH_MAXIMUM} input channels",
-        _depth,
-        "split it by input channels into several, and add their outputs",
-        STOPS,
-    ),
-    Rule(
-        "constant-bias",
-        WEIGHTED,
-        ALL,
-        "a constant bias",
-        _computed_bias,
-        "leave the bias out, and ADD it",
-    ),
-    Rule(
-        "bias-type",
-        WEIGHTED,
-        ALL,
-        "a bias of INT32 or INT64",
-        _bias_type,
-        "quantise the bias again",
-    ),
-    Rule(
-        "bias-shape",
-        WEIGHTED,
-        ALL,
-        "a bias along its last axis",
-        _bias_shape,
-        "give the bias the shape [output channels]",
-    ),
-    Rule(
-        "bias-range",
-        WEIGHTED,
-        ALL,
-        "bias values that the accumulator holds",
-        _bias_value,
-        "scale the weights differently, or train with a smaller bias",
-    ),
+    )(_computed_weights),
+    _weight_sum,
+    _depth,
+    _computed_bias,
+    _bias_type,
+    _bias_shape,
+    _bias_value,
 )
 """Rules that hold for many operators."""

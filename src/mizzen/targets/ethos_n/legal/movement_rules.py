@@ -7,14 +7,20 @@ only.
 from __future__ import annotations
 
 from mizzen.targets.ethos_n.config import Capabilities
-from mizzen.targets.ethos_n.legal.padding import REGISTER_LARGEST, padding_text, sides
-from mizzen.targets.ethos_n.legal.quantization import (
+from mizzen.targets.ethos_n.legal.operation_rule import (
+    Case,
+    Measure,
+    OperationRule,
+    Step,
+    rule,
+    shape_text,
+)
+from mizzen.targets.ethos_n.legal.quantization_rules import (
     input_per_tensor,
     input_zero_point,
     output_zero_point,
 )
-from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Measure, Rule, Step, shape_text
-from mizzen.targets.ethos_n.legal.tensors import (
+from mizzen.targets.ethos_n.legal.tensor_rules import (
     BATCH,
     FULL_OUTPUT_INFO,
     OUTPUT_INFO,
@@ -25,6 +31,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
     input_layout,
     output,
 )
+from mizzen.targets.ethos_n.legal.window_padding import REGISTER_LARGEST, padding_text, sides
 from mizzen.targets.ethos_n.network import (
     DepthToSpace,
     Reshape,
@@ -33,6 +40,7 @@ from mizzen.targets.ethos_n.network import (
     StandalonePadding,
 )
 from mizzen.targets.ethos_n.tensors import TensorInfo
+from mizzen.targets.rules import Level
 
 BLOCK = 2
 """Block of `DepthToSpace` in elements along both axes."""
@@ -41,37 +49,72 @@ BRICK_BYTES = 8 * 8
 """One channel of a brick."""
 
 
-def _elements(case: Case[Reshape]) -> Breach | None:
+@rule(
+    "elements",
+    Level.UNSUPPORTED,
+    "as many elements before as after",
+    "Total elements in the input doesn't match new dimensions",
+    "export the network again",
+)
+def _elements(case: Case[Reshape]) -> str | None:
     # The library takes the size of the output as that of 8-bit elements, whatever the input's are.
     given, made = case.input, case.outputs[0]
     if given.elements * given.data_type.dtype.itemsize == made.elements:
         return None
-    return Breach(f"{shape_text(given)} to {shape_text(made)}")
+    return f"{shape_text(given)} to {shape_text(made)}"
 
 
-def _uneven_channels(case: Case[DepthToSpace]) -> Breach | None:
+@rule(
+    "channels",
+    Level.UNSUPPORTED,
+    "a multiple of the squared block as channels",
+    "Number of channels of input must be an exact multiple of the square of the block size",
+    "export the network again",
+)
+def _uneven_channels(case: Case[DepthToSpace]) -> str | None:
     square, channels = case.operation.block**2, case.input.channels
     # The library divides by a block of 0.
     if square and channels % square == 0:
         return None
-    return Breach(f"{channels} channels for blocks of {case.operation.block}")
+    return f"{channels} channels for blocks of {case.operation.block}"
 
 
-def _other_block(case: Case[DepthToSpace]) -> Breach | None:
+@rule(
+    "block",
+    Level.ESTIMATE_ONLY,
+    f"blocks of {BLOCK}x{BLOCK}",
+    "Only block size of 2 is supported",
+    "do it several times, each with a block of 2",
+)
+def _other_block(case: Case[DepthToSpace]) -> str | None:
     block = case.operation.block
-    return None if block == BLOCK else Breach(str(block))
+    return None if block == BLOCK else str(block)
 
 
-def _small_block(case: Case[SpaceToDepth]) -> Breach | None:
+@rule(
+    "block",
+    Level.UNSUPPORTED,
+    "blocks of at least 2x2",
+    "Block size must be larger than 1",
+    "leave it out",
+)
+def _small_block(case: Case[SpaceToDepth]) -> str | None:
     block = case.operation.block
-    return None if block > 1 else Breach(str(block))
+    return None if block > 1 else str(block)
 
 
-def _uneven_plane(case: Case[SpaceToDepth]) -> Breach | None:
+@rule(
+    "plane",
+    Level.UNSUPPORTED,
+    "height and width that are multiples of the block",
+    "Input width and height must be a multiple of the block size",
+    "pad or crop the input",
+)
+def _uneven_plane(case: Case[SpaceToDepth]) -> str | None:
     block, info = case.operation.block, case.input
     if info.height % block == 0 and info.width % block == 0:
         return None
-    return Breach(f"{info.height}x{info.width} for blocks of {block}")
+    return f"{info.height}x{info.width} for blocks of {block}"
 
 
 def space_to_depth_bytes(info: TensorInfo, block: int, capabilities: Capabilities) -> int:
@@ -92,65 +135,92 @@ def space_to_depth_bytes(info: TensorInfo, block: int, capabilities: Capabilitie
     return BRICK_BYTES * (first * block + second) * capabilities.srams
 
 
-def _two_passes(case: Case[SpaceToDepth]) -> Breach | None:
+@rule(
+    "sram",
+    Level.UNSUPPORTED,
+    "an input of which a row of blocks fits in the SRAM, in both passes",
+    "The tensor is too large",
+    "split the input along its width or channels, or take a variant with more SRAM",
+)
+def _two_passes(case: Case[SpaceToDepth]) -> str | None:
     there = case.capabilities.sram_bytes
     needed = space_to_depth_bytes(case.input, case.operation.block, case.capabilities)
-    return None if needed <= there else Breach(f"{needed} of {there} bytes")
+    return None if needed <= there else f"{needed} of {there} bytes"
 
 
-def _never(case: Case[SpaceToDepth]) -> Breach | None:
-    return Breach(f"a block of {case.operation.block}")
+@rule(
+    "estimate",
+    Level.ESTIMATE_ONLY,
+    "another form",
+    "",
+    "write it as a convolution whose kernel and stride are the block",
+)
+def _never(case: Case[SpaceToDepth]) -> str | None:
+    return f"a block of {case.operation.block}"
 
 
 def _upscaled(along_width: bool) -> Measure[Resize]:
-    def measure(case: Case[Resize]) -> Breach | None:
+    def measure(case: Case[Resize]) -> str | None:
         operation, info = case.operation, case.input
         new = operation.width if along_width else operation.height
         old = info.width if along_width else info.height
         if new in (UPSCALE * old, UPSCALE * old - 1):
             return None
-        return Breach(f"{new} where the input has {old}")
+        return f"{new} where the input has {old}"
 
     return measure
 
 
-def _parity(case: Case[Resize]) -> Breach | None:
+@rule(
+    "parity",
+    Level.SUPPORTED,
+    "a new height and width both even or both odd",
+    "Requested width and height have different parity, result might be inaccurate",
+    "resize both axes to twice the old, or both to 1 less",
+)
+def _parity(case: Case[Resize]) -> str | None:
     height, width = case.operation.height, case.operation.width
-    return None if height % 2 == width % 2 else Breach(f"{height}x{width}")
+    return None if height % 2 == width % 2 else f"{height}x{width}"
 
 
-def _resize_rule(axis: str, measure: Measure[Resize]) -> Rule[Resize]:
-    return Rule(
+def _resize_rule(axis: str, measure: Measure[Resize]) -> OperationRule[Resize]:
+    return rule(
         axis,
         Level.UNSUPPORTED,
         f"a new {axis} of twice the old, or 1 less",
         f"Requested {axis} isn't supported",
-        measure,
         "resize by 2, several times if need be",
-    )
+    )(measure)
 
 
-def _no_elements(case: Case[StandalonePadding]) -> Breach | None:
-    return None if case.input.elements else Breach(f"one of {shape_text(case.input)}")
+@rule(
+    "empty",
+    Level.UNSUPPORTED,
+    "an input with elements",
+    "Output tensor would be empty",
+    "leave it out",
+)
+def _no_elements(case: Case[StandalonePadding]) -> str | None:
+    return None if case.input.elements else f"one of {shape_text(case.input)}"
 
 
-def _sides(case: Case[StandalonePadding]) -> Breach | None:
+@rule(
+    "padding",
+    Level.UNSUPPORTED,
+    f"at most {REGISTER_LARGEST} elements of padding at each side",
+    "Padding not supported",
+    "pad several times",
+)
+def _sides(case: Case[StandalonePadding]) -> str | None:
     padding = case.operation.padding
     kept = max(sides(padding)) <= REGISTER_LARGEST
-    return None if kept else Breach(padding_text(padding))
+    return None if kept else padding_text(padding)
 
 
 RESHAPE: tuple[Step[Reshape], ...] = (
     batch(first, output),
     depth("input-depth", "Input to reshape", first),
-    Rule(
-        "elements",
-        Level.UNSUPPORTED,
-        "as many elements before as after",
-        "Total elements in the input doesn't match new dimensions",
-        _elements,
-        "export the network again",
-    ),
+    _elements,
     *input_per_tensor("Reshape"),
     input_zero_point(),
     depth("output-depth", "Output of reshape", output),
@@ -161,65 +231,23 @@ DEPTH_TO_SPACE: tuple[Step[DepthToSpace], ...] = (
     depth("input-depth", "Input to depth to space", first),
     data_type("input-type", "Input to depth to space", first),
     input_layout("Input must be NHWC or NHWCB"),
-    Rule(
-        "channels",
-        Level.UNSUPPORTED,
-        "a multiple of the squared block as channels",
-        "Number of channels of input must be an exact multiple of the square of the block size",
-        _uneven_channels,
-        "export the network again",
-    ),
+    _uneven_channels,
     *input_per_tensor("Depth to Space"),
     input_zero_point(),
     OUTPUT_INFO,
-    Rule(
-        "block",
-        Level.ESTIMATE_ONLY,
-        f"blocks of {BLOCK}x{BLOCK}",
-        "Only block size of 2 is supported",
-        _other_block,
-        "do it several times, each with a block of 2",
-    ),
+    _other_block,
 )
 SPACE_TO_DEPTH: tuple[Step[SpaceToDepth], ...] = (
     depth("input-depth", "Input to space to depth", first),
     data_type("input-type", "Input to space to depth", first),
-    Rule(
-        "block",
-        Level.UNSUPPORTED,
-        "blocks of at least 2x2",
-        "Block size must be larger than 1",
-        _small_block,
-        "leave it out",
-    ),
-    Rule(
-        "plane",
-        Level.UNSUPPORTED,
-        "height and width that are multiples of the block",
-        "Input width and height must be a multiple of the block size",
-        _uneven_plane,
-        "pad or crop the input",
-    ),
+    _small_block,
+    _uneven_plane,
     *input_per_tensor("Space to Depth", Level.ESTIMATE_ONLY),
     input_zero_point(),
     depth("output-depth", "Output of space to depth", output),
     FULL_OUTPUT_INFO,
-    Rule(
-        "sram",
-        Level.UNSUPPORTED,
-        "an input of which a row of blocks fits in the SRAM, in both passes",
-        "The tensor is too large",
-        _two_passes,
-        "split the input along its width or channels, or take a variant with more SRAM",
-    ),
-    Rule(
-        "estimate",
-        Level.ESTIMATE_ONLY,
-        "another form",
-        "",
-        _never,
-        "write it as a convolution whose kernel and stride are the block",
-    ),
+    _two_passes,
+    _never,
 )
 RESIZE: tuple[Step[Resize], ...] = (
     BATCH,
@@ -228,14 +256,7 @@ RESIZE: tuple[Step[Resize], ...] = (
     input_layout("Input must be NHWC or NHWCB"),
     _resize_rule("height", _upscaled(along_width=False)),
     _resize_rule("width", _upscaled(along_width=True)),
-    Rule(
-        "parity",
-        Level.SUPPORTED,
-        "a new height and width both even or both odd",
-        "Requested width and height have different parity, result might be inaccurate",
-        _parity,
-        "resize both axes to twice the old, or both to 1 less",
-    ),
+    _parity,
     input_zero_point(),
     output_zero_point("resizeInfo"),
     OUTPUT_INFO,
@@ -246,21 +267,7 @@ STANDALONE_PADDING: tuple[Step[StandalonePadding], ...] = (
     data_type("input-type", "Input to standalone padding", first),
     input_layout("Input to standalone padding must be NHWC OR NHWCB"),
     input_zero_point(),
-    Rule(
-        "empty",
-        Level.UNSUPPORTED,
-        "an input with elements",
-        "Output tensor would be empty",
-        _no_elements,
-        "leave it out",
-    ),
+    _no_elements,
     OUTPUT_INFO,
-    Rule(
-        "padding",
-        Level.UNSUPPORTED,
-        f"at most {REGISTER_LARGEST} elements of padding at each side",
-        "Padding not supported",
-        _sides,
-        "pad several times",
-    ),
+    _sides,
 )

@@ -1,40 +1,95 @@
-"""The vocabulary of the rules, and the operators that each family has a form of."""
+"""What the rules need to know about a TFLite operator, and how a row is made.
+
+Operator kinds, element types and option names are those of the TFLite schema.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy.typing as npt
+
+from mizzen.targets import rules
 from mizzen.targets.ethos_u.commands import ALL, U85, Arch
-from mizzen.targets.ethos_u.legal.facts import OperatorFacts, TensorFacts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorFacts:
+    """A tensor.
+
+    shape_signature  the shape with -1 where an extent is open; None if all are known
+    dtype            name of the element type, ``INT8``
+    scales           quantisation scales: none, one, or one for each index of an axis
+    zero_points      as many as scales
+    values           contents of a constant [shape]; None if it has none or they are not dense
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    shape_signature: tuple[int, ...] | None
+    dtype: str
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    constant: bool
+    values: npt.NDArray[Any] | None
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nhwc(self) -> tuple[int, int, int, int]:
+        """The shape as batch, height, width and depth; leading extents are one batch."""
+        padded = (1, 1, 1, 1, *self.shape)
+        height, width, depth = padded[-3:]
+        return math.prod(padded[:-3]), height, width, depth
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorFacts:
+    """An operator, and the NPU that it is to run on.
+
+    `inputs` has None where an optional input is absent.
+    """
+
+    kind: str
+    arch: Arch
+    inputs: tuple[TensorFacts | None, ...]
+    outputs: tuple[TensorFacts, ...]
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    intermediates: tuple[TensorFacts, ...] = ()
+
+    def input(self, index: int) -> TensorFacts | None:
+        """Return an input; None if the operator does not have it."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def option(self, name: str, default: int = 0) -> int:
+        """Return an option that is a number or a flag."""
+        value = self.options.get(name)
+        return default if value is None else int(value)
+
 
 SOURCE = "Vela 5.2.0, supported operators"
 STOPS = "Vela 5.2.0 stops at it, found by compiling"
 
-Measure = Callable[[OperatorFacts, Arch], str | None]
-"""Gives the actual value where a rule is broken, None where it is kept."""
+Rule = rules.Rule[OperatorFacts]
+Measure = rules.Measure[OperatorFacts]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A row.
-
-    limit    what must hold, as the end of "... must have"
-    measure  finds the actual value that breaks it, as the end of "... has"
-    help     what to change in the network
-    """
-
-    id: str
-    operators: frozenset[str]
-    archs: tuple[Arch, ...]
-    limit: str
-    measure: Measure
-    help: str
-    source: str = SOURCE
-
-    def applies_to(self, kind: str, arch: Arch) -> bool:
-        """Whether the rule is about an operator on a family."""
-        return kind in self.operators and arch in self.archs
+def rule(
+    id: str,
+    kinds: str | frozenset[str],
+    archs: tuple[Arch, ...],
+    limit: str,
+    help: str,
+    source: str = SOURCE,
+) -> Callable[[Measure], Rule]:
+    """Make a row of the measure below it, about operators that a text lists or a set holds."""
+    return rules.row(id, kinds, archs, limit, help, source)
 
 
 _EVERYWHERE = (
@@ -122,11 +177,6 @@ def named(tensor: TensorFacts) -> str:
     return f'"{tensor.name}"'
 
 
-def extents(shape: tuple[int, ...]) -> str:
-    """Write a shape."""
-    return f"[{', '.join(map(str, shape))}]"
-
-
 def axes_of(operator: OperatorFacts, data: TensorFacts) -> list[int] | None:
     """Return the axes that an operator works along, counted from 0; None if they are not known."""
     parameter = operator.input(1)
@@ -139,7 +189,7 @@ def axes_of(operator: OperatorFacts, data: TensorFacts) -> list[int] | None:
 def input_type(*wanted: str) -> Measure:
     """Measure whether the first data input has one of some types."""
 
-    def measure(operator: OperatorFacts, _: Arch) -> str | None:
+    def measure(operator: OperatorFacts) -> str | None:
         data = data_input(operator)
         return None if data is None or data.dtype in wanted else data.dtype
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Measure, O, Rule, shape_text
+from mizzen.targets.ethos_n.legal.operation_rule import (
+    Case,
+    Measure,
+    O,
+    OperationRule,
+    rule,
+    shape_text,
+)
 from mizzen.targets.ethos_n.network import Operation
 from mizzen.targets.ethos_n.tensors import DataFormat, DataType, TensorInfo
+from mizzen.targets.rules import Breach, Level
 
 Pick = Callable[[Case[O]], TensorInfo]
 """Gives the tensor that a rule is about."""
@@ -39,21 +47,20 @@ def output(case: Case[Operation]) -> TensorInfo:
     return case.outputs[0]
 
 
-def batch(*pick: Pick[O]) -> Rule[O]:
+def batch(*pick: Pick[O]) -> OperationRule[O]:
     """Make the rule that feature maps hold one element of a batch."""
 
     def measure(case: Case[O]) -> Breach | None:
         found = (row(case).shape[0] for row in pick)
         return next((Breach(f"one of {count}") for count in found if count != 1), None)
 
-    return Rule(
+    return rule(
         "batch",
         Level.UNSUPPORTED,
         "a batch of 1",
         "Batch size must be 1",
-        measure,
         "export the network with a batch of 1, and run it for each element of the batch",
-    )
+    )(measure)
 
 
 BATCH = batch(first)
@@ -71,7 +78,7 @@ def deep(info: TensorInfo, sram_bytes: int) -> Breach:
     return Breach(actual, (chunk, sram_bytes))
 
 
-def depth(id: str, what: str, pick: Pick[O]) -> Rule[O]:
+def depth(id: str, what: str, pick: Pick[O]) -> OperationRule[O]:
     """Make the rule that the channels of a tensor fit in the SRAM."""
 
     def measure(case: Case[O]) -> Breach | None:
@@ -81,55 +88,54 @@ def depth(id: str, what: str, pick: Pick[O]) -> Rule[O]:
     return depth_rule(id, what, measure)
 
 
-def depth_rule(id: str, what: str, measure: Measure[O]) -> Rule[O]:
+def depth_rule(id: str, what: str, measure: Measure[O]) -> OperationRule[O]:
     """Make the rule that `depth` makes, with another measure."""
     tensor = id.removesuffix("-depth").replace("-", " ")
-    return Rule(
+    return rule(
         id,
         Level.UNSUPPORTED,
         f"channels of the {tensor} that fit in the SRAM, {CHUNK_BYTES} bytes each, "
         "unless it is 1 wide",
         f"{what}: Tensor max depth cannot fit in SRAM (%d / %d)",
-        measure,
         "split the channels over several operations, or take a variant with more SRAM",
-    )
+    )(measure)
 
 
-def data_type(id: str, what: str, pick: Pick[O]) -> Rule[O]:
+def data_type(id: str, what: str, pick: Pick[O]) -> OperationRule[O]:
     """Make the rule that a tensor has 8 bits."""
 
     def measure(case: Case[O]) -> Breach | None:
         found = pick(case).data_type
         return None if found in EIGHT_BITS else Breach(found.value)
 
-    return Rule(
+    return rule(
         id,
         Level.UNSUPPORTED,
         f"{_tensor(id)} of UINT8 or INT8",
         f"{what} must be UINT8_QUANTIZED or INT8_QUANTIZED",
-        measure,
         QUANTIZE,
-    )
+    )(measure)
 
 
-def bias_type(what: str) -> Rule[Operation]:
+def bias_type(what: str) -> OperationRule[Operation]:
     """Make the rule that the bias has 32 bits."""
 
     def measure(case: Case[Operation]) -> Breach | None:
         found = case.inputs[1].data_type
         return None if found is DataType.S32 else Breach(found.value)
 
-    return Rule(
+    return rule(
         "bias-type",
         Level.UNSUPPORTED,
         "a bias of INT32",
         f"{what} must be INT32_QUANTIZED",
-        measure,
         "give the bias as INT32",
-    )
+    )(measure)
 
 
-def layout(id: str, wanted: tuple[DataFormat, ...], message: str, pick: Pick[O]) -> Rule[O]:
+def layout(
+    id: str, wanted: tuple[DataFormat, ...], message: str, pick: Pick[O]
+) -> OperationRule[O]:
     """Make the rule that a tensor has one of some formats."""
     names = " or ".join(row.value for row in wanted)
 
@@ -137,17 +143,12 @@ def layout(id: str, wanted: tuple[DataFormat, ...], message: str, pick: Pick[O])
         found = pick(case).format
         return None if found in wanted else Breach(found.value)
 
-    return Rule(
-        id,
-        Level.UNSUPPORTED,
-        f"{_tensor(id)} in {names}",
-        message,
-        measure,
-        f"give it in {names}",
+    return rule(id, Level.UNSUPPORTED, f"{_tensor(id)} in {names}", message, f"give it in {names}")(
+        measure
     )
 
 
-def input_layout(message: str) -> Rule[Operation]:
+def input_layout(message: str) -> OperationRule[Operation]:
     """Make the rule that the first input is a feature map by its format."""
     return layout("input-format", FEATURE_MAP_FORMATS, message, first)
 
@@ -159,37 +160,32 @@ def _tensor(id: str) -> str:
     return f"{article}{tensor}"
 
 
-def _differs(case: Case[Operation]) -> Breach | None:
+def _differs(case: Case[Operation]) -> str | None:
     """Compare the given output infos; one without elements stands for "tell me"."""
+    return _difference(case, lambda given, made: bool(given.elements) and given != made)
+
+
+def _differs_or_empty(case: Case[Operation]) -> str | None:
+    return _difference(case, lambda given, made: given != made)
+
+
+def _difference(
+    case: Case[Operation], differs: Callable[[TensorInfo, TensorInfo], bool]
+) -> str | None:
     for given, made in zip(case.expected or (), case.outputs, strict=False):
-        if given.elements and given != made:
-            return Breach(f"{shape_text(made)} {made.data_type.value}, not {shape_text(given)}")
+        if differs(given, made):
+            return f"{shape_text(made)} {made.data_type.value}, not {shape_text(given)}"
     return None
 
 
-def _differs_or_empty(case: Case[Operation]) -> Breach | None:
-    for given, made in zip(case.expected or (), case.outputs, strict=False):
-        if given != made:
-            return Breach(f"{shape_text(made)} {made.data_type.value}, not {shape_text(given)}")
-    return None
-
-
-OUTPUT_INFO: Rule[Operation] = Rule(
+_output_info = rule(
     "output-info",
     Level.UNSUPPORTED,
     "the output info that was given, where one was given",
     "Provided outputInfo is incorrect",
-    _differs,
     "give no output info, or that which the operation makes of its inputs",
     fills=True,
 )
-FULL_OUTPUT_INFO: Rule[Operation] = Rule(
-    OUTPUT_INFO.id,
-    OUTPUT_INFO.level,
-    OUTPUT_INFO.limit,
-    OUTPUT_INFO.message,
-    _differs_or_empty,
-    OUTPUT_INFO.help,
-    fills=True,
-)
+OUTPUT_INFO: OperationRule[Operation] = _output_info(_differs)
+FULL_OUTPUT_INFO: OperationRule[Operation] = _output_info(_differs_or_empty)
 """The same of `SpaceToDepth`, where an info without elements is compared like any other."""

@@ -5,17 +5,19 @@ Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from mizzen.targets.ethos_n.legal.padding import (
-    REGISTER_LARGEST,
-    VALID,
-    padding_text,
-    same_paddings,
-    sides,
+from mizzen.targets.ethos_n.legal.operation_rule import (
+    V23_02,
+    V25_03,
+    Case,
+    Measure,
+    OperationRule,
+    Step,
+    rule,
+    shape_text,
 )
-from mizzen.targets.ethos_n.legal.quantization import (
+from mizzen.targets.ethos_n.legal.quantization_rules import (
     CALIBRATE,
     bias_scales_of,
     input_per_tensor,
@@ -26,18 +28,7 @@ from mizzen.targets.ethos_n.legal.quantization import (
     per_channel,
     weights_zero_point,
 )
-from mizzen.targets.ethos_n.legal.rule import (
-    V23_02,
-    V25_03,
-    Breach,
-    Case,
-    Level,
-    Measure,
-    Rule,
-    Step,
-    shape_text,
-)
-from mizzen.targets.ethos_n.legal.tensors import (
+from mizzen.targets.ethos_n.legal.tensor_rules import (
     BATCH,
     FEATURE_MAP_FORMATS,
     OUTPUT_INFO,
@@ -51,6 +42,13 @@ from mizzen.targets.ethos_n.legal.tensors import (
     second,
     third,
 )
+from mizzen.targets.ethos_n.legal.window_padding import (
+    REGISTER_LARGEST,
+    VALID,
+    padding_text,
+    same_paddings,
+    sides,
+)
 from mizzen.targets.ethos_n.network import (
     Convolution,
     DepthwiseConvolution,
@@ -59,6 +57,7 @@ from mizzen.targets.ethos_n.network import (
     Weighted,
 )
 from mizzen.targets.ethos_n.tensors import DataFormat, Shape
+from mizzen.targets.rules import Breach, Level
 
 Windowed = Convolution | DepthwiseConvolution | TransposeConvolution
 """Operations that move a kernel over planes."""
@@ -74,32 +73,53 @@ OTHER_KERNEL = (
 )
 
 
-def _bias_shape(case: Case[Weighted]) -> Breach | None:
+def _bias_shape(case: Case[Weighted]) -> str | None:
     _, bias, weights = case.inputs
     depthwise = isinstance(case.operation, DepthwiseConvolution)
     channels = weights.shape[2] * weights.shape[3] if depthwise else weights.shape[3]
     if bias.shape == (1, 1, 1, channels):
         return None
-    return Breach(f"{shape_text(bias)} for {channels} output channels")
+    return f"{shape_text(bias)} for {channels} output channels"
 
 
-def _weight_channels(case: Case[Weighted]) -> Breach | None:
+@rule(
+    "weights-channels",
+    Level.UNSUPPORTED,
+    "as many input channels of the weights as of the input",
+    "Weights input channels dimension (I) must match Input channels dimension (C)",
+    "export the network again; grouped convolutions must be split, one for each group",
+)
+def _weight_channels(case: Case[Weighted]) -> str | None:
     feature_map, _, weights = case.inputs
     if weights.shape[2] == feature_map.channels:
         return None
-    return Breach(f"{weights.shape[2]} for {feature_map.channels} input channels")
+    return f"{weights.shape[2]} for {feature_map.channels} input channels"
 
 
-def _zero_window(case: Case[Windowed]) -> Breach | None:
+@rule(
+    "window",
+    Level.UNSUPPORTED,
+    "a kernel and strides of at least 1",
+    "Invalid kernel/stride parameters",
+    "export the network again",
+)
+def _zero_window(case: Case[Windowed]) -> str | None:
     stride, (height, width, _, _) = case.operation.stride, case.inputs[2].shape
     if height and width and stride.x and stride.y:
         return None
-    return Breach(f"a kernel of {height}x{width} and a stride of {stride.y}x{stride.x}")
+    return f"a kernel of {height}x{width} and a stride of {stride.y}x{stride.x}"
 
 
-def _empty(case: Case[Windowed]) -> Breach | None:
+@rule(
+    "empty",
+    Level.UNSUPPORTED,
+    "an output with elements",
+    "Output tensor would be empty",
+    "pad the input, or use a smaller kernel",
+)
+def _empty(case: Case[Windowed]) -> str | None:
     made = case.outputs[0]
-    return None if made.elements else Breach(f"one of {shape_text(made)}")
+    return None if made.elements else f"one of {shape_text(made)}"
 
 
 def _kernel(case: Case[Windowed]) -> Breach | None:
@@ -117,52 +137,73 @@ def _square_kernel(case: Case[DepthwiseConvolution]) -> Breach | None:
 
 
 def _stride(wanted: tuple[int, ...]) -> Measure[Windowed]:
-    def measure(case: Case[Windowed]) -> Breach | None:
+    def measure(case: Case[Windowed]) -> str | None:
         x, y = case.operation.stride.x, case.operation.stride.y
-        return None if x == y and x in wanted else Breach(f"{y}x{x}")
+        return None if x == y and x in wanted else f"{y}x{x}"
 
     return measure
 
 
-def _strided_kernel(case: Case[Convolution]) -> Breach | None:
+@rule(
+    "strided-kernel",
+    Level.ESTIMATE_ONLY,
+    f"a kernel of at most {STRIDED_KERNEL_LARGEST} where the stride is 2",
+    "Unsupported stride for kernel width/height > 7. Stride X and Y must be 1",
+    "use a stride of 1, or a smaller kernel",
+)
+def _strided_kernel(case: Case[Convolution]) -> str | None:
     height, width = case.inputs[2].shape[:2]
     if case.operation.stride.x <= 1 or max(height, width) <= STRIDED_KERNEL_LARGEST:
         return None
-    return Breach(f"a kernel of {height}x{width} and a stride of {case.operation.stride.x}")
+    return f"a kernel of {height}x{width} and a stride of {case.operation.stride.x}"
 
 
-def _strided_point(case: Case[DepthwiseConvolution]) -> Breach | None:
+@rule(
+    "strided-kernel",
+    Level.ESTIMATE_ONLY,
+    "a stride of 1 where the kernel is 1x1",
+    "Unsupported stride >1 with kernel size 1x1.",
+    "use max pooling of size 1 and stride 2 after a stride of 1",
+)
+def _strided_point(case: Case[DepthwiseConvolution]) -> str | None:
     if case.operation.stride.x == 1 or case.inputs[2].shape[:2] != (1, 1):
         return None
-    return Breach(f"a stride of {case.operation.stride.x}")
+    return f"a stride of {case.operation.stride.x}"
 
 
-def _multiplier(case: Case[DepthwiseConvolution]) -> Breach | None:
+@rule(
+    "multiplier",
+    Level.ESTIMATE_ONLY,
+    "a channel multiplier of 1, or one input channel",
+    "If channel multiplier > 1 the weights input channels dimension must be 1",
+    "write it as a convolution whose other weights are 0",
+)
+def _multiplier(case: Case[DepthwiseConvolution]) -> str | None:
     _, _, channels, multiplier = case.inputs[2].shape
     if multiplier == 1 or channels == 1:
         return None
-    return Breach(f"a multiplier of {multiplier} for {channels} channels")
+    return f"a multiplier of {multiplier} for {channels} channels"
 
 
-def _bias_zero_point(case: Case[Weighted]) -> Breach | None:
+def _bias_zero_point(case: Case[Weighted]) -> str | None:
     found = case.inputs[1].quantization.zero_point
-    return Breach(str(found)) if found else None
+    return str(found) if found else None
 
 
-def _bias_scales(case: Case[Weighted]) -> Breach | None:
+def _bias_scales(case: Case[Weighted]) -> str | None:
     feature_map, bias, weights = case.inputs
     found, wanted = bias.quantization.scales, bias_scales_of(feature_map, weights)
     if found == wanted:
         return None
     for have, want in zip(found, wanted, strict=False):
         if have != want:
-            return Breach(f"{have:.9g} where it is {want:.9g}")
-    return Breach(f"{len(found)} scales where there are {len(wanted)}")
+            return f"{have:.9g} where it is {want:.9g}"
+    return f"{len(found)} scales where there are {len(wanted)}"
 
 
-def _bias_quantization(case: Case[Weighted]) -> Breach | None:
+def _bias_quantization(case: Case[Weighted]) -> str | None:
     found = _bias_zero_point(case)
-    return _bias_scales(case) if found is None else Breach(f"a zero point of {found.actual}")
+    return _bias_scales(case) if found is None else f"a zero point of {found}"
 
 
 def _plane(case: Case[Windowed]) -> Shape:
@@ -177,155 +218,102 @@ def _is_same(case: Case[Windowed]) -> bool:
     return operation.padding in same_paddings(_plane(case), (height, width), operation.stride)
 
 
-def _padding(case: Case[Windowed]) -> Breach | None:
+@rule(
+    "padding",
+    Level.ESTIMATE_ONLY,
+    "no padding, or SAME with the odd element at the end, at the start, or at both",
+    "Unsupported padding.",
+    "use VALID or SAME padding, or pad before it",
+    V23_02,
+)
+def _padding(case: Case[Windowed]) -> str | None:
     padding = case.operation.padding
-    return None if padding == VALID or _is_same(case) else Breach(padding_text(padding))
+    return None if padding == VALID or _is_same(case) else padding_text(padding)
 
 
-def _wide_padding(case: Case[Windowed]) -> Breach | None:
+@rule(
+    "padding",
+    Level.ESTIMATE_ONLY,
+    f"at most {REGISTER_LARGEST} elements of padding at each side, or SAME",
+    "Unsupported padding.",
+    "use less padding, or pad before it",
+    V25_03,
+)
+def _wide_padding(case: Case[Windowed]) -> str | None:
     padding = case.operation.padding
     if max(sides(padding)) <= REGISTER_LARGEST or _is_same(case):
         return None
-    return Breach(padding_text(padding))
+    return padding_text(padding)
 
 
-def _unpadded_kernel(case: Case[TransposeConvolution]) -> Breach | None:
+@rule(
+    "unpadded-kernel",
+    Level.ESTIMATE_ONLY,
+    f"SAME padding where the kernel is over {STRIDED_KERNEL_LARGEST}",
+    "Padding must be SAME for kernel > 7x7.",
+    "use SAME padding, or a smaller kernel",
+)
+def _unpadded_kernel(case: Case[TransposeConvolution]) -> str | None:
     height, width = case.inputs[2].shape[:2]
     if case.operation.padding != VALID or max(height, width) <= STRIDED_KERNEL_LARGEST:
         return None
-    return Breach(f"none and a kernel of {height}x{width}")
+    return f"none and a kernel of {height}x{width}"
 
 
-_WEIGHT_CHANNELS: Rule[Weighted] = Rule(
-    "weights-channels",
-    Level.UNSUPPORTED,
-    "as many input channels of the weights as of the input",
-    "Weights input channels dimension (I) must match Input channels dimension (C)",
-    _weight_channels,
-    "export the network again; grouped convolutions must be split, one for each group",
-)
-_ZERO_WINDOW: Rule[Windowed] = Rule(
-    "window",
-    Level.UNSUPPORTED,
-    "a kernel and strides of at least 1",
-    "Invalid kernel/stride parameters",
-    _zero_window,
-    "export the network again",
-)
-_EMPTY: Rule[Windowed] = Rule(
-    "empty",
-    Level.UNSUPPORTED,
-    "an output with elements",
-    "Output tensor would be empty",
-    _empty,
-    "pad the input, or use a smaller kernel",
-)
-_PADDING: tuple[Rule[Windowed], ...] = (
-    Rule(
-        "padding",
-        Level.ESTIMATE_ONLY,
-        "no padding, or SAME with the odd element at the end, at the start, or at both",
-        "Unsupported padding.",
-        _padding,
-        "use VALID or SAME padding, or pad before it",
-        V23_02,
-    ),
-    Rule(
-        "padding",
-        Level.ESTIMATE_ONLY,
-        f"at most {REGISTER_LARGEST} elements of padding at each side, or SAME",
-        "Unsupported padding.",
-        _wide_padding,
-        "use less padding, or pad before it",
-        V25_03,
-    ),
+_PADDING: tuple[OperationRule[Windowed], ...] = (
+    _padding,
+    _wide_padding,
 )
 
 
-def _bias_shape_rule(channels: str) -> Rule[Weighted]:
-    return Rule(
+def _bias_shape_rule(channels: str) -> OperationRule[Weighted]:
+    return rule(
         "bias-shape",
         Level.UNSUPPORTED,
         f"a bias of shape [1, 1, 1, {channels}]",
         "Invalid bias tensor dimensions",
-        _bias_shape,
         "give one bias for each output channel",
-    )
+    )(_bias_shape)
 
 
-def _kernel_rule(limit: str, measure: Callable[[Case[Any]], Breach | None]) -> Rule[Any]:
-    return Rule(
+def _kernel_rule(limit: str, measure: Measure[Any]) -> OperationRule[Any]:
+    return rule(
         "kernel",
         Level.ESTIMATE_ONLY,
         limit,
         "Unsupported kernel size. Width(%d)/height(%d) must be in { 1, 2, 3, 5, 7, 9 }",
-        measure,
         OTHER_KERNEL,
-    )
+    )(measure)
 
 
 _KERNEL = _kernel_rule("kernel extents of 1, 2, 3, 5, 7 or 9", _kernel)
 _SQUARE_KERNEL = _kernel_rule("a square kernel of 1, 2, 3, 5, 7 or 9", _square_kernel)
 
 
-def _stride_rule(wanted: tuple[int, ...], limit: str, message: str) -> Rule[Windowed]:
-    return Rule(
+def _stride_rule(wanted: tuple[int, ...], limit: str, message: str) -> OperationRule[Windowed]:
+    return rule(
         "stride",
         Level.ESTIMATE_ONLY,
         limit,
         f"Unsupported stride. Stride X and Y must be {message}",
-        _stride(wanted),
         f"use {limit}",
-    )
+    )(_stride(wanted))
 
 
 _STRIDE = _stride_rule(STRIDES, "a stride of 1x1 or 2x2", "equal and in { 1, 2 }")
 _TRANSPOSE_STRIDE = _stride_rule((TRANSPOSE_STRIDE,), "a stride of 2x2", "equal to 2")
-_STRIDED_KERNEL: Rule[Convolution] = Rule(
-    "strided-kernel",
-    Level.ESTIMATE_ONLY,
-    f"a kernel of at most {STRIDED_KERNEL_LARGEST} where the stride is 2",
-    "Unsupported stride for kernel width/height > 7. Stride X and Y must be 1",
-    _strided_kernel,
-    "use a stride of 1, or a smaller kernel",
-)
-_MULTIPLIER: Rule[DepthwiseConvolution] = Rule(
-    "multiplier",
-    Level.ESTIMATE_ONLY,
-    "a channel multiplier of 1, or one input channel",
-    "If channel multiplier > 1 the weights input channels dimension must be 1",
-    _multiplier,
-    "write it as a convolution whose other weights are 0",
-)
-_STRIDED_POINT: Rule[DepthwiseConvolution] = Rule(
-    "strided-kernel",
-    Level.ESTIMATE_ONLY,
-    "a stride of 1 where the kernel is 1x1",
-    "Unsupported stride >1 with kernel size 1x1.",
-    _strided_point,
-    "use max pooling of size 1 and stride 2 after a stride of 1",
-)
-_UNPADDED_KERNEL: Rule[TransposeConvolution] = Rule(
-    "unpadded-kernel",
-    Level.ESTIMATE_ONLY,
-    f"SAME padding where the kernel is over {STRIDED_KERNEL_LARGEST}",
-    "Padding must be SAME for kernel > 7x7.",
-    _unpadded_kernel,
-    "use SAME padding, or a smaller kernel",
-)
 
 
 def _bias_rule(
-    name: str, limit: str, message: str, measure: Callable[[Case[Weighted]], Breach | None]
-) -> Rule[Weighted]:
-    return Rule(
+    name: str, limit: str, message: str, measure: Measure[Weighted]
+) -> OperationRule[Weighted]:
+    return rule(
         "bias-quantization",
         Level.ESTIMATE_ONLY,
         f"a bias with {limit}",
         f"Bias for {name} must have quantization parameters with {message}",
-        measure,
         CALIBRATE,
-    )
+    )(measure)
 
 
 _BIAS_ZERO = "zero point of 0"
@@ -362,9 +350,9 @@ def _tensor_rules(
         bias_type(f"Bias for {name}"),
         layout("bias-format", NHWC, f"Bias for {name} must be NHWC", second),
         _bias_shape_rule(bias_channels),
-        _WEIGHT_CHANNELS,
-        _ZERO_WINDOW,
-        _EMPTY,
+        _weight_channels,
+        _zero_window,
+        _empty,
         depth("output-depth", f"Output of {name}", output),
     )
 
@@ -396,7 +384,7 @@ CONVOLUTION: tuple[Step[Convolution], ...] = (
     _bias_rule("conv", _BIAS_EXACT, _BIAS_SCALE, _bias_scales),
     _KERNEL,
     _STRIDE,
-    _STRIDED_KERNEL,
+    _strided_kernel,
     *_PADDING,
     overall_scale("Convolution"),
 )
@@ -409,7 +397,7 @@ DEPTHWISE_CONVOLUTION: tuple[Step[DepthwiseConvolution], ...] = (
         bias_channels="I * M",
     ),
     *_quantization_rules("Depthwise Convolution", 2),
-    _MULTIPLIER,
+    _multiplier,
     weights_zero_point(Level.UNSUPPORTED),
     input_zero_point(),
     output_zero_point("convInfo"),
@@ -417,7 +405,7 @@ DEPTHWISE_CONVOLUTION: tuple[Step[DepthwiseConvolution], ...] = (
     _bias_rule("depthwise conv", _BIAS_EXACT, f"{_BIAS_ZERO} and {_BIAS_SCALE}", _bias_scales),
     _SQUARE_KERNEL,
     _STRIDE,
-    _STRIDED_POINT,
+    _strided_point,
     *_PADDING,
     overall_scale("Depthwise Convolution"),
 )
@@ -437,34 +425,62 @@ TRANSPOSE_CONVOLUTION: tuple[Step[TransposeConvolution], ...] = (
     _KERNEL,
     _TRANSPOSE_STRIDE,
     *_PADDING,
-    _UNPADDED_KERNEL,
+    _unpadded_kernel,
     # The library spells it so.
     overall_scale("Tranpose Convolution"),
 )
 
 
-def _weights_plane(case: Case[FullyConnected]) -> Breach | None:
+@rule(
+    "weights-plane",
+    Level.UNSUPPORTED,
+    "weights with H and W of 1",
+    "Weights tensor must have H and W set to 1 as these dimensions are not needed.",
+    "reshape the weights to [1, 1, I, O]",
+)
+def _weights_plane(case: Case[FullyConnected]) -> str | None:
     height, width = case.inputs[2].shape[:2]
-    return None if (height, width) == (1, 1) else Breach(f"{height}x{width}")
+    return None if (height, width) == (1, 1) else f"{height}x{width}"
 
 
-def _weights_inputs(case: Case[FullyConnected]) -> Breach | None:
+@rule(
+    "weights-channels",
+    Level.UNSUPPORTED,
+    "as many input channels of the weights as elements of the input",
+    "Weights tensor must have I dimension equal to the number of channels of the input tensor.",
+    "export the network again",
+)
+def _weights_inputs(case: Case[FullyConnected]) -> str | None:
     _, height, width, channels = case.input.shape
     wanted, found = height * width * channels, case.inputs[2].shape[2]
-    return None if found == wanted else Breach(f"{found} for {wanted} elements")
+    return None if found == wanted else f"{found} for {wanted} elements"
 
 
-def _several_scales(case: Case[FullyConnected]) -> Breach | None:
+@rule(
+    "weights-scales",
+    Level.UNSUPPORTED,
+    "one scale of the weights and one of the bias",
+    "Multiple quantization scales is not supported for FullyConnected operation",
+    "quantise the weights for the whole tensor, or write it as a convolution of kernel 1x1",
+)
+def _several_scales(case: Case[FullyConnected]) -> str | None:
     _, bias, weights = case.inputs
     counts = len(weights.quantization.scales), len(bias.quantization.scales)
     if counts == (1, 1):
         return None
-    return Breach(f"{counts[0]} scales of the weights and {counts[1]} of the bias")
+    return f"{counts[0]} scales of the weights and {counts[1]} of the bias"
 
 
-def _not_flat(case: Case[FullyConnected]) -> Breach | None:
+@rule(
+    "input-shape",
+    Level.ESTIMATE_ONLY,
+    "an input of shape [1, 1, 1, C]",
+    "Input to fully connected is expected to be one dimensional using the channels dimension.",
+    "reshape the input to [1, 1, 1, C] before it",
+)
+def _not_flat(case: Case[FullyConnected]) -> str | None:
     shape = case.input.shape
-    return None if shape[:3] == (1, 1, 1) else Breach(f"one of {shape_text(case.input)}")
+    return None if shape[:3] == (1, 1, 1) else f"one of {shape_text(case.input)}"
 
 
 FULLY_CONNECTED: tuple[Step[FullyConnected], ...] = (
@@ -474,46 +490,18 @@ FULLY_CONNECTED: tuple[Step[FullyConnected], ...] = (
     input_layout("Invalid data format. Only NHWC and NHWCB are supported for fully connected"),
     data_type("weights-type", "Weights for fully connected", third),
     layout("weights-format", (DataFormat.HWIO,), "Weights for fully connected must be HWIO", third),
-    Rule(
-        "weights-plane",
-        Level.UNSUPPORTED,
-        "weights with H and W of 1",
-        "Weights tensor must have H and W set to 1 as these dimensions are not needed.",
-        _weights_plane,
-        "reshape the weights to [1, 1, I, O]",
-    ),
-    Rule(
-        "weights-channels",
-        Level.UNSUPPORTED,
-        "as many input channels of the weights as elements of the input",
-        "Weights tensor must have I dimension equal to the number of channels of the input tensor.",
-        _weights_inputs,
-        "export the network again",
-    ),
+    _weights_plane,
+    _weights_inputs,
     bias_type("Bias for fully connected"),
     layout("bias-format", NHWC, "Bias for fully connected must be NHWC", second),
     _bias_shape_rule("O"),
-    Rule(
-        "weights-scales",
-        Level.UNSUPPORTED,
-        "one scale of the weights and one of the bias",
-        "Multiple quantization scales is not supported for FullyConnected operation",
-        _several_scales,
-        "quantise the weights for the whole tensor, or write it as a convolution of kernel 1x1",
-    ),
+    _several_scales,
     *input_per_tensor("Fully Connected"),
     weights_zero_point(Level.ESTIMATE_ONLY),
     input_zero_point(),
     output_zero_point("fullyConnectedInfo"),
     OUTPUT_INFO,
-    Rule(
-        "input-shape",
-        Level.ESTIMATE_ONLY,
-        "an input of shape [1, 1, 1, C]",
-        "Input to fully connected is expected to be one dimensional using the channels dimension.",
-        _not_flat,
-        "reshape the input to [1, 1, 1, C] before it",
-    ),
+    _not_flat,
     _bias_rule("fully connected", _BIAS_ALL, f"{_BIAS_ZERO} and {_BIAS_SCALE}", _bias_quantization),
     overall_scale("Fully Connected"),
 )

@@ -5,9 +5,16 @@ Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp`; `Multiplication
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_n.legal.quantization import ONE_SCALE, output_zero_point, zero_point
-from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Measure, Rule, Step, shape_text
-from mizzen.targets.ethos_n.legal.tensors import (
+from mizzen.targets.ethos_n.legal.operation_rule import (
+    Case,
+    Measure,
+    OperationRule,
+    Step,
+    rule,
+    shape_text,
+)
+from mizzen.targets.ethos_n.legal.quantization_rules import ONE_SCALE, output_zero_point, zero_point
+from mizzen.targets.ethos_n.legal.tensor_rules import (
     FEATURE_MAP_FORMATS,
     OUTPUT_INFO,
     batch,
@@ -18,6 +25,7 @@ from mizzen.targets.ethos_n.legal.tensors import (
     second,
 )
 from mizzen.targets.ethos_n.network import Addition, Multiplication
+from mizzen.targets.rules import Level
 
 Binary = Addition | Multiplication
 
@@ -30,40 +38,38 @@ def _shapes(case: Case[Binary]) -> str:
 
 
 def _incompatible(dimension: int) -> Measure[Binary]:
-    def measure(case: Case[Binary]) -> Breach | None:
+    def measure(case: Case[Binary]) -> str | None:
         one, other = (info.shape[dimension] for info in case.inputs)
-        return None if one == other or 1 in (one, other) else Breach(f"{one} and {other}")
+        return None if one == other or 1 in (one, other) else f"{one} and {other}"
 
     return measure
 
 
-def _types(case: Case[Binary]) -> Breach | None:
+def _types(case: Case[Binary]) -> str | None:
     one, other = (info.data_type for info in case.inputs)
-    return None if one is other else Breach(f"{one.value} and {other.value}")
+    return None if one is other else f"{one.value} and {other.value}"
 
 
-def _axes(case: Case[Binary]) -> Breach | None:
+def _axes(case: Case[Binary]) -> str | None:
     axes = [info.quantization.axis for info in case.inputs]
     found = [str(axis) for axis in axes if axis is not None]
-    return Breach(f"scales along axis {' and '.join(found)}") if found else None
+    return f"scales along axis {' and '.join(found)}" if found else None
 
 
-def _stretched(case: Case[Binary]) -> Breach | None:
+def _stretched(case: Case[Binary]) -> str | None:
     one, other = case.inputs
-    return None if one.shape[1:] == other.shape[1:] else Breach(_shapes(case))
+    return None if one.shape[1:] == other.shape[1:] else _shapes(case)
 
 
-def _compatible_rule(dimension: int) -> Rule[Binary]:
+def _compatible_rule(dimension: int) -> OperationRule[Binary]:
     axis = AXES[dimension - 1]
-    return Rule(
+    return rule(
         axis.lower(),
         Level.UNSUPPORTED,
         f"inputs of the same {axis.lower()}, or one with 1",
-        # The library speaks of the height whatever the dimension is.
         f"{axis} must be either equal or one of the tensor's height must be 1",
-        _incompatible(dimension),
         "reshape or slice the inputs to the same shape",
-    )
+    )(_incompatible(dimension))
 
 
 def _table(name: str, title: str) -> tuple[Step[Binary], ...]:
@@ -80,35 +86,32 @@ def _table(name: str, title: str) -> tuple[Step[Binary], ...]:
         _compatible_rule(3),
         data_type("input-type", f"Input to {name}", first),
         data_type("second-input-type", f"Input to {name}", second),
-        Rule(
+        rule(
             "inputs-type",
             Level.UNSUPPORTED,
             "inputs of the same type",
             f"Inputs to {name} must have the same data type",
-            _types,
             "quantise both to the same type",
-        ),
+        )(_types),
         output_zero_point("outputQuantizationInfo"),
         layout("input-format", FEATURE_MAP_FORMATS, layout_message, first),
         layout("second-input-format", FEATURE_MAP_FORMATS, layout_message, second),
-        Rule(
+        rule(
             "inputs-axis",
             Level.UNSUPPORTED,
             "inputs without an axis of quantisation",
             f"Quantization Dim should not be used on any Inputs of {title}",
-            _axes,
             ONE_SCALE,
-        ),
+        )(_axes),
         OUTPUT_INFO,
-        Rule(
+        rule(
             "broadcast",
             Level.ESTIMATE_ONLY,
             "inputs of the same shape",
             "Cannot stretch along the requested dimensions.",
-            _stretched,
             "give both the same shape; what is constant can be folded into a convolution's bias "
             "or weights",
-        ),
+        )(_stretched),
     )
 
 

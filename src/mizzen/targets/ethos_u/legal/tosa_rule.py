@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from mizzen.diagnostics import Reason
 from mizzen.graph import DType, Operation, Value
+from mizzen.targets import rules
 from mizzen.targets.ethos_u.commands import Arch
 
 SOURCE = "Vela 5.2.0, supported operators of TOSA"
@@ -20,37 +19,20 @@ POOLS = frozenset({"AVG_POOL2D", "MAX_POOL2D"})
 FOLDED_STEPS = 8
 """Operations, one after another, through which constants are looked for: graphs are deep."""
 
-Measure = Callable[[Operation], str | None]
-"""Gives the actual value where a rule is broken, None where it is kept."""
+Rule = rules.Rule[Operation]
+Measure = rules.Measure[Operation]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A row.
-
-    kinds    the operations that it is about
-    limit    what must hold, as the end of "... must have"
-    measure  finds the actual value that breaks it, as the end of "... has"
-    help     what to change in the network
-    """
-
-    id: str
-    kinds: frozenset[str]
-    archs: tuple[Arch, ...]
-    limit: str
-    measure: Measure
-    help: str
-    source: str = SOURCE
-
-    def breach(self, operation: Operation, arch: Arch) -> Reason | None:
-        """Return how an operation breaks the rule on a family, if it does."""
-        if arch not in self.archs or operation.kind not in self.kinds:
-            return None
-        actual = self.measure(operation)
-        if actual is None:
-            return None
-        message = f"{operation.kind} must have {self.limit} on {arch.value}, and has {actual}"
-        return Reason(self.id, message, self.limit, actual, self.help, self.source)
+def rule(
+    id: str,
+    kinds: str | frozenset[str],
+    archs: tuple[Arch, ...],
+    limit: str,
+    help: str,
+    source: str = SOURCE,
+) -> Callable[[Measure], Rule]:
+    """Make a row of the measure below it, about operations that a text lists or a set holds."""
+    return rules.row(id, kinds, archs, limit, help, source)
 
 
 def kinds(names: str) -> frozenset[str]:

@@ -5,14 +5,14 @@ Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp`.
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_n.legal.quantization import (
+from mizzen.targets.ethos_n.legal.operation_rule import Case, Step, rule
+from mizzen.targets.ethos_n.legal.quantization_rules import (
     input_per_tensor,
     input_zero_point,
     zero_point,
     zero_point_fits,
 )
-from mizzen.targets.ethos_n.legal.rule import Breach, Case, Level, Rule, Step
-from mizzen.targets.ethos_n.legal.tensors import (
+from mizzen.targets.ethos_n.legal.tensor_rules import (
     BATCH,
     FEATURE_MAP_FORMATS,
     OUTPUT_INFO,
@@ -22,22 +22,44 @@ from mizzen.targets.ethos_n.legal.tensors import (
     input_layout,
 )
 from mizzen.targets.ethos_n.network import Constant, EstimateOnly, Output
+from mizzen.targets.rules import Level
 
 
-def _output_format(case: Case[Output]) -> Breach | None:
+@rule(
+    "output-format",
+    Level.UNSUPPORTED,
+    "an output in NHWC or NHWCB",
+    "An Output layer's format must be NHWC or NHWCB",
+    "give it in NHWC",
+)
+def _output_format(case: Case[Output]) -> str | None:
     found = case.operation.format
-    return None if found in FEATURE_MAP_FORMATS else Breach(found.value)
+    return None if found in FEATURE_MAP_FORMATS else found.value
 
 
-def _given_zero_points(case: Case[EstimateOnly]) -> Breach | None:
+@rule(
+    "outputs-zero-point",
+    Level.UNSUPPORTED,
+    "zero points of the outputs from 0 to 255 for UINT8, from -128 to 127 for INT8",
+    "Zero point out of range for at least one output info in EstimateOnlyInfo",
+    "give other zero points",
+)
+def _given_zero_points(case: Case[EstimateOnly]) -> str | None:
     for info in case.operation.outputs:
         if not zero_point_fits(info.data_type, info.quantization):
-            return Breach(f"{info.quantization.zero_point} for {info.data_type.value}")
+            return f"{info.quantization.zero_point} for {info.data_type.value}"
     return None
 
 
-def _reason(case: Case[EstimateOnly]) -> Breach | None:
-    return Breach(case.operation.reason or "no form")
+@rule(
+    "estimate",
+    Level.ESTIMATE_ONLY,
+    "another form",
+    "",
+    "replace it by operations that are supported",
+)
+def _reason(case: Case[EstimateOnly]) -> str | None:
+    return case.operation.reason or "no form"
 
 
 INPUT = (
@@ -54,14 +76,7 @@ OUTPUT: tuple[Step[Output], ...] = (
     depth("input-depth", "Input layer", first),
     data_type("input-type", "Output layer's input", first),
     input_layout("An Output layer's input must be NHWC or NHWCB"),
-    Rule(
-        "output-format",
-        Level.UNSUPPORTED,
-        "an output in NHWC or NHWCB",
-        "An Output layer's format must be NHWC or NHWCB",
-        _output_format,
-        "give it in NHWC",
-    ),
+    _output_format,
     *input_per_tensor("Output layer"),
     input_zero_point(),
 )
@@ -70,21 +85,7 @@ CONSTANT: tuple[Step[Constant], ...] = (
     zero_point("constant-zero-point", "constant info", first),
 )
 ESTIMATE_ONLY: tuple[Step[EstimateOnly], ...] = (
-    Rule(
-        "outputs-zero-point",
-        Level.UNSUPPORTED,
-        "zero points of the outputs from 0 to 255 for UINT8, from -128 to 127 for INT8",
-        "Zero point out of range for at least one output info in EstimateOnlyInfo",
-        _given_zero_points,
-        "give other zero points",
-    ),
+    _given_zero_points,
     OUTPUT_INFO,
-    Rule(
-        "estimate",
-        Level.ESTIMATE_ONLY,
-        "another form",
-        "",
-        _reason,
-        "replace it by operations that are supported",
-    ),
+    _reason,
 )

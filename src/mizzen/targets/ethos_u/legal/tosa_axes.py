@@ -1,0 +1,153 @@
+"""Rules of arithmetic, element by element and over axes, wherever the axes lie in memory.
+
+Then those of what the compiler is given. Mizzen's passes choose the order of axes and fold strides
+into channels, so what a network is lowered to may break them and yet be compiled.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from mizzen.graph import Operation
+from mizzen.targets.ethos_u.commands import U55_U65
+from mizzen.targets.ethos_u.legal.tosa_kernels import STRIDE_MAXIMUM, padded_stride
+from mizzen.targets.ethos_u.legal.tosa_rule import WRONG, Rule, kinds, rule
+from mizzen.targets.rules import extents
+
+ARG_MAX_EXTENT_MAXIMUM = 127
+EXTENT_MAXIMUM = 1 << 16
+BROADCAST_RANK_MAXIMUM = 4
+
+ELEMENTWISE = kinds("ADD ARITHMETIC_RIGHT_SHIFT LOGICAL_LEFT_SHIFT MAXIMUM MINIMUM MUL SUB")
+
+
+@rule(
+    "shift-rounding",
+    "ARITHMETIC_RIGHT_SHIFT",
+    U55_U65,
+    "rounding",
+    "let it round, or choose Ethos-U85",
+    WRONG,
+)
+def _truncating(operation: Operation) -> str | None:
+    return None if operation["round"] else "round=False"
+
+
+@rule(
+    "arg-max-extent",
+    "ARGMAX",
+    U55_U65,
+    f"up to {ARG_MAX_EXTENT_MAXIMUM} elements along its axis",
+    "give all numbers, and look for the greatest outside",
+)
+def _extent(operation: Operation) -> str | None:
+    axis: int = operation["axis"]
+    extent = operation.operands[0].shape[axis]
+    return None if extent <= ARG_MAX_EXTENT_MAXIMUM else f"{extent} along it"
+
+
+@rule(
+    "matmul-rows",
+    "MATMUL",
+    U55_U65,
+    f"up to {EXTENT_MAXIMUM} rows",
+    "split the product",
+    WRONG,
+)
+def _rows(operation: Operation) -> str | None:
+    rows = operation.operands[0].shape[1]
+    return f"{rows} rows" if rows > EXTENT_MAXIMUM else None
+
+
+@rule(
+    "matmul-extents",
+    "MATMUL",
+    U55_U65,
+    f"up to {EXTENT_MAXIMUM} terms and columns",
+    "split the product",
+)
+def _terms_and_columns(operation: Operation) -> str | None:
+    _, terms, columns = operation.operands[1].shape
+    sizes = {"terms": terms, "columns": columns}
+    found = [f"{size} {name}" for name, size in sizes.items() if size > EXTENT_MAXIMUM]
+    return " and ".join(found) or None
+
+
+@rule(
+    "broadcast-first",
+    ELEMENTWISE,
+    U55_U65,
+    f"the larger operand first where the rank is over {BROADCAST_RANK_MAXIMUM}",
+    "swap the operands, or reshape both to a smaller rank",
+    WRONG,
+)
+def _single_first(operation: Operation) -> str | None:
+    first, result = operation.operands[0].shape, operation.result.shape
+    if prod(first) > 1 or len(result) <= BROADCAST_RANK_MAXIMUM:
+        return None
+    if sum(extent > 1 for extent in result) <= 1:
+        return None  # a row, whatever its rank
+    return f"one number first, for a result of rank {len(result)}"
+
+
+ARITHMETIC_RULES: tuple[Rule, ...] = (
+    _truncating,
+    _extent,
+    _terms_and_columns,
+    _rows,
+    _single_first,
+)
+"""Rules of arithmetic."""
+
+
+PRODUCT_MAXIMUM = 1 << 16
+
+
+@rule("arg-max-axis", "ARGMAX", U55_U65, "the last axis", "transpose its input")
+def _not_last(operation: Operation) -> str | None:
+    axis, rank = operation["axis"], operation.operands[0].type.rank
+    return None if axis == rank - 1 else f"axis {axis} of {rank}"
+
+
+def _images(operation: Operation) -> str | None:
+    images = prod(operation.operands[0].shape[:-3])
+    return None if images == 1 else f"{images} images"
+
+
+@rule("reverse-axis", "REVERSE", U55_U65, "another axis than the last", "transpose its input")
+def _last(operation: Operation) -> str | None:
+    shape, axis = operation.operands[0].shape, operation["axis"]
+    # Of several images the axes are moved, so that the last is another for the compiler.
+    return "the last axis" if axis == len(shape) - 1 and _images(operation) is None else None
+
+
+@rule(
+    "sum-extents",
+    "REDUCE_SUM",
+    U55_U65,
+    f"up to {PRODUCT_MAXIMUM} elements along, before and behind its axis, or the last axis",
+    "sum along the last axis, or in parts",
+)
+def _around(operation: Operation) -> str | None:
+    shape = operation.operands[0].shape
+    axis: int = operation["axis"]
+    if axis == len(shape) - 1:
+        return None
+    found = max(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
+    return None if found <= PRODUCT_MAXIMUM else f"{extents(shape)} along axis {axis}"
+
+
+LAYOUT_RULES: tuple[Rule, ...] = (
+    rule(
+        "padded-stride",
+        "CONV2D",
+        U55_U65,
+        f"strides up to {STRIDE_MAXIMUM}, or no padding",
+        "use a smaller stride and pooling, or no padding",
+    )(padded_stride),
+    _not_last,
+    rule("arg-max-images", "ARGMAX", U55_U65, "one image", "split the batch")(_images),
+    _last,
+    _around,
+)
+"""Rules that passes see to."""
