@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 import mizzen
-from mizzen.artifact.artifact import NpuStep
+from mizzen.artifact.steps import NpuStep
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))

@@ -12,7 +12,9 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-from mizzen.artifact.artifact import Artifact, CpuStep, NpuStep
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.steps import CpuStep, NpuStep
 from mizzen.diagnostics import MizzenError
 from mizzen.package.tflite.builder import NetworkBuilder
 
@@ -227,7 +229,7 @@ class TestOutputs:
         x, y = net.tensor("x", (1, 4), np.int8, 0.5), net.tensor("y", (1, 4), np.int8, 0.5)
         constant = net.constant("c", np.array([[1, -2, 3, -4]], np.int8), 0.5)
         net.operator("ABS", [x], [y])
-        artifact = Artifact(net.finish([x], [y, x, constant]), "outputs")
+        artifact = artifact_of(net.finish([x], [y, x, constant]), "outputs")
         given = random((3, 4))
         computed, same, fixed = artifact.run(given)
         assert np.array_equal(computed, np.minimum(np.abs(given.astype(int)), 127))
@@ -242,7 +244,7 @@ class TestOutputs:
         x, y = net.tensor("x", (1, 4), np.int8, 0.5), net.tensor("y", (1, 4), np.int8, 0.5)
         constant = net.constant("c", np.array([[1, -2, 3, -4]], np.int8), 0.5)
         net.operator("ABS", [constant], [y])
-        artifact = Artifact(net.finish([x], [y]), "outputs")
+        artifact = artifact_of(net.finish([x], [y]), "outputs")
         assert one(artifact.run(random((2, 4)))).tolist() == [[1, 2, 3, 4]] * 2
         assert one(artifact.session(2).run(random((2, 4)))).tolist() == [[1, 2, 3, 4]] * 2
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.artifact.artifact import NpuStep
+from mizzen.artifact.npu import read_network as read
+from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u import cpu_fallback as fallback
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
-from mizzen.frontends.tflite import read
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report import Area, CompileReport, Device
 from mizzen.targets.ethos_u.commands import Arch, decode

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, ResizeMode, RoundingMode
@@ -166,7 +167,7 @@ def test_inputs_and_outputs_have_their_names_and_shapes() -> None:
     (taken,), (given,) = artifact.inputs, artifact.outputs
     assert (taken.name, taken.shape, taken.dtype) == ("image", MAP.shape, np.dtype(np.int8))
     assert (given.name, given.shape) == ("result", (1, 1024))
-    again = mizzen.Artifact(artifact.data, "again.tflite")
+    again = artifact_of(artifact.data, "again.tflite")
     image = np.arange(1024, dtype=np.int8).reshape(MAP.shape)
     np.testing.assert_array_equal(again.run(image), artifact.run(image))
 
@@ -312,6 +313,6 @@ def _plain(data: bytes, image: Any) -> Any:
     plain = generate(data, resolve(ACCELERATOR), NetworkForm.TOSA)
     assert isinstance(plain, Compiled)
     try:
-        return mizzen.Artifact(plain.network, "plain").run(image)
+        return artifact_of(plain.network, "plain").run(image)
     except MizzenError:
         return None

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from mizzen.artifact.artifact import Artifact, Session, TensorInfo, load
+    from mizzen.artifact.artifact import Artifact, Session
+    from mizzen.artifact.interface import TensorInfo
+    from mizzen.artifact.loading import load
     from mizzen.compiler.check import CheckReport, check
     from mizzen.compiler.compile import compile
     from mizzen.diagnostics import Diagnostic, MizzenError
@@ -44,10 +46,10 @@ _HOME = {
     "Diagnostic": "mizzen.diagnostics",
     "MizzenError": "mizzen.diagnostics",
     "Session": "mizzen.artifact.artifact",
-    "TensorInfo": "mizzen.artifact.artifact",
+    "TensorInfo": "mizzen.artifact.interface",
     "check": "mizzen.compiler.check",
     "compile": "mizzen.compiler.compile",
-    "load": "mizzen.artifact.artifact",
+    "load": "mizzen.artifact.loading",
 }
 
 
@@ -58,7 +60,7 @@ def run(
 
     An array is `[N, *shape[1:]]` where the input's first extent is 1, or `[N, *shape]`.
     """
-    from mizzen.artifact.artifact import load
+    from mizzen.artifact.loading import load
 
     return load(artifact, accelerator).run(*arrays)
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path, PurePath
+
+ProgressCallback = Callable[[float], None]
+"""Called with the seconds that a compilation has taken so far, once it takes long."""
 
 
 class Severity(Enum):

@@ -8,30 +8,31 @@ from dataclasses import replace
 import pytest
 
 import mizzen
-from mizzen.compiler.registry import CompileOptions, backend_for, backend_of, backends, choose
+from mizzen.compiler.options import CompileOptions
+from mizzen.compiler.registry import backend_for, backends, resolve_target
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.package.tosa import write
+from mizzen.targets.families import families
 
 
 def refusal(asked: CompileOptions) -> str:
     with pytest.raises(MizzenError) as caught:
-        choose(asked)
+        resolve_target(asked)
     return caught.value.diagnostic.render()
 
 
 def test_every_accelerator_has_the_backend_that_names_it() -> None:
-    for backend in backends():
-        assert backend.accelerators
-        for name in backend.accelerators:
+    for family, backend in zip(families(), backends(), strict=True):
+        assert family.accelerator_names
+        for name in family.accelerator_names:
             assert backend_for(name.upper()) is backend
-            assert choose(CompileOptions(name)).accelerator == name
+            assert resolve_target(CompileOptions(name)).accelerator == name
 
 
-def test_codes_find_backends() -> None:
-    assert [backend.name for backend in backends()] == ["Ethos-U", "Ethos-N"]
-    assert [backend_of(backend.code) for backend in backends()] == list(backends())
-    assert backend_of("ethos-x") is None
+def test_families_have_codes_of_their_own() -> None:
+    assert [family.name for family in families()] == ["Ethos-U", "Ethos-N"]
+    assert [family.code for family in families()] == ["ethos-u", "ethos-n"]
 
 
 def test_an_unknown_accelerator_is_answered_with_the_nearest_of_all() -> None:
@@ -67,14 +68,15 @@ def test_the_configuration_in_force_of_an_ethos_n() -> None:
         arena_cache_size=16 * 48 * 1024,
         target_options={"disable_winograd": "true"},
     )
-    chosen = choose(asked)
+    chosen = resolve_target(asked)
     assert chosen.configuration.as_dict() == {
         "accelerator": "ethos-n78-4tops-4ple",
         "sram_bytes": 16 * 48 * 1024,
         "options": {"disable_winograd": "true"},
     }
     shown = [
-        (row.label, row.value, row.is_default) for row in chosen.backend.shown(chosen.configuration)
+        (row.label, row.value, row.is_default)
+        for row in chosen.backend.configuration_lines(chosen.configuration)
     ]
     assert shown == [
         ("accelerator", "ethos-n78-4tops-4ple", False),

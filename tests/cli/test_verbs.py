@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.artifact.artifact import NpuStep
+from mizzen.artifact.steps import NpuStep
 from mizzen.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]

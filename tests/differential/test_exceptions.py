@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-from mizzen.artifact.artifact import NpuStep
+from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases.elementwise import mul_of_scales
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.inputs import random_inputs

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.loading import artifact_of
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.conformance.inputs import random_inputs
@@ -30,7 +30,7 @@ CASES = {case.name: case for case in cases()}
 def run(case: Case, *inputs: Array) -> Array:
     built = build(case.build(), "net.tflite", Compiler.REGOR, resolve(ACCELERATOR))
     assert isinstance(built, Built)
-    artifact = Artifact(built.network, case.name)
+    artifact = artifact_of(built.network, case.name)
     assert [step.on_npu for step in artifact.steps] == [True]
     result = artifact.run(*inputs)
     assert isinstance(result, np.ndarray)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mizzen
-from mizzen.artifact.artifact import NpuStep
+from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.program import Program

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from mizzen.artifact.npu import read_network as read
 from mizzen.compiler.ethos_u.legality import breaches_of
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.networks import Case
 from mizzen.conformance.suite import judge
 from mizzen.conformance.verdict import Verdict
-from mizzen.frontends.tflite import read
 from mizzen.targets.ethos_u.system_config import resolve
 
 FIRST = "ethos-u55-128"

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.artifact.artifact import Array, Artifact
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.interface import Array
+from mizzen.artifact.loading import artifact_of
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, RoundingMode
 from mizzen.package.tosa import write
@@ -93,7 +95,7 @@ def plain(graph: Graph, x: Array) -> Array:
     """Run what the compiler makes of the graph as it is."""
     compiled = generate(write(graph), resolve(ACCELERATOR), NetworkForm.TOSA)
     assert isinstance(compiled, Compiled)
-    return single(Artifact(compiled.network, "plain"), x)
+    return single(artifact_of(compiled.network, "plain"), x)
 
 
 def single(artifact: Artifact, x: Array) -> Array:

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from mizzen.artifact.ethos_u import NpuOperator, npu_operator
+from mizzen.artifact.npu import is_npu
+from mizzen.artifact.npu import read_network as read
 from mizzen.diagnostics import MizzenError
-from mizzen.frontends.tflite import Model, NpuOperator, is_npu, npu_operator, read
+from mizzen.frontends.tflite import Model
 from mizzen.package.tflite.builder import NetworkBuilder
 
 OFFSETS = (-1, -1, 16, 16, 16, 48, 32)

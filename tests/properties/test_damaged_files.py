@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mizzen
-from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tflite import SCHEMA
@@ -60,7 +60,7 @@ def test_reading_a_network(data: bytes) -> None:
 def outcome(data: bytes) -> str:
     """Load and run a file, once in a batch and once in a session; give what came of it."""
     try:
-        artifact = Artifact(data, "file")
+        artifact = artifact_of(data, "file")
         inputs = [np.zeros((2, *info.shape), info.dtype) for info in artifact.inputs]
         artifact.run(*inputs)
         artifact.session(2 if inputs else 1).run(*inputs)

@@ -15,8 +15,9 @@ pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mi
 import torch
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from mizzen.artifact.artifact import Array, Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.host_steps import DequantizeStep
+from mizzen.artifact.interface import Array
 from mizzen.quantize import (
     EthosUQuantizer,
     QuantizationConfig,
@@ -79,7 +80,7 @@ class Built:
             expected = [row.numpy() for row in self._converted(arguments)]
             found = self.run(arguments)
             assert len(found) == len(expected)
-            outputs = self.artifact._contents.outputs  # pyright: ignore[reportPrivateUsage] no other place has the scale of each output
+            outputs = self.artifact.contents.outputs  # pyright: ignore[reportPrivateUsage] no other place has the scale of each output
             for index, one, other in zip(outputs, expected, found, strict=True):
                 worst = max(worst, _off(one, other, scales.get(index)))
         return worst

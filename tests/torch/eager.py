@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from mizzen.artifact.artifact import Array
+from mizzen.artifact.interface import Array
 from mizzen.compiler.codegen import RegionCompiler, RegionRefusal
-from mizzen.compiler.registry import CompileOptions, choose
+from mizzen.compiler.options import CompileOptions
+from mizzen.compiler.registry import resolve_target
 from mizzen.compiler.torch.compile import lowered_program, place
 from mizzen.compiler.torch.region import step_of
 from mizzen.frontends.torch.lower import Lowered
@@ -68,7 +69,7 @@ def differences(
     Those that only make sense with others in a region, views for instance, are left out.
     """
     lowered = lowered_program(exported, "network")
-    chosen = choose(CompileOptions(accelerator, target_options=options))
+    chosen = resolve_target(CompileOptions(accelerator, target_options=options))
     compiler = chosen.backend.region_compiler(chosen.configuration)
     known = integers(exported, lowered, call)
     for group in _on_npu(lowered, compiler):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from mizzen.artifact.artifact import Array
+from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.torch.compile import place
 from mizzen.frontends.torch.lower import lower

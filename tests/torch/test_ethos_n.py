@@ -18,8 +18,9 @@ from torch.nn import functional
 
 import mizzen
 import mizzen.torch
-from mizzen.artifact.artifact import Array, Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.artifact.interface import Array
 from mizzen.cli.main import main
 from mizzen.diagnostics import MizzenError
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import nn
 
-from mizzen.artifact.artifact import Array
 from mizzen.artifact.host_steps import DequantizeStep
+from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.torch.compile import place
 from mizzen.compiler.torch.region import step_of

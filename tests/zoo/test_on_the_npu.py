@@ -22,8 +22,9 @@ import torch
 from torch.utils._pytree import tree_map
 
 import mizzen.torch
-from mizzen.artifact.artifact import Array, Artifact
+from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.host_steps import DequantizeStep
+from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.torch.compile import place
 from mizzen.compiler.torch.export import export

@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.artifact.artifact import Array, Carried, Contents, NpuStep, Step, TensorInfo, npu_step
+from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
-from mizzen.compiler.torch.region import RegionStep, edge_of
+from mizzen.artifact.interface import Array, Carried, TensorInfo
+from mizzen.artifact.npu import is_npu, npu_step, read_network
+from mizzen.artifact.region_step import RegionStep, edge_of
+from mizzen.artifact.steps import NpuStep, Step
 from mizzen.diagnostics import fail
-from mizzen.frontends.tflite import Quantization, is_npu, read
+from mizzen.frontends.tflite import Quantization
 
 PLAN = "plan.json"
 ARRAYS = "arrays.npz"
@@ -90,7 +93,8 @@ def _contents(
         steps=tuple(_step(index, row, files, name) for index, row in enumerate(plan["steps"])),
         constants={index: arrays[f"constant{index}"] for index in plan["constants"]},
         carried=tuple(
-            Carried(read, write, arrays[f"state{read}"]) for read, write in plan["carried"]
+            Carried(read_network, write, arrays[f"state{read_network}"])
+            for read_network, write in plan["carried"]
         ),
     )
 
@@ -117,7 +121,7 @@ def _step_data(index: int, step: Step, files: dict[str, bytes]) -> dict[str, Any
 def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -> Step:
     match row["kind"]:
         case "npu":
-            network = read(files[f"npu{index}.tflite"], name)
+            network = read_network(files[f"npu{index}.tflite"], name)
             (operator,) = [found for found in network.main.operators if is_npu(found)]
             shapes = {int(tensor): tuple(shape) for tensor, shape in row["shapes"].items()}
             step = npu_step(network, operator, {})
@@ -139,8 +143,7 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
 
 def load_torch(data: bytes) -> Any:
     """Read a part of PyTorch's. E165 without PyTorch."""
-    from mizzen.quantize.requirement import require_torch
-    from mizzen.torch.requirement import register_operators
+    from mizzen.quantize.requirement import register_operators, require_torch
 
     require_torch()
     import torch

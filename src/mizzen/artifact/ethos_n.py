@@ -9,12 +9,28 @@ from operator import le
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from mizzen.compiler.backend import Array, MappedTensor, MemoryRegion, ProgramView
+from mizzen.artifact.interface import Array, Origins
+from mizzen.artifact.program import (
+    CompiledPart,
+    HazardReport,
+    MappedTensor,
+    MemoryRegion,
+    NpuFamily,
+    ProgramView,
+)
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, fail
-from mizzen.targets.ethos_n.config import VARIANTS, Capabilities, Variant, capabilities_of
+from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.targets.ethos_n.config import (
+    VARIANTS,
+    Capabilities,
+    Variant,
+    capabilities_of,
+    decode_capabilities,
+)
 from mizzen.targets.ethos_n.listing import list_stream
-from mizzen.targets.ethos_n.program import BufferKind, Program
+from mizzen.targets.ethos_n.program import BufferKind, Program, read_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +215,73 @@ def view(program: NpuProgram) -> ProgramView:
 
 def _end(program: Program, kind: BufferKind) -> int:
     return max((row.offset + row.size for row in program.of_kind(kind)), default=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContainerOperator:
+    """An NPU operator's container, the NPU's capabilities, and its real inputs and outputs."""
+
+    container: npt.NDArray[np.uint8]
+    capabilities: npt.NDArray[np.uint8]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+class EthosNPrograms(NpuFamily):
+    """Ethos-N78."""
+
+    def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
+        """Return what a custom operator holds. E12x, E91x, E92x or E93x if it is damaged."""
+        parts = container_operator(model, operator)
+        capabilities = decode_capabilities(parts.capabilities.tobytes())
+        program = NpuProgram(
+            read_program(parts.container.tobytes(), capabilities),
+            tuple(map(_tensor, parts.inputs)),
+            tuple(map(_tensor, parts.outputs)),
+            model.name,
+            origins,
+        )
+        inputs, outputs = (
+            tuple(row.index for row in side) for side in (parts.inputs, parts.outputs)
+        )
+        return CompiledPart(program, inputs, outputs)
+
+    def accelerator_of(self, program: NpuProgram) -> str:
+        """Return the variant that the operator says it is for."""
+        return variant_of(program.program.capabilities).name
+
+    def simulator(self, program: NpuProgram) -> NpuSimulator:
+        """Plan a program's execution."""
+        return NpuSimulator(program)
+
+    def hazards(self, program: NpuProgram) -> HazardReport:
+        """Find accesses to memory that cannot be; the order of passes is fixed."""
+        return check_memory(program)
+
+    def view(self, program: NpuProgram) -> ProgramView:
+        """Take a program apart to look at it."""
+        return view(program)
+
+
+ETHOS_N = EthosNPrograms()
+
+
+def container_operator(model: Model, operator: Operator) -> ContainerOperator:
+    """Take an NPU operator of the main subgraph apart that has a container. E120 if it has none."""
+    inputs = model.main.present(operator.inputs)
+    container, capabilities = (inputs[0].data, inputs[1].data) if len(inputs) > 1 else (None, None)
+    if container is None or capabilities is None:
+        message = "an NPU operator's first two inputs must be constants: container, capabilities"
+        raise fail(
+            "E120",
+            message,
+            origin=model.origin(operator),
+            rule="Vela 5.2, tflite_writer.py",
+            help="the artifact is damaged; compile it again",
+        )
+    outputs = model.main.present(operator.outputs)
+    return ContainerOperator(container, capabilities, inputs[2:], outputs)
+
+
+def _tensor(tensor: Tensor) -> ProgramTensor:
+    return ProgramTensor(tensor.name, tensor.shape, tensor.dtype or np.dtype(np.uint8))

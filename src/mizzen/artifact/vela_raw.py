@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from mizzen.artifact.artifact import Contents, NpuStep, TensorInfo, Variable, zero_of
-from mizzen.compiler.ethos_u.backend import BACKEND
+from mizzen.artifact.ethos_u import ETHOS_U
+from mizzen.artifact.execution import Contents
+from mizzen.artifact.interface import TensorInfo, Variable, zero_of
+from mizzen.artifact.program import CompiledPart
+from mizzen.artifact.steps import NpuStep
 from mizzen.frontends.tflite import Quantization
 from mizzen.targets.ethos_u.vela_raw import raw
 
@@ -28,7 +31,7 @@ def contents_of(data: bytes, name: str) -> Contents:
         for index, place in enumerate(program.inputs)
         if place.variable
     )
-    step = NpuStep(BACKEND, program, tuple(taken), tuple(given), variables)
+    step = NpuStep(ETHOS_U, CompiledPart(program, tuple(taken), tuple(given), variables))
     return Contents(tuple(real), tuple(given), infos, (step,), {})
 
 

@@ -11,7 +11,7 @@ from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.cli.console import Console
-    from mizzen.compiler.registry import ResolvedTarget
+    from mizzen.compiler.backend import ResolvedTarget
 
 DEFAULT_ACCELERATOR = "ethos-u55-256"
 
@@ -144,9 +144,10 @@ def output_folder(options: argparse.Namespace) -> Path:
 def show_configuration(asked: Keywords, console: Console) -> ResolvedTarget:
     """Return the configuration in force, and write it before anything is done with it."""
     from mizzen.cli.placement import configuration_text
-    from mizzen.compiler.registry import CompileOptions, choose
+    from mizzen.compiler.options import CompileOptions
+    from mizzen.compiler.registry import resolve_target
 
-    chosen = choose(CompileOptions(**asked))
+    chosen = resolve_target(CompileOptions(**asked))
     console.note(configuration_text(chosen, width=console.width))
     return chosen
 

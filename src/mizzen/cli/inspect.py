@@ -11,9 +11,11 @@ from mizzen.cli.layout import count, fields, shape, size, table
 from mizzen.cli.placement import artifact_text
 
 if TYPE_CHECKING:
-    from mizzen.artifact.artifact import Artifact, CpuStep, TensorInfo
+    from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.host_steps import HostStep
-    from mizzen.compiler.registry import ProgramView
+    from mizzen.artifact.interface import TensorInfo
+    from mizzen.artifact.program import ProgramView
+    from mizzen.artifact.steps import CpuStep
     from mizzen.diagnostics import Diagnostic
 
 SUMMARY = "listing of the command stream, regions, memory map"
@@ -39,15 +41,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Describe the artifact, as far as its streams can be read."""
     import mizzen
-    from mizzen.artifact.artifact import NpuStep
+    from mizzen.artifact.steps import NpuStep
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     console.note(artifact_text(artifact, width=console.width))
-    views = {
-        i: step.backend.view(step.program)
-        for i, step in enumerate(artifact.steps)
-        if isinstance(step, NpuStep)
-    }
+    views = {i: step.view for i, step in enumerate(artifact.steps) if isinstance(step, NpuStep)}
     parts = [_interface(artifact, console)]
     data: list[dict[str, object]] = []
     for i, step in enumerate(artifact.steps):
@@ -75,7 +73,7 @@ def _hazard_texts(
     artifact: Artifact, data: list[dict[str, object]], console: Console
 ) -> Iterator[str]:
     """Say for each NPU operator how many hazards there are, and put them into its data."""
-    from mizzen.artifact.artifact import NpuStep
+    from mizzen.artifact.steps import NpuStep
 
     for i, step in enumerate(artifact.steps):
         if isinstance(step, NpuStep):

@@ -10,7 +10,7 @@ from mizzen.diagnostics import Reason
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
-    from mizzen.compiler.registry import ResolvedTarget
+    from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
 
 MEMORY_NAMES = {
@@ -30,7 +30,7 @@ NAME_WIDTH = 24
 def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
     """Say which configuration is in force, and what of it nobody asked for."""
     rows: list[tuple[str, str]] = []
-    for row in chosen.backend.shown(chosen.configuration):
+    for row in chosen.backend.configuration_lines(chosen.configuration):
         value = row.value if isinstance(row.value, str) else size(row.value)
         rows.append((row.label, f"{value} (default)" if row.is_default else value))
     if chosen.configuration.ignore_ops:
@@ -40,8 +40,8 @@ def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
 
 def artifact_text(artifact: Artifact, *, width: int) -> str:
     """Say what an artifact is, and which configuration it was compiled for."""
-    from mizzen.artifact.artifact import CpuStep
     from mizzen.artifact.host_steps import TorchStep
+    from mizzen.artifact.steps import CpuStep
 
     on_cpu = sum(len(row.kinds) for row in artifact.steps if isinstance(row, (CpuStep, TorchStep)))
     on_npu = count(sum(step.on_npu for step in artifact.steps), "NPU operator")

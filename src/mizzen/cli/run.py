@@ -18,7 +18,8 @@ from mizzen.diagnostics import MizzenError, fail
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from mizzen.artifact.artifact import Artifact, TensorInfo
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.artifact.interface import TensorInfo
 
     Array = npt.NDArray[Any]
 

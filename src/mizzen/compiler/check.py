@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
-from mizzen.compiler.compile import DEFAULT_ACCELERATOR, compile_file, file_of
-from mizzen.compiler.registry import (
-    CompileOptions,
-    ConfigFiles,
-    ProgressCallback,
-    ResolvedTarget,
-    choose,
-)
-from mizzen.diagnostics import Diagnostic
+from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.compile import compile_file, file_of
+from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.registry import resolve_target
+from mizzen.diagnostics import Diagnostic, ProgressCallback
 from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.sidecar import as_dict
@@ -59,35 +55,20 @@ class CheckReport:
 
 def check(
     model: str | PathLike[str] | bytes,
-    accelerator: str = DEFAULT_ACCELERATOR,
+    accelerator: str | None = None,
     *,
     max_cpu_ops: int | None = 0,
     sram_budget: int | None = None,
-    config: ConfigFiles = None,
-    system_config: str | None = None,
-    memory_mode: str | None = None,
-    optimise: str = "Performance",
-    arena_cache_size: int | None = None,
-    ignore_ops: Sequence[str] = (),
-    target_options: Mapping[str, str] | None = None,
     on_progress: ProgressCallback | None = None,
+    **options: Unpack[CompileKeywords],
 ) -> CheckReport:
     """Compile a network to see what becomes of it, without keeping the artifact.
 
     `sram_budget` is in bytes; the other keywords and the errors are those of `compile`. Operators
     of a `.tosa` that the NPU does not take are no error here, but on the CPU, with their reasons.
     """
-    asked = CompileOptions(
-        accelerator,
-        config,
-        system_config,
-        memory_mode,
-        optimise,
-        arena_cache_size,
-        ignore_ops,
-        target_options or {},
-    )
-    report = _report(*file_of(model), choose(asked), on_progress)
+    target = resolve_target(CompileOptions(accelerator, **options))
+    report = _report(*file_of(model), target, on_progress)
     failures = tuple(failures_of(report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget))
     return CheckReport(report, max_cpu_ops, sram_budget, failures)
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mizzen.compiler.backend import ProgressCallback
-from mizzen.diagnostics import Origin, Reason
-from mizzen.frontends.tflite import Model, read
+from mizzen.artifact.npu import read_network
+from mizzen.diagnostics import Origin, ProgressCallback, Reason
+from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph
 from mizzen.partition import Extracted, Partition
 from mizzen.partition.placement import Legal
@@ -57,7 +57,7 @@ class RegionCode:
     @property
     def model(self) -> Model:
         """The network, read."""
-        return read(self.network, self.part.graph.name)
+        return read_network(self.network, self.part.graph.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Unpack
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.registry import (
-    CompileOptions,
-    ConfigFiles,
-    ProgressCallback,
-    ResolvedTarget,
-    choose,
-)
-from mizzen.diagnostics import fail
+from mizzen.artifact.npu import is_npu, read_network
+from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.registry import resolve_target
+from mizzen.diagnostics import ProgressCallback, fail
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
-from mizzen.frontends.tflite import Model, is_npu, read, require_quantized
-
-DEFAULT_ACCELERATOR = "ethos-u55-256"
-"""Vela's default."""
+from mizzen.frontends.tflite import Model, require_quantized
 
 EXPORTED = ".pt2"
 """How the names of exported PyTorch programs end."""
@@ -33,16 +28,10 @@ UNNAMED_TOSA = "model.tosa"
 
 def compile(
     model: str | PathLike[str] | bytes,
-    accelerator: str = DEFAULT_ACCELERATOR,
+    accelerator: str | None = None,
     *,
-    config: ConfigFiles = None,
-    system_config: str | None = None,
-    memory_mode: str | None = None,
-    optimise: str = "Performance",
-    arena_cache_size: int | None = None,
-    ignore_ops: Sequence[str] = (),
-    target_options: Mapping[str, str] | None = None,
     on_progress: ProgressCallback | None = None,
+    **options: Unpack[CompileKeywords],
 ) -> Artifact:
     """Compile a quantised `.tflite`, `.tosa` or `.pt2` for an NPU; the first two also as bytes.
 
@@ -53,17 +42,7 @@ def compile(
     configuration that does not exist, E3xx or E9xx if the compiler fails; TOSA operations that no
     NPU operator computes are such a failure.
     """
-    asked = CompileOptions(
-        accelerator,
-        config,
-        system_config,
-        memory_mode,
-        optimise,
-        arena_cache_size,
-        ignore_ops,
-        target_options or {},
-    )
-    chosen = choose(asked)
+    chosen = resolve_target(CompileOptions(accelerator, **options))
     data, name = file_of(model)
     return compile_file(data, name, chosen, on_progress)
 
@@ -84,7 +63,7 @@ def compile_file(
 
 
 def _network(data: bytes, name: str) -> Model:
-    model = read(data, name)
+    model = read_network(data, name)
     _require_source(model)
     require_quantized(model)
     return model

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mizzen.compiler.backend import ProgressCallback
 from mizzen.compiler.codegen import RegionCode, RegionCompiler, RegionRefusal
-from mizzen.diagnostics import Reason
+from mizzen.diagnostics import ProgressCallback, Reason
 from mizzen.graph import Graph
 from mizzen.partition import Device, Partition, Region, extract, partition
 from mizzen.partition.placement import Edge, Legal

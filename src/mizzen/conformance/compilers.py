@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from mizzen.artifact.npu import read_network
 from mizzen.compiler.ethos_u.cpu_fallback import Generated
 from mizzen.compiler.ethos_u.report import report_of
 from mizzen.conformance.verdict import Verdict
-from mizzen.frontends.tflite import Model, read
+from mizzen.frontends.tflite import Model
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.compiled import Cause, Stopped
@@ -74,7 +75,7 @@ def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Bui
     if isinstance(outcome, Stopped):
         refused = outcome.cause in (Cause.REFUSED, Cause.CANNOT_FALL_BACK)
         return NotBuilt(Verdict.REFUSED if refused else Verdict.CRASHED, outcome.said)
-    model: Model = read(network, name)
+    model: Model = read_network(network, name)
     generated = Generated(outcome, frozenset(), None)
     report = report_of(model, configuration, generated, ())
     reasons = (reason.message for row in report.on_cpu for reason in row.reasons)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.loading import artifact_of
 from mizzen.conformance.compilers import Built, Compiler, NotBuilt, build
 from mizzen.conformance.exceptions import excused
 from mizzen.conformance.inputs import random_inputs
@@ -61,7 +61,7 @@ def _judged(case: Case, compiler: Compiler, configuration: EthosUConfiguration, 
 
 def _executed(case: Case, network: bytes, built: Built, count: int, row: partial[Row]) -> Row:
     """Return the verdict on what was compiled; raises where it does not run to its end."""
-    artifact = Artifact(built.network, case.name)
+    artifact = artifact_of(built.network, case.name)
     if artifact.steps and not any(step.on_npu for step in artifact.steps):
         return row(Verdict.CPU, "; ".join(built.reasons) or WITHOUT_REASON)
     inputs = random_inputs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 
 from mizzen.diagnostics import fail
@@ -16,3 +17,9 @@ def require_torch() -> None:
             f"{' and '.join(missing)} must be installed for PyTorch networks",
             help="pip install 'mizzen[torch]'",
         )
+
+
+def register_operators() -> None:
+    """Make PyTorch know the operators of quantised programs, which files name."""
+    import_module("torch.ao.quantization.fx._decomposed")
+    import_module("mizzen.quantize.recurrence")

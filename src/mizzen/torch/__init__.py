@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mizzen.compiler.torch.compile import compile_converted, compile_for
     from mizzen.quantize import (
         EthosUQuantizer,
         get_symmetric_a16w8_quantization_config,
         get_symmetric_quantization_config,
     )
+    from mizzen.torch.compilation import compile_converted, compile_for
     from mizzen.torch.compilation_from_float import compile
     from mizzen.torch.lowering import to_tosa
     from mizzen.torch.partitioner import EthosUPartitioner
@@ -37,8 +37,8 @@ _HOMES = {
     "EthosUPartitioner": "mizzen.torch.partitioner",
     "EthosUQuantizer": "mizzen.quantize",
     "compile": "mizzen.torch.compilation_from_float",
-    "compile_converted": "mizzen.compiler.torch.compile",
-    "compile_for": "mizzen.compiler.torch.compile",
+    "compile_converted": "mizzen.torch.compilation",
+    "compile_for": "mizzen.torch.compilation",
     "get_symmetric_a16w8_quantization_config": "mizzen.quantize",
     "get_symmetric_quantization_config": "mizzen.quantize",
     "to_tosa": "mizzen.torch.lowering",

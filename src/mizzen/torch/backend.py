@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.torch.compile import DEFAULT_ACCELERATOR
 from mizzen.torch.compilation_from_float import compile
 
 CALIBRATION_CALLS = 8
@@ -25,7 +24,6 @@ def mizzen(
     """
     settings = dict(options or {})
     calls = int(settings.pop("calibration_calls", CALIBRATION_CALLS))
-    settings.setdefault("accelerator", DEFAULT_ACCELERATOR)
     return _Calibrating(graph_module, example_inputs, calls, settings)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.registry import CompileOptions, ConfigFiles, ProgressCallback, choose
-from mizzen.compiler.torch.compile import DEFAULT_ACCELERATOR, compile_program
+from mizzen.compiler.options import CompileOptions, SystemKeywords
+from mizzen.compiler.registry import resolve_target
+from mizzen.compiler.torch.compile import compile_program
 from mizzen.compiler.torch.export import export
-from mizzen.diagnostics import Diagnostic, Severity, fail
+from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail
 from mizzen.quantize.requirement import require_torch
 
 if TYPE_CHECKING:
@@ -23,18 +24,13 @@ Inputs = Sequence[Any]
 def compile(
     model: torch.nn.Module,
     example_inputs: Inputs,
-    accelerator: str = DEFAULT_ACCELERATOR,
+    accelerator: str | None = None,
     *,
     calibration: Iterable[Inputs | Any] | None = None,
     quantization: QuantizationConfig | None = None,
     name: str | None = None,
-    config: ConfigFiles = None,
-    system_config: str | None = None,
-    memory_mode: str | None = None,
-    optimise: str = "Performance",
-    arena_cache_size: int | None = None,
-    target_options: Mapping[str, str] | None = None,
     on_progress: ProgressCallback | None = None,
+    **options: Unpack[SystemKeywords],
 ) -> Artifact:
     """Quantise a floating-point model to 8 bits and compile it.
 
@@ -43,26 +39,21 @@ def compile(
                     without any, the example is the only one, and W870 says so
     quantization    another configuration than int8 with scales by channel
 
-    The artifact takes and gives what the model does. Raises E165 without PyTorch, E16x where the
+    `options` are those of `mizzen.compile`, but `ignore_ops`. The artifact takes and gives what the
+    model does. Raises E165 without PyTorch, E16x where the
     model cannot be exported, E87x where it cannot be quantised, E2xx for a configuration that is
     none.
     """
     require_torch()
-    asked = CompileOptions(
-        accelerator,
-        config,
-        system_config,
-        memory_mode,
-        optimise,
-        arena_cache_size,
-        target_options=target_options or {},
-    )
-    chosen = choose(asked)
+    asked = CompileOptions(accelerator, **options)
+    chosen = resolve_target(asked)
     _require_inference(model)
     title = name or type(model).__name__
     calls = [tuple(example_inputs)] if calibration is None else [_call(row) for row in calibration]
-    converted = _converted(model, tuple(example_inputs), calls, quantization, accelerator, title)
-    artifact = compile_program(export(converted, tuple(example_inputs), title), chosen,
+    converted = _converted(
+        model, tuple(example_inputs), calls, quantization, asked.accelerator_name, title
+    )
+    artifact = compile_program(export(converted, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if calibration is None and artifact.report is not None:
         _warn(artifact)

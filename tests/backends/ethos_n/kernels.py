@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import mizzen
-from mizzen.artifact.artifact import NpuStep
+from mizzen.artifact.steps import NpuStep
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.package.tflite.extract import extract

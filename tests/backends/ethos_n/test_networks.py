@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("tflite_micro", reason="TensorFlow Lite Micro is not installed")
 
 import mizzen
-from mizzen.artifact.artifact import CpuStep, NpuStep
-from mizzen.frontends.tflite import read
+from mizzen.artifact.npu import read_network as read
+from mizzen.artifact.steps import CpuStep, NpuStep
 from mizzen.targets.ethos_n.commands_values import Location, McePle
 
 from .kernels import STEP, differences
@@ -110,7 +110,7 @@ def test_a_pass_that_reads_what_nothing_wrote_is_found(model_file: ModelFile) ->
     ]
     without = [row for index, row in enumerate(sound.commands) if index != in_sram[0]]
     damaged = replace(step.program, program=replace(sound, commands=tuple(without)))
-    report = step.backend.hazards(damaged)
+    report = step.family.hazards(damaged)
     (found,) = report.diagnostics
     assert found.code in ("E957", "E958", "E959")
     assert report.as_dict()["findings"] == [found.as_dict()]

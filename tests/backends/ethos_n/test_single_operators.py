@@ -15,7 +15,8 @@ pytest.importorskip("tflite_micro", reason="TensorFlow Lite Micro is not install
 pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 import mizzen
-from mizzen.artifact.artifact import Artifact, NpuStep
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import Case

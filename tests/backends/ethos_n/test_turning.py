@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.artifact.artifact import Array
+from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_n.edge_layout import EdgeTransposes, images_last, take_turns
 from mizzen.graph import DType, Graph, Quantization, TensorType, Value
 from mizzen.ops import Builder

@@ -75,7 +75,9 @@ def test_every_accelerator_compiles(name: str) -> None:
 
 def test_commands_are_operations_of_the_stream(model_file: Callable[[str], Path]) -> None:
     """Byte offsets are from the stream's start; each is an operation, of operators in order."""
-    from mizzen.frontends.tflite import is_npu, npu_operator, read
+    from mizzen.artifact.ethos_u import npu_operator
+    from mizzen.artifact.npu import is_npu
+    from mizzen.artifact.npu import read_network as read
     from mizzen.targets.ethos_u import driver
     from mizzen.targets.ethos_u.commands import Arch
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mizzen.frontends.tflite import read
+from mizzen.artifact.npu import read_network as read
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder, RoundingMode
 from mizzen.package.tosa import write

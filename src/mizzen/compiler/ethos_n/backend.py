@@ -6,27 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from mizzen.compiler.backend import (
-    Backend,
-    CompileOptions,
-    ConfigurationLine,
-    HazardReport,
-    Origins,
-    ProgramView,
-    ProgressCallback,
-)
+from mizzen.compiler.backend import Backend
 from mizzen.compiler.ethos_n.configuration import EthosNConfiguration, resolve
+from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.compiler.support import Support
-from mizzen.diagnostics import MizzenError, fail
-from mizzen.frontends.tflite import CONTAINER_CODE, Model, Operator, Tensor, container_operator
-from mizzen.targets.ethos_n.config import VARIANTS, decode_capabilities
-from mizzen.targets.ethos_n.program import read_program
+from mizzen.diagnostics import MizzenError, ProgressCallback, fail
+from mizzen.frontends.tflite import Model
 
 if TYPE_CHECKING:
-    from mizzen.artifact.artifact import Artifact, NpuStep
-    from mizzen.artifact.ethos_n import NpuProgram, NpuSimulator, ProgramTensor
+    from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.ethos_n.regions import TurningRegions
     from mizzen.report import CompileReport
 
@@ -34,17 +22,15 @@ if TYPE_CHECKING:
 class EthosN(Backend[EthosNConfiguration]):
     """Ethos-N78."""
 
-    name = "Ethos-N"
-    code = CONTAINER_CODE
-    accelerators = tuple(VARIANTS)
-
-    def resolve(self, asked: CompileOptions) -> EthosNConfiguration:
+    def resolve(self, options: CompileOptions) -> EthosNConfiguration:
         """Return the configuration in force. Raises E2xx for what cannot be, E911 for the SRAM."""
-        return resolve(asked)
+        return resolve(options)
 
-    def shown(self, configuration: EthosNConfiguration) -> Iterator[ConfigurationLine]:
+    def configuration_lines(
+        self, configuration: EthosNConfiguration
+    ) -> Iterator[ConfigurationLine]:
         """Say which configuration is in force."""
-        return configuration.shown()
+        return configuration.lines()
 
     def artifact_name(self, stem: str, ending: str) -> str:
         """Name an artifact after its NPU."""
@@ -100,48 +86,8 @@ class EthosN(Backend[EthosNConfiguration]):
         """Write nothing: the report has everything, and no other tool reads a summary."""
         return None
 
-    def step(self, model: Model, operator: Operator, origins: Origins) -> NpuStep:
-        """Make the step of an operator. E12x, E91x, E92x or E93x if it is damaged."""
-        from mizzen.artifact.artifact import NpuStep
-        from mizzen.artifact.ethos_n import NpuProgram
 
-        parts = container_operator(model, operator)
-        capabilities = decode_capabilities(parts.capabilities.tobytes())
-        program = NpuProgram(
-            read_program(parts.container.tobytes(), capabilities),
-            tuple(map(_place, parts.inputs)),
-            tuple(map(_place, parts.outputs)),
-            model.name,
-            origins,
-        )
-        inputs, outputs = (
-            tuple(row.index for row in side) for side in (parts.inputs, parts.outputs)
-        )
-        return NpuStep(self, program, inputs, outputs, ())
-
-    def accelerator_of(self, program: NpuProgram) -> str:
-        """Name the variant that the operator says it is for."""
-        from mizzen.artifact.ethos_n import variant_of
-
-        return variant_of(program.program.capabilities).name
-
-    def simulator(self, program: NpuProgram) -> NpuSimulator:
-        """Plan a program's execution."""
-        from mizzen.artifact.ethos_n import NpuSimulator
-
-        return NpuSimulator(program)
-
-    def hazards(self, program: NpuProgram) -> HazardReport:
-        """Find accesses to memory that cannot be; the order of passes is fixed."""
-        from mizzen.artifact.ethos_n import check_memory
-
-        return check_memory(program)
-
-    def view(self, program: NpuProgram) -> ProgramView:
-        """Take a program apart to look at it."""
-        from mizzen.artifact.ethos_n import view
-
-        return view(program)
+ETHOS_N = EthosN()
 
 
 def _without_scales(name: str) -> MizzenError:
@@ -152,12 +98,3 @@ def _without_scales(name: str) -> MizzenError:
         rule="TOSA 1.0, RESCALE",
         help="compile the .tflite or the .pt2 that the file was made of",
     )
-
-
-def _place(tensor: Tensor) -> ProgramTensor:
-    from mizzen.artifact.ethos_n import ProgramTensor
-
-    return ProgramTensor(tensor.name, tensor.shape, tensor.dtype or np.dtype(np.uint8))
-
-
-BACKEND = EthosN()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mizzen.compiler.backend import CompileOptions, ConfigurationLine
+from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.diagnostics import Diagnostic, fail
 from mizzen.targets.ethos_n.config import VariantConfiguration, find_variant, parse_options
 
@@ -42,7 +42,7 @@ class EthosNConfiguration:
             "options": dict(self.options),
         }
 
-    def shown(self) -> Iterator[ConfigurationLine]:
+    def lines(self) -> Iterator[ConfigurationLine]:
         """Say what is in force."""
         yield ConfigurationLine("accelerator", self.target.variant.name)
         yield ConfigurationLine(
@@ -54,14 +54,14 @@ class EthosNConfiguration:
             )
 
 
-def resolve(asked: CompileOptions) -> EthosNConfiguration:
+def resolve(options: CompileOptions) -> EthosNConfiguration:
     """Put the configuration together.
 
     E226 for what only other NPUs have, E911 for an SRAM that the hardware cannot have, and the
     errors of `parse_options` for the target's own options.
     """
     for name in OF_OTHERS:
-        value = getattr(asked, name)
+        value = getattr(options, name)
         if value is not None:
             raise fail(
                 "E226",
@@ -69,11 +69,12 @@ def resolve(asked: CompileOptions) -> EthosNConfiguration:
                 f"description, and is {value!r}",
                 help="--arena-cache-size sets another SRAM, --target-option the compiler's options",
             )
-    variant = find_variant(asked.accelerator.lower())
-    chosen = parse_options(asked.target_options, variant)
+    target_options = options.target_options or {}
+    variant = find_variant(options.accelerator_name.lower())
+    chosen = parse_options(target_options, variant)
     target = chosen.configuration
-    if asked.arena_cache_size is not None:
-        target = replace(target, sram_bytes=asked.arena_cache_size)
+    if options.arena_cache_size is not None:
+        target = replace(target, sram_bytes=options.arena_cache_size)
     _ = target.capabilities
-    options = tuple(sorted(asked.target_options.items()))
-    return EthosNConfiguration(target, chosen.inline, tuple(asked.ignore_ops), options)
+    given = tuple(sorted(target_options.items()))
+    return EthosNConfiguration(target, chosen.inline, tuple(options.ignore_ops), given)

@@ -8,11 +8,9 @@ from math import ceil
 
 import numpy as np
 
-from mizzen.compiler.backend import ProgressCallback
 from mizzen.compiler.codegen import Costs, RegionCode, RegionRefusal
 from mizzen.compiler.ethos_n.edge_layout import NO_TURNS, EdgeTransposes, images_last, take_turns
-from mizzen.diagnostics import MizzenError, Origin, Reason
-from mizzen.frontends.tflite import CONTAINER_CODE
+from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Value
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import Extracted, Partition, extract
@@ -35,6 +33,7 @@ from mizzen.targets.ethos_n.patterns import (
 )
 from mizzen.targets.ethos_n.signedness import as_unsigned
 from mizzen.targets.ethos_n.timing import Estimated, as_data, estimate, pass_cycles
+from mizzen.targets.families import ETHOS_N
 
 FOLD = Pipeline((PASSES["fold-constants"],))
 """Brings constants that the network computes into the form of constants."""
@@ -257,11 +256,11 @@ def _network(
         for value, index, turn in zip(part.outputs, outputs, turns.outputs, strict=True)
     ]
     held = [
-        builder.constant(f"{CONTAINER_CODE}_{index}", np.frombuffer(data, np.uint8))
+        builder.constant(f"{ETHOS_N.code}_{index}", np.frombuffer(data, np.uint8))
         for index, data in enumerate(constants)
     ]
     builder.operator(
-        CONTAINER_CODE,
+        ETHOS_N.code,
         [*held, *(inner[index] for index in given)],
         [made[index] for index in computed],
     )

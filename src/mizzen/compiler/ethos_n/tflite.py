@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.backend import ProgressCallback
+from mizzen.artifact.loading import artifact_of
 from mizzen.compiler.codegen import areas_of, performance_of
 from mizzen.compiler.ethos_n.configuration import EthosNConfiguration
 from mizzen.compiler.ethos_n.regions import COMPILER, FOLD, ContainerCode, EthosNRegions
 from mizzen.compiler.ethos_u.report import IGNORED
 from mizzen.compiler.placement import Placement, place
-from mizzen.diagnostics import Origin, Reason
-from mizzen.frontends.tflite import CONTAINER_CODE, Model, Operator, macs
+from mizzen.diagnostics import Origin, ProgressCallback, Reason
+from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.frontends.tflite.context import note_of
 from mizzen.frontends.tflite.lower import Lowered, lower
 from mizzen.graph import Operation
@@ -21,6 +21,7 @@ from mizzen.package.tflite.replacement import Replacement, replace_operators
 from mizzen.partition import Device, Placed
 from mizzen.partition.placement import Legal
 from mizzen.report import CompileReport, OperatorPlacement
+from mizzen.targets.families import ETHOS_N
 
 EDGES = ("tflite.QUANTIZE", "tflite.DEQUANTIZE")
 
@@ -58,7 +59,7 @@ def compile_network(
     name = f"{Path(model.name).stem}_ethosn.tflite"
     origins = [dict(code.origins) for code in codes.values()]
     report = _report(model, configuration, placed, list(codes.values()), len(data), origins)
-    return Artifact(data, name, report, origins)
+    return artifact_of(data, name, report, origins)
 
 
 def _is_edge(operation: Operation) -> bool:
@@ -114,7 +115,7 @@ def _replacement(lowered: Lowered, groups: tuple[int, ...], code: ContainerCode)
     outputs = [lowered.tensor_of[value] for value in code.part.outputs]
     return Replacement(
         operators=groups,
-        code=CONTAINER_CODE,
+        code=ETHOS_N.code,
         constants=code.constants,
         inputs=tuple(inputs[index] for index in code.given),
         outputs=tuple(outputs[index] for index in code.computed),

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 from mizzen.compiler.ethos_u.legality import breaches_of
 from mizzen.compiler.ethos_u.masking import mask, unmask
-from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite_facts import STOPS
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
-from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, ProgressCallback, generate
+from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, generate
 
 TRIES = 64
 """How often to compile at most while looking for the operators that stop the compiler."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mizzen.compiler.backend import ProgressCallback
+from mizzen.artifact.ethos_u import npu_operator
+from mizzen.artifact.npu import is_npu, read_network
 from mizzen.compiler.codegen import Costs, RegionCode, RegionRefusal
 from mizzen.compiler.ethos_u.report import measures
-from mizzen.diagnostics import Origin, Reason
-from mizzen.frontends.tflite import is_npu, npu_operator, read
+from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import Extracted, Partition
@@ -169,7 +169,7 @@ def _costs(compiled: Compiled, configuration: EthosUConfiguration) -> Costs:
 
 def _areas(compiled: Compiled, configuration: EthosUConfiguration) -> tuple[Area, ...]:
     mode = configuration.mode
-    network = read(compiled.network, "region")
+    network = read_network(compiled.network, "region")
     parts = [npu_operator(network, row) for row in network.main.operators if is_npu(row)]
     constants = sum(part.read_only.nbytes for part in parts)
     arena = max((part.scratch_bytes for part in parts), default=0)

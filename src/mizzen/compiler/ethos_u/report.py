@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from mizzen.artifact.ethos_u import ALLOCATION, npu_operator
+from mizzen.artifact.npu import is_npu, read_network
 from mizzen.compiler.ethos_u.cpu_fallback import Generated
 from mizzen.compiler.ethos_u.legality import breaches_of, confused_of, defects_of
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
-from mizzen.frontends.tflite import Model, Operator, is_npu, macs, npu_operator, read
-from mizzen.frontends.tflite.npu import ALLOCATION
+from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Estimate
@@ -44,7 +45,7 @@ def report_of(
 ) -> CompileReport:
     """Return the report of a network's compilation."""
     compiled = generated.compiled
-    artifact = read(compiled.network, model.name)
+    artifact = read_network(compiled.network, model.name)
     estimate = compiled.estimate
     placements = tuple(_placements(model, artifact, configuration, generated))
     on_npu = [row.index for row in placements if row.device is Device.NPU]

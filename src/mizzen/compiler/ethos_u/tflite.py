@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.backend import ProgressCallback
+from mizzen.artifact.loading import artifact_of
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.report import origins_of, report_of
+from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 
@@ -22,6 +23,6 @@ def compile_network(
     generated = compile_with_cpu_fallback(model, data, configuration, on_progress=on_progress)
     origins = origins_of(model, generated.compiled)
     name = f"{Path(model.name).stem}_vela.tflite"
-    artifact = Artifact(generated.compiled.network, name, None, origins)
+    artifact = artifact_of(generated.compiled.network, name, None, origins)
     artifact.report = report_of(model, configuration, generated, origins)
     return artifact

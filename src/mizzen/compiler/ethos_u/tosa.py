@@ -12,14 +12,15 @@ from itertools import islice
 import numpy as np
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.npu import read_network
 from mizzen.compiler.ethos_u.report import areas, arena_bytes, measures
-from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Reason, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, Reason, fail
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
 from mizzen.flatbuffer.tosa import ENDING
 from mizzen.frontends import tosa as frontend
-from mizzen.frontends.tflite import read as read_tflite
 from mizzen.graph import Graph, Operation
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
@@ -32,7 +33,7 @@ from mizzen.targets.ethos_u.legal.tosa_rule import WRONG
 from mizzen.targets.ethos_u.vela.blame import find_refused
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, ProgressCallback, generate
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""
@@ -62,7 +63,7 @@ def compile_tosa(
     artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
     placements = tuple(placements_of(graph, _cycles(graph, compiled), {}))
     report = report_of(placements, name, configuration, compiled, origins)
-    return Artifact(network, artifact_name, report, [origins])
+    return artifact_of(network, artifact_name, report, [origins])
 
 
 def read_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
@@ -184,7 +185,7 @@ def report_of(
     origins: dict[int, Origin],
 ) -> CompileReport:
     """Return the report of a compiled network, or of what of a network was compiled."""
-    network = read_tflite(compiled.network, name)
+    network = read_network(compiled.network, name)
     estimate = compiled.estimate
     return CompileReport(
         model=name,

@@ -16,7 +16,7 @@ from mizzen.compiler.ethos_u.tosa import (
     read_tosa,
     report_of,
 )
-from mizzen.diagnostics import MizzenError, Reason
+from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa as package
 from mizzen.report import CompileReport, OperatorPlacement
@@ -25,7 +25,7 @@ from mizzen.targets.ethos_u.legal.tosa import reasons_as_compiled
 from mizzen.targets.ethos_u.vela.blame import Refused, find_refused, part
 from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, ProgressCallback, generate
+from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
 Refusals = dict[Operation, tuple[Reason, ...]]
 

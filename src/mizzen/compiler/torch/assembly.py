@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact.archive import pack
-from mizzen.artifact.artifact import Artifact, Carried, Contents, Step, TensorInfo
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.artifact.interface import Carried, TensorInfo
+from mizzen.artifact.steps import Step
+from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.codegen import RegionCode
-from mizzen.compiler.registry import ResolvedTarget
 from mizzen.compiler.torch.legality import DEQUANTIZE, is_edge
 from mizzen.compiler.torch.network import named_network
 from mizzen.compiler.torch.region import step_of
@@ -39,10 +42,10 @@ def assemble(
     name = lowered.program.name
     if len(networks) == 1 and _only_edges(contents) and not contents.carried:
         return Artifact(
-            networks[0], chosen.backend.artifact_name(name, ".tflite"), report, (), contents
+            networks[0], chosen.backend.artifact_name(name, ".tflite"), contents, report
         )
     data = pack(name, contents, networks)
-    return Artifact(data, chosen.backend.artifact_name(name, ".zip"), report, (), contents)
+    return Artifact(data, chosen.backend.artifact_name(name, ".zip"), contents, report)
 
 
 def _only_edges(contents: Contents) -> bool:

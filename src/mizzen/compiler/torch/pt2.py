@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.registry import ProgressCallback, ResolvedTarget
-from mizzen.diagnostics import fail
-from mizzen.quantize.requirement import require_torch
-from mizzen.torch.requirement import register_operators
+from mizzen.compiler.backend import ResolvedTarget
+from mizzen.diagnostics import ProgressCallback, fail
+from mizzen.quantize.requirement import register_operators, require_torch
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.codegen import RegionCode, areas_of, figures_of, memories_of, performance_of
-from mizzen.compiler.registry import ResolvedTarget
 from mizzen.compiler.torch.legality import is_edge
 from mizzen.frontends.torch.lower import Lowered
 from mizzen.graph import Operation

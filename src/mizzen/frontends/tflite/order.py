@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.tflite.model import Model, Tensor
-from mizzen.frontends.tflite.npu import MEMORY_INPUTS, has_memory
+
+MemoryInputs = Callable[[str], int]
+"""How many of a custom operator's first inputs are memory that it works in, by its code."""
 
 
-def require_order(model: Model) -> None:
+def no_memory(code: str) -> int:
+    """Take every input of a custom operator for a tensor of the network."""
+    return 0
+
+
+def require_order(model: Model, memory_inputs: MemoryInputs) -> None:
     """Refuse a network that reads, or gives, a tensor that nothing has made, with E108.
 
     A tensor comes from outside, has contents, keeps state, has no elements, or is computed by an
-    earlier operator. Memory that an NPU operator works in is no tensor in this sense.
+    earlier operator. Memory that an operator works in is not a tensor in this sense.
     """
     main = model.main
     known = set(main.inputs)
     known.update(tensor.index for tensor in main.tensors if _exists_from_the_start(tensor))
     for operator in main.operators:
-        memory = MEMORY_INPUTS if has_memory(operator) else 0
+        memory = memory_inputs(operator.kind) if operator.custom else 0
         for tensor in main.present(operator.inputs[memory:]):
             if tensor.index not in known:
                 raise _unknown(tensor, model.origin(operator))

@@ -21,7 +21,7 @@ from mizzen.frontends.tflite.model import (
     Subgraph,
     Tensor,
 )
-from mizzen.frontends.tflite.order import require_order
+from mizzen.frontends.tflite.order import MemoryInputs, no_memory, require_order
 
 MAX_TENSOR_BYTES = 1 << 30
 """More than the memory of any system around an NPU; a larger tensor is a damaged one."""
@@ -36,7 +36,7 @@ Bytes = npt.NDArray[np.uint8]
 EnumMember = TypeVar("EnumMember", bound=IntEnum)
 
 
-def read(data: bytes, name: str) -> Model:
+def read(data: bytes, name: str, memory_inputs: MemoryInputs = no_memory) -> Model:
     """Read a file; `name` is what diagnostics call it.
 
     Contents stay views of `data`. E101 and E102 for another or a damaged file, E103 for an index
@@ -45,7 +45,7 @@ def read(data: bytes, name: str) -> Model:
     before it is computed.
     """
     model = _Reading(data, name).model()
-    require_order(model)
+    require_order(model, memory_inputs)
     return model
 
 

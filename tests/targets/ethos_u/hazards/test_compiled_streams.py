@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mizzen
-from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.loading import artifact_of
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.conformance.networks import Case
@@ -43,7 +43,7 @@ def test_network_everywhere(network_file: Path, accelerator: str, optimise: str)
 
 
 def findings(network: bytes) -> list[str]:
-    return [found.render() for found in Artifact(network, "network.tflite").hazards]
+    return [found.render() for found in artifact_of(network, "network.tflite").hazards]
 
 
 def built(case: Case, compiler: Compiler, accelerator: str, optimise: str) -> bytes | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.artifact.artifact import NpuStep
+from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.hazards.intervals import grid

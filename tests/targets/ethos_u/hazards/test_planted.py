@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mizzen
-from mizzen.artifact.artifact import NpuStep
+from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.conformance.networks import Case
 from mizzen.targets.ethos_u.commands import Instruction, decode, encode, instruction_set

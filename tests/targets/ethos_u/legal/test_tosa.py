@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError, Reason
 from mizzen.frontends import tosa as frontend
 from mizzen.graph import DType, Graph
@@ -153,7 +153,7 @@ def _wrong(name: str) -> bool:
     compiled = generate(package.write(copy), configuration, NetworkForm.TOSA)
     assert isinstance(compiled, Compiled)
     try:
-        computed = Artifact(compiled.network, name).run(*inputs)
+        computed = artifact_of(compiled.network, name).run(*inputs)
     except MizzenError as error:
         return error.diagnostic.code == READS_UNWRITTEN
     assert not isinstance(computed, tuple)

@@ -16,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import ProgressCallback, fail
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration, MemoryTiming, Port
 from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Stopped, from_answer, refusals
@@ -59,10 +59,6 @@ class NetworkForm(Enum):
 
     TFLITE = "TFLITE"
     TOSA = "TOSA"
-
-
-ProgressCallback = Callable[[float], None]
-"""Called with the seconds that a compilation has taken so far, once it takes long."""
 
 
 def generate(

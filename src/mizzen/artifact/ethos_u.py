@@ -1,0 +1,238 @@
+"""Ethos-U programs: what Vela puts into a custom operator, executed and looked at.
+
+Inputs of an operator are the driver payload, the read-only data, the scratch memory, the fast
+scratch memory, then its real inputs and state; the real ones lie inside the scratch memory, where
+the network's metadata says.
+
+Ref: Vela 5.2, `tflite_writer.py`; TFLite Micro, `ethosu.cc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.artifact.interface import Origins, variable_of
+from mizzen.artifact.program import (
+    CompiledPart,
+    HazardReport,
+    MappedTensor,
+    MemoryRegion,
+    NpuFamily,
+    ProgramView,
+)
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.model import ABSENT
+from mizzen.isa import Kind
+from mizzen.targets.ethos_u import driver
+from mizzen.targets.ethos_u.base_pointers import base_pointers
+from mizzen.targets.ethos_u.listing import ProgramListing, list_program
+from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
+from mizzen.targets.families import ETHOS_U as FAMILY
+
+if TYPE_CHECKING:
+    from mizzen.targets.ethos_u.sim import Simulator
+
+ALLOCATION = "OfflineMemoryAllocation"
+"""The metadata that says where tensors lie: int32 ``[version, subgraph, count, offsets...]``."""
+
+NOT_IN_ARENA = -1
+MEMORY_INPUTS = FAMILY.memory_inputs
+
+_PAYLOAD, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
+_RULE = "Vela 5.2, tflite_writer.py"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NpuTensor:
+    """A real input or output, and its byte offset from the scratch memory's start."""
+
+    tensor: Tensor
+    offset_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NpuOperator:
+    """An NPU operator's parts; `scratch_fast_bytes` is None where it shares the scratch memory."""
+
+    payload: npt.NDArray[np.uint8]
+    read_only: npt.NDArray[np.uint8]
+    scratch_bytes: int
+    scratch_fast_bytes: int | None
+    inputs: tuple[NpuTensor, ...]
+    outputs: tuple[NpuTensor, ...]
+
+
+class EthosUPrograms(NpuFamily):
+    """Ethos-U."""
+
+    def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
+        """Return what Vela's custom operator holds. E12x, E52x if it is damaged."""
+        parts = npu_operator(model, operator)
+        return CompiledPart(
+            _program(model, parts, origins),
+            tuple(place.tensor.index for place in parts.inputs),
+            tuple(place.tensor.index for place in parts.outputs),
+            tuple(variable_of(row.tensor) for row in parts.inputs if row.tensor.variable),
+        )
+
+    def accelerator_of(self, program: Program) -> str:
+        """Name the accelerator that the driver payload is for."""
+        return driver.configuration(program.hardware).accelerator
+
+    def simulator(self, program: Program) -> Simulator:
+        """Plan a program's execution."""
+        from mizzen.targets.ethos_u.sim import Simulator
+
+        return Simulator(program)
+
+    def hazards(self, program: Program) -> HazardReport:
+        """Find accesses that no wait and no block dependency orders."""
+        from mizzen.targets.ethos_u.hazards import find_hazards
+
+        return find_hazards(program)
+
+    def view(self, program: Program) -> ProgramView:
+        """Take a program apart to look at it."""
+        listing = list_program(program)
+        return ProgramView(
+            hardware=_hardware(program),
+            stream_bytes=program.words.nbytes,
+            commands=len(listing.lines),
+            operations=_operations(listing),
+            regions=tuple(_regions(program)),
+            tensors=tuple(_tensors(program)),
+            listing=listing,
+        )
+
+
+ETHOS_U = EthosUPrograms()
+
+
+def npu_operator(model: Model, operator: Operator) -> NpuOperator:
+    """Take an NPU operator of the main subgraph apart.
+
+    E120 for an operator of another form, E121 where the network does not say, or not correctly,
+    where tensors lie.
+    """
+    if len(operator.inputs) < MEMORY_INPUTS or ABSENT in operator.inputs:
+        message = f"an NPU operator must have {MEMORY_INPUTS} inputs and its real ones, not"
+        raise _wrong(model, operator, "E120", f"{message} {list(operator.inputs)}")
+    inputs = model.main.present(operator.inputs)
+    payload = inputs[_PAYLOAD].data
+    if payload is None:
+        raise _wrong(model, operator, "E120", "an NPU operator's payload must be a constant")
+    read_only = inputs[_READ_ONLY].data
+    separate = operator.inputs[_SCRATCH_FAST] != operator.inputs[_SCRATCH]
+    return NpuOperator(
+        payload=payload,
+        read_only=np.zeros(0, np.uint8) if read_only is None else read_only,
+        scratch_bytes=inputs[_SCRATCH].size_bytes or 0,
+        scratch_fast_bytes=inputs[_SCRATCH_FAST].size_bytes or 0 if separate else None,
+        inputs=_places(model, operator, inputs[MEMORY_INPUTS:]),
+        outputs=_places(model, operator, model.main.present(operator.outputs)),
+    )
+
+
+def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tuple[NpuTensor, ...]:
+    offsets = _offsets(model, operator)
+    start = offsets[operator.inputs[_SCRATCH]]
+    found: list[NpuTensor] = []
+    for tensor in tensors:
+        offset = offsets[tensor.index]
+        if NOT_IN_ARENA in (offset, start) or offset < start:
+            raise _wrong(
+                model,
+                operator,
+                "E121",
+                f'tensor {tensor.index} "{tensor.name}" must lie behind the start of the scratch '
+                f"memory, but {ALLOCATION} gives {offset} and {start}",
+            )
+        found.append(NpuTensor(tensor, offset - start))
+    return tuple(found)
+
+
+def _offsets(model: Model, operator: Operator) -> list[int]:
+    count = len(model.main.tensors)
+    contents = model.metadata.get(ALLOCATION)
+    if contents is None:
+        message = f"an artifact must have metadata {ALLOCATION}, and has none"
+        raise _wrong(model, operator, "E121", message)
+    words = contents[: contents.nbytes // 4 * 4].view("<i4").tolist()
+    if words[2:3] != [count] or len(words) != count + 3:
+        message = f"{ALLOCATION} must have an offset for each of {count} tensors"
+        raise _wrong(model, operator, "E121", f"{message}, and has {max(0, len(words) - 3)}")
+    return words[3:]
+
+
+def _wrong(model: Model, operator: Operator, code: str, message: str) -> MizzenError:
+    return fail(code, message, origin=model.origin(operator), rule=_RULE,
+                help="the artifact is damaged; compile it again")  # fmt: skip
+
+
+def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
+    payload = driver.parse(parts.payload)
+    sizes = {
+        RegionIndex.READ_ONLY: parts.read_only.nbytes,
+        RegionIndex.SCRATCH: parts.scratch_bytes,
+    }
+    if parts.scratch_fast_bytes is not None:
+        sizes[RegionIndex.SCRATCH_FAST] = parts.scratch_fast_bytes
+    inputs, outputs = (
+        tuple(_placement(place.tensor, place.offset_bytes) for place in places)
+        for places in (parts.inputs, parts.outputs)
+    )
+    return Program(
+        words=payload.words,
+        hardware=payload.hardware,
+        region_bytes={int(region): size for region, size in sizes.items()},
+        constants={int(RegionIndex.READ_ONLY): parts.read_only},
+        inputs=inputs,
+        outputs=outputs,
+        name=model.name,
+        origins=origins,
+    )
+
+
+def _placement(tensor: Tensor, offset_bytes: int) -> TensorAddress:
+    dtype = tensor.dtype or np.dtype(np.uint8)
+    region = int(RegionIndex.SCRATCH)
+    return TensorAddress(tensor.name, tensor.shape, dtype, region, offset_bytes, tensor.variable)
+
+
+def _operations(listing: ProgramListing) -> dict[str, int]:
+    """Count the operation commands by name, those that occur most first."""
+    names = [line.name for line in listing.lines if line.kind is Kind.OPERATION]
+    counts = {name: names.count(name) for name in dict.fromkeys(names)}
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _hardware(program: Program) -> str:
+    hardware = driver.configuration(program.hardware)
+    version = ".".join(str(number) for number in hardware.arch_version)
+    buffer = "" if hardware.shram_kib is None else f", {hardware.shram_kib} KiB shared buffer"
+    return f"{hardware.accelerator}, architecture {version}{buffer}"
+
+
+def _regions(program: Program) -> Iterator[MemoryRegion]:
+    roles = base_pointers(0, 0)
+    for region, held in sorted(program.region_bytes.items()):
+        yield MemoryRegion(region, roles[region] if region < len(roles) else "-", held)
+
+
+def _tensors(program: Program) -> list[MappedTensor]:
+    """Return the tensors that the operator takes and gives, by address."""
+    inputs = [("state" if place.variable else "input", place) for place in program.inputs]
+    places = [*inputs, *(("output", place) for place in program.outputs)]
+    return [
+        MappedTensor(
+            place.name, role, place.region, place.offset, place.size_bytes, place.shape,
+            str(place.dtype),
+        )
+        for role, place in sorted(places, key=lambda row: (row[1].region, row[1].offset))
+    ]  # fmt: skip

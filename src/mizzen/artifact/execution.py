@@ -1,0 +1,115 @@
+"""Executing an artifact's steps on a batch, with the state that goes on between inferences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mizzen.artifact.batching import Batch
+from mizzen.artifact.interface import Array, Carried, TensorInfo, Values, Variable
+from mizzen.artifact.steps import CpuStep, NpuStep, Step
+
+if TYPE_CHECKING:
+    from mizzen.cpu.tflm import CpuKernels, CpuSession
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """What an artifact holds: tensors by index, and the steps between them."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    infos: dict[int, TensorInfo]
+    steps: tuple[Step, ...]
+    constants: Values
+    carried: tuple[Carried, ...] = ()
+
+
+def execute(contents: Contents, batch: Batch, state: NoState) -> list[Array]:
+    """Infer a batch; returns the outputs, `[N, *shape]`."""
+    values: Values = dict(zip(contents.inputs, batch.arrays, strict=True))
+    for index, constant in contents.constants.items():
+        values[index] = np.broadcast_to(constant, (batch.size, *constant.shape))
+    state.begin(contents.carried, values, batch.size)
+    for position, step in enumerate(contents.steps):
+        match step:
+            case NpuStep():
+                state.provide(step.variables, values, batch.size)
+                step.run(values, batch.size)
+                state.keep(step.variables, values)
+            case CpuStep():
+                inputs = [values[index] for index in step.inputs]
+                kernels = state.kernels(position, step, batch.size)
+                outputs = kernels.run(inputs, batch.size)
+                values.update(zip(step.outputs, outputs, strict=True))
+            case _:
+                step.run(values, batch.size)
+    state.end(contents.carried, values)
+    # An output may be an input, a constant or state: the caller gets arrays of its own.
+    return [np.array(values[index]) for index in contents.outputs]
+
+
+class NoState:
+    """Every inference starts anew."""
+
+    def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
+        """Put the state between steps into `values`."""
+        for state in carried:
+            values[state.read] = np.broadcast_to(state.initial, (batch, *state.initial.shape))
+
+    def end(self, carried: Sequence[Carried], values: Values) -> None:
+        """Nothing outlives an inference."""
+
+    def provide(self, variables: Sequence[Variable], values: Values, batch: int) -> None:
+        """Put the state of an NPU operator into `values`."""
+        for variable in variables:
+            if variable.index not in values:
+                values[variable.index] = variable.start(batch)
+
+    def keep(self, variables: Sequence[Variable], values: Values) -> None:
+        """Nothing outlives an inference."""
+
+    def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
+        """Return what computes a step's operators."""
+        return step.kernels
+
+
+class KeptState(NoState):
+    """State of a session: variables of NPU operators, interpreters of CPU operators."""
+
+    def __init__(self) -> None:
+        self._variables: Values = {}
+        self._carried: Values = {}
+        self._sessions: dict[int, CpuSession] = {}
+
+    def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
+        """Put the state that the last call left into `values`."""
+        super().begin(carried, values, batch)
+        values.update({row.read: found for row in carried
+                       if (found := self._carried.get(row.read)) is not None})  # fmt: skip
+
+    def end(self, carried: Sequence[Carried], values: Values) -> None:
+        """Keep the state between steps for the next call."""
+        for state in carried:
+            self._carried[state.read] = values[state.write]
+
+    def provide(self, variables: Sequence[Variable], values: Values, batch: int) -> None:
+        """Put the state of an NPU operator into `values`."""
+        for variable in variables:
+            if variable.index in self._variables:
+                values[variable.index] = self._variables[variable.index]
+        super().provide(variables, values, batch)
+
+    def keep(self, variables: Sequence[Variable], values: Values) -> None:
+        """Keep the state of an NPU operator for the next call."""
+        for variable in variables:
+            self._variables[variable.index] = values[variable.index]
+
+    def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
+        """Return what computes a step's operators."""
+        if position not in self._sessions:
+            self._sessions[position] = step.kernels.session(batch)
+        return self._sessions[position]

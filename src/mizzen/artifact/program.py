@@ -1,0 +1,173 @@
+"""What an artifact asks of an NPU family: to read its programs, to execute them, to look at them.
+
+A family joins a target's simulator with the files that its programs come in. What executes a
+program asks its family, never which NPU it is for; nothing here can compile.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mizzen.artifact.interface import Array, Origins, Variable
+from mizzen.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from mizzen.frontends.tflite import Model, Operator
+
+
+class Outcome(Protocol):
+    """What a run gives: arrays `[batch, *shape]` in the program's order."""
+
+    @property
+    def outputs(self) -> Sequence[Array]:
+        """What the program computes."""
+        ...
+
+    @property
+    def variables(self) -> Sequence[Array]:
+        """The next state."""
+        ...
+
+
+class Simulator(Protocol):
+    """Executes one program."""
+
+    @property
+    def notes(self) -> tuple[Diagnostic, ...]:
+        """What there is to know of how it does so: paths whose meaning is only inferred."""
+        ...
+
+    def run(self, arrays: Sequence[Array], batch: int) -> Outcome:
+        """Infer a batch of arrays `[batch, *shape]`. Raises E6xx or E9xx for faults."""
+        ...
+
+
+class HazardReport(Protocol):
+    """What was checked and found of the order of accesses to memory."""
+
+    @property
+    def accelerator(self) -> str:
+        """The accelerator that was checked for."""
+        ...
+
+    @property
+    def operations(self) -> int:
+        """The number of operations that were checked."""
+        ...
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What was found."""
+        ...
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the report as JSON-ready data."""
+        ...
+
+
+class Listing(Protocol):
+    """A program's commands as text; `stopped_by` says why they end before the stream does."""
+
+    @property
+    def stopped_by(self) -> Diagnostic | None:
+        """Why the stream cannot be read to its end."""
+        ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the listing as JSON-ready data, the commands under ``commands``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRegion:
+    """A block of memory of a program: its number, what it holds, its size."""
+
+    region: int
+    holds: str
+    size_bytes: int
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON-ready data."""
+        return {"region": self.region, "holds": self.holds, "size_bytes": self.size_bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class MappedTensor:
+    """A tensor in a block of memory; `role` is input, output or state."""
+
+    name: str
+    role: str
+    region: int
+    offset_bytes: int
+    size_bytes: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON-ready data."""
+        return {
+            "name": self.name,
+            "role": self.role,
+            "region": self.region,
+            "offset_bytes": self.offset_bytes,
+            "size_bytes": self.size_bytes,
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramView:
+    """A program as one looks at it.
+
+    commands    the number of commands, as far as the stream can be read
+    operations  counts of those that start work, by name, most frequent first
+    """
+
+    hardware: str
+    stream_bytes: int
+    commands: int
+    operations: Mapping[str, int]
+    regions: tuple[MemoryRegion, ...]
+    tensors: tuple[MappedTensor, ...]
+    listing: Listing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledPart:
+    """An NPU operator of an artifact: its program, and the tensors that it takes, gives, keeps.
+
+    program  of the type of the family's target
+    """
+
+    program: Any
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    variables: tuple[Variable, ...] = ()
+
+
+class NpuFamily(ABC):
+    """One NPU family's programs, whose type is the target's own: only the family looks into one."""
+
+    @abstractmethod
+    def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
+        """Return the compiled part that a custom operator holds. E12x if it is damaged."""
+
+    @abstractmethod
+    def accelerator_of(self, program: Any) -> str:
+        """Return the accelerator that a program is for."""
+
+    @abstractmethod
+    def simulator(self, program: Any) -> Any:
+        """Plan a program's execution; returns a `Simulator`."""
+
+    @abstractmethod
+    def hazards(self, program: Any) -> HazardReport:
+        """Find accesses to memory whose order nothing guarantees."""
+
+    @abstractmethod
+    def view(self, program: Any) -> ProgramView:
+        """Take a program apart to look at it."""

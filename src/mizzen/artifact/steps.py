@@ -1,0 +1,88 @@
+"""The steps of a compiled network: NPU operators in the simulator, the others on CPU kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mizzen.artifact.host_steps import HostStep
+from mizzen.artifact.interface import Values
+from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, ProgramView
+from mizzen.frontends.tflite import Model, Operator
+
+if TYPE_CHECKING:
+    from mizzen.cpu.tflm import CpuKernels
+
+Shape = tuple[int, ...]
+
+
+class NpuStep:
+    """An NPU operator: its program, and the tensors that it takes (with its state) and gives."""
+
+    on_npu = True
+
+    def __init__(self, family: NpuFamily, part: CompiledPart) -> None:
+        self.family = family
+        self.program = part.program
+        self.inputs = part.inputs
+        self.outputs = part.outputs
+        self.variables = part.variables
+
+    @cached_property
+    def simulator(self) -> Any:
+        """The simulator of the program, a `Simulator`; planning it is done on first use."""
+        return self.family.simulator(self.program)
+
+    @cached_property
+    def hazards(self) -> HazardReport:
+        """What the waits of the stream leave unordered; found on first use."""
+        return self.family.hazards(self.program)
+
+    @property
+    def view(self) -> ProgramView:
+        """The program, taken apart to look at it."""
+        return self.family.view(self.program)
+
+    @property
+    def accelerator(self) -> str:
+        """The accelerator that the program is for."""
+        return self.family.accelerator_of(self.program)
+
+    def run(self, values: Values, batch: int) -> None:
+        """Compute the outputs, and the variables' next values, from the inputs in `values`."""
+        outcome = self.simulator.run([values[index] for index in self.inputs], batch)
+        values.update(zip(self.outputs, outcome.outputs, strict=True))
+        indices = (variable.index for variable in self.variables)
+        values.update(zip(indices, outcome.variables, strict=True))
+
+
+class CpuStep:
+    """Consecutive operators that the compiler left to the CPU."""
+
+    on_npu = False
+
+    def __init__(self, model: Model, operators: Sequence[Operator]) -> None:
+        from mizzen.package.tflite.extract import extract
+
+        part = extract(model.record, [operator.index for operator in operators])
+        self.operators = tuple(operators)
+        self.network = part.network
+        self.inputs = part.inputs
+        self.outputs = part.outputs
+        self._origins = [model.origin(operator) for operator in operators]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The operators' types."""
+        return tuple(operator.kind for operator in self.operators)
+
+    @cached_property
+    def kernels(self) -> CpuKernels:
+        """The kernels of these operators."""
+        from mizzen.cpu.tflm import CpuKernels
+
+        return CpuKernels(self.network, self._origins)
+
+
+Step = NpuStep | CpuStep | HostStep

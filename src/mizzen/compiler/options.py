@@ -1,0 +1,80 @@
+"""What a user asks of a compilation, and what of the configuration in force is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TypedDict
+
+from mizzen.diagnostics import fail
+
+ConfigFiles = str | PathLike[str] | Sequence[str | PathLike[str]] | None
+
+DEFAULT_ACCELERATOR = "ethos-u55-256"
+"""Vela's default. Ref: Vela 5.2, OPTIONS.md, Accelerator Configuration."""
+
+
+class SystemKeywords(TypedDict, total=False):
+    """Options of a compilation, as keywords of Python functions.
+
+    config            a `vela.ini`, or several
+    arena_cache_size  SRAM that the compiler may plan with, in bytes
+    target_options    options that only one family has, by name
+    """
+
+    config: ConfigFiles
+    system_config: str | None
+    memory_mode: str | None
+    optimise: str
+    arena_cache_size: int | None
+    target_options: Mapping[str, str] | None
+
+
+class CompileKeywords(SystemKeywords, total=False):
+    """The options that files of networks have besides; `ignore_ops` are types of operators."""
+
+    ignore_ops: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What a user asks for; what is left out, the backend chooses.
+
+    accelerator       None for the default
+    arena_cache_size  SRAM that the compiler may plan with, in bytes
+    ignore_ops        types of operators that stay on the CPU
+    target_options    options that only one family has, by name
+    """
+
+    accelerator: str | None = None
+    config: ConfigFiles = None
+    system_config: str | None = None
+    memory_mode: str | None = None
+    optimise: str = "Performance"
+    arena_cache_size: int | None = None
+    ignore_ops: Sequence[str] = ()
+    target_options: Mapping[str, str] | None = field(default_factory=dict[str, str])
+
+    @property
+    def accelerator_name(self) -> str:
+        """The accelerator asked for, or the default."""
+        return self.accelerator or DEFAULT_ACCELERATOR
+
+    def refuse_target_options(self, family: str) -> None:
+        """Refuse options of one family only, of which this one has none. E225."""
+        if self.target_options:
+            raise fail(
+                "E225",
+                f"{family} has no options of its own, and {', '.join(self.target_options)} came",
+                help="leave out --target-option",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationLine:
+    """A part of the configuration in force: a number is one of bytes."""
+
+    label: str
+    value: str | int
+    is_default: bool = False
