@@ -50,9 +50,8 @@ def compile(
     _require_inference(model)
     title = name or type(model).__name__
     calls = [tuple(example_inputs)] if calibration is None else [_call(row) for row in calibration]
-    converted = _converted(
-        model, tuple(example_inputs), calls, quantization, asked.accelerator_name, title
-    )
+    example = tuple(example_inputs)
+    converted = _converted(model, example, calls, quantization, asked.accelerator_name, title)
     artifact = compile_program(export(converted, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if calibration is None and artifact.report is not None:
