@@ -7,7 +7,9 @@ nothing that lowers, schedules or emits. Files and functions stay small.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,145 +18,301 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 MEASURED = [ROOT / name for name in ("src", "tests", "examples", "benchmarks", "docs")]
 
-ETHOS_U = "mizzen.targets.ethos_u"
-ETHOS_N = "mizzen.targets.ethos_n"
-
-# Package -> what it may import of Mizzen besides itself. The most specific row holds.
+# A row is a module or package and what its modules import of Mizzen besides themselves. The most
+# specific row holds. A row names only what stands above it, and nothing that none of its modules
+# imports: lazy and type-only imports count like others.
 LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.diagnostics": (),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
     "mizzen.isa": ("mizzen.diagnostics",),
     "mizzen.graph": ("mizzen.diagnostics",),
-    "mizzen.ops": ("mizzen.diagnostics", "mizzen.graph"),
-    "mizzen.reference": ("mizzen.diagnostics", "mizzen.graph", "mizzen.ops"),
-    "mizzen.patterns": ("mizzen.diagnostics", "mizzen.graph", "mizzen.ops"),
+    "mizzen.ops": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+    ),
+    "mizzen.reference": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+    ),
+    "mizzen.patterns": (
+        "mizzen.graph",
+        "mizzen.ops",
+    ),
     "mizzen.passes": (
         "mizzen.diagnostics",
         "mizzen.graph",
-        "mizzen.ops",
-        "mizzen.patterns",
         "mizzen.reference",
+        "mizzen.patterns",
     ),
-    "mizzen.partition": ("mizzen.diagnostics", "mizzen.graph", "mizzen.ops", "mizzen.patterns"),
-    "mizzen.quantize": ("mizzen.diagnostics", f"{ETHOS_U}.system_config", f"{ETHOS_U}.config"),
-    "mizzen.frontends": ("mizzen.diagnostics", "mizzen.flatbuffer", "mizzen.graph", "mizzen.ops"),
-    "mizzen.package": ("mizzen.diagnostics", "mizzen.flatbuffer", "mizzen.graph", "mizzen.ops"),
-    "mizzen.cpu": ("mizzen.diagnostics", "mizzen.flatbuffer"),
+    "mizzen.partition": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+    ),
     "mizzen.report": ("mizzen.diagnostics",),
-    "mizzen.targets": ("mizzen.diagnostics", "mizzen.graph", "mizzen.isa", "mizzen.ops"),
-    "mizzen.torch": (
-        "mizzen.artifact.artifact",
-        "mizzen.compiler.registry",
+    "mizzen.package": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
-        "mizzen.frontends",
         "mizzen.graph",
-        "mizzen.artifact.host_steps",
-        "mizzen.package",
-        "mizzen.partition",
-        "mizzen.passes",
-        "mizzen.compiler.placement",
-        "mizzen.quantize",
-        "mizzen.compiler.codegen",
-        "mizzen.report",
-        "mizzen.targets",
     ),
-    "mizzen.compiler.registry": (),
-    "mizzen.conformance": (
-        "mizzen.artifact.artifact",
-        "mizzen.cpu",
+    "mizzen.cpu": ("mizzen.diagnostics",),
+    "mizzen.frontends": (),
+    "mizzen.frontends.tflite": (
         "mizzen.diagnostics",
-        "mizzen.compiler.ethos_u.cpu_fallback",
+        "mizzen.flatbuffer",
+        "mizzen.graph",
+        "mizzen.ops",
         "mizzen.frontends",
-        "mizzen.package",
-        "mizzen.compiler.ethos_u.report",
-        f"{ETHOS_U}.commands",
-        f"{ETHOS_U}.compiled",
-        f"{ETHOS_U}.config",
-        f"{ETHOS_U}.generate",
     ),
-    f"{ETHOS_U}.sim": (
+    "mizzen.frontends.tosa": (
         "mizzen.diagnostics",
-        "mizzen.isa",
-        f"{ETHOS_U}.commands",
-        f"{ETHOS_U}.config",
-        f"{ETHOS_U}.program",
+        "mizzen.flatbuffer",
+        "mizzen.graph",
+        "mizzen.ops",
     ),
-    f"{ETHOS_U}.hazards": (
-        "mizzen.diagnostics",
-        "mizzen.isa",
-        f"{ETHOS_U}.commands",
-        f"{ETHOS_U}.config",
-        f"{ETHOS_U}.program",
-    ),
-    # It judges what compilers emit and simulators run, so it knows neither.
-    f"{ETHOS_N}.patterns": (
+    "mizzen.frontends.torch": (
         "mizzen.diagnostics",
         "mizzen.graph",
         "mizzen.ops",
-        "mizzen.partition",
-        "mizzen.passes",
-        "mizzen.patterns",
-        f"{ETHOS_N}.config",
-        f"{ETHOS_N}.legal",
-        f"{ETHOS_N}.network",
-        f"{ETHOS_N}.tensors",
+        "mizzen.frontends",
     ),
-    f"{ETHOS_N}.reference": (
-        "mizzen.diagnostics",
-        f"{ETHOS_N}.network",
-        f"{ETHOS_N}.tensors",
-    ),
-    # The two share the table of the stream's fields, and nothing that reads or writes them.
-    f"{ETHOS_N}.weights": (
-        "mizzen.diagnostics",
-        f"{ETHOS_N}.commands_values",
-        f"{ETHOS_N}.config",
-        f"{ETHOS_N}.program",
-        f"{ETHOS_N}.tensors",
-    ),
-    f"{ETHOS_N}.sim": (
+    "mizzen.quantize": ("mizzen.diagnostics",),
+    "mizzen.targets": (),
+    "mizzen.targets.families": ("mizzen.diagnostics",),
+    "mizzen.targets.ethos_u": (
         "mizzen.diagnostics",
         "mizzen.isa",
-        f"{ETHOS_N}.commands",
-        f"{ETHOS_N}.commands_values",
-        f"{ETHOS_N}.config",
-        f"{ETHOS_N}.program",
-        f"{ETHOS_N}.tensors",
-        f"{ETHOS_N}.weights.format",
     ),
-    f"{ETHOS_N}.lower": (
+    "mizzen.targets.ethos_u.sim": (
         "mizzen.diagnostics",
-        f"{ETHOS_N}.commands_values",
-        f"{ETHOS_N}.config",
-        f"{ETHOS_N}.network",
-        f"{ETHOS_N}.tensors",
+        "mizzen.isa",
+        "mizzen.targets.ethos_u",
     ),
-    f"{ETHOS_N}.schedule": (
+    "mizzen.targets.ethos_u.hazards": (
         "mizzen.diagnostics",
-        f"{ETHOS_N}.commands_values",
-        f"{ETHOS_N}.config",
-        f"{ETHOS_N}.lower",
-        f"{ETHOS_N}.tensors",
+        "mizzen.isa",
+        "mizzen.targets.ethos_u",
     ),
-    "mizzen.cli": (
-        "mizzen.artifact.artifact",
-        "mizzen.compiler.registry",
-        "mizzen.compiler.check",
-        "mizzen.conformance",
+    "mizzen.targets.ethos_u.legal": (
         "mizzen.diagnostics",
-        "mizzen.artifact.host_steps",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.targets.ethos_u",
+    ),
+    "mizzen.targets.ethos_u.vela": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.targets.ethos_u",
+    ),
+    "mizzen.targets.ethos_u.vela_raw": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u",
+    ),
+    "mizzen.targets.ethos_n": (
+        "mizzen.diagnostics",
+        "mizzen.isa",
+    ),
+    "mizzen.targets.ethos_n.weights": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_n",
+    ),
+    "mizzen.targets.ethos_n.sim": (
+        "mizzen.diagnostics",
+        "mizzen.isa",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.weights.format",
+    ),
+    "mizzen.targets.ethos_n.legal": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_n",
+    ),
+    "mizzen.targets.ethos_n.patterns": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.patterns",
+        "mizzen.passes",
+        "mizzen.partition",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.legal",
+    ),
+    "mizzen.targets.ethos_n.reference": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_n",
+    ),
+    "mizzen.targets.ethos_n.lower": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_n",
+    ),
+    "mizzen.targets.ethos_n.schedule": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.lower",
+    ),
+    "mizzen.targets.ethos_n.timing": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_n",
+    ),
+    "mizzen.targets.ethos_n.emit": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.weights",
+        "mizzen.targets.ethos_n.lower",
+        "mizzen.targets.ethos_n.schedule",
+        "mizzen.targets.ethos_n.timing",
+    ),
+    "mizzen.targets.ethos_n.compile": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.legal",
+        "mizzen.targets.ethos_n.lower",
+        "mizzen.targets.ethos_n.schedule",
+        "mizzen.targets.ethos_n.timing",
+        "mizzen.targets.ethos_n.emit",
+    ),
+    "mizzen.artifact": (
+        "mizzen.diagnostics",
         "mizzen.isa",
         "mizzen.report",
-        "mizzen.compiler.torch.pt2",
-        "mizzen.torch.lowering",
-        f"{ETHOS_U}.system_config",
+        "mizzen.package",
+        "mizzen.cpu",
+        "mizzen.frontends.tflite",
+        "mizzen.quantize",
+        "mizzen.targets.families",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.sim",
+        "mizzen.targets.ethos_u.hazards",
+        "mizzen.targets.ethos_u.vela_raw",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.sim",
+    ),
+    "mizzen.compiler": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.reference",
+        "mizzen.partition",
+        "mizzen.report",
+        "mizzen.package",
+        "mizzen.cpu",
+        "mizzen.frontends.tflite",
+        "mizzen.targets.families",
+        "mizzen.artifact",
+    ),
+    "mizzen.compiler.torch": (
+        "mizzen.diagnostics",
+        "mizzen.flatbuffer",
+        "mizzen.graph",
+        "mizzen.partition",
+        "mizzen.report",
+        "mizzen.frontends.tflite",
+        "mizzen.frontends.torch",
+        "mizzen.quantize",
+        "mizzen.artifact",
+        "mizzen.compiler",
+    ),
+    "mizzen.compiler.compile": (
+        "mizzen.diagnostics",
+        "mizzen.flatbuffer",
+        "mizzen.frontends.tflite",
+        "mizzen.artifact",
+        "mizzen.compiler",
+        "mizzen.compiler.torch",
+    ),
+    "mizzen.compiler.check": (
+        "mizzen.diagnostics",
+        "mizzen.flatbuffer",
+        "mizzen.report",
+        "mizzen.compiler",
+        "mizzen.compiler.compile",
+    ),
+    "mizzen.compiler.ethos_u": (
+        "mizzen.diagnostics",
+        "mizzen.flatbuffer",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.passes",
+        "mizzen.partition",
+        "mizzen.report",
+        "mizzen.package",
+        "mizzen.frontends.tflite",
+        "mizzen.frontends.tosa",
+        "mizzen.targets.families",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.sim",
+        "mizzen.targets.ethos_u.legal",
+        "mizzen.targets.ethos_u.vela",
+        "mizzen.artifact",
+        "mizzen.compiler",
+    ),
+    "mizzen.compiler.ethos_n": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.passes",
+        "mizzen.partition",
+        "mizzen.report",
+        "mizzen.package",
+        "mizzen.frontends.tflite",
+        "mizzen.targets.families",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.sim",
+        "mizzen.targets.ethos_n.legal",
+        "mizzen.targets.ethos_n.patterns",
+        "mizzen.targets.ethos_n.timing",
+        "mizzen.targets.ethos_n.compile",
+        "mizzen.artifact",
+        "mizzen.compiler",
+        "mizzen.compiler.ethos_u",
+    ),
+    "mizzen.torch": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.passes",
+        "mizzen.partition",
+        "mizzen.package",
+        "mizzen.frontends.torch",
+        "mizzen.quantize",
+        "mizzen.targets.ethos_u",
+        "mizzen.artifact",
+        "mizzen.compiler",
+        "mizzen.compiler.torch",
+        "mizzen.compiler.ethos_u",
+    ),
+    "mizzen.conformance": (
+        "mizzen.diagnostics",
+        "mizzen.package",
+        "mizzen.cpu",
+        "mizzen.frontends.tflite",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.vela",
+        "mizzen.artifact",
+        "mizzen.compiler.ethos_u",
+    ),
+    "mizzen": (
+        "mizzen.diagnostics",
+        "mizzen.artifact",
+        "mizzen.compiler.compile",
+        "mizzen.compiler.check",
+    ),
+    "mizzen.cli": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.targets.ethos_u",
+        "mizzen.artifact",
+        "mizzen.compiler",
+        "mizzen.compiler.torch",
+        "mizzen.compiler.check",
+        "mizzen.torch",
+        "mizzen.conformance",
+        "mizzen",
     ),
     "mizzen.__main__": ("mizzen.cli",),
 }
-JOINING = "mizzen.compiler.registry"
-"""Its modules join everything below the command line, as the root's own do."""
-NOT_BELOW_THE_ROOT = ("mizzen.cli", "mizzen.__main__")
+
+MAKES_STREAMS = re.compile(
+    r"\.(lower|schedule|emit|compile|vela|legal|patterns)\b|^mizzen\.compiler"
+)
+"""What a simulator must be able to disagree with."""
 
 # Third-party packages that cost time to import, or are not everywhere: inside functions only.
 HEAVY = {"ai_edge_litert", "ethosu", "rich", "sklearn", "tflite_micro", "torch", "torchao"}
@@ -200,55 +358,77 @@ def within(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
 
 
-def row_of(module: str) -> str | None:
-    """Return the most specific row of LAYERS for a module; the package root has none."""
-    rows = [row for row in LAYERS if within(module, row)]
-    return max(rows, key=len, default=None)
+def row_of(module: str) -> str:
+    """Return the most specific row of LAYERS for a module; every module has one."""
+    return max((row for row in LAYERS if within(module, row)), key=len)
 
 
-def allowed(importer: str, imported: str) -> bool:
-    row = row_of(importer)
-    if row is None or row == JOINING:
-        return not any(within(imported, package) for package in NOT_BELOW_THE_ROOT)
-    if within(imported, row):
-        return True
-    if imported == "mizzen":  # the public verbs, which the command line calls
-        return row == "mizzen.cli"
-    return any(within(imported, package) for package in LAYERS[row])
+@cache
+def imports_of(module: str) -> frozenset[str]:
+    """Return the modules of Mizzen that a module imports anywhere, itself left out."""
+    tree = ast.parse(MODULES[module].read_text())
+    names = {module_of(name) for name in imported_names(tree) if within(name, "mizzen")}
+    return frozenset(names - {module})
+
+
+def covered(imported: str, entry: str) -> bool:
+    """Whether an entry of a row is about a module: it is in that package, under no other row."""
+    return within(imported, entry) and (entry not in LAYERS or row_of(imported) == entry)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_point_one_way(module: str) -> None:
-    tree = ast.parse(MODULES[module].read_text())
-    ours = {module_of(name) for name in imported_names(tree) if within(name, "mizzen")}
-    wrong = sorted(name for name in ours if not allowed(module, name))
-    assert not wrong, f"{module} may not import {', '.join(wrong)}"
+    row = row_of(module)
+    foreign = {name for name in imports_of(module) if row_of(name) != row}
+    wrong = {name for name in foreign if not any(covered(name, entry) for entry in LAYERS[row])}
+    assert not wrong, f"{module} may not import {', '.join(sorted(wrong))}"
 
 
-def test_every_package_has_a_row() -> None:
-    packages = {f"mizzen.{path.parent.name}" for path in (SOURCE / "mizzen").glob("*/__init__.py")}
-    assert not packages - set(LAYERS)
+@pytest.mark.parametrize("row", LAYERS)
+def test_rows_permit_only_what_is_imported(row: str) -> None:
+    members = [module for module in MODULES if row_of(module) == row]
+    assert members, f"there is no {row}"
+    imported = {name for module in members for name in imports_of(module)}
+    idle = [entry for entry in LAYERS[row] if not any(covered(name, entry) for name in imported)]
+    assert not idle, f"nothing of {row} imports {', '.join(idle)}"
 
 
-@pytest.mark.parametrize("family", [ETHOS_U, ETHOS_N])
-def test_the_simulator_rule_reaches_through_what_it_imports(family: str) -> None:
-    """Nothing the simulator imports, directly or not, lowers, schedules, emits or reads files."""
-    seen: set[str] = set()
-    waiting = [name for name in MODULES if within(name, f"{family}.sim")]
-    while waiting:
-        module = waiting.pop()
-        if module in seen or module not in MODULES:
-            continue
-        seen.add(module)
-        tree = ast.parse(MODULES[module].read_text())
-        waiting += [module_of(name) for name in imported_names(tree) if within(name, "mizzen")]
-    known = LAYERS[f"{family}.sim"] + (f"{family}.sim",)
-    # The tables of commands are several files: commands, commands_rows, commands_values.
-    wrong = [
-        name
-        for name in sorted(seen)
-        if not any(within(name, package) or name.startswith(f"{package}_") for package in known)
+def test_rows_name_only_rows_above_them() -> None:
+    order = list(LAYERS)
+    upward = [
+        f"{row} -> {entry}"
+        for row in LAYERS
+        for entry in LAYERS[row]
+        if order.index(row_of(entry)) >= order.index(row)
     ]
+    assert not upward
+
+
+@pytest.mark.xfail(reason="mizzen.patterns still has one", strict=False)
+def test_modules_import_in_no_circle() -> None:
+    """Take away what imports nothing that is left, again and again; a circle stays."""
+    left = {module: set(imports_of(module)) for module in MODULES}
+    while free := [module for module, needed in left.items() if not needed & left.keys()]:
+        for module in free:
+            del left[module]
+    assert not left
+
+
+def test_the_root_is_small() -> None:
+    modules = sorted(path.name for path in (SOURCE / "mizzen").glob("*.py"))
+    assert modules == ["__init__.py", "__main__.py", "diagnostics.py"]
+
+
+@pytest.mark.parametrize("family", ["ethos_u", "ethos_n"])
+def test_nothing_that_a_simulator_reaches_makes_streams(family: str) -> None:
+    seen: set[str] = set()
+    pending = [name for name in MODULES if within(name, f"mizzen.targets.{family}.sim")]
+    while pending:
+        module = pending.pop()
+        if module not in seen:
+            seen.add(module)
+            pending += imports_of(module)
+    wrong = sorted(module for module in seen if MAKES_STREAMS.search(module))
     assert not wrong, f"the simulator reaches {', '.join(wrong)}"
 
 
