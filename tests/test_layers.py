@@ -79,6 +79,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.quantize": ("mizzen.diagnostics",),
     "mizzen.targets": (),
     "mizzen.targets.families": ("mizzen.diagnostics",),
+    "mizzen.targets.rules": ("mizzen.diagnostics",),
     "mizzen.targets.ethos_u": (
         "mizzen.diagnostics",
         "mizzen.isa",
@@ -97,6 +98,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.graph",
         "mizzen.ops",
+        "mizzen.targets.rules",
         "mizzen.targets.ethos_u",
     ),
     "mizzen.targets.ethos_u.vela": (
@@ -125,6 +127,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_n.legal": (
         "mizzen.diagnostics",
+        "mizzen.targets.rules",
         "mizzen.targets.ethos_n",
     ),
     "mizzen.targets.ethos_n.patterns": (
@@ -254,6 +257,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.package",
         "mizzen.frontends.tflite",
         "mizzen.targets.families",
+        "mizzen.targets.rules",
         "mizzen.targets.ethos_n",
         "mizzen.targets.ethos_n.sim",
         "mizzen.targets.ethos_n.legal",
