@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from mizzen.targets.ethos_n.network import Network
+
+from . import executing
 from .backdoor import Backdoor
 
 
@@ -11,3 +16,9 @@ from .backdoor import Backdoor
 def backdoor() -> Backdoor:
     """Return a backdoor in which nothing waits."""
     return Backdoor()
+
+
+@pytest.fixture
+def network_of() -> Callable[[str], Network]:
+    """Return what reads a network in the text form."""
+    return executing.network_of

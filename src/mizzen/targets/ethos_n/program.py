@@ -72,8 +72,8 @@ class Container:
 def read_container(data: bytes) -> Container:
     """Read a container.
 
-    E920 for bytes that are none or of an unknown version, E921 where they end too early, E922 for
-    bytes after the end, E923 for a name that is no UTF-8.
+    E920 for bytes that are not one or of an unknown version, E921 where they end too early, E922
+    for bytes after the end, E923 for a name that is no UTF-8.
     """
     version = _version(data)
     reader = _Reader(data, len(TAG) + 12)
@@ -236,7 +236,7 @@ class Program:
     def weight_stripes(self, command: McePle) -> tuple[StripePlace, ...]:
         """Return where the stripes of a pass's weights are in the buffer of its weights.
 
-        E928 for a buffer that holds no constants, E929 for places that are none.
+        E928 for a buffer that holds no constants, E929 for places that are not in it.
         """
         data = self.constant(command.weight_metadata_buffer_id)
         size = len(self.constant(command.weights.dram_buffer_id))
@@ -261,8 +261,8 @@ _CONSTANT = (BufferKind.CONSTANT_CONTROL_UNIT, BufferKind.CONSTANT_DMA)
 def read_program(data: bytes, capabilities: Capabilities) -> Program:
     """Read a container, decode its stream and check its buffers.
 
-    E920 to E924 for a container that is none, E925 to E927 for buffers that cannot be, E930 to
-    E932 and E501 to E504 for a stream that is none.
+    E920 to E924 for bytes that are not a container, E925 to E927 for buffers that cannot be, E930
+    to E932 and E501 to E504 for bytes that are not a stream.
     """
     return program_of(read_container(data), capabilities)
 

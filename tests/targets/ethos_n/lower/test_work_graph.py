@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mizzen.targets.ethos_n.commands_values import PleOperation
 from mizzen.targets.ethos_n.lower.work_graph import (
+    Concat,
     Copy,
     Graph,
-    Join,
     Layout,
     LonePle,
     Node,
@@ -20,7 +20,7 @@ from mizzen.targets.ethos_n.tensors import TensorInfo
 INFO = TensorInfo((1, 8, 8, 16))
 
 
-def node(work: Source | Copy | Join | LonePle | Sink) -> Node:
+def node(work: Source | Copy | Concat | LonePle | Sink) -> Node:
     """An unconnected node."""
     return make_node(work, INFO, Layout.NHWCB, {0})
 
@@ -60,12 +60,12 @@ def test_a_node_behind_takes_all_users() -> None:
 def test_inputs_take_the_place_of_a_bypassed_node() -> None:
     graph, source, add, sink = square()
     inner, outer = (
-        graph.insert_before(sink, 0, node(Join(3))),
+        graph.insert_before(sink, 0, node(Concat(3))),
         graph.insert_after(add, node(Copy())),
     )
     other = graph.add(node(Source()))
     graph.connect(other, inner)
-    last = graph.insert_before(sink, 0, node(Join(3)))
+    last = graph.insert_before(sink, 0, node(Concat(3)))
     graph.connect(source, last)
     graph.bypass(inner)
     assert last.inputs == [outer, other, source]
@@ -76,4 +76,4 @@ def test_inputs_take_the_place_of_a_bypassed_node() -> None:
 def test_nearest_is_the_first_depth_first() -> None:
     _, source, _, sink = square()
     assert nearest(sink, lambda found: isinstance(found.work, Source)) is source
-    assert nearest(sink, lambda found: isinstance(found.work, Join)) is None
+    assert nearest(sink, lambda found: isinstance(found.work, Concat)) is None

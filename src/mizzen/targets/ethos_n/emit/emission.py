@@ -21,16 +21,16 @@ from mizzen.targets.ethos_n.emit.pass_commands import (
     Ids,
     accumulator_scale,
     buffer_bytes,
+    concat_of,
     convert_command,
-    join_of,
     mce_command,
     overall_factors,
     ple_command,
     written_quantization,
 )
 from mizzen.targets.ethos_n.lower.work_graph import (
+    Concat,
     Graph,
-    Join,
     Layout,
     Node,
     Relabel,
@@ -78,17 +78,17 @@ class BufferTable:
         self._sram_maps = 0
 
     def add(self, entry: Entry) -> int:
-        """Take a DRAM buffer in; give its id."""
+        """Take a DRAM buffer in; return its id."""
         number = len(self._entries) + 1
         self._entries[number] = entry
         return number
 
     def add_constant(self, kind: BufferKind, data: bytes) -> int:
-        """Take constants in; give their buffer's id."""
+        """Take constants in; return their buffer's id."""
         return self.add(Entry(kind, len(data), data))
 
     def add_intermediate(self, size: int) -> int:
-        """Take a feature map between passes in; give its buffer's id."""
+        """Take a feature map between passes in; return its buffer's id."""
         return self.add(Entry(BufferKind.INTERMEDIATE, size))
 
     def add_sram_map(self) -> int:
@@ -277,7 +277,7 @@ class Emission:
                 self.ids[node] = self.buffers.add_constant(BufferKind.CONSTANT_DMA, contents)
             case Relabel():
                 self._relabel(node)
-            case Join():
+            case Concat():
                 self.ids[node] = self.ids[node.source]
             case Sink(output_index):
                 operation_id = min(node.operation_ids)
@@ -330,15 +330,15 @@ class Emission:
     def _output_id(self, made: Pass) -> int:
         """Return the number of a pass's output, which a concatenation's parts have in common."""
         last = made.nodes[-1]
-        join = join_of(last)
+        concat = concat_of(last)
         if self.attempt.location(last) is Location.SRAM:
             found = self.buffers.add_sram_map()
-        elif join is None:
+        elif concat is None:
             found = self._intermediate(last)
         else:
-            if join not in self.ids:
-                self.ids[join] = self._intermediate(join)
-            found = self.ids[join]
+            if concat not in self.ids:
+                self.ids[concat] = self._intermediate(concat)
+            found = self.ids[concat]
         self.ids[last] = found
         return found
 

@@ -31,7 +31,7 @@ from mizzen.targets.ethos_n.commands_values import (
     Upsample,
     UpsampleEdge,
 )
-from mizzen.targets.ethos_n.lower.work_graph import Clamp, Extract, Join, Node, Requantise
+from mizzen.targets.ethos_n.lower.work_graph import Clamp, Concat, Extract, Node, Requantise
 from mizzen.targets.ethos_n.network import TANH_SCALE
 from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, PlePass
 from mizzen.targets.ethos_n.schedule.sram import (
@@ -237,7 +237,7 @@ def mce_command(made: McePass, attempt: Attempt, ids: Ids) -> McePle:
         input=_mce_input(made, attempt, ids.inputs[0]),
         weights=weight_record(made, ids.weights),
         weight_metadata_buffer_id=ids.weight_metadata,
-        output=_in_join(_tile_record(last, attempt, ids.output, plan.output), last),
+        output=_in_concat(_tile_record(last, attempt, ids.output, plan.output), last),
         strategy=plan.strategy,
         block_config=BlockConfigRecord(plan.block.width, plan.block.height),
         mce=_mce_record(made),
@@ -249,21 +249,21 @@ def _tile_record(node: Node, attempt: Attempt, buffer_id: int, tile: Tile) -> Te
     return tensor_record(node, attempt, buffer_id, tile.stripe, tile.bytes, tile.offset_bytes)
 
 
-def _in_join(record: TensorRecord, node: Node) -> TensorRecord:
+def _in_concat(record: TensorRecord, node: Node) -> TensorRecord:
     """Return the record of a map that is written to its place in a concatenation, if it is."""
-    join = join_of(node)
-    if join is None:
+    concat = concat_of(node)
+    if concat is None:
         return record
-    axis = join.doing(Join).axis
-    before = join.inputs[: join.inputs.index(node)]
+    axis = concat.doing(Concat).axis
+    before = concat.inputs[: concat.inputs.index(node)]
     begin = sum(part.shape[axis] for part in before)
     n, h, w, c = (begin if at == axis else 0 for at in range(4))
-    return replace(record, supertensor_shape=join.shape, supertensor_offset=(n, h, w, c))
+    return replace(record, supertensor_shape=concat.shape, supertensor_offset=(n, h, w, c))
 
 
-def join_of(node: Node) -> Node | None:
+def concat_of(node: Node) -> Node | None:
     """Return the concatenation that a node's map is a part of."""
-    return next((user for user in node.users if isinstance(user.work, Join)), None)
+    return next((user for user in node.users if isinstance(user.work, Concat)), None)
 
 
 def _mce_input(made: McePass, attempt: Attempt, buffer_id: int) -> TensorRecord:
@@ -373,7 +373,7 @@ def ple_command(made: PlePass, attempt: Attempt, ids: Ids) -> PleOnly:
         _tile_record(source, attempt, buffer_id, tile)
         for source, buffer_id, tile in zip(first.inputs, ids.inputs, plan.inputs, strict=True)
     ]
-    output = _in_join(_tile_record(last, attempt, ids.output, plan.output), last)
+    output = _in_concat(_tile_record(last, attempt, ids.output, plan.output), last)
     in_sram = any(record.location is Location.SRAM for record in (*inputs, output))
     scales: list[int] = []
     if made.work.kernel is PleOperation.ADDITION_RESCALE:
@@ -401,5 +401,5 @@ def convert_command(made: ConvertPass, attempt: Attempt, ids: Ids) -> Convert:
     output = tensor_record(last, attempt, ids.output, made.stripe, tile_bytes, made.offset_bytes)
     return Convert(
         input=tensor_record(source, attempt, ids.inputs[0], made.stripe, tile_bytes, at),
-        output=_in_join(output, last),
+        output=_in_concat(output, last),
     )

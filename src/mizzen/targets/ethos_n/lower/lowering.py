@@ -27,11 +27,11 @@ from mizzen.targets.ethos_n.lower.weighted_lowering import (
 )
 from mizzen.targets.ethos_n.lower.work_graph import (
     Clamp,
+    Concat,
     Copy,
     Extract,
     FusedPle,
     Graph,
-    Join,
     Layout,
     LonePle,
     Node,
@@ -137,31 +137,33 @@ def add_concatenation(
     *,
     strict_precision: bool,
 ) -> Node:
-    """Add the nodes of a concatenation; give the last.
+    """Add the nodes of a concatenation; return the last.
 
     Every part is requantised where it needs to be, then copied: a copy that only the concatenation
     uses is later made by the pass that computes the part.
     """
     layout = _common_layout(operation.axis, [info.shape[operation.axis] for info in infos])
-    join = Node(Join(operation.axis), output.shape, output.data_type, operation.output, layout, ids)
-    nodes = [join]
+    concat = Node(
+        Concat(operation.axis), output.shape, output.data_type, operation.output, layout, ids
+    )
+    nodes = [concat]
     if layout is not Layout.NHWCB:
-        nodes.append(_like(join, Relayout(), Layout.NHWCB))
+        nodes.append(_like(concat, Relayout(), Layout.NHWCB))
     last = chain(graph, sources, nodes)
     for place, info in enumerate(infos):
-        if join.inputs[place].layout is not layout:
+        if concat.inputs[place].layout is not layout:
             part = make_node(Relayout(), info, layout, ids)
-            graph.insert_before(join, place, part)
+            graph.insert_before(concat, place, part)
     for place, info in enumerate(infos):
-        if join.inputs[place].quantization != operation.output:
+        if concat.inputs[place].quantization != operation.output:
             work = Requantise()
             part = Node(work, info.shape, info.data_type, operation.output, layout, set(ids))
-            graph.insert_before(join, place, part)
+            graph.insert_before(concat, place, part)
             if strict_precision:
                 graph.insert_before(part, 0, identity_after(part.source))
     for place, info in enumerate(infos):
         part = Node(Copy(), info.shape, info.data_type, operation.output, layout, set(ids))
-        graph.insert_before(join, place, part)
+        graph.insert_before(concat, place, part)
     return last
 
 
@@ -174,7 +176,7 @@ def _like(node: Node, work: Relayout, layout: Layout) -> Node:
 def add_split(
     graph: Graph, operation: Split, source: Node, info: TensorInfo, ids: set[int]
 ) -> list[Node]:
-    """Add the nodes of a split; give those of its outputs."""
+    """Add the nodes of a split; return those of its outputs."""
     layout = _common_layout(operation.axis, operation.sizes)
     if source.layout is not layout:
         relayout = make_node(Relayout(), info, layout, ids)
@@ -245,7 +247,7 @@ class _Lowering:
         return self.made[operand]
 
     def _lower_one(self, node: NetworkNode) -> Node:
-        """Add the nodes of an operation of one output; give the last."""
+        """Add the nodes of an operation of one output; return the last."""
         operation, operands, output = node.operation, node.inputs, node.operand.info
         match operation:
             case Input(info):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mizzen.targets.ethos_n.lower.work_graph import (
+    Concat,
     Copy,
     Extract,
     Graph,
-    Join,
     Layout,
     Node,
     Relabel,
@@ -26,7 +26,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
 
 Rule = Callable[[Graph, Node], bool]
 
-BOUND_TO_LAYOUT = (Sink, Join, Extract, Relabel)
+BOUND_TO_LAYOUT = (Sink, Concat, Extract, Relabel)
 """Works that take their input's bytes as they lie."""
 
 
@@ -76,47 +76,47 @@ def requantise_before_relabel(graph: Graph, node: Node) -> bool:
     return True
 
 
-def requantise_before_join(graph: Graph, node: Node) -> bool:
+def requantise_before_concat(graph: Graph, node: Node) -> bool:
     """A requantisation behind a concatenation goes before it, to every part.
 
     Not where it is a part of a concatenation along another axis, which needs it in one buffer.
     """
     after = _only_user(node)
-    if after is None or not isinstance(node.work, Join) or not isinstance(after.work, Requantise):
+    if after is None or not isinstance(node.work, Concat) or not isinstance(after.work, Requantise):
         return False
-    if _joins_another_way(node, after):
+    if _concatenates_another_way(node, after):
         return False
-    _move_before_join(graph, node, after)
+    _move_before_concat(graph, node, after)
     node.quantization, node.data_type = after.quantization, after.data_type
     return True
 
 
-def _joins_another_way(join: Node, after: Node) -> bool:
-    """Say whether what is only copied and requantised behind a join is a part of another kind."""
+def _concatenates_another_way(concat: Node, after: Node) -> bool:
+    """Say whether a concatenation, copied or requantised, goes into one along another axis."""
     node: Node | None = after
     while node is not None and isinstance(node.work, Copy | Requantise):
-        if any(isinstance(user.work, Join) and user.work != join.work for user in node.users):
+        if any(isinstance(user.work, Concat) and user.work != concat.work for user in node.users):
             return True
         node = _only_user(node)
     return False
 
 
-def copy_before_join(graph: Graph, node: Node) -> bool:
+def copy_before_concat(graph: Graph, node: Node) -> bool:
     """A copy behind a concatenation goes before it, to every part.
 
     Not where it is a part of a concatenation along another axis, which needs it in one buffer.
     """
     after = _only_user(node)
-    if after is None or not isinstance(node.work, Join) or not isinstance(after.work, Copy):
+    if after is None or not isinstance(node.work, Concat) or not isinstance(after.work, Copy):
         return False
-    if _joins_another_way(node, after):
+    if _concatenates_another_way(node, after):
         return False
-    _move_before_join(graph, node, after)
+    _move_before_concat(graph, node, after)
     return True
 
 
-def _move_before_join(graph: Graph, join: Node, after: Node) -> None:
-    for place, source in enumerate(list(join.inputs)):
+def _move_before_concat(graph: Graph, concat: Node, after: Node) -> None:
+    for place, source in enumerate(list(concat.inputs)):
         moved = Node(
             after.work,
             source.shape,
@@ -125,7 +125,7 @@ def _move_before_join(graph: Graph, join: Node, after: Node) -> None:
             source.layout,
             set(after.operation_ids),
         )
-        graph.insert_before(join, place, moved)
+        graph.insert_before(concat, place, moved)
     graph.bypass(after)
 
 
@@ -169,9 +169,9 @@ def merge_copies(graph: Graph, node: Node) -> bool:
     return _merge_into_user(graph, node, Copy, Copy)
 
 
-def merge_joins(graph: Graph, node: Node) -> bool:
+def merge_concats(graph: Graph, node: Node) -> bool:
     """A concatenation of concatenations along one axis is one of all parts."""
-    if not isinstance(node.work, Join) or len(node.inputs) < 2:
+    if not isinstance(node.work, Concat) or len(node.inputs) < 2:
         return False
     inner = next((source for source in node.inputs if source.work == node.work), None)
     if inner is None or len(inner.users) != 1:
@@ -219,12 +219,12 @@ def drop_relayout_of_constant(graph: Graph, node: Node) -> bool:
 RULES: tuple[Rule, ...] = (
     drop_opposite_relayouts,
     requantise_before_relabel,
-    requantise_before_join,
-    copy_before_join,
+    requantise_before_concat,
+    copy_before_concat,
     merge_copy_into_requantisation,
     merge_requantisations,
     merge_copies,
-    merge_joins,
+    merge_concats,
     drop_unused,
     relabel_constant,
     drop_relayout_of_constant,

@@ -150,7 +150,7 @@ class Relabel:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Concat:
     """Maps behind one another along an axis, each written to its place by the pass before."""
 
     axis: int
@@ -174,8 +174,8 @@ class Requantise:
 
 
 Work = (
-    Source | Sink | Stored | Mce | Clamp | FusedPle | LonePle | Relayout | Relabel | Join | Extract
-    | Copy | Requantise
+    Source | Sink | Stored | Mce | Clamp | FusedPle | LonePle | Relayout | Relabel | Concat
+    | Extract | Copy | Requantise
 )  # fmt: skip
 
 
@@ -351,7 +351,7 @@ def nearest(node: Node, holds: Callable[[Node], bool]) -> Node | None:
 
 
 def chain(graph: Graph, sources: Sequence[Node], nodes: Sequence[Node]) -> Node:
-    """Add nodes that follow one another, the first of which takes `sources`; give the last."""
+    """Add nodes that follow one another, the first of which takes `sources`; return the last."""
     for node in nodes:
         graph.add(node)
     for before, after in pairwise(nodes):

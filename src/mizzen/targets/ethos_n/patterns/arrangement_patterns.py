@@ -1,4 +1,4 @@
-"""Elements put elsewhere: shapes, joins, parts, blocks of channels, larger planes."""
+"""Elements put elsewhere: shapes, concatenations, parts, blocks of channels, larger planes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mizzen.targets.ethos_n.patterns.graph_values import (
 X = Var("x")
 RESHAPED = op(("RESHAPE", "IDENTITY"), X)
 MOVED = chain(op(("RESHAPE", "TRANSPOSE"), X, once=True))
-JOINED = op("CONCAT")
+CONCATENATED = op("CONCAT")
 SCALE, OFFSET, BORDER = Const("scale"), Const("offset"), Const("border")
 RESIZED = op("RESIZE", X, SCALE, OFFSET, BORDER)
 
@@ -46,7 +46,7 @@ def _moves_blocks(match: Match) -> Reject | None:
 
 PATTERNS = {
     "reshape": Pattern("ethos-n.reshape", RESHAPED),
-    "concatenate": Pattern("ethos-n.qnn.concatenate", JOINED),
+    "concatenate": Pattern("ethos-n.qnn.concatenate", CONCATENATED),
     "depth_to_space": Pattern("ethos-n.nn.depth_to_space", MOVED, (_moves_blocks,)),
     "qnn_resize": Pattern("ethos-n.qnn_resize", RESIZED),
 }
@@ -65,13 +65,13 @@ def reshape_asked(emission: Emission, match: Match) -> None:
     emission.bind(result, emission.add(Reshape(filled(result.shape)), emission.operand(match[X])))
 
 
-def joined(emission: Emission, match: Match) -> None:
+def concatenated(emission: Emission, match: Match) -> None:
     """Add a concatenation; integers stay what they are."""
-    join, result = match.root, match.root.result
-    _check(*dict.fromkeys(join.operands), result)
+    concat, result = match.root, match.root.result
+    _check(*dict.fromkeys(concat.operands), result)
     output = quantization_info(result)
-    parts = [emission.reinterpreted(emission.operand(value), output) for value in join.operands]
-    axis = int(join["axis"]) % max(result.type.rank, 1)
+    parts = [emission.reinterpreted(emission.operand(value), output) for value in concat.operands]
+    axis = int(concat["axis"]) % max(result.type.rank, 1)
     emission.bind(result, emission.add(Concatenation(axis, output), *parts))
 
 

@@ -103,7 +103,7 @@ TABLE: tuple[Row, ...] = (
     _row(_POOLING["max_pool2d_padded"], pooling.padded_maximum, becomes=MAXIMUM),
     _row(_MOVES["depth_to_space"], arrangement.spread),
     _row(_MOVES["reshape"], arrangement.reshaped, ask=arrangement.reshape_asked),
-    _row(_MOVES["concatenate"], arrangement.joined),
+    _row(_MOVES["concatenate"], arrangement.concatenated),
     _row(_NUMBERS["clip"], elementwise.clip),
 )
 

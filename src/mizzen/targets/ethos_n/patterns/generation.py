@@ -102,7 +102,7 @@ def _generated(covering: Covering, part: _Part) -> Generated:
 
 
 def _add_all(composites: Sequence[Composite], emission: Emission) -> list[Composite]:
-    """Add all composites; give for each operation of the network the one that it comes from."""
+    """Add all composites; return for each operation of the network the one that it comes from."""
     makers: list[Composite] = []
     for composite in composites:
         try:

@@ -201,7 +201,7 @@ def quantization_info(value: Value) -> QuantizationInfo:
 
 
 def info_of(value: Value, shape: Shape | None = None) -> TensorInfo:
-    """Return the info of a feature map, perhaps in another shape; UnfitError if it is none."""
+    """Return the info of a feature map, perhaps in another shape; UnfitError if it is not one."""
     data_type = DATA_TYPES.get(value.dtype)
     if data_type is None:
         raise unfit(
@@ -217,7 +217,7 @@ def info_of(value: Value, shape: Shape | None = None) -> TensorInfo:
 
 
 def contents(value: Value) -> Array:
-    """Return a constant's elements; UnfitError if it is none."""
+    """Return a constant's elements; UnfitError if it is not one."""
     found = value.constant
     if found is None:
         raise unfit(

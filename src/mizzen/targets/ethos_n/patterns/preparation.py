@@ -27,7 +27,7 @@ def prepare(graph: Graph) -> dict[int, int]:
     """Rewrite a whole graph, before it is placed, so that it computes the same to the last bit.
 
     TRANSPOSEs and RESHAPEs that are left at the edges of groups become groups of their own: they
-    run on the CPU without taking their operators along. Gives these new groups, and the group
+    run on the CPU without taking their operators along. Returns these new groups, and the group
     that each comes from.
     """
     TURNED.run(graph)

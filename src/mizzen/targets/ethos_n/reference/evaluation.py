@@ -39,9 +39,9 @@ from mizzen.targets.ethos_n.reference.roundings import (
     WEIGHTED,
     Lying,
     Roundings,
+    concatenated_lying,
     goes_before,
     is_mean_of_plane,
-    joined_lying,
     keeps_numbers,
 )
 from mizzen.targets.ethos_n.tensors import Padding, Stride, TensorInfo
@@ -112,7 +112,7 @@ class _Evaluation:
         match node.operation:
             case Requantize():
                 steps = (node.operand.info,)
-                into = self.roundings.joined_by(node.operand)
+                into = self.roundings.concatenated_by(node.operand)
                 return [self._requantized(node.inputs[0], steps, Lying.BRICKS, into)]
             case Concatenation(axis):
                 parts = [self._part(operand, node) for operand in node.inputs]
@@ -138,12 +138,12 @@ class _Evaluation:
         infos = operand.info, constants[0].info, constants[1].info
         return mce.weighted(node.operation, infos, numbers, (bias, weights), finish)
 
-    def _part(self, operand: Operand, joined: Node) -> Numbers:
+    def _part(self, operand: Operand, concatenation: Node) -> Numbers:
         """Return a part of a concatenation, in the quantisation of the whole."""
-        if operand.info.quantization == joined.operand.info.quantization:
+        if operand.info.quantization == concatenation.operand.info.quantization:
             return self._value(operand)
-        steps = (joined.operand.info,)
-        return self._requantized(operand, steps, joined_lying(joined), joined)
+        steps = (concatenation.operand.info,)
+        return self._requantized(operand, steps, concatenated_lying(concatenation), concatenation)
 
     def _requantized(
         self, operand: Operand, steps: Steps, lying: Lying, into: Node | None = None
@@ -162,7 +162,9 @@ class _Evaluation:
                 return self._requantized(node.inputs[0], steps, lying, into)
             case Requantize() if self.roundings.finds_a_sum(node.inputs[0]):
                 return self._requantized(node.inputs[0], (operand.info, *steps), Lying.BRICKS)
-            case Concatenation(axis) if joined_lying(node) is lying and goes_before(node, into):
+            case Concatenation(axis) if concatenated_lying(node) is lying and goes_before(
+                node, into
+            ):
                 parts = [self._part_of(row, node, steps) for row in node.inputs]
                 return _joined(parts, axis)
             case Reshape(shape) if lying is Lying.ROWS:
@@ -186,12 +188,12 @@ class _Evaluation:
             return _pooled(node, self._before_pooling(node.inputs[0], steps))
         return self._finished(operand, steps)
 
-    def _part_of(self, operand: Operand, joined: Node, steps: Steps) -> Numbers:
+    def _part_of(self, operand: Operand, concatenation: Node, steps: Steps) -> Numbers:
         """Return a part of a concatenation that is requantised."""
-        whole = joined.operand.info
+        whole = concatenation.operand.info
         is_alike = operand.info.quantization == whole.quantization
         steps = steps if is_alike else _through(whole, steps)
-        return self._requantized(operand, steps, joined_lying(joined), joined)
+        return self._requantized(operand, steps, concatenated_lying(concatenation), concatenation)
 
     def _before_pooling(self, operand: Operand, steps: Steps) -> Numbers:
         """Return what a requantised pooling takes, after the requantisation."""

@@ -97,12 +97,12 @@ class Roundings:
             case _:
                 return Lying.BRICKS
 
-    def joined_by(self, operand: Operand) -> Node | None:
+    def concatenated_by(self, operand: Operand) -> Node | None:
         """Return concatenation that an operand in brick groups is put into as it lies, if any."""
         reader = self.alone.get(operand)
         if reader is None or not isinstance(reader.operation, Concatenation):
             return None
-        return reader if joined_lying(reader) is Lying.BRICKS else None
+        return reader if concatenated_lying(reader) is Lying.BRICKS else None
 
     def finds_a_sum(self, operand: Operand) -> bool:
         """Say whether a requantisation of an operand need not wait for a sum of its own."""
@@ -146,7 +146,7 @@ def goes_before(inner: Node, into: Node | None) -> bool:
     return inner.operation.axis == into.operation.axis
 
 
-def joined_lying(node: Node) -> Lying:
+def concatenated_lying(node: Node) -> Lying:
     """Return how the parts of a concatenation lie when they are put together."""
     assert isinstance(node.operation, Concatenation)
     axis = node.operation.axis

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from mizzen.targets.ethos_n.commands_values import Algorithm, Format, Location
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.lower.work_graph import (
+    Concat,
     FusedPle,
-    Join,
     Layout,
     LonePle,
     Mce,
@@ -162,7 +162,7 @@ class Attempt:
         if isinstance(node.work, Stored):
             placement.location = Location.DRAM
             return
-        if isinstance(node.work, Join):
+        if isinstance(node.work, Concat):
             placement.location = Location.DRAM
         if isinstance(node.work, Relabel) and placement.made_by is None:
             source = self.of(node.source)

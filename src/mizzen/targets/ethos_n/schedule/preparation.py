@@ -16,11 +16,11 @@ from mizzen.targets.ethos_n.lower.rewrites import rewrite
 from mizzen.targets.ethos_n.lower.weighted_lowering import identity_after
 from mizzen.targets.ethos_n.lower.work_graph import (
     Clamp,
+    Concat,
     Copy,
     Extract,
     FusedPle,
     Graph,
-    Join,
     Layout,
     LonePle,
     Mce,
@@ -49,7 +49,7 @@ def is_prepared(node: Node, attempt: Attempt) -> bool:
     match node.work:
         case Relabel():
             return not attempt.compressed(node.source)
-        case Join():
+        case Concat():
             return all(
                 attempt.in_dram(source) and not attempt.compressed(source) for source in node.inputs
             )
@@ -110,7 +110,7 @@ def _repair_movement(graph: Graph, node: Node, attempt: Attempt, severity: Sever
             return changed
         case Relabel():
             return _demand_uncompressed(node.source)
-        case Join():
+        case Concat():
             changes = [
                 _demand_dram(source) | _demand_uncompressed(source) for source in node.inputs
             ]

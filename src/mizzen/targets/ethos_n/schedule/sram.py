@@ -122,7 +122,7 @@ class Side(Enum):
 
 
 def take(holes: Holes, size: int, side: Side) -> tuple[Holes, int] | None:
-    """Take `size` bytes of the first hole that has them; give what is left, and where they are."""
+    """Take `size` bytes of the first hole that has them; return the rest, and where they are."""
     places = range(len(holes)) if side is Side.BEGIN else range(len(holes) - 1, -1, -1)
     for place in places:
         begin, end = holes[place]

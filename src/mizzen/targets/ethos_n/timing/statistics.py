@@ -130,8 +130,8 @@ class Pass:
 def passes_of(program: Program) -> list[Pass]:
     """Return the passes of a compiled network, whose operations and parents are not known.
 
-    Commands that only dump, wait or mark are none. E928 and E929 for weights that are not there,
-    E982 for a command that cannot be estimated.
+    Commands that only dump, wait or mark are not passes. E928 and E929 for weights that are not
+    there, E982 for a command that cannot be estimated.
     """
     found: list[Pass] = []
     for command in program.commands:

@@ -259,7 +259,7 @@ class Dealing:
 def join(parts: EncodedStreams, stream: Numbers, dealing: Dealing) -> tuple[Words, int]:
     """Put parts that have the same stream behind each other, bit by bit, and fill in LENGTH.
 
-    Give the words of all streams and the number of bytes that each of them has.
+    Return the words of all streams and the number of bytes that each of them has.
     """
     order = np.argsort(stream, kind="stable")
     sums = np.concatenate([[0], np.cumsum(parts.bits[order])])
