@@ -11,12 +11,15 @@ from mizzen.graph import DType, Graph, TensorType
 from mizzen.ops import Builder
 from mizzen.partition import Device, Extracted, Partition
 from mizzen.partition.placement import Legal
+from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
 
 NEVER = Reason("never", "it is never worth it")
 
 
 class NeverSatisfied:
     """Finds one more group unworthy each time, and compiles nothing."""
+
+    window_limits = WINDOW_LIMITS
 
     def legality(self, graph: Graph) -> Legal:
         return lambda operation: ()

@@ -15,7 +15,7 @@ from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.registry import resolve_target
 from mizzen.compiler.torch.compile import lowered_program, place
 from mizzen.compiler.torch.region import step_of
-from mizzen.frontends.torch.lower import Lowered
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Value
 from mizzen.partition import Device, Extracted, extract
 
@@ -68,9 +68,9 @@ def differences(
 
     Those that only make sense with others in a region, views for instance, are left out.
     """
-    lowered = lowered_program(exported, "network")
     chosen = resolve_target(CompileOptions(accelerator, target_options=options))
     compiler = chosen.backend.region_compiler(chosen.configuration)
+    lowered = lowered_program(exported, "network", compiler.window_limits)
     known = integers(exported, lowered, call)
     for group in _on_npu(lowered, compiler):
         part = extract(lowered.graph, (group,))

@@ -13,11 +13,12 @@ from torch import nn
 from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.torch.compile import place
-from mizzen.frontends.torch.lower import lower
+from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
 from mizzen.partition import Device, extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
+from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
 from mizzen.targets.ethos_u.system_config import resolve
 
 Build = Callable[..., Any]
@@ -79,7 +80,7 @@ def test_choices_are_on_u85_what_pytorch_computes(
     calls = [(torch.randn(1, 3, 12, 12),) for _ in range(2)]
     config = get_symmetric_a16w8_quantization_config() if bits == 16 else None
     exported = converted(_Chooses(CHOICES[name]), calls, U85, config)
-    lowered = lower(read(exported))
+    lowered = lower(read(exported), WINDOW_LIMITS)
     placed = place(lowered, TosaRegions(resolve(U85)), (), None)
     (region,) = [row for row in placed.partition.regions if row.device is Device.NPU]
     part = extract(lowered.graph, region.groups)
@@ -121,7 +122,7 @@ def test_truth_values_may_leave_the_model(bits: int, converted: Build) -> None:
     calls = [(torch.randn(1, 3, 12, 12),)] * 2
     config = get_symmetric_a16w8_quantization_config() if bits == 16 else None
     exported = converted(_Chooses(lambda a, b: a > b), calls, U85, config)
-    lowered = lower(read(exported))
+    lowered = lower(read(exported), WINDOW_LIMITS)
     placed = place(lowered, TosaRegions(resolve(U85)), (), None)
     assert [row.device for row in placed.partition.groups.values()].count(Device.NPU) == 3
     assert lowered.graph.outputs[0].dtype.numpy == np.bool_

@@ -126,9 +126,9 @@ class _Around(nn.Module):
         self.conv = nn.Conv2d(4, 4, 3, padding=1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = nn.functional.adaptive_max_pool2d(x, 6)
-        y = nn.functional.adaptive_max_pool2d(x, 4)
-        return nn.functional.adaptive_max_pool2d(self.conv(x), 4) + y
+        x = torch.prod(x, 2, keepdim=True)
+        y = torch.prod(x, 3, keepdim=True)
+        return torch.prod(self.conv(x), 3, keepdim=True) + y
 
 
 REFUSED = {

@@ -16,11 +16,12 @@ from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.torch.compile import place
 from mizzen.compiler.torch.region import step_of
-from mizzen.frontends.torch.lower import lower
+from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
+from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.torch import compile_converted
 
@@ -71,7 +72,7 @@ def test_all_of_a_layer_is_in_one_region(name: str, accelerator: str, converted:
 def test_the_stream_is_the_lowered_layer_bit_for_bit(
     name: str, converted: Build, tosa_oracle: Oracle
 ) -> None:
-    lowered = lower(read(_exported(name, converted)[0], name))
+    lowered = lower(read(_exported(name, converted)[0], name), WINDOW_LIMITS)
     ((groups, code),) = place(lowered, TosaRegions(resolve(U55)), (), None).code.items()
     whole = extract(lowered.graph, groups)
     tensors: dict[object, int] = {}

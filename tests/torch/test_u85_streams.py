@@ -18,11 +18,12 @@ from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.torch.compile import place
 from mizzen.compiler.torch.region import step_of
-from mizzen.frontends.torch.lower import lower
+from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import DType, Graph, Value, integer_range
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
+from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.torch import compile_converted
 
@@ -128,7 +129,7 @@ def drawn(value: Value, generator: np.random.Generator) -> Array:
 
 def require_stream_is_lowered(exported: Any, oracle: Oracle) -> None:
     """Hold each region's stream to the reference model of what was lowered, for all integers."""
-    lowered = lower(read(exported))
+    lowered = lower(read(exported), WINDOW_LIMITS)
     code = place(lowered, TosaRegions(resolve(U85)), (), None).code
     assert len(code) == 1
     generator = np.random.default_rng(0)

@@ -29,10 +29,11 @@ from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.torch.compile import place
 from mizzen.compiler.torch.export import export
 from mizzen.compiler.torch.region import step_of
-from mizzen.frontends.torch.lower import Lowered, lower
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
 from mizzen.partition import Device, extract
+from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
 from mizzen.targets.ethos_u.system_config import resolve
 
 ZOO = Path(__file__).resolve().parents[2] / "examples"
@@ -92,7 +93,7 @@ class Regions:
 
 @cache
 def regions(name: str, accelerator: str) -> Regions:
-    lowered = lower(read(converted(name), name))
+    lowered = lower(read(converted(name), name), WINDOW_LIMITS)
     return Regions(lowered, place(lowered, TosaRegions(resolve(accelerator)), (), None))
 
 

@@ -10,6 +10,7 @@ from mizzen.artifact.npu import read_network
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph
+from mizzen.ops.limits import WindowLimits
 from mizzen.partition import Extracted, Partition
 from mizzen.partition.placement import Legal
 from mizzen.report import Area, Measure
@@ -74,6 +75,11 @@ class RegionRefusal:
 
 class RegionCompiler(Protocol):
     """Compiles regions of tensor graphs for a configuration."""
+
+    @property
+    def window_limits(self) -> WindowLimits:
+        """How long windows of its depthwise convolutions may be."""
+        ...
 
     def legality(self, graph: Graph) -> Legal:
         """Return what says why an operation of a graph cannot be on the NPU.

@@ -22,21 +22,12 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
+from mizzen.frontends.torch.operators import Role, row_of
 from mizzen.quantize.batch_norm import NormalizedConvolution
 from mizzen.quantize.clusters import Clusters
 from mizzen.quantize.composite import Composite, composite_of
 from mizzen.quantize.configuration import QuantizationConfig
-from mizzen.quantize.operators import (
-    CHANNEL_AXES,
-    FIXED_RANGES,
-    FUSED_AFTER,
-    KNOWN_RANGE,
-    Range,
-    Role,
-    cuts_at_zero,
-    operator_name,
-    role_of,
-)
+from mizzen.quantize.nodes import channel_axis, cuts_at_zero, known_range, role_of, row_name
 from mizzen.quantize.recurrence import Kind
 from mizzen.quantize.selection import Selection
 from mizzen.quantize.state import StateReader
@@ -127,7 +118,8 @@ class Annotator:
         """Whether an activation can be fused with a node."""
         if node.target is operator.getitem:
             return self._roles.get(node.all_input_nodes[0]) is Role.NORMALIZED
-        return operator_name(node) in FUSED_AFTER
+        row = row_of(node)
+        return row is not None and row.cuttable
 
     @staticmethod
     def _state(config: QuantizationConfig, index: object) -> QuantizationConfig:
@@ -276,7 +268,7 @@ class Annotator:
     def _annotate_weights(self, node: Node, reads: dict[Node, QuantizationSpecBase | None]) -> None:
         config, (activation, weight) = self._configs[node], node.args[:2]
         bias = node.args[2] if len(node.args) > 2 else None
-        axis: int | None = CHANNEL_AXES[operator_name(node)]
+        axis: int | None = channel_axis(node)
         if axis == 1 and bias_groups(node) > 1:
             axis = None  # axis 1 holds the channels of one group, not all
         if not isinstance(weight, Node):
@@ -341,14 +333,9 @@ def composite_role(composite: Composite | None) -> Role | None:
     return Role.STATE if isinstance(composite, StateReader) else None
 
 
-def known_range(node: Node) -> Range | None:
-    """Return the range that a node's results are known to have."""
-    return node.meta.get(KNOWN_RANGE) or FIXED_RANGES.get(operator_name(node))
-
-
 def scale_factor(node: Node) -> float | None:
     """Return the positive number that a node multiplies by, None for other nodes."""
-    if str(node.target) != "aten.mul.Tensor" or not isinstance(node.args[1], (int, float)):
+    if row_name(node) != "mul" or not isinstance(node.args[1], (int, float)):
         return None
     return float(node.args[1]) if node.args[1] > 0 else None
 

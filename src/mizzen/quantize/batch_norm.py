@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.fx import GraphModule, Node
 
+from mizzen.frontends.torch.operators import OPERATORS
 from mizzen.quantize.composite import Composite, replace_composite
 from mizzen.quantize.configuration import QuantizationConfig, product_of_scales
-from mizzen.quantize.operators import CHANNEL_AXES
 
 INT32 = torch.iinfo(torch.int32)
 Q: Any = torch.ops.quantized_decomposed
@@ -36,7 +36,7 @@ class NormalizedConvolution(Composite):
         self.literals = literals
         self.momentum = momentum
         self.epsilon = epsilon
-        self.axis = CHANNEL_AXES[str(operator).split(".")[1]]
+        self.axis = OPERATORS[str(operator)].channel_axis or 0
 
     def quantize_weights(self, config: QuantizationConfig) -> None:
         """Round the weights as `config` says."""

@@ -12,7 +12,7 @@ from mizzen.quantize.annotation import Annotator
 from mizzen.quantize.composite import composite_of
 from mizzen.quantize.configuration import QuantizationConfig
 from mizzen.quantize.decompose import decompose
-from mizzen.quantize.places import origin_of
+from mizzen.quantize.nodes import origin_of
 from mizzen.quantize.report import FloatNode, check_annotation, check_types, float_nodes
 from mizzen.quantize.selection import Selection
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from torch.fx import Node
 
 from mizzen.quantize.configuration import QuantizationConfig
-from mizzen.quantize.places import module_stack
+from mizzen.quantize.nodes import module_stack
 
 
 @dataclass

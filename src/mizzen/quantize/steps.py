@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.fake_quantize import FakeQuantizeBase
 
+from mizzen.frontends.torch.operators.row import SIGNED_UNIT, UNIT
 from mizzen.quantize.composite import Composite, replace_composite
-from mizzen.quantize.operators import SIGNED_UNIT, UNIT
 from mizzen.quantize.recurrence import GRIDS, Grid, Kind, gru_steps, lstm_steps, rnn_steps
 
 STEPS = {Kind.LSTM: lstm_steps, Kind.GRU: gru_steps, Kind.RNN: rnn_steps}

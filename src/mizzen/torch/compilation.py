@@ -16,7 +16,7 @@ from mizzen.compiler.torch.assembly import assemble
 from mizzen.compiler.torch.compile import compile_program, lowered_program, place
 from mizzen.compiler.torch.legality import Checks
 from mizzen.diagnostics import ProgressCallback
-from mizzen.frontends.torch.lower import Lowered
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.torch.partitioner import EthosUPartitioner
 from mizzen.torch.spec import EthosUCompileSpec
 
@@ -59,8 +59,8 @@ def compile_for(
     """Compile a converted program as a partitioner and its compile specification say."""
     spec = partitioner.compile_spec
     chosen = ResolvedTarget(backend_for(spec.target), spec.configuration)
-    lowered = lowered_program(exported, name)
     compiler = chosen.backend.region_compiler(chosen.configuration)
+    lowered = lowered_program(exported, name, compiler.window_limits)
     placed = place(lowered, compiler, partitioner.additional_checks, on_progress)
     _dump(spec, lowered, placed)
     return assemble(lowered, placed.partition, placed.code, chosen)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from mizzen.compiler.ethos_u.regions import STANDARD
+from mizzen.compiler.ethos_u.regions import STANDARD, TosaRegions
 from mizzen.compiler.torch.legality import form_of, is_edge
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
-from mizzen.frontends.torch.lower import lower
+from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
@@ -48,7 +48,7 @@ def to_tosa(
 
 def _integers(exported: ExportedProgram, name: str) -> bytes:
     _require_quantised(exported, name)
-    lowered = lower(read(exported, name))
+    lowered = lower(read(exported, name), TosaRegions.window_limits)
     placed = partition(lowered.graph, form_of, edge=is_edge)
     for group, row in placed.groups.items():
         if row.reasons and not all(map(is_edge, _operations(lowered.graph, group))):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.torch.legality import Checks, is_edge, legality
-from mizzen.frontends.torch.lower import lower
+from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.partition import Partition, partition
 from mizzen.torch.spec import EthosUCompileSpec
@@ -36,8 +36,9 @@ class EthosUPartitioner:
 
         The code generator may still refuse a region, which compiling then takes apart.
         """
-        lowered = lower(read(exported_program, name))
-        rules = TosaRegions(self.compile_spec.configuration).legality(lowered.graph)
+        compiler = TosaRegions(self.compile_spec.configuration)
+        lowered = lower(read(exported_program, name), compiler.window_limits)
+        rules = compiler.legality(lowered.graph)
         legal = legality(lowered, rules, self.additional_checks)
         return partition(lowered.graph, legal, edge=is_edge)
 

@@ -12,6 +12,7 @@ from mizzen.compiler.codegen import Costs, RegionCode, RegionRefusal
 from mizzen.compiler.ethos_n.edge_layout import NO_TURNS, EdgeTransposes, images_last, take_turns
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Value
+from mizzen.ops.limits import WindowLimits
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import Extracted, Partition, extract
 from mizzen.partition.placement import Legal
@@ -77,11 +78,17 @@ class ContainerCode(RegionCode):
     turns: EdgeTransposes = NO_TURNS
 
 
+WINDOW_LIMITS = WindowLimits(longest_stride=3, largest_kernel=64)
+"""Windows whose means come as convolutions with ones: the patterns of pools know those."""
+
+
 class EthosNRegions:
     """Compiles regions of graphs that have channels last, as TFLite's networks do.
 
     The whole graph is covered once, when it is judged: its regions are made of the same composites.
     """
+
+    window_limits = WINDOW_LIMITS
 
     def __init__(
         self, configuration: VariantConfiguration, inline: bool, is_unsigned: IsUnsigned = _never

@@ -19,6 +19,7 @@ from mizzen.report import Area
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import defects, reasons, reasons_as_compiled
+from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
 from mizzen.targets.ethos_u.vela.blame import Refused, find_refused
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
@@ -44,6 +45,8 @@ class TosaCode(RegionCode):
 
 class TosaRegions:
     """Compiles regions for an Ethos-U."""
+
+    window_limits = WINDOW_LIMITS
 
     def __init__(self, configuration: EthosUConfiguration) -> None:
         self.configuration = configuration

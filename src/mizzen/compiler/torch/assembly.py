@@ -20,8 +20,8 @@ from mizzen.compiler.torch.network import named_network
 from mizzen.compiler.torch.region import step_of
 from mizzen.compiler.torch.report import report_of
 from mizzen.frontends.tflite import Quantization as TensorQuantization
-from mizzen.frontends.torch.extract import extract as extract_torch
-from mizzen.frontends.torch.lower import Lowered
+from mizzen.frontends.torch.int_lowering.int_extract import extract as extract_torch
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation, Value
 from mizzen.partition import Device, Partition, Region
 

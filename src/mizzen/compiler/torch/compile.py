@@ -12,8 +12,9 @@ from mizzen.compiler.placement import place as place_graph
 from mizzen.compiler.torch.assembly import assemble
 from mizzen.compiler.torch.legality import Checks, is_edge, legality
 from mizzen.diagnostics import ProgressCallback, fail
-from mizzen.frontends.torch.lower import Lowered, lower
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.program import read
+from mizzen.ops.limits import WindowLimits
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -30,14 +31,14 @@ def compile_program(
     on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Compile a converted program for an accelerator."""
-    lowered = lowered_program(exported, name)
     compiler = chosen.backend.region_compiler(chosen.configuration)
+    lowered = lowered_program(exported, name, compiler.window_limits)
     placed = place(lowered, compiler, additional_checks, on_progress)
     return assemble(lowered, placed.partition, placed.code, chosen)
 
 
-def lowered_program(exported: ExportedProgram, name: str) -> Lowered:
-    """Lower a program. E167 for one that was never quantised."""
+def lowered_program(exported: ExportedProgram, name: str, limits: WindowLimits) -> Lowered:
+    """Lower a program, for a target's limits. E167 for one that was never quantised."""
     if not any("quantize_per_tensor" in str(node.target) for node in exported.graph.nodes):
         raise fail(
             "E167",
@@ -45,7 +46,7 @@ def lowered_program(exported: ExportedProgram, name: str) -> Lowered:
             help="compile the model with mizzen.torch.compile(), or quantise it with "
             "EthosUQuantizer, prepare_pt2e and convert_pt2e first",
         )
-    return lower(read(exported, name))
+    return lower(read(exported, name), limits)
 
 
 def place(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mizzen.diagnostics import Reason
-from mizzen.frontends.torch.context import is_dequantize, noted
-from mizzen.frontends.torch.lower import Lowered
+from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation
 from mizzen.partition.placement import Legal
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.codegen import RegionCode, areas_of, figures_of, memories_of, performance_of
 from mizzen.compiler.torch.legality import is_edge
-from mizzen.frontends.torch.lower import Lowered
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation
 from mizzen.partition import Device, Partition
 from mizzen.report import CompileReport, OperatorPlacement

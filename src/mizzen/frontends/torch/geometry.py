@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mizzen.frontends.torch.context import Arguments, overload_of
-from mizzen.frontends.torch.values import Array
+from mizzen.frontends.torch.call import Arguments
+from mizzen.frontends.torch.operators import overload_of
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
@@ -24,8 +24,8 @@ def fit(
     kernel: tuple[int, int],
     stride: tuple[int, int],
     dilation: tuple[int, int],
-    pads: tuple[int, int, int, int],
-) -> tuple[Value, tuple[int, int, int, int]]:
+    pads: Pads,
+) -> tuple[Value, Pads]:
     """Leave out the rows and columns that no window reaches, which TOSA does not allow.
 
     Padding goes first, then the input's last rows and columns. Gives the input and the padding.
@@ -59,7 +59,7 @@ def pads_of(
     spatial: int,
     kernel: tuple[int, int],
     dilation: tuple[int, int],
-) -> tuple[int, int, int, int]:
+) -> Pads:
     """Return top, bottom, left, right."""
     if padding == "valid":
         return 0, 0, 0, 0
@@ -74,40 +74,6 @@ def pads_of(
     return items[0], items[0], items[1], items[1]
 
 
-def transposed_pads(padding: tuple[int, int], extra: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return TOSA's out_pad: what is added to the output's edges, negative where it is cut."""
-    (top, left), (below, right) = padding, extra
-    return -top, below - top, -left, right - left
-
-
-def channels_last_kernel(integers: Array, spatial: int) -> Array:
-    """Return a weight [O,C,KH,KW] or [O,C,KW] as [O,KH,KW,C]."""
-    if spatial == 1:
-        integers = integers[:, :, None, :]
-    return integers.transpose(0, 2, 3, 1)
-
-
-def covering(
-    call: Arguments,
-    b: Builder,
-    source: Value,
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    pads: Pads,
-) -> tuple[Value, Pads]:
-    """Make the windows cover the input exactly: pad for ceil_mode, leave out for floor."""
-    if not call["ceil_mode"]:
-        return fit(b, source, kernel, stride, (1, 1), pads)
-    shape = (1, *call.shape[-2:]) if len(call.shape) == 4 else (1, 1, call.shape[-1])
-    result = list(pads)
-    for axis in (0, 1):
-        windows = shape[1 + axis]
-        needed = (windows - 1) * stride[axis] + kernel[axis]
-        have = source.shape[1 + axis] + pads[2 * axis] + pads[2 * axis + 1]
-        result[2 * axis + 1] += max(needed - have, 0)
-    return fit(b, source, kernel, stride, (1, 1), (result[0], result[1], result[2], result[3]))
-
-
 def need_batch(call: Arguments, input: str = "self") -> None:
     """Refuse a node whose operator is for images or rows and whose input is a single one."""
     operator = overload_of(call.node).partition(".")[2]
@@ -117,17 +83,6 @@ def need_batch(call: Arguments, input: str = "self") -> None:
         "its input has no batch dimension",
         "add a batch dimension of 1 to the model's input",
     )
-
-
-def window_of(call: Arguments) -> tuple[tuple[int, int], tuple[int, int], Pads, tuple[int, int]]:
-    """Return kernel, stride, padding (top, bottom, left, right) and dilation."""
-    lead = len(call.shape) == 3
-    kernel = window_pair(call["kernel_size"], lead)
-    stride = window_pair(call["stride"], lead) if call["stride"] else kernel
-    padding = window_pair(call["padding"], lead, 0)
-    dilation = window_pair(call.arguments.get("dilation", 1), lead)
-    pads = (padding[0], padding[0], padding[1], padding[1])
-    return kernel, stride, pads, dilation
 
 
 def window_pair(value: Sequence[int] | int, row: bool = False, lead: int = 1) -> tuple[int, int]:

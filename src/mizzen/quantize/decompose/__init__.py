@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 
 from torch.fx import GraphModule, Node
 
-from mizzen.quantize.decompose import arithmetic, attention, normalization
-from mizzen.quantize.decompose.folding import bound, fold
-from mizzen.quantize.decompose.layers import LAYERS, replace_layers
+from mizzen.frontends.torch.operators import row_of
+from mizzen.quantize.decompose.folding import bound, fold, remove_idle
 from mizzen.quantize.decompose.mutation import remove_writes
-from mizzen.quantize.decompose.removal import remove_idle
 from mizzen.quantize.decompose.rewriting import Rewriter, Rule
 from mizzen.quantize.decompose.training import join_normalizations
-from mizzen.quantize.operators import CHANNEL_AXES, operator_name
+from mizzen.quantize.nodes import channel_axis
 
-RULES: dict[str, Rule] = attention.RULES | normalization.RULES | arithmetic.RULES
+RECURRENT = "layers:replace_layers"
+"""Taken apart before constants are computed, for it makes some."""
 
 
 def decompose(module: GraphModule, selected: Callable[[Node], bool], *, is_qat: bool) -> None:
@@ -31,11 +32,16 @@ def decompose(module: GraphModule, selected: Callable[[Node], bool], *, is_qat: 
     fold(rewriter)
     bound(rewriter)
     for node in rewriter.nodes():
-        if operator_name(node) in LAYERS and selected(node):
-            replace_layers(rewriter, node)
+        if _decomposition(node) == RECURRENT and selected(node):
+            _rule(RECURRENT)(rewriter, node)
     fold(rewriter)
     separate_biases(rewriter)
-    rewriter.apply({name: only(selected, rule) for name, rule in RULES.items()})
+
+    def rule_of(node: Node) -> Rule | None:
+        found = _decomposition(node)
+        return _rule(found) if found not in (None, RECURRENT) and selected(node) else None
+
+    rewriter.apply(rule_of)
     module.graph.eliminate_dead_code()
     module.recompile()
 
@@ -44,7 +50,7 @@ def separate_biases(rewriter: Rewriter) -> None:
     """Return each layer a bias node of its own: its scale is that of the layer's input."""
     seen: set[Node] = set()
     for node in rewriter.nodes():
-        if operator_name(node) not in CHANNEL_AXES or len(node.args) < 3:
+        if channel_axis(node) is None or len(node.args) < 3:
             continue
         bias = node.args[2]
         if isinstance(bias, Node) and bias in seen and bias.op == "get_attr":
@@ -54,6 +60,13 @@ def separate_biases(rewriter: Rewriter) -> None:
             seen.add(bias)
 
 
-def only(selected: Callable[[Node], bool], rule: Rule) -> Rule:
-    """Return a rule that leaves nodes alone that are not selected."""
-    return lambda rewriter, node: rule(rewriter, node) if selected(node) else None
+def _decomposition(node: Node) -> str | None:
+    row = row_of(node)
+    return None if row is None else row.decomposition
+
+
+@cache
+def _rule(name: str) -> Rule:
+    """Return the function that a row of the registry names."""
+    module, _, function = name.partition(":")
+    return getattr(import_module(f"{__name__}.{module}"), function)

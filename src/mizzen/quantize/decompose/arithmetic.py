@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.fx import Node
 
-from mizzen.quantize.decompose.rewriting import Rewriter, Rule, aten, shape_of
-from mizzen.quantize.operators import operator_name
+from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
+from mizzen.quantize.nodes import row_name
 
 
 def number(value: object) -> float | None:
@@ -30,10 +30,8 @@ def scaled(rewriter: Rewriter, value: Node, factor: float) -> Node:
     return value if factor == 1 else rewriter.call(aten.mul.Tensor, value, factor)
 
 
-def divide(rewriter: Rewriter, node: Node) -> Node | None:
+def div(rewriter: Rewriter, node: Node) -> Node | None:
     """Divide by multiplying: an NPU has a table of reciprocals, and no division."""
-    if str(node.target) not in ("aten.div.Tensor", "aten.div_.Tensor", "aten.true_divide.Tensor"):
-        return None
     dividend, divisor = node.args[:2]
     if (factor := number(divisor)) is not None:
         return rewriter.call(aten.mul.Tensor, dividend, 1 / factor)
@@ -57,7 +55,7 @@ def unscale(rewriter: Rewriter, node: Node) -> Node | None:
     """Take ``alpha`` out of an addition or subtraction."""
     alpha = number(argument(node, 2, "alpha", 1))
     if alpha is None or alpha == 1 or "alpha" not in node.kwargs or not _tensor(node):
-        return _with_numbers(rewriter, node)
+        return with_numbers(rewriter, node)
     other = node.args[1]
     assert isinstance(other, Node)
     return rewriter.call(node.target, node.args[0], scaled(rewriter, other, alpha))
@@ -67,7 +65,7 @@ def _tensor(node: Node) -> bool:
     return len(node.args) > 1 and isinstance(node.args[1], Node)
 
 
-def _with_numbers(rewriter: Rewriter, node: Node) -> Node | None:
+def with_numbers(rewriter: Rewriter, node: Node) -> Node | None:
     """Replace operands that are constants of one element, without a shape, by numbers."""
     if len(node.args) < 2:
         return None
@@ -76,15 +74,12 @@ def _with_numbers(rewriter: Rewriter, node: Node) -> Node | None:
     if value is not None and value.dim() == 0 and isinstance(one, Node):
         return rewriter.call(node.target, one, value.item())
     value = rewriter.value(one)
-    if value is not None and value.dim() == 0 and str(node.target) in SYMMETRIC:
+    if value is not None and value.dim() == 0 and row_name(node) in ("add", "mul"):
         return rewriter.call(node.target, other, value.item())
     return None
 
 
-SYMMETRIC = ("aten.add.Tensor", "aten.mul.Tensor")
-
-
-def add_matrix_product(rewriter: Rewriter, node: Node) -> Node | None:
+def addmm(rewriter: Rewriter, node: Node) -> Node | None:
     """``addmm`` with constant weights is a linear layer; otherwise a product and a sum."""
     bias, one, other = node.args[:3]
     beta, alpha = node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)
@@ -101,7 +96,7 @@ def add_matrix_product(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.call(aten.add.Tensor, rewriter.call(aten.mm.default, one, other), bias)
 
 
-def multiply_matrices(rewriter: Rewriter, node: Node) -> Node | None:
+def matmul(rewriter: Rewriter, node: Node) -> Node | None:
     """Products with a constant matrix are linear layers; others are products in batches."""
     one, other = node.args[:2]
     assert isinstance(one, Node)
@@ -112,7 +107,7 @@ def multiply_matrices(rewriter: Rewriter, node: Node) -> Node | None:
     left, right = shape_of(one), shape_of(other)
     if len(left) < 2 or len(right) < 2:
         return rewriter.record(aten.matmul.default, one, other)
-    if operator_name(node) == "bmm":
+    if row_name(node) == "bmm":
         return None
     if len(left) == len(right) == 3 and left[0] == right[0]:
         return rewriter.call(aten.bmm.default, one, other)
@@ -133,7 +128,7 @@ def _in_batches(rewriter: Rewriter, one: Node, other: Node) -> Node:
     return rewriter.call(aten.reshape.default, product, [*batch, left[-2], right[-1]])
 
 
-def squash(rewriter: Rewriter, node: Node) -> Node | None:
+def glu(rewriter: Rewriter, node: Node) -> Node | None:
     """``glu`` is one half times the sigmoid of the other."""
     value, axis = node.args[0], int(argument(node, 1, "dim", -1))
     assert isinstance(value, Node)
@@ -143,7 +138,7 @@ def squash(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.call(aten.mul.Tensor, one, rewriter.call(aten.sigmoid.default, other))
 
 
-def rectify_by_channel(rewriter: Rewriter, node: Node) -> Node | None:
+def prelu(rewriter: Rewriter, node: Node) -> Node | None:
     """``prelu`` is the greater of ``x`` and ``slope * x`` where no slope is above 1."""
     value, slope = node.args[:2]
     slopes = rewriter.value(slope)
@@ -158,14 +153,14 @@ def rectify_by_channel(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.call(aten.maximum.default, value, scaled_value)
 
 
-def interpolate_linearly(rewriter: Rewriter, node: Node) -> Node | None:
+def lerp(rewriter: Rewriter, node: Node) -> Node | None:
     """``lerp`` is ``start + weight * (end - start)``."""
     start, end, weight = node.args[:3]
     change = rewriter.call(aten.sub.Tensor, end, start)
     return rewriter.call(aten.add.Tensor, start, rewriter.call(aten.mul.Tensor, change, weight))
 
 
-def add_product(rewriter: Rewriter, node: Node) -> Node | None:
+def addcmul(rewriter: Rewriter, node: Node) -> Node | None:
     """``addcmul`` is a sum and a product."""
     value, one, other = node.args[:3]
     factor = number(node.kwargs.get("value", 1))
@@ -173,7 +168,7 @@ def add_product(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.call(aten.add.Tensor, value, scaled(rewriter, product, factor or 1.0))
 
 
-def cosine(rewriter: Rewriter, node: Node) -> Node | None:
+def cosine_similarity(rewriter: Rewriter, node: Node) -> Node | None:
     """Return the sum of products over the roots of the sums of squares, along an axis."""
     one, other = node.args[:2]
     axis, epsilon = argument(node, 2, "dim", 1), argument(node, 3, "eps", 1e-8)
@@ -191,29 +186,41 @@ def cosine(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def compound(rewriter: Rewriter, node: Node) -> Node | None:
-    """Take an operator apart as PyTorch itself does."""
-    return rewriter.record(node.target, *node.args) if not node.kwargs else None
+    """Take an operator apart as PyTorch itself does; one that it does not take apart stays."""
+    made = rewriter.record(node.target, *node.args) if not node.kwargs else None
+    return None if made is None or made.target is node.target else made
 
 
-COMPOUND = (
-    *("bilinear", "chain_matmul", "cross", "dot", "einsum", "inner", "kron", "linalg_matmul"),
-    *("outer", "pairwise_distance", "tensordot"),
-)
-"""Operators that PyTorch itself takes apart into ones with an integer form."""
+def rsub(rewriter: Rewriter, node: Node) -> Node | None:
+    """Subtract the other way round."""
+    return rewriter.call(aten.sub.Tensor, node.args[1], node.args[0], **node.kwargs)
 
-RULES: dict[str, Rule] = dict.fromkeys(COMPOUND, compound) | {
-    "add": unscale,
-    "sub": unscale,
-    "mul": _with_numbers,
-    "div": divide,
-    "true_divide": divide,
-    "addmm": add_matrix_product,
-    "matmul": multiply_matrices,
-    "mm": multiply_matrices,
-    "bmm": multiply_matrices,
-    "cosine_similarity": cosine,
-    "glu": squash,
-    "prelu": rectify_by_channel,
-    "lerp": interpolate_linearly,
-    "addcmul": add_product,
-}
+
+def clamp(rewriter: Rewriter, node: Node) -> Node | None:
+    """Clamp to tensors: the greater of a value and the low, the lesser of that and the high."""
+    low, high = argument(node, 1, "min"), argument(node, 2, "max")
+    if "clamp_max" in str(node.target):
+        low, high = None, argument(node, 1, "max")
+    value: Any = node.args[0]
+    if low is not None:
+        value = rewriter.call(aten.maximum.default, value, low)
+    return value if high is None else rewriter.call(aten.minimum.default, value, high)
+
+
+def vectors(rewriter: Rewriter, node: Node) -> Node | None:
+    """Multiply a matrix, or a row, by a column: `mv` and `dot` are products of matrices."""
+    one, other = node.args[:2]
+    assert isinstance(one, Node)
+    column = rewriter.call(aten.unsqueeze.default, other, 1)
+    matrix = one if row_name(node) == "mv" else rewriter.call(aten.unsqueeze.default, one, 0)
+    product = rewriter.call(aten.mm.default, matrix, column)
+    return rewriter.call(aten.reshape.default, product, list(shape_of(node)))
+
+
+def baddbmm(rewriter: Rewriter, node: Node) -> Node | None:
+    """Add a tensor to products in batches."""
+    value, one, other = node.args[:3]
+    beta, alpha = (number(node.kwargs.get(name, 1)) or 0.0 for name in ("beta", "alpha"))
+    assert isinstance(value, Node)
+    product = scaled(rewriter, rewriter.call(aten.bmm.default, one, other), alpha)
+    return rewriter.call(aten.add.Tensor, product, scaled(rewriter, value, beta))

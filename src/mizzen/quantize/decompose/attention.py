@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from mizzen.quantize.decompose.arithmetic import argument, multiply_matrices
-from mizzen.quantize.decompose.normalization import softmax
-from mizzen.quantize.decompose.rewriting import Rewriter, Rule, aten, shape_of
+from mizzen.quantize.decompose.arithmetic import argument
+from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
 
 MASKED = -16.0
 """What a mask adds instead of minus infinity.
@@ -75,17 +74,9 @@ def finite(values: torch.Tensor) -> torch.Tensor:
     return torch.where(values <= -1e4, MASKED, values)
 
 
-def fill(rewriter: Rewriter, node: Node) -> Node | None:
+def masked_fill(rewriter: Rewriter, node: Node) -> Node | None:
     """Fill with a number that has a place in the range of the others."""
     value = node.args[2]
     if isinstance(value, (int, float)) and value <= -1e4:
         return rewriter.call(node.target, node.args[0], node.args[1], MASKED)
     return None
-
-
-RULES: dict[str, Rule] = {
-    "scaled_dot_product_attention": attention,
-    "masked_fill": fill,
-    "softmax": softmax,
-    "matmul": multiply_matrices,
-}

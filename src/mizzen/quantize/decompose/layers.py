@@ -9,7 +9,7 @@ import torch
 from torch.fx import Node
 
 from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
-from mizzen.quantize.operators import operator_name
+from mizzen.quantize.nodes import row_name
 from mizzen.quantize.recurrence import Kind
 
 LAYERS = {
@@ -104,17 +104,15 @@ class Layers:
         return self.rewriter.call(target, *arguments)
 
 
-def replace_layers(rewriter: Rewriter, node: Node) -> None:
+def replace_layers(rewriter: Rewriter, node: Node) -> Node | None:
     """Replace a recurrent layer in place, where it has a form with steps."""
-    kind, nonlinearity = LAYERS[operator_name(node)]
-    if str(node.target).split(".")[2] != "input":
-        return
+    kind, nonlinearity = LAYERS[row_name(node)]
     arguments: Any = node.args
     sequence, states, parameters, has_biases, count, dropout, train, both, batch_first = arguments
     states = [states] if isinstance(states, Node) else list(states)
     directions = 2 if both else 1
     if len(parameters) != count * directions * (4 if has_biases else 2) or (train and dropout):
-        return  # projections of the hidden state, and dropout between layers, have no steps
+        return None  # projections of the hidden state, dropout between layers: no steps
     rewriter.at(node)
     layers = Layers(rewriter, kind, nonlinearity, states, list(parameters), bool(has_biases))
     if batch_first:
@@ -127,3 +125,4 @@ def replace_layers(rewriter: Rewriter, node: Node) -> None:
         item.replace_all_uses_with(results[index])
         rewriter.module.graph.erase_node(item)
     rewriter.module.graph.erase_node(node)
+    return None

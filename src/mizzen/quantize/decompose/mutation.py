@@ -13,7 +13,7 @@ import torch
 from torch.fx import Node
 
 from mizzen.quantize.decompose.rewriting import Rewriter, aten, writes_first_operand
-from mizzen.quantize.operators import operator_name
+from mizzen.quantize.nodes import operator_name
 from mizzen.quantize.state import StateReader
 
 PARTS = {"slice": aten.slice_scatter.default, "select": aten.select_scatter.default}

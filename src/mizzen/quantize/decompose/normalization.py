@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from mizzen.frontends.torch.operators.row import UNIT
 from mizzen.quantize.decompose.arithmetic import argument, scaled
-from mizzen.quantize.decompose.rewriting import Rewriter, Rule, aten, shape_of
-from mizzen.quantize.operators import KNOWN_RANGE, UNIT
+from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
+from mizzen.quantize.nodes import KNOWN_RANGE
 
 
 def softmax(rewriter: Rewriter, node: Node) -> Node | None:
@@ -34,6 +35,17 @@ def log_softmax(rewriter: Rewriter, node: Node) -> Node | None:
     exponential = rewriter.call(aten.exp.default, below)
     total = rewriter.call(aten.sum.dim_IntList, exponential, [axis], True)
     return rewriter.call(aten.sub.Tensor, below, rewriter.call(aten.log.default, total))
+
+
+def logsumexp(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return ``max + log(sum(exp(x - max)))`` along axes."""
+    value, axes, keep = node.args[0], node.args[1], bool(argument(node, 2, "keepdim", False))
+    axes = [axes] if isinstance(axes, int) else axes
+    greatest = rewriter.call(aten.amax.default, value, axes, True)
+    exponential = rewriter.call(aten.exp.default, rewriter.call(aten.sub.Tensor, value, greatest))
+    total = rewriter.call(aten.sum.dim_IntList, exponential, axes, True)
+    result = rewriter.call(aten.add.Tensor, rewriter.call(aten.log.default, total), greatest)
+    return result if keep else rewriter.call(aten.squeeze.dims, result, axes)
 
 
 def _below_maximum(rewriter: Rewriter, value: Any, axis: Any) -> Node:
@@ -152,10 +164,8 @@ def batch_norm(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.call(aten.add.Tensor, product, rewriter.constant(shift, "shift"))
 
 
-def variance(rewriter: Rewriter, node: Node) -> Node | None:
+def var(rewriter: Rewriter, node: Node) -> Node | None:
     """Return the mean square distance from the mean, times ``n / (n - correction)``."""
-    if str(node.target) not in ("aten.var.correction", "aten.var.dim"):
-        return None
     value, axes = node.args[0], argument(node, 1, "dim")
     assert isinstance(value, Node)
     if str(node.target) == "aten.var.dim":
@@ -173,23 +183,21 @@ def variance(rewriter: Rewriter, node: Node) -> Node | None:
     return scaled(rewriter, found, count / (count - correction))
 
 
-def standard_deviation(rewriter: Rewriter, node: Node) -> Node | None:
+def std(rewriter: Rewriter, node: Node) -> Node | None:
     """Return the root of the variance."""
-    variances = {"aten.std.correction": aten.var.correction, "aten.std.dim": aten.var.dim}
-    target = variances.get(str(node.target))
-    if target is None:
-        return None
+    target = aten.var.dim if str(node.target) == "aten.std.dim" else aten.var.correction
     with rewriter.module.graph.inserting_before(node):
         spread = rewriter.module.graph.call_function(target, node.args, node.kwargs)
     spread.meta |= node.meta
-    found = variance(rewriter, spread)
+    found = var(rewriter, spread)
     rewriter.module.graph.erase_node(spread)
     return None if found is None else rewriter.call(aten.sqrt.default, found)
 
 
-def vector_norm(rewriter: Rewriter, node: Node) -> Node | None:
+def linalg_vector_norm(rewriter: Rewriter, node: Node) -> Node | None:
     """Return the norm of order 1, 2 or infinity along axes."""
     value, order = node.args[0], argument(node, 1, "ord", 2)
+    order = 2 if order is None else order
     assert isinstance(value, Node)
     axes, keep = argument(node, 2, "dim"), bool(argument(node, 3, "keepdim", False))
     axes = list(range(len(shape_of(value)))) if axes is None else axes
@@ -201,19 +209,3 @@ def vector_norm(rewriter: Rewriter, node: Node) -> Node | None:
     if order == 1:
         return rewriter.call(aten.sum.dim_IntList, size, axes, keep)
     return rewriter.call(aten.amax.default, size, axes, keep) if order == math.inf else None
-
-
-RULES: dict[str, Rule] = {
-    "softmax": softmax,
-    "_softmax": softmax,
-    "log_softmax": log_softmax,
-    "_log_softmax": log_softmax,
-    "layer_norm": layer_norm,
-    "rms_norm": rms_norm,
-    "group_norm": group_norm,
-    "instance_norm": instance_norm,
-    "batch_norm": batch_norm,
-    "var": variance,
-    "std": standard_deviation,
-    "linalg_vector_norm": vector_norm,
-}

@@ -16,8 +16,6 @@ from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from mizzen.quantize.operators import operator_name
-
 aten: Any = torch.ops.aten
 
 KEPT_META = ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn")
@@ -52,12 +50,12 @@ class Rewriter:
         """Return the program's nodes as they are now."""
         return list(self.module.graph.nodes)
 
-    def apply(self, rules: dict[str, Rule]) -> None:
+    def apply(self, rule_of: Callable[[Node], Rule | None]) -> None:
         """Apply the rule of each node's operator, and those of the nodes that rules make."""
         waiting = self.nodes()[::-1]
         while waiting:
             node = waiting.pop()
-            rule = rules.get(operator_name(node))
+            rule = rule_of(node)
             if rule is None:
                 continue
             self._place, self._made = node, []

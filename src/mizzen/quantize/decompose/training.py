@@ -10,7 +10,7 @@ from torch.fx import Node
 from mizzen.quantize.batch_norm import NormalizedConvolution
 from mizzen.quantize.decompose.arithmetic import argument
 from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
-from mizzen.quantize.operators import CHANNEL_AXES, operator_name
+from mizzen.quantize.nodes import channel_axis, row_name
 
 
 def join_normalizations(rewriter: Rewriter, selected: Callable[[Node], bool]) -> None:
@@ -20,7 +20,7 @@ def join_normalizations(rewriter: Rewriter, selected: Callable[[Node], bool]) ->
     """
     switch: Node | None = None
     for node in rewriter.nodes():
-        if operator_name(node) != "batch_norm" or not selected(node):
+        if row_name(node) != "batch_norm" or not selected(node):
             continue
         if rewriter.value_or_none(node.args[3]) is None:
             continue  # without statistics of its own, it normalizes each batch
@@ -43,11 +43,11 @@ def _switch(rewriter: Rewriter, training: bool) -> Node:
 
 
 def _can_fold(node: Node) -> bool:
-    if operator_name(node) not in CHANNEL_AXES or len(node.users) != 1:
+    if channel_axis(node) is None or len(node.users) != 1:
         return False
-    if operator_name(node) == "linear":
+    if row_name(node) == "linear":
         return len(shape_of(node)) == 2
-    return not (CHANNEL_AXES[operator_name(node)] == 1 and argument(node, 6, "groups", 1) > 1)
+    return not (channel_axis(node) == 1 and argument(node, 6, "groups", 1) > 1)
 
 
 def _identity(rewriter: Rewriter, value: Node) -> Node:

@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchao", reason="torchao is not installed")
 
 from mizzen.compiler.torch.export import export
-from mizzen.frontends.torch.lower import Lowered, lower
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Operation
 from mizzen.partition import Device, extract, partition
@@ -23,6 +23,7 @@ from mizzen.quantize import (
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_n.patterns import Covering, generate, legality, prepare
 from mizzen.targets.ethos_n.reference import evaluate as evaluate_network
+from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
 
 from .graphs import FOUR_TOPS
 
@@ -66,7 +67,7 @@ def lowered() -> Lowered:
     quantizer.set_global(get_symmetric_quantization_config())
     prepared = prepare_pt2e(export(model(), example, "net").module(check_guards=False), quantizer)
     prepared(*example)
-    return lower(read(export(convert_pt2e(prepared), example, "net"), "net"))
+    return lower(read(export(convert_pt2e(prepared), example, "net"), "net"), WINDOW_LIMITS)
 
 
 def test_a_network() -> None:

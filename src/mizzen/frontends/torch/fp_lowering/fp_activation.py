@@ -9,8 +9,8 @@ from collections.abc import Callable
 from math import log, pi, sqrt
 
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.fp_lowering.fp_context import Call, lowers
-from mizzen.frontends.torch.fp_lowering.fp_shapes import slice_
+from mizzen.frontends.torch.fp_lowering.fp_context import FpCall
+from mizzen.frontends.torch.shapes import slice_
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -32,7 +32,7 @@ def hardsigmoid(b: Builder, x: Value) -> Value:
     return a.mul(b, a.clamp(b, a.add(b, x, 3.0), 0.0, 6.0), 1.0 / 6.0)
 
 
-def softplus(b: Builder, x: Value) -> Value:
+def _softplus(b: Builder, x: Value) -> Value:
     """log(1 + exp(x)), in a form that no x is too large for."""
     tail = b("LOG", a.add(b, b("EXP", a.neg(b, b("ABS", x))), 1.0))
     return a.add(b, a.maximum(b, x, 0.0), tail)
@@ -64,13 +64,11 @@ def _cosh(b: Builder, x: Value) -> Value:
 FUNCTIONS: dict[str, Function] = {
     "sigmoid": sigmoid,
     "tanh": tanh,
-    "relu": lambda b, x: a.clamp(b, x, 0.0, None),
-    "relu6": lambda b, x: a.clamp(b, x, 0.0, 6.0),
     "silu": lambda b, x: a.mul(b, x, sigmoid(b, x)),
     "hardsigmoid": hardsigmoid,
     "hardswish": lambda b, x: a.mul(b, x, hardsigmoid(b, x)),
-    "mish": lambda b, x: a.mul(b, x, tanh(b, softplus(b, x))),
-    "log_sigmoid": lambda b, x: a.neg(b, softplus(b, a.neg(b, x))),
+    "mish": lambda b, x: a.mul(b, x, tanh(b, _softplus(b, x))),
+    "log_sigmoid": lambda b, x: a.neg(b, _softplus(b, a.neg(b, x))),
     "exp": lambda b, x: b("EXP", x),
     "exp2": lambda b, x: b("EXP", a.mul(b, x, log(2.0))),
     "expm1": lambda b, x: a.sub(b, b("EXP", x), 1.0),
@@ -93,17 +91,10 @@ FUNCTIONS: dict[str, Function] = {
 """ATen's name to the function, for those with nothing to choose."""
 
 
-def _register(name: str, function: Function) -> None:
-    @lowers(f"aten.{name}.default")
-    def lowering(call: Call) -> Value:
-        x = call.value(call.first)
-        return function(call.b, a.cast(call.b, x, call.dtype))
+def unary(call: FpCall) -> Value:
+    """Return a function of each number that has nothing to choose."""
+    return FUNCTIONS[call.operator](call.b, call.itself())
 
-    lowering.__doc__ = f"{name} of each number."
-
-
-for _name, _function in FUNCTIONS.items():
-    _register(_name, _function)
 
 WHOLE: dict[str, Function] = {
     "floor": lambda b, x: b("FLOOR", x),
@@ -116,11 +107,9 @@ WHOLE: dict[str, Function] = {
 """Functions that integers have too."""
 
 
-@lowers(*(f"aten.{name}.default" for name in WHOLE))
-def whole(call: Call) -> Value:
+def whole(call: FpCall) -> Value:
     """Signs and whole numbers."""
-    name = str(call.node.target).split(".")[1]
-    x = call.value("self")
+    name, x = call.operator, call.value("self")
     if not x.dtype.is_float and name in ("floor", "ceil", "trunc"):
         return x
     call.need(x.dtype.is_float or name != "sign", "it is of integers")
@@ -131,8 +120,7 @@ LARGEST_FRACTION = float(1 << 23)
 """From here on all numbers of float32 are whole."""
 
 
-@lowers("aten.round.default")
-def rounded(call: Call) -> Value:
+def round_(call: FpCall) -> Value:
     """The nearest whole number, ties to even: TOSA's CAST rounds so. Ref: TOSA 1.0, 2.13.1."""
     b, x = call.b, call.value("self")
     if not x.dtype.is_float:
@@ -143,8 +131,7 @@ def rounded(call: Call) -> Value:
     return a.select(b, small, near, x, x.dtype)
 
 
-@lowers("aten.gelu.default")
-def gelu(call: Call) -> Value:
+def gelu(call: FpCall) -> Value:
     """x times the normal distribution, or its approximation by tanh."""
     b, x = call.b, call.value("self")
     if call["approximate"] != "tanh":
@@ -154,29 +141,24 @@ def gelu(call: Call) -> Value:
     return a.mul(b, a.mul(b, x, 0.5), a.add(b, tanh(b, inner), 1.0))
 
 
-@lowers("aten.hardtanh.default", "aten.clamp.default", "aten.clip.default")
-def clamped(call: Call) -> Value:
-    """Bring within bounds."""
-    low, high = (
-        call.arguments.get(long, call.arguments.get(short))
-        for long, short in (("min_val", "min"), ("max_val", "max"))
-    )
-    x = a.cast(call.b, call.value("self"), call.dtype)
-    return a.clamp(call.b, x, low, high)
+def clamp(call: FpCall) -> Value:
+    """Bring within bounds that are numbers."""
+    match call.operator:
+        case "relu":
+            low, high = 0.0, None
+        case "relu6":
+            low, high = 0.0, 6.0
+        case "hardtanh":
+            low, high = call["min_val"], call["max_val"]
+        case _:
+            low, high = call.arguments.get("min"), call.arguments.get("max")
+    return a.clamp(call.b, call.itself(), low, high)
 
 
-@lowers("aten.clamp_min.default", "aten.clamp_max.default")
-def bounded(call: Call) -> Value:
-    """Bring within one bound."""
-    x = a.cast(call.b, call.value("self"), call.dtype)
-    return a.clamp(call.b, x, call.arguments.get("min"), call.arguments.get("max"))
-
-
-@lowers("aten.clamp.Tensor", "aten.clamp_min.Tensor", "aten.clamp_max.Tensor")
-def clamped_by_tensors(call: Call) -> Value:
+def clamp_tensor(call: FpCall) -> Value:
     """Bring within bounds that are tensors."""
     b = call.b
-    x = a.cast(b, call.value("self"), call.dtype)
+    x = call.itself()
     if call.given("min"):
         x = a.maximum(b, x, a.cast(b, call.value("min"), x.dtype))
     if call.given("max"):
@@ -184,14 +166,12 @@ def clamped_by_tensors(call: Call) -> Value:
     return x
 
 
-@lowers("aten.leaky_relu.default")
-def leaky_relu(call: Call) -> Value:
+def leaky_relu(call: FpCall) -> Value:
     """x, or a part of it below 0."""
     return _below(call, a.mul(call.b, call.value("self"), float(call["negative_slope"])))
 
 
-@lowers("aten.prelu.default", "aten._prelu_kernel.default")
-def prelu(call: Call) -> Value:
+def prelu(call: FpCall) -> Value:
     """x, or a learnt part of it below 0."""
     b, x, weight = call.b, call.value("self"), call.value("weight")
     if weight.type.rank == 1:
@@ -201,8 +181,7 @@ def prelu(call: Call) -> Value:
     return _below(call, a.mul(b, x, weight))
 
 
-@lowers("aten.elu.default", "aten.celu.default", "aten.selu.default")
-def elu(call: Call) -> Value:
+def elu(call: FpCall) -> Value:
     """x, or an exponential below 0."""
     b, x = call.b, call.value("self")
     alpha, scale, inner = _elu_numbers(call)
@@ -211,44 +190,57 @@ def elu(call: Call) -> Value:
     return value if scale == 1.0 else a.mul(b, value, scale)
 
 
-def _elu_numbers(call: Call) -> tuple[float, float, float]:
+def celu(call: FpCall) -> Value:
+    """x, or an exponential below 0 that meets it smoothly."""
+    return elu(call)
+
+
+def selu(call: FpCall) -> Value:
+    """x, or an exponential below 0, both scaled."""
+    return elu(call)
+
+
+def _elu_numbers(call: FpCall) -> tuple[float, float, float]:
     """Return alpha, scale and input scale: ``scale * (x, or alpha * (exp(x * inner) - 1))``."""
-    if "selu" in call.node.target.__name__:
+    if call.operator == "selu":
         return 1.6732632423543772, 1.0507009873554805, 1.0
     alpha = float(call["alpha"])
-    if "celu" in call.node.target.__name__:
+    if call.operator == "celu":
         return alpha, 1.0, 1.0 / alpha
     return alpha, float(call["scale"]), float(call["input_scale"])
 
 
-@lowers("aten.softplus.default")
-def sharpened(call: Call) -> Value:
+def softplus(call: FpCall) -> Value:
     """log(1 + exp(beta x)) / beta, and x itself where beta x is above a threshold."""
     b, x, beta = call.b, call.value("self"), float(call["beta"])
     inner = x if beta == 1.0 else a.mul(b, x, beta)
-    value = softplus(b, inner)
+    value = _softplus(b, inner)
     value = value if beta == 1.0 else a.mul(b, value, 1.0 / beta)
     above = b("GREATER", *a.matched(b, inner, float(call["threshold"])))
     return a.select(b, above, x, value, x.dtype)
 
 
-@lowers("aten.hardshrink.default", "aten.softshrink.default", "aten.threshold.default")
-def shrunk(call: Call) -> Value:
-    """What is small becomes 0 or a value."""
+def threshold(call: FpCall) -> Value:
+    """What is not above a threshold becomes a value."""
     b, x = call.b, call.value("self")
-    name = call.node.target.__name__
-    if "threshold" in name:
-        above = b("GREATER", *a.matched(b, x, float(call["threshold"])))
-        return a.select(b, above, x, float(call["value"]), x.dtype)
+    above = b("GREATER", *a.matched(b, x, float(call["threshold"])))
+    return a.select(b, above, x, float(call["value"]), x.dtype)
+
+
+def hardshrink(call: FpCall) -> Value:
+    """What is small becomes 0."""
+    b, x = call.b, call.value("self")
+    large = b("GREATER", *a.matched(b, b("ABS", x), float(call["lambd"])))
+    return a.select(b, large, x, 0.0, x.dtype)
+
+
+def softshrink(call: FpCall) -> Value:
+    """What is small becomes 0, all else smaller by as much."""
     bound = float(call["lambd"])
-    if "hard" in name:
-        large = b("GREATER", *a.matched(b, b("ABS", x), bound))
-        return a.select(b, large, x, 0.0, x.dtype)
-    return a.sub(b, x, a.clamp(b, x, -bound, bound))
+    return a.sub(call.b, x := call.value("self"), a.clamp(call.b, x, -bound, bound))
 
 
-@lowers("aten.glu.default")
-def glu(call: Call) -> Value:
+def glu(call: FpCall) -> Value:
     """One half times the sigmoid of the other."""
     b, x, axis = call.b, call.value("self"), call.axis()
     size = x.shape[axis] // 2
@@ -256,7 +248,7 @@ def glu(call: Call) -> Value:
     return a.mul(b, slice_(b, x, axis, 0, size), gate)
 
 
-def _below(call: Call, other: Value) -> Value:
+def _below(call: FpCall, other: Value) -> Value:
     """x above 0, something else below."""
     b, x = call.b, call.value("self")
     return a.select(b, b("GREATER", *a.matched(b, x, 0.0)), x, other, x.dtype)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.frontends.torch.values import Array
+from mizzen.frontends.torch.choice import reduced
+from mizzen.frontends.torch.shapes import same_rank
+from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -43,16 +45,8 @@ def matched(b: Builder, x: Operand, y: Operand) -> tuple[Value, Value]:
         return number(b, x, y.dtype, y.type.rank), y
     if not isinstance(y, Value):
         return x, number(b, y, x.dtype, x.type.rank)
-    rank = max(x.type.rank, y.type.rank)
-    return lifted(b, x, rank), lifted(b, y, rank)
-
-
-def lifted(b: Builder, value: Value, rank: int) -> Value:
-    """Put dimensions of 1 in front up to a rank."""
-    missing = rank - value.type.rank
-    if missing <= 0:
-        return value
-    return b("RESHAPE", value, b.shape([1] * missing + list(value.shape)))
+    x, y = same_rank(b, x, y)
+    return x, y
 
 
 def add(b: Builder, x: Operand, y: Operand) -> Value:
@@ -121,8 +115,7 @@ def select(b: Builder, condition: Value, x: Operand, y: Operand, dtype: DType) -
         x = number(b, x, dtype, 1)
     if not isinstance(y, Value):
         y = number(b, y, dtype, 1)
-    rank = max(condition.type.rank, x.type.rank, y.type.rank)
-    return b("SELECT", lifted(b, condition, rank), lifted(b, x, rank), lifted(b, y, rank))
+    return b("SELECT", *same_rank(b, condition, x, y))
 
 
 def cast(b: Builder, x: Value, dtype: DType) -> Value:
@@ -150,14 +143,7 @@ def truncated(b: Builder, x: Value) -> Value:
     return select(b, positive, b("FLOOR", x), b("CEIL", x), x.dtype)
 
 
-def reduce(b: Builder, kind: str, x: Value, axes: list[int]) -> Value:
-    """Reduce dimensions to 1, one after the other."""
-    for axis in axes:
-        x = b(kind, x, axis=axis)
-    return x
-
-
 def mean(b: Builder, x: Value, axes: list[int]) -> Value:
     """The mean over dimensions, which become 1."""
     count = int(np.prod([x.shape[axis] for axis in axes]))
-    return mul(b, reduce(b, "REDUCE_SUM", x, axes), 1.0 / count)
+    return mul(b, reduced(b, "REDUCE_SUM", x, axes), 1.0 / count)

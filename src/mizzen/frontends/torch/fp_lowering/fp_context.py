@@ -10,11 +10,11 @@ import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.context import Arguments, Registry
+from mizzen.frontends.torch.call import Call, Move
+from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.program import TorchProgram, tensor_type
 from mizzen.frontends.torch.source import origin_of
-from mizzen.frontends.torch.tensors import results_of
-from mizzen.frontends.torch.values import Array
+from mizzen.frontends.torch.tensors import Array, results_of
 from mizzen.graph import DType, Graph, Value
 from mizzen.ops import Builder
 
@@ -99,18 +99,13 @@ def array_of(tensor: Any) -> Array:
     return np.ascontiguousarray(tensor.numpy()).reshape(tensor.shape)
 
 
-class Call(Arguments):
+class FpCall(Call[Value]):
     """A node that is being lowered to floating-point operations."""
 
     def __init__(self, context: Context, node: Any) -> None:
         super().__init__(node)
         self.context = context
         self.b = context.builder(node)
-
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of the results."""
-        return [tuple(map(int, meta.shape)) for meta in results_of(self.node)]
 
     @property
     def dtype(self) -> DType:
@@ -135,10 +130,6 @@ class Call(Arguments):
         argument = self.arguments[name]
         return self.context.value(argument) if hasattr(argument, "meta") else argument
 
-    def given(self, name: str) -> bool:
-        """Whether an argument is there."""
-        return self.arguments.get(name) is not None
-
     def fixed(self, name: str) -> Array | None:
         """Return an argument as an array if it is a constant of the program."""
         argument = self.arguments.get(name)
@@ -155,23 +146,34 @@ class Call(Arguments):
             )
         return found
 
-    def axis(self, name: str = "dim") -> int:
-        """Return an argument that is a dimension of the input, counted from the front."""
-        return int(self.arguments[name]) % max(len(self.shape_of(self.first)), 1)
+    def moved(self, move: Move) -> Value:
+        """Return the input with its elements moved."""
+        return move(self.value(self.first))
 
-    @property
-    def first(self) -> str:
-        """The name of the first argument."""
-        return next(iter(self.arguments))
+    def parted(self, moves: Sequence[Move]) -> tuple[Value, ...]:
+        """Return several tensors that the input's elements are moved to."""
+        return tuple(map(self.moved, moves))
 
+    def itself(self) -> Value:
+        """Return the input in the type of the result."""
+        return a.cast(self.b, self.value(self.first), self.dtype)
 
-LOWERINGS: Registry[Callable[[Call], Result]] = Registry()
-lowers = LOWERINGS.lowers
+    def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Value:
+        """Return what `build` makes of operands in the type of the result."""
+        return build(*map(self._alike, operands))
 
+    def _alike(self, operand: Any) -> Value:
+        if hasattr(operand, "meta"):
+            return a.cast(self.b, self.context.value(operand), self.dtype)
+        return a.number(self.b, operand, self.dtype, 1)
 
-def axes_of(dims: Sequence[int] | int | None, rank: int) -> list[int]:
-    """Return dimensions counted from the front, in order; all of them for none."""
-    if dims is None or (not isinstance(dims, int) and not len(dims)):
-        return list(range(rank))
-    listed = [dims] if isinstance(dims, int) else list(dims)
-    return sorted(int(dim) % max(rank, 1) for dim in listed)
+    def truth(self, name: str) -> Value:
+        """Return an argument as truth values: what is not 0 is true."""
+        given = self.operand(name)
+        if isinstance(given, Value):
+            return a.cast(self.b, given, DType.BOOL)
+        return a.number(self.b, bool(given), DType.BOOL, 1)
+
+    def truths(self, value: Value) -> Value:
+        """Return truth values as a result."""
+        return value

@@ -8,19 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mizzen.frontends.torch.choice import compared
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.fp_lowering.fp_context import Call, lowers
+from mizzen.frontends.torch.fp_lowering.fp_context import FpCall
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
-BOTH = ("Tensor", "Scalar")
 
-
-def _named(*names: str) -> list[str]:
-    return [f"aten.{name}.{overload}" for name in names for overload in BOTH]
-
-
-def _operands(call: Call, dtype: DType | None = None) -> tuple[a.Operand, a.Operand]:
+def _operands(call: FpCall, dtype: DType | None = None) -> tuple[a.Operand, a.Operand]:
     """Return both operands in the type in which PyTorch computes."""
     kind = dtype or call.dtype
     x, y = call.operand("self"), call.operand("other")
@@ -30,36 +25,32 @@ def _operands(call: Call, dtype: DType | None = None) -> tuple[a.Operand, a.Oper
     return x, y
 
 
-@lowers(*_named("add"))
-def added(call: Call) -> Value:
+def add(call: FpCall) -> Value:
     """x + alpha y."""
     x, y = _operands(call)
     return a.add(call.b, x, _scaled(call, y))
 
 
-@lowers(*_named("sub", "subtract"))
-def subtracted(call: Call) -> Value:
+def sub(call: FpCall) -> Value:
     """x - alpha y."""
     x, y = _operands(call)
     return a.sub(call.b, x, _scaled(call, y))
 
 
-@lowers(*_named("rsub"))
-def subtracted_from(call: Call) -> Value:
+def rsub(call: FpCall) -> Value:
     """y - alpha x."""
     x, y = _operands(call)
     return a.sub(call.b, y, _scaled(call, x))
 
 
-def _scaled(call: Call, operand: a.Operand) -> a.Operand:
+def _scaled(call: FpCall, operand: a.Operand) -> a.Operand:
     alpha = call.arguments.get("alpha", 1)
     if alpha == 1:
         return operand
     return a.mul(call.b, operand, alpha) if isinstance(operand, Value) else operand * alpha
 
 
-@lowers(*_named("mul", "multiply"))
-def multiplied(call: Call) -> Value:
+def mul(call: FpCall) -> Value:
     """x * y; for truths, both."""
     x, y = _operands(call)
     if call.dtype is DType.BOOL:
@@ -67,8 +58,7 @@ def multiplied(call: Call) -> Value:
     return a.mul(call.b, x, y)
 
 
-@lowers(*_named("div", "divide", "true_divide"), "aten.div.Tensor_mode", "aten.div.Scalar_mode")
-def divided(call: Call) -> Value:
+def div(call: FpCall) -> Value:
     """x / y, perhaps rounded down or towards 0."""
     b, mode = call.b, call.arguments.get("rounding_mode")
     call.need(call.dtype.is_float, "it divides integers", "divide floating-point numbers")
@@ -78,30 +68,21 @@ def divided(call: Call) -> Value:
     return a.truncated(b, value) if mode == "trunc" else value
 
 
-@lowers("aten.maximum.default", "aten.max.other")
-def greater_of(call: Call) -> Value:
+def maximum(call: FpCall) -> Value:
     """The greater of two."""
     return a.maximum(call.b, *_operands(call))
 
 
-@lowers("aten.minimum.default", "aten.min.other")
-def lesser_of(call: Call) -> Value:
+def minimum(call: FpCall) -> Value:
     """The lesser of two."""
     return a.minimum(call.b, *_operands(call))
-
-
-@lowers("aten.square.default")
-def squared(call: Call) -> Value:
-    """x * x."""
-    return a.square(call.b, call.value("self"))
 
 
 LARGEST_EXPONENT = 64
 """Of a whole number, up to which a power is a product."""
 
 
-@lowers("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar")
-def raised(call: Call) -> Value:
+def pow_(call: FpCall) -> Value:
     """x to the y-th: a product where y is a whole number, for x may be negative."""
     b, exponent = call.b, call.arguments["exponent"]
     base = call.arguments["self"]
@@ -110,10 +91,10 @@ def raised(call: Call) -> Value:
     x = a.cast(b, call.value("self"), call.dtype)
     if hasattr(exponent, "meta"):
         return b("POW", *a.matched(b, x, a.cast(b, call.value("exponent"), call.dtype)))
-    return power(call, x, float(exponent))
+    return _power(call, x, float(exponent))
 
 
-def power(call: Call, x: Value, exponent: float) -> Value:
+def _power(call: FpCall, x: Value, exponent: float) -> Value:
     """x to a constant."""
     b = call.b
     if exponent in ROOTS:
@@ -144,32 +125,14 @@ def _product(b: Builder, x: Value, count: int) -> Value:
         x = a.square(b, x)
 
 
-Comparison = Callable[[Builder, a.Operand, a.Operand], Value]
-
-
-def _compare(kind: str) -> Comparison:
-    return lambda b, x, y: b(kind, *a.matched(b, x, y))
-
-
-COMPARISONS: dict[str, Comparison] = {
-    "gt": _compare("GREATER"),
-    "ge": _compare("GREATER_EQUAL"),
-    "eq": _compare("EQUAL"),
-    "lt": lambda b, x, y: b("GREATER", *a.matched(b, y, x)),
-    "le": lambda b, x, y: b("GREATER_EQUAL", *a.matched(b, y, x)),
-    "ne": lambda b, x, y: b("LOGICAL_NOT", b("EQUAL", *a.matched(b, x, y))),
-}
-
-
-@lowers(*_named(*COMPARISONS))
-def compared(call: Call) -> Value:
-    """Whether two numbers are in an order."""
+def compare(call: FpCall) -> Value:
+    """Return whether two numbers are in an order."""
     kind = _common(call)
-    x, y = _operands(call, DType.INT32 if not kind.is_float else kind)
-    return COMPARISONS[call.node.target.__name__.split(".")[0]](call.b, x, y)
+    x, y = _operands(call, kind if kind.is_float else DType.INT32)
+    return compared(call, *a.matched(call.b, x, y))
 
 
-def _common(call: Call) -> DType:
+def _common(call: FpCall) -> DType:
     """Return the type in which PyTorch compares."""
     import torch
 
@@ -183,70 +146,18 @@ def _meta(argument: Any) -> Any:
     return argument.meta["val"] if hasattr(argument, "meta") else argument
 
 
-LOGIC = {
-    "logical_and": "LOGICAL_AND",
-    "logical_or": "LOGICAL_OR",
-    "logical_xor": "LOGICAL_XOR",
-    "bitwise_and": "LOGICAL_AND",
-    "bitwise_or": "LOGICAL_OR",
-    "bitwise_xor": "LOGICAL_XOR",
-    "__and__": "LOGICAL_AND",
-    "__or__": "LOGICAL_OR",
-}
-
-
-@lowers(*(f"aten.{name}.{end}" for name in LOGIC for end in ("default", "Tensor")))
-def connected(call: Call) -> Value:
-    """Two truths."""
-    call.need(call.dtype is DType.BOOL, "it is of integers", "use it on truths (torch.bool)")
-    x, y = _operands(call, DType.BOOL)
-    return call.b(LOGIC[call.node.target.__name__.split(".")[0]], *a.matched(call.b, x, y))
-
-
-@lowers("aten.logical_not.default", "aten.bitwise_not.default")
-def negated(call: Call) -> Value:
-    """The opposite truth."""
-    call.need(call.dtype is DType.BOOL, "it is of integers", "use it on truths (torch.bool)")
-    return call.b("LOGICAL_NOT", a.cast(call.b, call.value("self"), DType.BOOL))
-
-
-@lowers(
-    "aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar"
-)  # fmt: skip
-def chosen(call: Call) -> Value:
-    """One where a condition holds, else the other."""
-    b, dtype = call.b, call.dtype
-    x, y = (
-        a.cast(b, item, dtype) if isinstance(item, Value) else item
-        for item in (call.operand("self"), call.operand("other"))
-    )
-    return a.select(b, a.cast(b, call.value("condition"), DType.BOOL), x, y, dtype)
-
-
-@lowers("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
-def masked(call: Call) -> Value:
-    """A number where a mask is set."""
-    b, dtype = call.b, call.dtype
-    given = call.operand("value")
-    filling = a.cast(b, given, dtype) if isinstance(given, Value) else given
-    return a.select(b, call.value("mask"), filling, call.value("self"), dtype)
-
-
 INFINITE = float("inf")
 
 
-@lowers("aten.isinf.default", "aten.isposinf.default", "aten.isneginf.default")
-def is_infinite(call: Call) -> Value:
+def isinf(call: FpCall) -> Value:
     """Whether it is infinite, of one sign or either."""
     b, x = call.b, call.value("self")
-    name = call.node.target.__name__
-    if name.startswith("isinf"):
+    if call.operator == "isinf":
         x = b("ABS", x)
-    return b("EQUAL", *a.matched(b, x, -INFINITE if name.startswith("isneginf") else INFINITE))
+    return b("EQUAL", *a.matched(b, x, -INFINITE if call.operator == "isneginf" else INFINITE))
 
 
-@lowers("aten.nan_to_num.default")
-def numbers_only(call: Call) -> Value:
+def nan_to_num(call: FpCall) -> Value:
     """What is no number becomes 0, what is infinite the greatest number, or others given."""
     b, x = call.b, call.value("self")
     greatest = LARGEST[x.dtype]
@@ -269,8 +180,7 @@ LARGEST = {
 """The greatest finite number of a type."""
 
 
-@lowers("aten.isnan.default")
-def is_no_number(call: Call) -> Value:
+def isnan(call: FpCall) -> Value:
     """Whether it is no number: it does not equal itself."""
     x = call.value("self")
     return call.b("LOGICAL_NOT", call.b("EQUAL", x, x))

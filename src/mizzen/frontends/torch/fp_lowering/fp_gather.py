@@ -12,26 +12,23 @@ import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.fp_lowering.fp_context import Call, lowers
-from mizzen.frontends.torch.fp_lowering.fp_shapes import permuted, reshape
+from mizzen.frontends.torch.fp_lowering.fp_context import FpCall
+from mizzen.frontends.torch.shapes import permuted, reshape
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
 
-@lowers("aten.embedding.default")
-def embedding(call: Call) -> Value:
+def embedding(call: FpCall) -> Value:
     """Look up rows of a table."""
     return _rows(call, call.value("weight"), call.value("indices"), 0)
 
 
-@lowers("aten.index_select.default")
-def selected(call: Call) -> Value:
+def index_select(call: FpCall) -> Value:
     """Take indices along one dimension."""
     return _rows(call, call.value("self"), call.value("index"), call.axis())
 
 
-@lowers("aten.index.Tensor")
-def indexed(call: Call) -> Value:
+def index(call: FpCall) -> Value:
     """Take indices along one dimension, which another one's or more may follow."""
     given = [(axis, node) for axis, node in enumerate(call["indices"]) if node is not None]
     if len(given) != 1:
@@ -41,8 +38,8 @@ def indexed(call: Call) -> Value:
     (axis, node), x = given[0], call.value("self")
     meta = str(node.meta["val"].dtype)
     call.need(meta != "torch.bool", "its shape depends on data", "use torch.where")
-    index = _not_negative(call.b, call.context.value(node), x.shape[axis])
-    return _rows(call, x, index, axis)
+    found = _not_negative(call.b, call.context.value(node), x.shape[axis])
+    return _rows(call, x, found, axis)
 
 
 def _not_negative(b: Builder, index: Value, size: int) -> Value:
@@ -54,7 +51,7 @@ def _not_negative(b: Builder, index: Value, size: int) -> Value:
     return a.select(b, below, a.add(b, index, size), index, index.dtype)
 
 
-def _rows(call: Call, x: Value, index: Value, axis: int) -> Value:
+def _rows(call: FpCall, x: Value, index: Value, axis: int) -> Value:
     """Take indices of any shape along a dimension; their dimensions take its place."""
     b = call.b
     order = [axis, *(dim for dim in range(x.type.rank) if dim != axis)]
@@ -68,8 +65,7 @@ def _rows(call: Call, x: Value, index: Value, axis: int) -> Value:
     return reshape(b, permuted(b, value, back), call.shape)
 
 
-@lowers("aten.gather.default")
-def elements(call: Call) -> Value:
+def gather(call: FpCall) -> Value:
     """Take one element for each index: [..., J, ...] of [..., K, ...]."""
     b, x, index, axis = call.b, call.value("self"), call.value("index"), call.axis()
     strides = _strides(x.shape)

@@ -10,15 +10,16 @@ from typing import Any
 
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.context import overload_of
+from mizzen.frontends.torch.call import lowering_of
 from mizzen.frontends.torch.fp_lowering.fp_context import (
-    LOWERINGS,
-    Call,
     Context,
     Fixed,
+    FpCall,
     Result,
     Term,
 )
+from mizzen.frontends.torch.operators import Missing, functional_name, overload_of, row_of
+from mizzen.frontends.torch.operators.row import Form
 from mizzen.frontends.torch.program import Role, TorchProgram
 from mizzen.frontends.torch.source import GETITEM, kind_of
 from mizzen.frontends.torch.tensors import (
@@ -60,27 +61,12 @@ def lower_float(program: TorchProgram) -> Graph:
     return context.graph
 
 
-def name_of(node: Any) -> str:
-    """Return a node's operator with its overload; one that works in place is what it computes."""
-    return in_place_of(overload_of(node)) or overload_of(node)
-
-
-def in_place_of(name: str) -> str | None:
-    """Return the operator that computes what one in place does: ``aten.relu_.default``."""
-    space, _, rest = name.partition(".")
-    operator, _, overload = rest.partition(".")
-    if space != "aten" or not operator.endswith("_") or operator.endswith("__"):
-        return None
-    return f"{space}.{operator[:-1]}.{overload}"
-
-
 def is_computable(node: Any) -> bool:
     """Whether a node has a form for some arguments, or needs none."""
-    return (
-        name_of(node) in LOWERINGS
-        or name_of(node) in SHAPE_ONLY
-        or str(node.target) in (GETITEM, *WITHOUT_RESULT)
-    )
+    row = row_of(node)
+    if row is None:
+        return str(node.target) in (GETITEM, *WITHOUT_RESULT)
+    return row.is_source or not isinstance(row.floats, Missing)
 
 
 def _add_inputs(context: Context) -> None:
@@ -115,11 +101,11 @@ def _lower(context: Context, node: Any) -> Result:
     folded = _folded(context, node)
     if folded is not None:
         return folded
-    lowering = LOWERINGS.get(name_of(node))
+    row = row_of(node)
+    if row is None or isinstance(row.floats, Missing):
+        raise _without_form(context, node, None if row is None else row.floats)
     try:
-        if lowering is None:
-            raise _without_form(context, node)
-        return lowering(Call(context, node))
+        return lowering_of(row.floats, node)(FpCall(context, node))
     except RefusedError as refused:
         raise _refused(context, node, refused) from None
     except MizzenError as error:
@@ -145,12 +131,13 @@ ILL_TYPED = ("E162", "E803", "E804", "E805", "E806")
 """What TOSA itself does not take."""
 
 
-def _without_form(context: Context, node: Any) -> MizzenError:
+def _without_form(context: Context, node: Any, missing: Form | None) -> MizzenError:
     return fail(
         "E850",
         f"every operator must have a form in TOSA's floating-point profile, and {kind_of(node)} "
         "has none",
         origin=context.origin(node),
+        rule=missing.reason.format(kind=kind_of(node)) if isinstance(missing, Missing) else None,
         help=SPLIT,
     )
 
@@ -164,25 +151,10 @@ def _refused(context: Context, node: Any, refused: RefusedError) -> MizzenError:
     )
 
 
-SHAPE_ONLY = frozenset(
-    f"aten.{name}.default"
-    for name in (
-        "zeros_like",
-        "ones_like",
-        "full_like",
-        "empty_like",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "new_empty",
-    )
-)
-"""Operators that look only at the shape and the type of what they are given."""
-
-
 def _folded(context: Context, node: Any) -> Result | None:
     """Let PyTorch compute a node that depends on no input."""
-    known = name_of(node) in SHAPE_ONLY
+    row = row_of(node)
+    known = row is not None and row.is_source
     if not known and not all(_is_fixed(context, source) for source in node.all_input_nodes):
         return None
     tags = [str(tag) for tag in getattr(node.target, "tags", ())]
@@ -200,8 +172,13 @@ def _folded(context: Context, node: Any) -> Result | None:
 
 def _out_of_place(node: Any) -> Any:
     """Return what a node computes, which leaves the model's own tensors as they are."""
-    name = in_place_of(str(node.target))
-    return node.target if name is None else operator_of(name)
+    return node.target if in_place_of(str(node.target)) is None else operator_of(overload_of(node))
+
+
+def in_place_of(name: str) -> str | None:
+    """Return the operator that computes what one in place does; None for others."""
+    kept = functional_name(name) == name or not name.split(".")[1].endswith("_")
+    return None if kept else functional_name(name)
 
 
 def _is_fixed(context: Context, node: Any) -> bool:

@@ -8,17 +8,15 @@ from math import prod, sqrt
 import numpy as np
 
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.fp_lowering.fp_context import Call, lowers
+from mizzen.frontends.torch.fp_lowering.fp_context import FpCall
 from mizzen.frontends.torch.fp_lowering.fp_convolution import projected
 from mizzen.frontends.torch.fp_lowering.fp_reduction import softmax_of
-from mizzen.frontends.torch.fp_lowering.fp_shapes import reshape, transpose
+from mizzen.frontends.torch.shapes import reshape, tiled, transpose
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
 
-@lowers("aten.matmul.default", "aten.mm.default", "aten.bmm.default", "aten.mv.default",
-        "aten.dot.default")  # fmt: skip
-def product(call: Call) -> Value:
+def matmul(call: FpCall) -> Value:
     """Multiply matrices or vectors, batches too."""
     names = list(call.arguments)
     weight = call.fixed(names[1])
@@ -28,8 +26,7 @@ def product(call: Call) -> Value:
     return reshape(call.b, multiplied(call.b, x, call.value(names[1])), call.shape)
 
 
-@lowers("aten.addmm.default", "aten.baddbmm.default")
-def sum_and_product(call: Call) -> Value:
+def addmm(call: FpCall) -> Value:
     """beta * input + alpha * a product of matrices."""
     b, names = call.b, list(call.arguments)
     weight, bias = call.fixed("mat2"), call.fixed("self")
@@ -65,15 +62,11 @@ def multiplied(b: Builder, x: Value, y: Value) -> Value:
 
 def _batched(b: Builder, x: Value, batch: Sequence[int]) -> Value:
     """Return [N, H, C] with N the product of the batch."""
-    x = a.lifted(b, x, len(batch) + 2)
-    multiples = [whole // part for whole, part in zip(batch, x.shape[:-2], strict=True)]
-    if any(multiple != 1 for multiple in multiples):
-        x = b("TILE", x, b.shape([*multiples, 1, 1]))
+    x = tiled(b, x, (*batch, *x.shape[-2:]))
     return reshape(b, x, (prod(batch), *x.shape[-2:]))
 
 
-@lowers("aten.scaled_dot_product_attention.default")
-def attention(call: Call) -> Value:
+def scaled_dot_product_attention(call: FpCall) -> Value:
     """softmax(q k' * scale + mask) v."""
     b = call.b
     call.need(not call["dropout_p"], "it drops out", "call `model.eval()` before export")
@@ -92,12 +85,11 @@ def _repeated(b: Builder, x: Value, heads: int) -> Value:
     """Return each head of keys or values to as many heads of queries, one after the other."""
     *front, count, rows, width = x.shape
     lifted = reshape(b, x, (*front, count, 1, rows, width))
-    multiples = [1] * lifted.type.rank
-    multiples[-3] = heads // count
-    return reshape(b, b("TILE", lifted, b.shape(multiples)), (*front, heads, rows, width))
+    repeated = tiled(b, lifted, (*front, count, heads // count, rows, width))
+    return reshape(b, repeated, (*front, heads, rows, width))
 
 
-def _masked(call: Call, scores: Value) -> Value:
+def _masked(call: FpCall, scores: Value) -> Value:
     b = call.b
     if call["is_causal"]:
         rows, columns = scores.shape[-2:]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.context import Arguments
+from mizzen.frontends.torch.call import Arguments
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, filled, mean, mul, square, sub
-from mizzen.frontends.torch.fp_lowering.fp_context import Call, Result, lowers
-from mizzen.frontends.torch.fp_lowering.fp_shapes import reshape
-from mizzen.frontends.torch.values import Array
+from mizzen.frontends.torch.fp_lowering.fp_context import FpCall, Result
+from mizzen.frontends.torch.shapes import reshape
+from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
@@ -50,12 +50,7 @@ def scaling_of(node: Any, constant: Callable[[Any], Array | None]) -> Scaling | 
     return Scaling(factor, offset if affine[1] is None else offset + affine[1])
 
 
-@lowers(
-    "aten.batch_norm.default",
-    "aten._native_batch_norm_legit_no_training.default",
-    "aten.native_batch_norm.default",
-)
-def batch_norm(call: Call) -> Result:
+def batch_norm(call: FpCall) -> Result:
     """Scale and shift channels as learnt; nothing is left to do behind a convolution."""
     b, x = call.b, call.value("input")
     if call.node in call.context.absorbed:
@@ -74,13 +69,12 @@ def batch_norm(call: Call) -> Result:
     return (value,) if call.gives_several else value
 
 
-def _fixed(call: Call, node: Any) -> Array | None:
+def _fixed(call: FpCall, node: Any) -> Array | None:
     name = next((name for name, given in call.arguments.items() if given is node), None)
     return call.fixed(name) if name and node is not None else None
 
 
-@lowers("aten.layer_norm.default", "aten.native_layer_norm.default")
-def layer_norm(call: Call) -> Result:
+def layer_norm(call: FpCall) -> Result:
     """Bring the last dimensions to mean 0 and variance 1, then scale and shift."""
     x = call.value("input")
     rank = x.type.rank
@@ -89,31 +83,28 @@ def layer_norm(call: Call) -> Result:
     return (value,) if call.gives_several else value
 
 
-@lowers("aten.group_norm.default", "aten.native_group_norm.default")
-def group_norm(call: Call) -> Result:
+def group_norm(call: FpCall) -> Result:
     """Bring groups of channels to mean 0 and variance 1, then scale and shift channels."""
     x = call.value("input")
     value = _grouped(call, x, int(call["group" if call.gives_several else "num_groups"]))
     return (value,) if call.gives_several else value
 
 
-@lowers("aten.instance_norm.default")
-def instance_norm(call: Call) -> Value:
+def instance_norm(call: FpCall) -> Value:
     """Bring each channel of each image to mean 0 and variance 1, then scale and shift."""
     call.need(bool(call["use_input_stats"]), "it has statistics of its own")
     x = call.value("input")
     return _grouped(call, x, x.shape[1])
 
 
-def _grouped(call: Call, x: Value, groups: int) -> Value:
+def _grouped(call: FpCall, x: Value, groups: int) -> Value:
     b = call.b
     rows = reshape(b, x, (x.shape[0], groups, x.type.elements // (x.shape[0] * groups)))
     value = reshape(b, normalized(b, rows, [2], float(call["eps"])), x.shape)
     return affine(call, value, [1, x.shape[1], *(1,) * (x.type.rank - 2)])
 
 
-@lowers("aten.rms_norm.default")
-def rms_norm(call: Call) -> Value:
+def rms_norm(call: FpCall) -> Value:
     """Bring the last dimensions to mean square 1, then scale."""
     b, x = call.b, call.value("input")
     rank = x.type.rank
@@ -130,7 +121,7 @@ def normalized(b: Builder, x: Value, axes: list[int], eps: float) -> Value:
     return mul(b, centred, b("RSQRT", add(b, variance, eps)))
 
 
-def affine(call: Call, x: Value, shape: Sequence[int] | None = None) -> Value:
+def affine(call: FpCall, x: Value, shape: Sequence[int] | None = None) -> Value:
     """Multiply by `weight` and add `bias` where the operator has them."""
     for name, combine in (("weight", mul), ("bias", add)):
         if call.given(name):

@@ -9,10 +9,10 @@ from typing import Any
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_activation import sigmoid, tanh
-from mizzen.frontends.torch.fp_lowering.fp_context import Call, Fixed, Result, array_of, lowers
+from mizzen.frontends.torch.fp_lowering.fp_context import Fixed, FpCall, Result, array_of
 from mizzen.frontends.torch.fp_lowering.fp_convolution import projected
-from mizzen.frontends.torch.fp_lowering.fp_shapes import concat, permuted, reshape, slice_
-from mizzen.frontends.torch.values import Array
+from mizzen.frontends.torch.shapes import concat, permuted, reshape, slice_
+from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
@@ -73,32 +73,28 @@ def _plain_step(function: Callable[[Builder, Value], Value]) -> Step:
     return step
 
 
-@lowers("aten.lstm.input")
-def lstm(call: Call) -> Result:
+def lstm(call: FpCall) -> Result:
     """LSTM layers: the sequence of the last one, the last hidden states, the last cell states."""
     return _layers(call, _lstm_step, call.values("hx"))
 
 
-@lowers("aten.gru.input")
-def gru(call: Call) -> Result:
+def gru(call: FpCall) -> Result:
     """GRU layers: the sequence of the last one, the last hidden states."""
     return _layers(call, _gru_step, [call.value("hx")])
 
 
-@lowers("aten.rnn_tanh.input")
-def rnn_tanh(call: Call) -> Result:
+def rnn_tanh(call: FpCall) -> Result:
     """Plain recurrent layers."""
     return _layers(call, _plain_step(tanh), [call.value("hx")])
 
 
-@lowers("aten.rnn_relu.input")
-def rnn_relu(call: Call) -> Result:
+def rnn_relu(call: FpCall) -> Result:
     """Plain recurrent layers with ReLU."""
     function = _plain_step(lambda b, x: a.clamp(b, x, 0.0, None))
     return _layers(call, function, [call.value("hx")])
 
 
-def _layers(call: Call, step: Step, starts: Sequence[Value]) -> Result:
+def _layers(call: FpCall, step: Step, starts: Sequence[Value]) -> Result:
     """Run all layers; states are [layers * directions, N, H]."""
     b, x = call.b, call.value("input")
     call.need(not call["train"] or not call["dropout"], "it drops out", "call `model.eval()`")
@@ -131,7 +127,7 @@ def _row(b: Builder, state: Value) -> Value:
 
 
 def _direction(
-    call: Call, x: Value, place: int, side: int, step: Step, starts: Sequence[Value]
+    call: FpCall, x: Value, place: int, side: int, step: Step, starts: Sequence[Value]
 ) -> tuple[Value, States]:
     """Run one layer in one direction over [steps, N, C]: its sequence, its last states."""
     b = call.b
@@ -155,7 +151,7 @@ def _direction(
     return concat(b, sequence[::-1] if side else sequence, 0), states
 
 
-def _parameters(call: Call, place: int) -> tuple[Array, Array, Array | None, Array | None]:
+def _parameters(call: FpCall, place: int) -> tuple[Array, Array, Array | None, Array | None]:
     """Return the weights of input and state, and their biases."""
     count = 4 if call["has_biases"] else 2
     nodes: list[Any] = list(call["params"])[place * count : (place + 1) * count]

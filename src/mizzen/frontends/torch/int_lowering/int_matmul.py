@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
-from mizzen.frontends.torch.context import Call, lowers
-from mizzen.frontends.torch.int_lowering.int_convolution import reshape
-from mizzen.frontends.torch.int_lowering.rescale import requantize
-from mizzen.frontends.torch.values import Pending, Target
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.int_lowering.int_rescale import requantize
+from mizzen.frontends.torch.int_lowering.int_terms import Pending, Target
+from mizzen.frontends.torch.shapes import reshape
 from mizzen.graph import Value
 
 
-@lowers("aten.bmm.default", "aten.matmul.default", "aten.mm.default")
-def matrices(call: Call) -> Pending:
+def matmul(call: IntCall) -> Pending:
     """[..., H, C] times [..., C, W]; leading dimensions must be the same."""
     names = ("self", "mat2" if "mat2" in call.arguments else "other")
     x, y = (call.real(name) for name in names)
@@ -35,6 +34,6 @@ def matrices(call: Call) -> Pending:
             b.constant([y.zero_point], y.value.dtype),
         )
         value = requantize(b, value, x.scale * y.scale, target)
-        return reshape(b, value, call.shape, target)
+        return reshape(b, value, call.shape)
 
     return Pending(emit, call.shape)

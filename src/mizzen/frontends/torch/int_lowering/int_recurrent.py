@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.context import Call, Result, lowers
-from mizzen.frontends.torch.int_lowering.int_activation import FRACTION_BITS, STEP_16
-from mizzen.frontends.torch.int_lowering.int_convolution import reshape, slice_
+from mizzen.frontends.torch.int_lowering.int_activation import table
+from mizzen.frontends.torch.int_lowering.int_context import IntCall, Result
+from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS
 from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply
-from mizzen.frontends.torch.int_lowering.rescale import requantize, typed
-from mizzen.frontends.torch.values import Array, Constant, Real, Target
+from mizzen.frontends.torch.int_lowering.int_rescale import as_target, requantize
+from mizzen.frontends.torch.int_lowering.int_terms import Constant, Real, Target
+from mizzen.frontends.torch.shapes import concat, reshape, slice_
+from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Quantization, Value
 from mizzen.ops import Builder
 
@@ -28,8 +30,7 @@ RNN_GRIDS = ("gates", "hidden")
 DTYPES = {8: DType.INT8, 16: DType.INT16}
 
 
-@lowers("mizzen.lstm_steps_quantized.default")
-def lstm(call: Call) -> Result:
+def lstm_steps_quantized(call: IntCall) -> Result:
     """An LSTM layer in one direction: the sequence of hidden states, the last cell state."""
     layer = _Layer.of(call, LSTM_GRIDS)
     hidden, cell = layer.state("hidden", "hidden"), layer.state("cell", "cell")
@@ -40,8 +41,7 @@ def lstm(call: Call) -> Result:
     return layer.sequence(sequence), Real(reshape(call.b, cell.value, layer.state_shape))
 
 
-@lowers("mizzen.gru_steps_quantized.default")
-def gru(call: Call) -> Result:
+def gru_steps_quantized(call: IntCall) -> Result:
     """A GRU layer in one direction: the sequence of hidden states."""
     layer = _Layer.of(call, GRU_GRIDS)
     hidden = layer.state("hidden", "hidden")
@@ -52,8 +52,7 @@ def gru(call: Call) -> Result:
     return layer.sequence(sequence)
 
 
-@lowers("mizzen.rnn_steps_quantized.default")
-def rnn(call: Call) -> Result:
+def rnn_steps_quantized(call: IntCall) -> Result:
     """A plain recurrent layer in one direction: the sequence of hidden states."""
     layer = _Layer.of(call, RNN_GRIDS)
     function = np.tanh if call["nonlinearity"] == "tanh" else _relu
@@ -93,7 +92,7 @@ def _gru_step(layer: _Layer, step: Real, hidden: Real) -> Real:
 class _Layer:
     """What all steps of a layer share. Values are [1, 1, batch, channels]."""
 
-    call: Call
+    call: IntCall
     b: Builder
     targets: dict[str, Target]
     projection: Real
@@ -103,7 +102,7 @@ class _Layer:
     width: int
 
     @staticmethod
-    def of(call: Call, names: Sequence[str]) -> _Layer:
+    def of(call: IntCall, names: Sequence[str]) -> _Layer:
         """Take a node apart."""
         weight = call.constant("weight")
         assert weight.integers is not None
@@ -116,7 +115,7 @@ class _Layer:
                 names, call["scales"], call["zero_points"], call["bits"], strict=True
             )
         }
-        sums = _SUMS[targets["hidden"].dtype]
+        sums = ACCUMULATORS[targets["hidden"].dtype]
         bias = _bias(call, scales * targets["hidden"].scale, outputs)
         projection = call.real("projection").value
         kernel = weight.integers.reshape(outputs, 1, 1, width)
@@ -156,10 +155,7 @@ class _Layer:
         """Put the states one behind the other, in the inputs' order: [steps, batch, width]."""
         ordered = states[::-1] if self.call["reverse"] else states
         batch, width = self.state_shape
-        quantization = self.targets["hidden"].quantization
-        if len(ordered) == 1:
-            return Real(reshape(self.b, ordered[0], (1, batch, width)))
-        joined = self.b("CONCAT", *ordered, axis=1, quantization=quantization)
+        joined = concat(self.b, ordered, axis=1)
         return Real(reshape(self.b, joined, (len(ordered), batch, width)))
 
     def recurrent(self, hidden: Real) -> Real:
@@ -175,7 +171,7 @@ class _Layer:
             pad=(0, 0, 0, 0),
             stride=(1, 1),
             dilation=(1, 1),
-            acc_type=_SUMS[hidden.value.dtype],
+            acc_type=ACCUMULATORS[hidden.value.dtype],
         )
         target = self.targets["gates"]
         return Real(requantize(b, value, self.scales * hidden.scale, target))
@@ -199,33 +195,18 @@ class _Layer:
 
     def rounded(self, x: Real, grid: str) -> Real:
         """Bring a tensor to another grid."""
-        return Real(requantize(self.b, x.value, x.scale, self.targets[grid], x.zero_point))
+        return Real(as_target(self.b, x, self.targets[grid]))
 
     def widened(self, x: Real) -> Real:
         """Return the same numbers in 16 bits: the NPU multiplies only numbers of one width."""
         quantization = Quantization((x.scale,), (0,))
         wide = Target(DType.INT16, quantization, -(1 << 15), (1 << 15) - 1)
-        return Real(requantize(self.b, x.value, x.scale, wide, x.zero_point))
+        return Real(as_target(self.b, x, wide))
 
     def table(self, x: Real, function: Callable[[Array], Array], grid: str) -> Real:
         """Look a function up, whose entries are computed in float64 as the operator does."""
         target = self.targets[grid]
-        make = self._table_8 if x.value.dtype is DType.INT8 else self._table_16
-        return Real(make(x, function, target))
-
-    def _table_8(self, x: Real, function: Callable[[Array], Array], target: Target) -> Value:
-        entries = _entries(function, x, np.arange(-128, 128), target)
-        return typed(self.b("TABLE", x.value, self.b.constant(entries, DType.INT8)), target)
-
-    def _table_16(self, x: Real, function: Callable[[Array], Array], target: Target) -> Value:
-        """Look 513 points up, between which TOSA interpolates, with some bits of fraction."""
-        points = np.arange(-32768, 32768 + 1, STEP_16)
-        entries = _entries(function, x, points, target)
-        value = self.b("TABLE", x.value, self.b.constant(entries, DType.INT16))
-        return requantize(self.b, value, target.scale / (1 << FRACTION_BITS), target)
-
-
-_SUMS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
+        return Real(table(self.b, x, lambda points: _entries(function, x, points, target), target))
 
 
 def _target(scale: float, zero_point: int, bits: int) -> Target:
@@ -241,7 +222,7 @@ def _entries(function: Callable[[Array], Array], x: Real, points: Array, target:
     return np.clip(integers, target.quant_min, target.quant_max).astype(np.int64)
 
 
-def _bias(call: Call, scales: Array, outputs: int) -> Array:
+def _bias(call: IntCall, scales: Array, outputs: int) -> Array:
     found: Any = call.arguments.get("bias")
     if found is None:
         return np.zeros(outputs, np.int64)

@@ -1,81 +1,89 @@
-"""Sums, means, extremes along dimensions."""
+"""Sums and means along dimensions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
 
-from mizzen.frontends.torch.context import Call, lowers
-from mizzen.frontends.torch.int_lowering.int_convolution import (
-    TO_CHANNELS_FIRST,
-    TO_CHANNELS_LAST,
-    reshape,
-    transpose,
-)
-from mizzen.frontends.torch.int_lowering.int_elementwise import as_target
-from mizzen.frontends.torch.int_lowering.int_pooling import LARGEST_KERNEL, Means
-from mizzen.frontends.torch.int_lowering.rescale import clamp, requantize, rescale
-from mizzen.frontends.torch.values import Pending, Real, Target
-from mizzen.graph import DType, Value
+import numpy as np
+
+from mizzen.frontends.torch.choice import amax, amin, reduced
+from mizzen.frontends.torch.convolution import POINTWISE
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.int_lowering.int_convolution import IntLayer
+from mizzen.frontends.torch.int_lowering.int_elementwise import centered
+from mizzen.frontends.torch.int_lowering.int_pooling import Means
+from mizzen.frontends.torch.int_lowering.int_rescale import requantize
+from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target, Term
+from mizzen.frontends.torch.pooling import Window
+from mizzen.frontends.torch.shapes import channels_first, image, permuted, reshape
+from mizzen.graph import Value
 
 
-@lowers("aten.mean.dim", "aten.mean.default", "aten.sum.dim_IntList", "aten.sum.default")
-def summed(call: Call) -> Pending:
-    """Sum or mean along dimensions."""
+def sum_(call: IntCall) -> Pending:
+    """Return the sum along dimensions."""
     x = call.real("self")
-    axes = _axes(call, x)
-    is_mean = "mean" in str(call.node.target)
+    return Pending(lambda target: _summed(call, x, 1, target), call.shape)
+
+
+def mean(call: IntCall) -> Pending:
+    """Return the mean along dimensions."""
+    x, axes = call.real("self"), call.axes()
+    count = prod(x.value.shape[axis] for axis in axes)
 
     def emit(target: Target) -> Value:
-        if is_mean and _is_plane(x, axes):
+        if _is_plane(call, x, axes):
             return _plane(call, x, target)
-        count = prod(x.value.shape[axis] for axis in axes) if is_mean else 1
-        value = rescale(call.b, x.value, 1.0, DType.INT32, (x.zero_point, 0))
-        for axis in axes:
-            value = call.b("REDUCE_SUM", value, axis=axis)
-        value = requantize(call.b, value, x.scale / count, target)
-        return reshape(call.b, value, call.shape, target)
+        return _summed(call, x, count, target)
 
     return Pending(emit, call.shape)
 
 
-@lowers("aten.amax.default", "aten.amin.default")
-def extreme(call: Call) -> Pending:
-    """Greatest or smallest along dimensions."""
-    x = call.real("self")
-    axes = _axes(call, x)
-    kind = "REDUCE_MAX" if "amax" in str(call.node.target) else "REDUCE_MIN"
-
-    def emit(target: Target) -> Value:
-        value = x.value
-        for axis in axes:
-            value = call.b(kind, value, axis=axis, quantization=x.quantization)
-        value = as_target(call.b, Real(value), target)
-        return reshape(call.b, clamp(call.b, value, target), call.shape, target)
-
-    return Pending(emit, call.shape)
+def _summed(call: IntCall, x: Real, count: int, target: Target) -> Value:
+    value = reduced(call.b, "REDUCE_SUM", centered(call.b, x), call.axes())
+    return reshape(call.b, requantize(call.b, value, x.scale / count, target), call.shape)
 
 
-def _plane(call: Call, x: Real, target: Target) -> Value:
-    """Average the whole of each plane of [N,C,H,W]."""
-    b = call.b
-    source = transpose(b, x.value, TO_CHANNELS_LAST)
-    _, height, width, _ = source.shape
-    value = Means(x, (height, width)).emit(b, source, target)
-    return reshape(b, transpose(b, value, TO_CHANNELS_FIRST), call.shape, target)
-
-
-def _is_plane(x: Real, axes: Sequence[int]) -> bool:
+def _is_plane(call: IntCall, x: Real, axes: Sequence[int]) -> bool:
+    """Whether the dimensions are the whole of each plane of [N,C,H,W], and fit a window."""
     return (
         x.value.type.rank == 4
         and tuple(axes) == (2, 3)
-        and max(x.value.shape[2:]) <= LARGEST_KERNEL
+        and max(x.value.shape[2:]) <= call.context.limits.largest_kernel
     )
 
 
-def _axes(call: Call, x: Real) -> list[int]:
-    rank = x.value.type.rank
-    given = call.arguments.get("dim")
-    if isinstance(given, int):
-        given = [given]
-    return sorted({axis % rank for axis in given}) if given else list(range(rank))
+def _plane(call: IntCall, x: Real, target: Target) -> Value:
+    source = image(call.b, x.value, 2)
+    _, height, width, _ = source.shape
+    value = Means(call, x, target).emit(source, Window((height, width)))
+    return channels_first(call.b, value, call.shape)
+
+
+def max_dim(call: IntCall) -> tuple[Term, ...]:
+    """Return the greatest or least along a dimension; where it is, has 64 bits."""
+    call.need(
+        call.used <= {0},
+        "its result has 64 bits, which no NPU gives",
+        "take the index on the host: it costs one pass over the outputs",
+    )
+    return ((amin if call.operator == "min" else amax)(call),)
+
+
+def cumsum(call: IntCall) -> Pending:
+    """Return the sums of all up to each: a product with a triangle of ones, rounded once."""
+    x, axis = call.real("self"), call.axis()
+    size, rank = x.value.shape[axis], x.value.type.rank
+    order = [*(dim for dim in range(rank) if dim != axis), axis]
+
+    def emit(target: Target) -> Value:
+        b = call.b
+        last = permuted(b, x.value, order)
+        rows = reshape(b, last, (1, last.type.elements // size, 1, size))
+        ones = np.tril(np.ones((size, size), np.int64)).reshape(size, 1, 1, size)
+        bias = np.zeros(size, np.int64)
+        layer = IntLayer(b, x, ones, bias, np.array([x.scale]), target)
+        value = reshape(b, layer.product("CONV2D", rows, ones, POINTWISE), last.shape)
+        return permuted(b, value, [order.index(dim) for dim in range(rank)])
+
+    return Pending(emit, call.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mizzen.graph import Operation
 from mizzen.ops import ResizeMode
+from mizzen.ops.limits import WindowLimits
 from mizzen.targets.ethos_u.commands import ALL, U55_U65
 from mizzen.targets.ethos_u.legal.tosa_rule import (
     CONVOLUTIONS,
@@ -25,6 +26,8 @@ PADDED_AVERAGE_KERNEL_MAXIMUM = 8
 DEPTH_MAXIMUM = 1 << 16
 UPSCALES = (1, 2, 4, 8)
 BIAS_BITS = 40
+WINDOW_LIMITS = WindowLimits(longest_stride=STRIDE_MAXIMUM, largest_kernel=64)
+"""Ref: Vela 5.2.0, ``vela --supported-ops-report``, DEPTHWISE_CONV_2D."""
 
 
 def padded_stride(operation: Operation) -> str | None:

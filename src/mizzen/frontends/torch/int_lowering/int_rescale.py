@@ -10,7 +10,8 @@ from math import frexp
 
 import numpy as np
 
-from mizzen.frontends.torch.values import Array, Target
+from mizzen.frontends.torch.int_lowering.int_terms import Real, Target
+from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Value, integer_range
 from mizzen.ops import Builder
 from mizzen.ops.attributes import RoundingMode
@@ -83,10 +84,15 @@ def requantize(
     )
     if not same:
         value = rescale(b, value, ratio, target.dtype, (zero_point, target.zero_point))
-    return clamp(b, value, target)
+    return clamped(b, value, target)
 
 
-def clamp(b: Builder, value: Value, target: Target) -> Value:
+def as_target(b: Builder, x: Real, target: Target) -> Value:
+    """Return a real tensor's integers for a target."""
+    return requantize(b, x.value, x.scale, target, x.zero_point)
+
+
+def clamped(b: Builder, value: Value, target: Target) -> Value:
     """Add a CLAMP if the target's bounds are tighter than its type's.
 
     16-bit numbers keep their least value, -32768, which a symmetric range leaves out: it differs

@@ -15,20 +15,16 @@ import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.context import (
-    LOWERINGS,
-    Call,
+from mizzen.frontends.torch.call import lowering_of
+from mizzen.frontends.torch.int_lowering.int_context import (
     Context,
+    IntCall,
     NodeRefusal,
     Result,
-    overload_of,
     quantization_of,
 )
-from mizzen.frontends.torch.int_lowering.rescale import requantize, typed
-from mizzen.frontends.torch.program import Role, State, TorchProgram, tensor_type
-from mizzen.frontends.torch.source import GETITEM, kind_of
-from mizzen.frontends.torch.tensors import is_tensor, mapped, tensor_of, without_gradient
-from mizzen.frontends.torch.values import (
+from mizzen.frontends.torch.int_lowering.int_rescale import requantize, typed
+from mizzen.frontends.torch.int_lowering.int_terms import (
     Array,
     Constant,
     Integers,
@@ -39,7 +35,13 @@ from mizzen.frontends.torch.values import (
     Target,
     Term,
 )
+from mizzen.frontends.torch.operators import overload_of, row_of
+from mizzen.frontends.torch.operators.row import CPU
+from mizzen.frontends.torch.program import Role, State, TorchProgram, tensor_type
+from mizzen.frontends.torch.source import GETITEM, kind_of
+from mizzen.frontends.torch.tensors import is_tensor, mapped, tensor_of, without_gradient
 from mizzen.graph import DType, Graph, Quantization, Value
+from mizzen.ops.limits import WindowLimits
 
 QUANTIZE = "quantized_decomposed.quantize_per_tensor.default"
 DEQUANTIZE = "quantized_decomposed.dequantize_per_tensor.default"
@@ -72,9 +74,9 @@ class Lowered:
         return self.program.states
 
 
-def lower(program: TorchProgram) -> Lowered:
-    """Lower a program. Raises E16x for what cannot be expressed at all."""
-    context = Context(program)
+def lower(program: TorchProgram, limits: WindowLimits) -> Lowered:
+    """Lower a program, for a target's limits. Raises E16x for what cannot be expressed at all."""
+    context = Context(program, limits)
     _add_inputs(context)
     for node in program.nodes:
         if node.op == "call_function":
@@ -135,6 +137,8 @@ def _item(context: Context, node: Any) -> Result:
         return Plain(context.plain_results(source)[int(index)])
     if source in context.group_of:
         context.group_of[node] = context.group_of[source]
+    if int(index) >= len(found) and not node.users:
+        return found[0]
     return found[int(index)]
 
 
@@ -143,19 +147,16 @@ def _operator(context: Context, node: Any) -> Result:
     if folded is not None:
         return folded
     context.group_of[node] = context.groups.new()
-    lowering = LOWERINGS.get(overload_of(node))
+    row = row_of(node)
     try:
-        if lowering is None:
-            raise RefusedError(f"there is no TOSA form of {kind_of(node)} here", NO_FORM)
-        return lowering(Call(context, node))
+        if row is None:
+            raise RefusedError(f"there is no TOSA form of {kind_of(node)} here", CPU)
+        return lowering_of(row.integers, node)(IntCall(context, node))
     except RefusedError as refused:
         context.refusals[node] = NodeRefusal(refused.reason, refused.help)
         values = context.plain_results(node)
         terms = tuple(Plain(value) for value in values)
         return terms if isinstance(node.meta["val"], (tuple, list)) else terms[0]
-
-
-NO_FORM = "PyTorch computes it on the CPU; use operators that the support list names"
 
 
 def _folded(context: Context, node: Any) -> Term | None:

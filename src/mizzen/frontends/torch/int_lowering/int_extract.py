@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mizzen.frontends.torch.context import is_dequantize
-from mizzen.frontends.torch.lower import Lowered
+from mizzen.frontends.torch.int_lowering.int_context import is_dequantize
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.frontends.torch.source import GETITEM
 from mizzen.graph import Value
 

@@ -8,11 +8,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Quantization, Value
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,36 @@
-"""The state of lowering one program: terms of nodes, groups, and what stays with PyTorch."""
+"""The state of lowering one program to integers, and a node on its way there."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
+
+import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.program import TorchProgram, tensor_type
-from mizzen.frontends.torch.source import kind_of
-from mizzen.frontends.torch.tensors import results_of
-from mizzen.frontends.torch.values import (
-    Array,
+from mizzen.frontends.torch.call import Call, Move
+from mizzen.frontends.torch.int_lowering.int_rescale import as_target, typed
+from mizzen.frontends.torch.int_lowering.int_terms import (
     Constant,
     Integers,
     Pending,
     Plain,
     Quantized,
     Real,
+    Target,
     Term,
 )
+from mizzen.frontends.torch.program import TorchProgram, tensor_type
+from mizzen.frontends.torch.source import kind_of, origin_of
+from mizzen.frontends.torch.tensors import Array, results_of
 from mizzen.graph import DType, Graph, Operation, Quantization, Value
 from mizzen.ops import Builder
+from mizzen.ops.limits import WindowLimits
 
 Result = Term | tuple[Term, ...]
-Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,9 @@ class Groups:
 class Context:
     """What is known while a program is lowered."""
 
-    def __init__(self, program: TorchProgram) -> None:
+    def __init__(self, program: TorchProgram, limits: WindowLimits) -> None:
         self.program = program
+        self.limits = limits
         self.graph = Graph(program.name)
         self.groups = Groups()
         self.terms: dict[Any, Result] = {}
@@ -79,8 +84,6 @@ class Context:
 
     def origin(self, node: Any) -> Origin:
         """Say where a node comes from."""
-        from mizzen.frontends.torch.source import origin_of
-
         return origin_of(node, self.program.name, self._index[node])
 
     def builder(self, node: Any) -> Builder:
@@ -185,32 +188,12 @@ def quantization_of(node: Any) -> Quantization | None:
     return Quantization((float(node.args[1]),), (int(node.args[2]),))
 
 
-class Arguments:
-    """A node with its arguments by name."""
-
-    def __init__(self, node: Any) -> None:
-        self.node = node
-        self.arguments = _named(node)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.arguments[name]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the result."""
-        return tuple(self.node.meta["val"].shape)
-
-    def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of an argument."""
-        return tuple(self.arguments[name].meta["val"].shape)
-
-    def need(self, holds: bool, reason: str, help: str | None = None) -> None:
-        """Refuse the node unless a condition holds."""
-        if not holds:
-            raise RefusedError(reason, help)
+def is_dequantize(node: Any) -> bool:
+    """Whether a node turns integers into the real numbers that they stand for."""
+    return kind_of(node).startswith("quantized_decomposed.dequantize")
 
 
-class Call(Arguments):
+class IntCall(Call[Term]):
     """A node that is being lowered to integers."""
 
     def __init__(self, context: Context, node: Any) -> None:
@@ -254,44 +237,83 @@ class Call(Arguments):
                 dtype = DType(f"i{integers.dtype.itemsize * 8}")
                 return Real(self.context.constant(found, integers, dtype))
             case _:
+                raise RefusedError(f"its {name} is not quantised", QUANTIZE_BEFORE)
+
+    def moved(self, move: Move) -> Term:
+        """Return the input with its elements moved, whatever it stands for."""
+        return self._moved(self._movable(), move)
+
+    def _movable(self) -> Term:
+        term = self.term(self.first)
+        return self.real(self.first) if isinstance(term, Constant) else term
+
+    def _moved(self, term: Term, move: Move) -> Term:
+        match term:
+            case Real(value):
+                return Real(move(value))
+            case Quantized(value):
+                return Quantized(move(value))
+            case Pending(emit, _, low, high):
+                return Pending(lambda target: move(emit(target)), self.shape, low, high)
+            case _:
+                raise RefusedError("its input is not quantised", QUANTIZE_BEFORE)
+
+    def parted(self, moves: Sequence[Move]) -> tuple[Term, ...]:
+        """Return several tensors that the input's elements are moved to."""
+        term = self._movable()
+        if isinstance(term, Pending):
+            raise RefusedError("its input is not quantised", "quantise the operator in front of it")
+        return tuple(self._moved(term, move) for move in moves)
+
+    def itself(self) -> Term:
+        """Return the input, which must be of the result's shape and type."""
+        given = self[self.first].meta["val"]
+        self.need(tuple(given.shape) == self.shape, "it changes the shape")
+        same = given.dtype == self.node.meta["val"].dtype
+        self.need(same, "it changes the type of the elements")
+        return self.moved(lambda value: value)
+
+    def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Term:
+        """Return what `build` makes of operands on the target's scale."""
+        found = [self._alike(operand) for operand in operands]
+
+        def emit(target: Target) -> Value:
+            return typed(build(*(each(target) for each in found)), target)
+
+        return Pending(emit, self.shape)
+
+    def _alike(self, operand: Any) -> Callable[[Target], Value]:
+        """Return what gives an operand, a node or a number, on a target's scale."""
+        number, shape = operand, (1,)
+        if hasattr(operand, "meta"):
+            term = self.term_of(operand)
+            if not isinstance(term, Constant) or term.real.size != 1:
+                real = self.real_of(operand)
+                return lambda target: as_target(self.b, real, target)
+            number, shape = term.real.item(), term.real.shape or (1,)
+        return lambda target: self.b.constant(
+            np.full(shape, target.quantize(float(number))), target.dtype
+        )
+
+    def truth(self, name: str) -> Value:
+        """Return an argument that must be truth values."""
+        given = self.arguments[name]
+        if isinstance(given, (bool, int)):
+            return self.b.constant(np.array([bool(given)]), DType.BOOL)
+        match self.term(name):
+            case Plain(value) if value.dtype is DType.BOOL:
+                return value
+            case Integers(array) if array.dtype == np.bool_:
+                return self.context.graph.constant(array, DType.BOOL)
+            case _:
                 raise RefusedError(
-                    f"its {name} is not quantised", "quantise the model's part in front of it"
+                    f"its {'input' if name == 'self' else name} is no truth value",
+                    "compare numbers with > or ==, and choose by the result",
                 )
 
-
-def is_dequantize(node: Any) -> bool:
-    """Whether a node turns integers into the real numbers that they stand for."""
-    return kind_of(node).startswith("quantized_decomposed.dequantize")
-
-
-def _named(node: Any) -> dict[str, Any]:
-    """Return a node's arguments by the names in its schema, with defaults."""
-    names = node.target._schema.arguments
-    named = {argument.name: argument.default_value for argument in names}
-    named.update(zip((argument.name for argument in names), node.args, strict=False))
-    named.update(node.kwargs)
-    return named
+    def truths(self, value: Value) -> Term:
+        """Return truth values as a result."""
+        return Plain(value)
 
 
-class Registry(dict[str, Entry]):
-    """Operator name with overload, ``aten.conv2d.default``, to what lowers it."""
-
-    def lowers(self, *names: str) -> Callable[[Entry], Entry]:
-        """Register what lowers operators."""
-
-        def register(function: Entry) -> Entry:
-            for name in names:
-                self[name] = function
-            return function
-
-        return register
-
-
-LOWERINGS: Registry[Callable[[Call], Result]] = Registry()
-lowers = LOWERINGS.lowers
-
-
-def overload_of(node: Any) -> str:
-    """Return a node's operator with its overload, ``aten.add.Tensor``."""
-    name = str(node.target)
-    return name if name.startswith("aten._") else name.replace("_copy.", ".")
+QUANTIZE_BEFORE = "quantise the model's part in front of it"

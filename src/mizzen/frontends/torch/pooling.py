@@ -1,0 +1,149 @@
+"""Pooling over images: windows, tiles of adaptive pools, maxima. Means are a profile's own.
+
+Ref: TOSA 1.0, 2.3.2 AVG_POOL2D, 2.3.9 MAX_POOL2D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mizzen.frontends.torch.call import Call, Term
+from mizzen.frontends.torch.geometry import Pads, cuts_of, fit, regular_step, window_pair
+from mizzen.frontends.torch.shapes import channels_first, concat, image, padded, slice_
+from mizzen.graph import Value
+from mizzen.ops import Builder
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window's size, steps and padding (top, bottom, left, right)."""
+
+    kernel: Pair
+    stride: Pair = (1, 1)
+    pads: Pads = (0, 0, 0, 0)
+
+    @staticmethod
+    def of(call: Call[Any], spatial: int) -> Window:
+        """Take a node apart; `spatial` is 2, or 1 for one row."""
+        row = spatial == 1
+        kernel = window_pair(call["kernel_size"], row)
+        stride = window_pair(call["stride"], row) if call["stride"] else kernel
+        high, wide = window_pair(call["padding"], row, 0)
+        dilation = window_pair(call.arguments.get("dilation", 1), row)
+        call.need(dilation == (1, 1), "its window is dilated", "pool without dilation")
+        return Window(kernel, stride, (high, high, wide, wide))
+
+    def covering(self, source: Value, counts: Pair) -> Window:
+        """Pad behind as far as the last of some windows reaches (``ceil_mode``)."""
+        pads = list(self.pads)
+        for axis in (0, 1):
+            needed = (counts[axis] - 1) * self.stride[axis] + self.kernel[axis]
+            have = source.shape[1 + axis] + pads[2 * axis] + pads[2 * axis + 1]
+            pads[2 * axis + 1] += max(needed - have, 0)
+        return replace(self, pads=(pads[0], pads[1], pads[2], pads[3]))
+
+    def fitted(self, b: Builder, source: Value) -> tuple[Value, Window]:
+        """Return the part of the input that windows reach, and the window for it."""
+        source, pads = fit(b, source, self.kernel, self.stride, (1, 1), self.pads)
+        return source, replace(self, pads=pads)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of a pool."""
+        return {"kernel": self.kernel, "stride": self.stride, "pad": self.pads}
+
+
+Pool = Callable[[Value, Window], Value]
+"""Adds what makes one number of each window over [N,H,W,C]."""
+
+
+def spatial_of(call: Call[Any]) -> int:
+    """Return how many dimensions of an image an operator is for: 2, or 1 for rows."""
+    return 1 if "1d" in str(call.node.target) else 2
+
+
+def _counts(call: Call[Any]) -> Pair:
+    """Return how many windows there are."""
+    shape = call.shapes[0]
+    return (1, shape[-1]) if spatial_of(call) == 1 else (shape[-2], shape[-1])
+
+
+def window_count(call: Call[Any]) -> int:
+    """Return how many elements a window has."""
+    high, wide = Window.of(call, spatial_of(call)).kernel
+    return high * wide
+
+
+def max_pool2d(call: Call[Term]) -> Term:
+    """Return the greatest of each window."""
+    window = Window.of(call, spatial_of(call))
+    return call.moved(lambda value: pooled(call, value, window, _maximum(call)))
+
+
+def max_pool2d_with_indices(call: Call[Term]) -> tuple[Term, ...]:
+    """Return the greatest of each window; where it was, TOSA does not say."""
+    call.need(call.used <= {0}, "it gives indices", "use max_pool2d without return_indices")
+    return (max_pool2d(call),)
+
+
+def adaptive_max_pool2d(call: Call[Term]) -> tuple[Term, ...]:
+    """Return the greatest of windows that cut an image into a given number of rows and columns."""
+    call.need(call.used <= {0}, "it gives indices", "pool without return_indices")
+    return (call.moved(lambda value: adaptive(call, value, _maximum(call))),)
+
+
+def _maximum(call: Call[Any]) -> Pool:
+    def pool(source: Value, window: Window) -> Value:
+        quantization = source.quantization
+        return call.b("MAX_POOL2D", source, quantization=quantization, **window.attributes)
+
+    return pool
+
+
+def pooled(call: Call[Any], value: Value, window: Window, pool: Pool) -> Value:
+    """Pool [N,C,H,W], [C,H,W], [N,C,W] or [C,W]."""
+    source = image(call.b, value, spatial_of(call))
+    source, window = window.covering(source, _counts(call)).fitted(call.b, source)
+    return channels_first(call.b, pool(source, window), call.shapes[0])
+
+
+def averaged(call: Call[Any], value: Value, zero: int, mean: Pool) -> Value:
+    """Pool by means; padding counts, as the integer `zero`, only where the model says so."""
+    b, spatial = call.b, spatial_of(call)
+    window, source = Window.of(call, spatial), image(b, value, spatial)
+    divides = bool(call.arguments.get("divisor_override"))
+    if divides:
+        window = window.covering(source, _counts(call))
+    if (call["count_include_pad"] or divides) and any(window.pads):
+        filling = b.constant([zero], source.dtype)
+        source = padded(b, source, (0, 0, *window.pads, 0, 0), filling)
+        window = replace(window, pads=(0, 0, 0, 0))
+    source, window = window.covering(source, _counts(call)).fitted(b, source)
+    return channels_first(b, mean(source, window), call.shape)
+
+
+def adaptive(call: Call[Any], value: Value, pool: Pool) -> Value:
+    """Pool windows that cut an image; one operation where all are of one size and in step."""
+    b, spatial = call.b, spatial_of(call)
+    source, counts = image(b, value, spatial), _counts(call)
+    rows, columns = (cuts_of(source.shape[1 + axis], counts[axis]) for axis in (0, 1))
+    row, column = regular_step(rows), regular_step(columns)
+    if row and column:
+        window = Window((row[0], column[0]), (row[1], column[1]))
+        found = pool(*window.fitted(b, source))
+    else:
+        lines = [
+            concat(b, [_tile(b, source, line, cut, pool) for cut in columns], 2) for line in rows
+        ]
+        found = concat(b, lines, 1)
+    return channels_first(b, found, call.shapes[0])
+
+
+def _tile(b: Builder, source: Value, line: Pair, cut: Pair, pool: Pool) -> Value:
+    part = slice_(b, source, 1, line[0], line[1] - line[0])
+    part = slice_(b, part, 2, cut[0], cut[1] - cut[0])
+    return pool(part, Window((part.shape[1], part.shape[2])))

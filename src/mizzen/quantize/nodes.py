@@ -1,0 +1,92 @@
+"""What quantisation asks of the nodes of an exported program, by the registry of operators."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from torch.fx import Node
+
+from mizzen.diagnostics import Origin, source_line
+from mizzen.frontends.torch.operators import Range, Role, row_of
+
+KNOWN_RANGE = "mizzen_range"
+"""Key in a node's meta: the `Range` of its result, where a rewriting knows it beforehand."""
+
+
+def operator_name(node: Node) -> str:
+    """Return the operator's name in the user's words; empty for what is no ATen operator.
+
+    Names are those of `torch.ops.aten`, without overload: ``relu_`` is found as ``relu``.
+    """
+    name = str(node.target)
+    if node.op != "call_function" or not name.startswith("aten."):
+        return ""
+    base = name.split(".")[1]
+    return base if base.startswith("__") else base.removesuffix("_")
+
+
+def row_name(node: Node) -> str:
+    """Return the name of the operator's row: ``mul`` for ``multiply`` too; empty without one."""
+    row = row_of(node)
+    return "" if row is None or node.op != "call_function" else row.name
+
+
+def role_of(node: Node) -> Role | None:
+    """Return the operator's role, None where it has no integer form."""
+    if node.target is operator.getitem:
+        return Role.SHARED
+    row = row_of(node)
+    return None if row is None else row.role
+
+
+def channel_axis(node: Node) -> int | None:
+    """Return the axis of the output channels in a layer's weight; None for other operators."""
+    row = row_of(node)
+    return None if row is None else row.channel_axis
+
+
+def known_range(node: Node) -> Range | None:
+    """Return the range that a node's results are known to have."""
+    row = row_of(node)
+    return node.meta.get(KNOWN_RANGE) or (None if row is None else row.range)
+
+
+def cuts_at_zero(node: Node) -> bool:
+    """Whether a node is ReLU or a clamp whose lower limit is 0: an activation to fuse."""
+    match row_name(node):
+        case "relu" | "relu6":
+            return True
+        case "hardtanh" | "clamp":
+            low = node.args[1] if len(node.args) > 1 else node.kwargs.get("min", -1.0)
+            return isinstance(low, (int, float)) and low == 0
+        case "clamp_min":
+            return isinstance(node.args[1], (int, float)) and node.args[1] == 0
+        case _:
+            return False
+
+
+def module_stack(node: Node) -> list[tuple[str, str]]:
+    """Return the modules around a node, outermost first: path and full name of the type."""
+    stack: dict[str, tuple[Any, Any]] = node.meta.get("nn_module_stack") or {}
+    return [(str(path), _type_name(kind)) for path, kind in stack.values()]
+
+
+def _type_name(kind: object) -> str:
+    if isinstance(kind, type):
+        return f"{kind.__module__}.{kind.__qualname__}"
+    return str(kind)
+
+
+def origin_of(node: Node) -> Origin:
+    """Return module, line and operator of a node, as far as the program has them.
+
+    The line is the innermost of the user's own; of the file only the name is given.
+    """
+    stack = module_stack(node)
+    return Origin(
+        kind=operator_name(node) or None,
+        name=node.name,
+        module=(stack[-1][0] or None) if stack else None,
+        source=source_line(node.meta.get("stack_trace") or ""),
+    )
