@@ -1,9 +1,14 @@
-"""Mizzen: compile networks for Arm Ethos-U NPUs, and run the command stream bit-exactly here.
+"""Mizzen: compile networks for Arm Ethos-U and Ethos-N NPUs, and run the command stream here.
 
-    artifact = mizzen.compile("model.tflite", accelerator="ethos-u55-128")
+    artifact = mizzen.compile("model.tflite", accelerator="ethos-u55-256")
     scores = artifact.run(images)
 
-The verbs are imported when they are first used, so that `import mizzen` costs nothing.
+The package root is the public interface: four verbs, `compile`, `load`, `run` and `check`, with the
+types that they return. PyTorch's flow is `mizzen.torch`. What the simulated NPU computes are the
+NPU's own integers, bit for bit.
+
+The verbs are imported when they are first used, so that `import mizzen` costs nothing: a program
+that loads an artifact does not load a compiler. The root knows no NPU and no file format.
 """
 
 from __future__ import annotations

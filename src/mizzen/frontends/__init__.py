@@ -1,1 +1,10 @@
-"""What users bring, read into typed data: one package for each format."""
+"""What users bring, read into typed data and lowered to graphs: one package for each format.
+
+A front-end turns a file or program into a tensor graph of TOSA operations that computes the same
+integers, with the origin of each value in the user's model. What it has no integer form of stays in
+the graph as a custom operation that says why (`refusal.RefusedError` is how a lowering function
+says so), and the CPU gets it. Bad files end as E1xx, never as another exception.
+
+A front-end knows no NPU and asks nobody what one supports: the same graph goes to every target, and
+the target's rules decide. What joins the two is `mizzen.compiler`.
+"""

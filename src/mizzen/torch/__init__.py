@@ -1,7 +1,13 @@
-"""PyTorch networks for Ethos-U: quantise, compile, run.
+"""The PyTorch user's interface: quantise a model, compile it for an NPU, run it.
 
 `compile` does it in one call; the stepwise path is torch.export, `EthosUQuantizer` with torchao's
 `prepare_pt2e` and `convert_pt2e`, torch.export again, and `compile_converted` or `compile_for`.
+Names are those of ExecuTorch's Arm backend where it has one, so that scripts move over. Importing
+`mizzen.torch.backend`, which `torch.compile(model, backend="mizzen")` does, is the third way.
+
+It is an interface and no more: how programs become artifacts is in `mizzen.compiler.torch`, how
+they are quantised in `mizzen.quantize`. Names are imported when they are first used, since PyTorch
+takes a second to import.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""Write graphs as TOSA files."""
+"""Graphs written as TOSA 1.0 files.
+
+Vela's core takes regions of a graph in this form, Arm's reference model runs it, and `mizzen lower`
+gives it to users. TOSA has no scales: quantisation and groups are left out, so a file that is read
+again by `mizzen.frontends.tosa` is the same computation, not the same graph.
+
+It writes what it is given. Which operations an NPU takes, or in which order of axes, it must not
+know.
+"""
 
 from mizzen.package.tosa.writing import write
 
