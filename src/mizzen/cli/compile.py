@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_configuration_options(parser)
     add_budget_options(parser)
-    add_output_option(parser, "NAME_vela.tflite, its report NAME_vela.json and Vela's summary")
+    add_output_option(parser, "the artifact, its report and, for Ethos-U, Vela's summary")
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:

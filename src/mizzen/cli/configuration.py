@@ -42,32 +42,34 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--config",
         metavar="FILE",
-        help="vela.ini with system configurations and memory modes, your own or a bundled one "
+        help="for Ethos-U: vela.ini with system configurations and memory modes, your own or a "
+        "bundled one "
         "(default: Arm/vela.ini)",
     )
     group.add_argument(
         "--system-config",
         metavar="NAME",
-        help="section of the file that describes clock, memories and their speeds "
+        help="for Ethos-U: section of the file that describes clock, memories and their speeds "
         "(default: one that suits the accelerator)",
     )
     group.add_argument(
         "--memory-mode",
         metavar="NAME",
-        help="section of the file that says which memory holds what "
+        help="for Ethos-U: section of the file that says which memory holds what "
         "(default: one that suits the accelerator)",
     )
     group.add_argument(
         "--optimise",
         metavar="{Performance,Size}",
         default="Performance",
-        help="fewer cycles, or less memory (default: %(default)s)",
+        help="for Ethos-U: fewer cycles, or less memory (default: %(default)s)",
     )
     group.add_argument(
         "--arena-cache-size",
         metavar="BYTES",
         type=size_in_bytes,
-        help="SRAM the compiler may plan with, instead of the memory mode's; 384K means KiB",
+        help="SRAM the compiler may plan with, instead of the memory mode's or, for Ethos-N, the "
+        "variant's; 384K means KiB",
     )
     group.add_argument(
         "--ignore-ops",

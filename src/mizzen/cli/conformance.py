@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[,NAME...]",
         type=names_list,
         default=(DEFAULT_ACCELERATOR,),
-        help=f"the NPUs; `mizzen targets` lists them (default: {DEFAULT_ACCELERATOR})",
+        help=f"Ethos-U NPUs; `mizzen targets` lists them (default: {DEFAULT_ACCELERATOR})",
     )
     parser.add_argument(
         "--operator",

@@ -24,7 +24,7 @@ SUMMARY = "listing of the command stream, regions, memory map"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "artifact", metavar="ARTIFACT", help="a compiled .tflite, or Vela's raw .npz"
+        "artifact", metavar="ARTIFACT", help="a compiled .tflite or .zip, or Vela's raw .npz"
     )
     parser.add_argument("--listing", action="store_true", help="list every command")
     parser.add_argument(

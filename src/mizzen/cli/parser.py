@@ -16,8 +16,8 @@ from mizzen.diagnostics import fail
 
 VERBS = (compile, run, check, lower, inspect, conformance, targets)
 DESCRIPTION = """\
-Compile networks for Arm Ethos-U NPUs, and run the compiled command stream
-bit-exactly on this machine."""
+Compile networks for Arm Ethos-U and Ethos-N NPUs, and run the compiled
+command stream bit-exactly on this machine."""
 EPILOG = """\
 exit status: 0 what was asked holds, 1 it does not (over a budget), 2 the input
 or the command line is wrong, 3 a bug of Mizzen."""

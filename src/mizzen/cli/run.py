@@ -30,7 +30,7 @@ SHOWN_VALUES = 10
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "artifact", metavar="ARTIFACT", help="a compiled .tflite, or Vela's raw .npz"
+        "artifact", metavar="ARTIFACT", help="a compiled .tflite or .zip, or Vela's raw .npz"
     )
     parser.add_argument(
         "--input",
