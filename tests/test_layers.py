@@ -42,18 +42,21 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.passes": (
         "mizzen.diagnostics",
         "mizzen.graph",
+        "mizzen.ops",
         "mizzen.reference",
         "mizzen.patterns",
     ),
     "mizzen.partition": (
         "mizzen.diagnostics",
         "mizzen.graph",
+        "mizzen.ops",
     ),
     "mizzen.report": ("mizzen.diagnostics",),
     "mizzen.package": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
         "mizzen.graph",
+        "mizzen.ops",
     ),
     "mizzen.cpu": ("mizzen.diagnostics",),
     "mizzen.frontends": (),
@@ -106,7 +109,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets.ethos_u.vela": (
         "mizzen.diagnostics",
         "mizzen.graph",
-        "mizzen.ops",
         "mizzen.targets.ethos_u",
     ),
     "mizzen.targets.ethos_u.vela_raw": (

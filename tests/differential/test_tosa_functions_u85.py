@@ -13,8 +13,8 @@ import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import artifact_of
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, RoundingMode
+from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.commands import Arch

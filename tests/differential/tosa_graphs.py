@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mizzen.diagnostics import MizzenError
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, RoundingMode
+from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
 
 SHAPES = ((1, 8, 8, 16), (1, 5, 7, 3), (1, 4, 4, 8), (1, 6, 10, 24), (1, 1, 1, 32), (1, 1, 16, 8))
 MATRIX = (1, 12, 16)

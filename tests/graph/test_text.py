@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError, Origin
-from mizzen.graph import Blobs, DType, Graph, Quantization, TensorType, parse, print_graph
+from mizzen.graph import (
+    Blobs,
+    DType,
+    Graph,
+    Quantization,
+    RoundingMode,
+    TensorType,
+    parse,
+    print_graph,
+)
 from mizzen.graph.reader import TOKEN
-from mizzen.ops import Builder, RoundingMode, verify
+from mizzen.ops import Builder, verify
 
 I8, I32 = DType.INT8, DType.INT32
 

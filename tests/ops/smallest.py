@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import DEFINITIONS, Builder, Definition, RoundingMode, Row
+from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
+from mizzen.ops import DEFINITIONS, Builder, Definition, Row
 from mizzen.ops.definition import element_type
 
 Shape = tuple[int, ...]

@@ -12,8 +12,17 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError, Origin
-from mizzen.graph import DType, Graph, Quantization, TensorType, Value
-from mizzen.ops import Builder, NanMode, ResizeMode, RoundingMode
+from mizzen.graph import (
+    DType,
+    Graph,
+    NanMode,
+    Quantization,
+    ResizeMode,
+    RoundingMode,
+    TensorType,
+    Value,
+)
+from mizzen.ops import Builder
 
 I8, I16, I32, I48 = DType.INT8, DType.INT16, DType.INT32, DType.INT48
 BOOL, F16, F32 = DType.BOOL, DType.FP16, DType.FP32

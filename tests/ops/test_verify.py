@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mizzen.graph import DType, Graph, Operation, Quantization, TensorType, Value
-from mizzen.ops import Builder, RoundingMode, Support, verify
-from mizzen.ops.stages import FOR_NPU, holds
+from mizzen.graph import DType, Graph, Operation, Quantization, RoundingMode, TensorType, Value
+from mizzen.ops import Builder, Support, verify
 
 I8, I16, I32 = DType.INT8, DType.INT16, DType.INT32
 
@@ -52,7 +51,6 @@ def found(graph: Graph, *supports: Support) -> list[tuple[str, str]]:
 def test_a_good_graph() -> None:
     assert verify(network()) == []
     assert verify(network(), [Support.PRO_INT]) == []
-    assert holds(network(), FOR_NPU) == []
 
 
 def set_operand(kind: str, index: int, values: Any, dtype: DType) -> Callable[[Graph], None]:
@@ -315,22 +313,3 @@ def test_graphs_within_are_verified() -> None:
     assert ("E809", "COND_IF: needs EXT-CONTROLFLOW for bool, i32, i32, which is not allowed") in (
         found(graph, Support.PRO_INT)
     )
-
-
-def test_stages() -> None:
-    graph = Graph()
-    b = Builder(graph)
-    x = graph.add_input(TensorType((2,), DType.FP32))
-    state = TensorType((1,) * 7, I8)
-    b("EXP", x)
-    b.custom("torch.relu", [x], [x.type])
-    b.many("VARIABLE", name="state", type=state)
-    b("VARIABLE_READ", name="state", type=state)
-    assert [each.message for each in holds(graph, FOR_NPU)] == [
-        "EXP: must have integers only, and has f32",
-        "CUSTOM: must be TOSA's own operation, and is torch.relu",
-        "CUSTOM: must have integers only, and has f32",
-        "VARIABLE: must not keep state, and has state",
-        "VARIABLE_READ: must not keep state, and has state",
-        "VARIABLE_READ: must have at most 6 dimensions, and has 7",
-    ]

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, RoundingMode
+from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
 from mizzen.reference import evaluate
 
 I8, I32 = DType.INT8, DType.INT32

@@ -8,8 +8,8 @@ import pytest
 
 from mizzen.graph import parse, print_graph
 from mizzen.ops import verify
-from mizzen.passes import PASSES
-from mizzen.passes import parse as parse_pipeline
+
+from .named import PASSES, pipeline
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 DIVIDER = "-" * 80 + "\n"
@@ -20,7 +20,7 @@ def test_a_graph_becomes_what_the_case_says(path: Path, update_golden: bool) -> 
     passes, before, *after = path.read_text().split(DIVIDER)
     graph = parse(before, path.name)
     assert not verify(graph)
-    parse_pipeline(passes.splitlines()[-1], PASSES).run(graph)
+    pipeline(passes.splitlines()[-1]).run(graph)
     text = print_graph(graph)
     if update_golden:
         path.write_text(DIVIDER.join((passes, before, text)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from mizzen.diagnostics import MizzenError, Severity
+from mizzen.diagnostics import Severity
 from mizzen.graph import Graph
 from mizzen.ops import verify
-from mizzen.passes import PASSES, parse, standard
 
+from .named import PASSES, STANDARD, pipeline
 from .networks import networks, results
 
-PIPELINES = [*PASSES, "layout,fuse-padding,layout", str(standard())]
+PIPELINES = [*PASSES, "layout,fuse-padding,layout", str(STANDARD)]
 
 
 def errors(graph: Graph) -> list[str]:
@@ -27,7 +27,7 @@ def test_a_pass_keeps_every_bit(names: str, graph: Graph) -> None:
     before = results(graph)
     types = [value.type for value in graph.outputs]
     inputs = list(graph.inputs)
-    parse(names, PASSES).run(graph)
+    pipeline(names).run(graph)
     assert not errors(graph)
     assert results(graph) == before
     assert [value.type for value in graph.outputs] == types
@@ -38,9 +38,9 @@ def test_a_pass_keeps_every_bit(names: str, graph: Graph) -> None:
 @settings(max_examples=60, deadline=None)
 @given(graph=networks())
 def test_the_standard_passes_settle(graph: Graph) -> None:
-    standard().run(graph)
+    STANDARD.run(graph)
     transposes, operations = count(graph, "TRANSPOSE"), working(graph)
-    standard().run(graph)
+    STANDARD.run(graph)
     assert working(graph) <= operations
     assert count(graph, "TRANSPOSE") <= transposes
 
@@ -57,19 +57,6 @@ def count(graph: Graph, kind: str) -> int:
     return sum(operation.kind == kind for operation in graph)
 
 
-def test_a_pipeline_parses_as_it_prints() -> None:
-    assert str(parse(str(standard()), PASSES)) == str(standard())
-
-
-def test_a_pass_that_is_none_is_refused() -> None:
-    with pytest.raises(MizzenError) as caught:
-        parse("layout,vectorize", PASSES)
-    assert str(caught.value) == (
-        'error[E310]: a pipeline must consist of known passes, and "vectorize" is none\n'
-        f"  help the passes are {', '.join(sorted(PASSES))}"
-    )
-
-
 @settings(max_examples=80, deadline=None)
 @given(graph=networks())
 def test_outputs_keep_their_names(graph: Graph) -> None:
@@ -77,5 +64,5 @@ def test_outputs_keep_their_names(graph: Graph) -> None:
     for value, name in zip(graph.outputs, names, strict=True):
         value.name = value.name if value in graph.inputs else name
     before = [value.name for value in graph.outputs]
-    standard().run(graph)
+    STANDARD.run(graph)
     assert [value.name for value in graph.outputs] == before

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from mizzen.graph import DType, Graph, Operation, TensorType, Value
 from mizzen.ops import Builder
+from mizzen.ops.elementwise import Abs, Add, BitwiseNot, Sub
 from mizzen.patterns import Composite, Cover, Match, Pattern, Reject, Var, chain, maybe, op
 
 I32 = TensorType((2, 4), DType.INT32)
 X = Var("x")
-NEGATED_SUM = Pattern("negated sum", op("BITWISE_NOT", op("ADD", X)))
-SUM = Pattern("sum", maybe(op("ABS", op("ADD", X))))
-ABSOLUTES = Pattern("absolutes", chain(op("ABS", X)))
+NEGATED_SUM = Pattern("negated sum", op(BitwiseNot, op(Add, X)))
+SUM = Pattern("sum", maybe(op(Abs, op(Add, X))))
+ABSOLUTES = Pattern("absolutes", chain(op(Abs, X)))
 
 
 class Network:
@@ -87,7 +88,7 @@ def test_what_goes_out_and_comes_back_is_no_composite() -> None:
     n = Network()
     inner = n.b("ABS", n.x)
     result = n.b("SUB", inner, n.b("CLZ", inner))
-    found = n.cover([result], Pattern("difference", op("SUB", op("ABS"))))
+    found = n.cover([result], Pattern("difference", op(Sub, op(Abs))))
     assert not found.composites
     producer = result.producer
     assert producer is not None
@@ -101,7 +102,7 @@ def test_two_composites_do_not_need_each_other() -> None:
     early, other = n.b("ABS", n.x), n.b("ABS", n.y)
     first = n.b("SUB", early, n.b("CLZ", other))
     second = n.b("SUB", other, n.b("CLZ", early))
-    found = n.cover([first, second], Pattern("difference", op("SUB", op("ABS"))))
+    found = n.cover([first, second], Pattern("difference", op(Sub, op(Abs))))
     assert len(found.composites) == 1
     assert found.composites[0].outputs == (second, other)
 
@@ -109,9 +110,9 @@ def test_two_composites_do_not_need_each_other() -> None:
 KINDS = st.sampled_from(["ABS", "ADD", "BITWISE_NOT", "SUB"])
 STEPS = st.lists(st.tuples(KINDS, st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=24)
 ANY = [
-    Pattern("difference", op("SUB", maybe(op("ABS", op("ADD"))), op("BITWISE_NOT"))),
-    Pattern("sum", op("ADD", chain(op("ABS", Var("a"))), Var("b"))),
-    Pattern("negated", op("BITWISE_NOT", op(("SUB", "ADD", "ABS")))),
+    Pattern("difference", op(Sub, maybe(op(Abs, op(Add))), op(BitwiseNot))),
+    Pattern("sum", op(Add, chain(op(Abs, Var("a"))), Var("b"))),
+    Pattern("negated", op(BitwiseNot, op((Sub, Add, Abs)))),
 ]
 
 

@@ -6,6 +6,11 @@ import pytest
 
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder
+from mizzen.ops.activation import Clamp
+from mizzen.ops.data_layout import Reshape
+from mizzen.ops.elementwise import Abs, Add, Clz, Exp, Mul, Sub
+from mizzen.ops.reduction import ReduceSum
+from mizzen.ops.tensor import Conv2d, Fft2d
 from mizzen.patterns import (
     Const,
     Is,
@@ -24,8 +29,8 @@ from mizzen.patterns import (
 
 X = Var("x")
 SHIFT = Const("shift", Is("of nothing", lambda array: not array.any()))
-PRODUCT = op("MUL", op("ABS", X, once=True), X, shift=SHIFT)
-LAST = op("REDUCE_SUM", PRODUCT, having={"axis": 1}, result=of(DType.INT32))
+PRODUCT = op(Mul, op(Abs, X, once=True), X, shift=SHIFT)
+LAST = op(ReduceSum, PRODUCT, having={"axis": 1}, result=of(DType.INT32))
 
 
 def wide(match: Match) -> Reject | None:
@@ -116,9 +121,9 @@ def test_another_last_operation_is_no_near_miss() -> None:
 
 
 def test_what_is_not_of_a_type_says_what_it_is() -> None:
-    pattern = Pattern("floats", op("REDUCE_SUM", op("MUL", Var("a", of(DType.FP32)))))
+    pattern = Pattern("floats", op(ReduceSum, op(Mul, Var("a", of(DType.FP32)))))
     assert why(Network(), pattern) == "floats: MUL: a must be of f32, and is tensor<2x4xi32>"
-    pattern = Pattern("floats", op("REDUCE_SUM", op("MUL"), result=of(DType.FP16, DType.FP32)))
+    pattern = Pattern("floats", op(ReduceSum, op(Mul), result=of(DType.FP16, DType.FP32)))
     wanted = "floats: REDUCE_SUM: the result must be of f16 or f32, and is tensor<2x1xi32>"
     assert why(Network(), pattern) == wanted
 
@@ -132,16 +137,16 @@ def test_a_pattern_prints_as_an_equation() -> None:
 
 
 def test_what_stands_at_several_places_prints_once() -> None:
-    shared = op("ABS", Var("x", of(DType.INT32)))
-    root = op(("ADD", "SUB"), op("CLZ", shared), shared)
+    shared = op(Abs, Var("x", of(DType.INT32)))
+    root = op((Add, Sub), op(Clz, shared), shared)
     assert str(Pattern("shared", root)) == "shared: ADD|SUB(CLZ(A = ABS(x: of i32)), A)"
 
 
 def test_choices_and_what_is_left_out_print() -> None:
-    transform = op("FFT2D")
-    choice = either(op("EXP", transform.output(1)), op("EXP", transform))
-    named = op("CONV2D", maybe(op("RESHAPE", choice, once=True)), bias=Const("b"))
-    root = chain(op("CLAMP", named, having={"min_val": 0}))
+    transform = op(Fft2d)
+    choice = either(op(Exp, transform.output(1)), op(Exp, transform))
+    named = op(Conv2d, maybe(op(Reshape, choice, once=True)), bias=Const("b"))
+    root = chain(op(Clamp, named, having={"min_val": 0}))
     assert str(Pattern("choices", root)) == (
         "choices: chain CLAMP{min_val = 0}(CONV2D(maybe RESHAPE((EXP(A = FFT2D(...)#1) | EXP(A)), "
         "...) once, _, const b, ...))"

@@ -8,14 +8,15 @@ import pytest
 
 from mizzen.graph import DType, Graph, TensorType, Value, print_graph
 from mizzen.ops import DEFINITIONS, Builder
+from mizzen.ops.elementwise import Abs, Add, BitwiseNot, Maximum, Mul
 from mizzen.patterns import Const, Match, Matcher, Pattern, Rule, Rules, Var, of, op
 from mizzen.reference import apply
 
 I32 = TensorType((1, 8), DType.INT32)
 X = Var("x")
-TWICE = Pattern("twice negated", op("BITWISE_NOT", op("BITWISE_NOT", X)))
-ONCE = Pattern("negated", op("BITWISE_NOT", X))
-ONCE_MORE = Pattern("negated again", op("BITWISE_NOT", X))
+TWICE = Pattern("twice negated", op(BitwiseNot, op(BitwiseNot, X)))
+ONCE = Pattern("negated", op(BitwiseNot, X))
+ONCE_MORE = Pattern("negated again", op(BitwiseNot, X))
 
 
 def to_source(graph: Graph, match: Match) -> None:
@@ -115,11 +116,11 @@ def steps(b: Builder, x: Value) -> Value:
 def sought(index: int) -> Pattern:
     """Return a pattern of one of the four kinds, with a shared operation, that needs swaps."""
     x, number = Var("x"), Const("number")
-    absolute = op("ABS", op("MUL", x, number))
-    total = op("ADD", absolute, op("MUL", x, absolute))
-    last = op("MAXIMUM", total, number) if index % 4 < 2 else op("MUL", number, total)
+    absolute = op(Abs, op(Mul, x, number))
+    total = op(Add, absolute, op(Mul, x, absolute))
+    last = op(Maximum, total, number) if index % 4 < 2 else op(Mul, number, total)
     if index % 2:
-        last = op("ABS", op("MUL", Var("float", of(DType.FP32)), number))
+        last = op(Abs, op(Mul, Var("float", of(DType.FP32)), number))
     return Pattern(f"{index}", last)
 
 

@@ -103,7 +103,7 @@ class Numbers:
                     self.inputs.append(self._tensor(operand, dtype, shape))
                     yield builder.graph.add_input(TensorType(shape, dtype))
 
-    def _tensor(self, operand: Operand, dtype: DType, shape: tuple[int, ...]) -> Array:
+    def _tensor(self, operand: Operand[Any], dtype: DType, shape: tuple[int, ...]) -> Array:
         kind = self._definition.kind
         if operand.name == "indices":
             return self._indices(shape)
@@ -130,7 +130,7 @@ class Numbers:
             values = np.where(chosen, self._random.choice(edges, shape), values)
         return values.astype(dtype.numpy)
 
-    def _floats(self, operand: Operand, dtype: DType, shape: tuple[int, ...]) -> Array:
+    def _floats(self, operand: Operand[Any], dtype: DType, shape: tuple[int, ...]) -> Array:
         spread = 2.0 ** self._draw(st.integers(-3, 5))
         values = self._random.normal(0, spread, shape)
         if self._definition.kind == "POW":
@@ -158,7 +158,7 @@ class Numbers:
         wrong = self._draw(st.sampled_from([0, 0, 0, 0, 1]))
         return self._random.integers(-wrong, k + wrong, shape).astype(np.int32)
 
-    def _constant(self, operand: Operand, dtype: DType) -> Array:
+    def _constant(self, operand: Operand[Any], dtype: DType) -> Array:
         kind, random = self._definition.kind, self._random
         match operand.name:
             case "table":

@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from mizzen.ops import DEFINITIONS, NanMode, RoundingMode, Row
+from mizzen.graph import NanMode, RoundingMode
+from mizzen.ops import DEFINITIONS, Row
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Shape = tuple[int, ...]

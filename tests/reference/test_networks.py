@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mizzen.graph import Array, DType, Graph, TensorType, Value, integer_range
-from mizzen.ops import Builder, RoundingMode
+from mizzen.graph import Array, DType, Graph, RoundingMode, TensorType, Value, integer_range
+from mizzen.ops import Builder
 from mizzen.reference import evaluate
 
 from .tosa_oracle import TosaOracle, find

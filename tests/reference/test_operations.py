@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.graph import Array, DType, Graph, TensorType
-from mizzen.ops import Builder, NanMode, RoundingMode
+from mizzen.graph import Array, DType, Graph, NanMode, RoundingMode, TensorType
+from mizzen.ops import Builder
 from mizzen.reference import evaluate
 from mizzen.reference.kernel import rounded
 

@@ -16,7 +16,7 @@ from mizzen.frontends.tflite.context import Note, note_of
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.frontends.tflite.model import Model
 from mizzen.frontends.tflite.tflite_tensors import from_graph, to_graph
-from mizzen.graph import Operation
+from mizzen.ops.control_flow import Custom
 from mizzen.package.tflite.extract import Extract, extract
 from mizzen.reference import Trace
 from mizzen.reference import evaluate as evaluate_graph
@@ -36,7 +36,7 @@ class Kernels:
         self._model = model
         self._parts: dict[int, tuple[Extract, CpuKernels]] = {}
 
-    def __call__(self, operation: Operation, operands: Sequence[Array]) -> list[Array]:
+    def __call__(self, operation: Custom, operands: Sequence[Array]) -> list[Array]:
         """Compute one inference of an operator."""
         note, tensors = note_of(operation), self._model.main.tensors
         part, kernels = self._part(note)

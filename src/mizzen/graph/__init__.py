@@ -3,7 +3,16 @@
 from mizzen.graph.graph import Array, Attributes, Graph, Operation, Value
 from mizzen.graph.reader import parse
 from mizzen.graph.text import Blobs, print_graph
-from mizzen.graph.types import INTEGER_BITS, DType, Quantization, TensorType, integer_range
+from mizzen.graph.types import (
+    INTEGER_BITS,
+    DType,
+    NanMode,
+    Quantization,
+    ResizeMode,
+    RoundingMode,
+    TensorType,
+    integer_range,
+)
 
 __all__ = [
     "INTEGER_BITS",
@@ -12,8 +21,11 @@ __all__ = [
     "Blobs",
     "DType",
     "Graph",
+    "NanMode",
     "Operation",
     "Quantization",
+    "ResizeMode",
+    "RoundingMode",
     "TensorType",
     "Value",
     "integer_range",

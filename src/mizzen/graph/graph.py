@@ -2,13 +2,14 @@
 
 A graph is in single static assignment form: every value is an input or the result of one
 operation. Operations are TOSA's, with TOSA's operands in TOSA's order; constants are operations
-too. What an operation means is not known here (see `mizzen.ops`).
+too. What an operation means is not known here: `mizzen.ops` has a class for each kind, and
+`Graph.add` makes operations of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +70,9 @@ class Operation:
 
     __slots__ = ("_operands", "attributes", "group", "kind", "origin", "results")
 
+    of_kind: ClassVar[dict[str, type[Operation]]] = {}
+    """The classes by kind, with a field for each operand and attribute; `mizzen.ops` adds them."""
+
     def __init__(
         self,
         kind: str,
@@ -91,6 +95,11 @@ class Operation:
         return self._operands
 
     @property
+    def operand(self) -> Value:
+        """The first operand, of an operation of any kind that has one."""
+        return self._operands[0]
+
+    @property
     def result(self) -> Value:
         """The result of an operation that has exactly one."""
         (result,) = self.results
@@ -107,6 +116,7 @@ class Graph:
     """Inputs, operations and outputs. `version` changes with every edit."""
 
     def __init__(self, name: str = "main") -> None:
+        assert Operation.of_kind, "mizzen.ops has the classes of operations: import it first"
         self.name = name
         self.version = 0
         self._inputs: list[Value] = []
@@ -152,11 +162,32 @@ class Graph:
     ) -> Operation:
         """Add an operation with results of the given types; nothing is checked here."""
         self.version += 1
-        operation = Operation(kind, operands, types, attributes or {}, origin, group)
+        made = Operation.of_kind.get(kind, Operation)
+        operation = made(kind, operands, types, attributes or {}, origin, group)
         for operand in operands:
             operand.uses[operation] = operand.uses.get(operation, 0) + 1
         self._operations[operation] = None
         return operation
+
+    def add_beside(
+        self,
+        place: Operation | None,
+        kind: str,
+        operands: Sequence[Value],
+        type: TensorType,
+        attributes: Attributes | None = None,
+    ) -> Value:
+        """Add an operation with one result, with the origin and group of another; return it."""
+        origin, group = (place.origin, place.group) if place is not None else (None, None)
+        return self.add(kind, operands, (type,), attributes, origin=origin, group=group).result
+
+    def constant_like(self, value: Value, values: Array) -> Value:
+        """Add a constant with the element type, quantisation, origin and group of another."""
+        assert value.producer is not None
+        origin, group = value.producer.origin, value.producer.group
+        return self.constant(
+            values, value.dtype, quantization=value.quantization, origin=origin, group=group
+        )
 
     def constant(
         self,
@@ -207,6 +238,11 @@ class Graph:
                     self.set_operand(operation, index, new)
         self.version += 1
         self._outputs = [new if output is old else output for output in self._outputs]
+
+    def supersede(self, old: Value, new: Value) -> None:
+        """Let a value take the place of another, and its name."""
+        new.name, old.name = old.name, ""
+        self.replace(old, new)
 
     def erase(self, operation: Operation) -> None:
         """Remove an operation whose results nothing uses."""

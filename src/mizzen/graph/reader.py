@@ -13,9 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 from mizzen.diagnostics import MizzenError, Origin, fail
-from mizzen.graph.attributes import NanMode, ResizeMode, RoundingMode
 from mizzen.graph.graph import Array, Graph, Value
-from mizzen.graph.types import DType, Quantization, TensorType
+from mizzen.graph.types import DType, NanMode, Quantization, ResizeMode, RoundingMode, TensorType
 
 T = TypeVar("T")
 

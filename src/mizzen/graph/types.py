@@ -1,7 +1,7 @@
-"""Types of values in the tensor graph.
+"""Types of values in the tensor graph, and enumerations that its operations have as attributes.
 
 Ref: TOSA 1.0, 1.10 (number formats); INT48, SHAPE as there. INT64, UINT8, FP64 are no TOSA types:
-they exist for values that only PyTorch touches.
+they exist for values that only PyTorch touches. An enumeration's value is how it is printed.
 """
 
 from __future__ import annotations
@@ -148,3 +148,25 @@ class TensorType:
     def quantized(self, quantization: Quantization | None) -> TensorType:
         """Return the same type with another quantisation."""
         return replace(self, quantization=quantization)
+
+
+class RoundingMode(Enum):
+    """How RESCALE rounds. Ref: TOSA 1.0, 2.13.2."""
+
+    SINGLE_ROUND = "single"
+    INEXACT_ROUND = "inexact"
+    DOUBLE_ROUND = "double"
+
+
+class ResizeMode(Enum):
+    """How RESIZE finds values between samples. Ref: TOSA 1.0, 2.12.1."""
+
+    NEAREST = "nearest"
+    BILINEAR = "bilinear"
+
+
+class NanMode(Enum):
+    """What an operation makes of a NaN. Ref: TOSA 1.0, 1.10.4."""
+
+    PROPAGATE = "propagate"
+    IGNORE = "ignore"

@@ -1,23 +1,49 @@
 """TOSA's operations: what they take and give, building them, checking them."""
 
-from mizzen.ops.attributes import NanMode, ResizeMode, RoundingMode
+from mizzen.ops import (
+    activation,
+    control_flow,
+    data_layout,
+    data_node,
+    elementwise,
+    image,
+    reduction,
+    scatter_gather,
+    tensor,
+    type_conversion,
+)
 from mizzen.ops.builder import Builder
-from mizzen.ops.catalog import CHAPTERS, DEFINITIONS
-from mizzen.ops.definition import Attribute, Definition, Operand, Row, RuleError, Support
+from mizzen.ops.definition import (
+    DEFINITIONS,
+    Attribute,
+    Definition,
+    Operand,
+    Row,
+    RuleError,
+    Support,
+    TosaOperation,
+)
 from mizzen.ops.verify import verify
 
 __all__ = [
-    "CHAPTERS",
     "DEFINITIONS",
     "Attribute",
     "Builder",
     "Definition",
-    "NanMode",
     "Operand",
-    "ResizeMode",
-    "RoundingMode",
     "Row",
     "RuleError",
     "Support",
+    "TosaOperation",
+    "activation",
+    "control_flow",
+    "data_layout",
+    "data_node",
+    "elementwise",
+    "image",
+    "reduction",
+    "scatter_gather",
+    "tensor",
+    "type_conversion",
     "verify",
 ]

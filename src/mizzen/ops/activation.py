@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from mizzen.graph import INTEGER_BITS, Attributes, Value, integer_range
 from mizzen.ops.definition import (
     IN_OUT,
-    NAN_MODE,
     Attribute,
     RuleError,
     Shape,
-    chapter,
-    define,
+    TosaOperation,
+    nan_mode,
     same,
     table,
     tensor,
 )
 
 FLOAT = table("in_out_t", "PRO-FP f16\n EXT-BF16 bf16\n PRO-FP f32")
+CLAMPED = table("in_out_t", "PRO-INT i8\n EXT-INT16 i16") + FLOAT
 
 
 def clamp(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
@@ -34,31 +34,23 @@ def clamp(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...
     return same(operands, attributes)
 
 
-DEFINITIONS = chapter(
-    4,
-    define(
-        "CLAMP",
-        tensor("input"),
-        results=IN_OUT,
-        attributes=(
-            Attribute("min_val", (int, float)),
-            Attribute("max_val", (int, float)),
-            NAN_MODE,
-        ),
-        rows=table(
-            "in_out_t",
-            """
-            PRO-INT   i8
-            EXT-INT16 i16
-            PRO-FP    f16
-            EXT-BF16  bf16
-            PRO-FP    f32
-            """,
-        ),
-        shapes=clamp,
-    ),
-    *(
-        define(kind, tensor("input"), results=IN_OUT, rows=FLOAT, shapes=same)
-        for kind in ("ERF", "SIGMOID", "TANH")
-    ),
-)
+class Clamp(
+    TosaOperation, kind="CLAMP", section="2.4.1", results=IN_OUT, rows=CLAMPED, shapes=clamp
+):
+    """The nearest number within bounds."""
+
+    input = tensor()
+    min_val = Attribute((int, float))
+    max_val = Attribute((int, float))
+    nan_mode = nan_mode()
+
+
+class Activation(TosaOperation, results=IN_OUT, rows=FLOAT, shapes=same):
+    """A function of floating-point numbers."""
+
+    input = tensor()
+
+
+Erf = Activation.member("ERF", "2.4.2")
+Sigmoid = Activation.member("SIGMOID", "2.4.3")
+Tanh = Activation.member("TANH", "2.4.4")

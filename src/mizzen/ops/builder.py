@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin
-from mizzen.graph import DType, Graph, Quantization, TensorType, Value
+from mizzen.graph import DType, Graph, Operation, Quantization, TensorType, Value
 from mizzen.ops.inference import complete, definition_of, infer
 
 Key = tuple[DType, tuple[int, ...], bytes, Quantization | None]
@@ -19,6 +19,14 @@ SHARED_ELEMENTS = 16
 """Constants of at most as many elements are one operation wherever they are equal."""
 
 _shared: WeakKeyDictionary[Graph, dict[Key, Value]] = WeakKeyDictionary()
+
+
+def reshaped(graph: Graph, place: Operation, value: Value, shape: tuple[int, ...]) -> Value:
+    """Add a RESHAPE with the origin and group of an operation, unless the value has the shape."""
+    if value.shape == shape:
+        return value
+    operands = (value, graph.constant(shape, DType.SHAPE))
+    return graph.add_beside(place, "RESHAPE", operands, value.type.with_shape(shape))
 
 
 class Builder:

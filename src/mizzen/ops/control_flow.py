@@ -1,14 +1,24 @@
-"""Control flow operators. Ref: TOSA 1.0, 2.16.
+"""Custom operators, control flow and variables. Ref: TOSA 1.0, 2.15 to 2.17.
 
-Values that bodies take from outside are operands.
+Values that the bodies of control flow take from outside are operands. Variables are tensors that
+last from one execution to the next; TOSA bounds their element types to i8, f16 and f32, but as its
+own tools do, this allows every type that a constant has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 
-from mizzen.graph import Attributes, DType, Graph, TensorType, Value
-from mizzen.ops.definition import Attribute, Operand, RuleError, Support, chapter, define, tensor
+import numpy as np
+
+from mizzen.graph import Array, Attributes, DType, Graph, TensorType, Value
+from mizzen.ops.definition import Attribute, RuleError, Support, TosaOperation, tensor, variadic
+
+
+def custom(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
+    """Refuse: only who defines the operator knows its results."""
+    raise RuleError("the results of a custom operator must be given; they do not follow")
 
 
 def cond_if(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -56,23 +66,76 @@ def _equal(have: Sequence[TensorType], need: Sequence[TensorType], name: str, ve
         raise RuleError(f"{name} must {verb} ({must}), and {verb}s ({came})")
 
 
-DEFINITIONS = chapter(
-    16,
-    define(
-        "COND_IF",
-        tensor("condition", "bool"),
-        Operand("input_list", "any", variadic=True),
-        results=(),
-        attributes=(Attribute("then_graph", Graph), Attribute("else_graph", Graph)),
-        infer=cond_if,
-        supports=(Support.EXT_CONTROLFLOW,),
-    ),
-    define(
-        "WHILE_LOOP",
-        Operand("input_list", "any", variadic=True),
-        results=(),
-        attributes=(Attribute("cond_graph", Graph), Attribute("body_graph", Graph)),
-        infer=while_loop,
-        supports=(Support.EXT_CONTROLFLOW,),
-    ),
-)
+def declare(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
+    """Return no result."""
+    return ()
+
+
+def read(operands: Sequence[Value], attributes: Attributes) -> tuple[TensorType, ...]:
+    """Return the type that the reader says the variable has."""
+    return (attributes["type"],)
+
+
+class Custom(TosaOperation, kind="CUSTOM", section="2.15.1", infer=custom):
+    """An operation that is not TOSA's."""
+
+    input_list = variadic()
+    operator_name = Attribute(str)
+    domain_name = Attribute(str, "")
+    implementation_attrs = Attribute(bytes, b"")
+
+
+class CondIf(
+    TosaOperation,
+    kind="COND_IF",
+    section="2.16.1",
+    infer=cond_if,
+    supports=(Support.EXT_CONTROLFLOW,),
+):
+    """One of two graphs, as a condition says."""
+
+    condition = tensor("bool")
+    input_list = variadic()
+    then_graph = Attribute(Graph)
+    else_graph = Attribute(Graph)
+
+
+class WhileLoop(
+    TosaOperation,
+    kind="WHILE_LOOP",
+    section="2.16.2",
+    infer=while_loop,
+    supports=(Support.EXT_CONTROLFLOW,),
+):
+    """A graph on its own results, for as long as a condition holds."""
+
+    input_list = variadic()
+    cond_graph = Attribute(Graph)
+    body_graph = Attribute(Graph)
+
+
+class OfVariable(TosaOperation, infer=declare, supports=(Support.EXT_VARIABLE,)):
+    """An operation on a variable."""
+
+    name = Attribute(str)
+
+
+class Variable(OfVariable, kind="VARIABLE", section="2.17.1"):
+    """Declares a variable."""
+
+    type = Attribute(TensorType)
+    initial = Attribute[Array | None]((np.ndarray, NoneType), None)
+
+
+class VariableWrite(OfVariable, kind="VARIABLE_WRITE", section="2.17.2"):
+    """Writes a variable."""
+
+    input1 = tensor("any")
+
+
+class VariableRead(
+    OfVariable, kind="VARIABLE_READ", section="2.17.3", results=(("output1", "any"),), infer=read
+):
+    """Reads a variable."""
+
+    type = Attribute(TensorType)

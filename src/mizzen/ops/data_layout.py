@@ -7,15 +7,13 @@ from math import prod
 
 from mizzen.graph import Attributes, Value
 from mizzen.ops.definition import (
-    AXIS,
     IN_OUT,
-    Operand,
+    Attribute,
     RuleError,
     Shape,
+    TosaOperation,
     axis_of,
-    chapter,
     constant,
-    define,
     integers,
     known,
     ranked,
@@ -23,6 +21,7 @@ from mizzen.ops.definition import (
     shape,
     table,
     tensor,
+    variadic,
 )
 
 CONCAT_TYPES = table(
@@ -127,45 +126,60 @@ def transpose(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape,
     return (tuple(old[index] for index in perms),)
 
 
-DEFINITIONS = chapter(
-    10,
-    define(
-        "CONCAT",
-        Operand("input1", "in_out_t", (1, None), variadic=True),
-        results=IN_OUT,
-        attributes=(AXIS,),
-        rows=CONCAT_TYPES,
-        shapes=concat,
-    ),
-    define(
-        "PAD",
-        ranked("input1"),
-        shape("padding"),
-        constant("pad_const", "in_out_t"),
-        results=IN_OUT,
-        rows=TYPES,
-        shapes=pad,
-    ),
-    define("RESHAPE", tensor("input1"), shape("shape"), results=IN_OUT, rows=TYPES, shapes=reshape),
-    define(
-        "REVERSE", ranked("input1"), results=IN_OUT, attributes=(AXIS,), rows=TYPES, shapes=reverse
-    ),
-    define(
-        "SLICE",
-        ranked("input1"),
-        shape("start"),
-        shape("size"),
-        results=IN_OUT,
-        rows=TYPES,
-        shapes=slice_,
-    ),
-    define("TILE", ranked("input1"), shape("multiples"), results=IN_OUT, rows=TYPES, shapes=tile),
-    define(
-        "TRANSPOSE",
-        ranked("input1"),
-        results=IN_OUT,
-        attributes=(integers("perms"),),
-        rows=TYPES,
-        shapes=transpose,
-    ),
-)
+class Concat(
+    TosaOperation,
+    kind="CONCAT",
+    section="2.10.1",
+    results=IN_OUT,
+    rows=CONCAT_TYPES,
+    shapes=concat,
+):
+    """Tensors behind each other along an axis."""
+
+    input1 = variadic("in_out_t", 1)
+    axis = Attribute(int)
+
+
+class Rearranged(TosaOperation, results=IN_OUT, rows=TYPES):
+    """The elements of one tensor, at other places."""
+
+    input1 = ranked()
+
+
+class Pad(Rearranged, kind="PAD", section="2.10.2", shapes=pad):
+    """A tensor with a constant around it."""
+
+    padding = shape()
+    pad_const = constant()
+
+
+class Reshape(Rearranged, kind="RESHAPE", section="2.10.3", shapes=reshape):
+    """The same elements in another shape."""
+
+    input1 = tensor()
+    shape = shape()
+
+
+class Reverse(Rearranged, kind="REVERSE", section="2.10.4", shapes=reverse):
+    """A tensor turned around along an axis."""
+
+    axis = Attribute(int)
+
+
+class Slice(Rearranged, kind="SLICE", section="2.10.5", shapes=slice_):
+    """A part of a tensor."""
+
+    start = shape()
+    size = shape()
+
+
+class Tile(Rearranged, kind="TILE", section="2.10.6", shapes=tile):
+    """A tensor repeated."""
+
+    multiples = shape()
+
+
+class Transpose(Rearranged, kind="TRANSPOSE", section="2.10.7", shapes=transpose):
+    """A tensor with its dimensions permuted."""
+
+    perms = integers()

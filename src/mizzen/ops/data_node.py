@@ -1,4 +1,4 @@
-"""Data nodes. Ref: TOSA 1.0, 2.14."""
+"""Data nodes and shape operators. Ref: TOSA 1.0, 2.14, 2.18."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mizzen.graph import Attributes, Value
+from mizzen.graph import Array, Attributes, Value
 from mizzen.ops.definition import (
     IN_OUT,
     OUT,
     Attribute,
     Shape,
-    chapter,
-    define,
+    TosaOperation,
     same,
     table,
     tensor,
@@ -37,16 +36,24 @@ def const(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...
     return (attributes["values"].shape,)
 
 
-DEFINITIONS = chapter(
-    14,
-    define(
-        "CONST",
-        results=OUT,
-        attributes=(Attribute("values", np.ndarray),),
-        rows=table("out_t", TYPES),
-        shapes=const,
-    ),
-    define(
-        "IDENTITY", tensor("input1"), results=IN_OUT, rows=table("in_out_t", TYPES), shapes=same
-    ),
-)
+class Constant(TosaOperation, results=OUT, shapes=const):
+    """A tensor or a shape whose elements are known."""
+
+    values = Attribute[Array](np.ndarray)
+
+
+Const = Constant.member("CONST", "2.14.1", rows=table("out_t", TYPES))
+ConstShape = Constant.member("CONST_SHAPE", "2.18.1", rows=table("out_t", "PRO-INT/PRO-FP shape"))
+
+
+class Identity(
+    TosaOperation,
+    kind="IDENTITY",
+    section="2.14.2",
+    results=IN_OUT,
+    rows=table("in_out_t", TYPES),
+    shapes=same,
+):
+    """The tensor itself."""
+
+    input1 = tensor()

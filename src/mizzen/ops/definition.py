@@ -1,8 +1,8 @@
 """What an operation is made of: operands, attributes, results, element types, shapes.
 
-Each chapter of TOSA's operators has a file of definitions here, under the chapter's name. A
-definition is data: the builder types results by it, the verifier checks by it, the text form and
-the documentation read it. What an operation computes is in `mizzen.reference`.
+Each operation is a class in the file of its chapter. Its fields are the definition, once for all:
+pyright knows them as typed accessors, the builder types results by them, the verifier checks by
+them, patterns and text read them. What an operation computes is in `mizzen.reference`.
 
 Ref: TOSA 1.0.2, 2.3 to 2.18.
 """
@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import count
-from typing import Any
+from types import new_class
+from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, Unpack, cast, overload
 
-from mizzen.graph import Attributes, DType, TensorType, Value
-from mizzen.ops.attributes import NanMode, ResizeMode
+from mizzen.graph import Attributes, DType, NanMode, Operation, ResizeMode, TensorType, Value
 
+T = TypeVar("T")
 Shape = tuple[int, ...]
 
 
@@ -42,22 +42,38 @@ class NotConstantError(RuleError):
     """An operand must be a constant and is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """One operand: its name in TOSA, whose element type it has, its rank.
+@dataclass(frozen=True)
+class Operand(Generic[T]):
+    """One operand of a class of operations: a field that is a value, or several.
 
     element    a type variable of the operation (``in_t``) or how a type is printed (``i8``)
     rank       least and greatest number of dimensions; the greatest is None where only TOSA's
                level bounds it
     constant   whether its value must be known when the graph is compiled
     variadic   whether it stands for any number of operands, at least one
+    name       its name in TOSA
+    index      its place among the operands
     """
 
-    name: str
     element: str
     rank: tuple[int, int | None] = (0, None)
     constant: bool = False
     variadic: bool = False
+    name: str = field(init=False, default="")
+    index: int = field(init=False, default=-1)
+
+    def __set_name__(self, owner: type[Operation], name: str) -> None:
+        object.__setattr__(self, "name", name)
+
+    @overload
+    def __get__(self, operation: None, owner: type[Operation]) -> Self: ...
+    @overload
+    def __get__(self, operation: Operation, owner: type[Operation]) -> T: ...
+    def __get__(self, operation: Operation | None, owner: type[Operation]) -> Any:
+        if operation is None:
+            return self
+        operands = operation.operands
+        return tuple(operands[self.index :]) if self.variadic else operands[self.index]
 
 
 class _Required:
@@ -70,17 +86,27 @@ class _Required:
 REQUIRED = _Required()
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """One attribute: its name in TOSA's schema, the type of its value, its default.
+@dataclass(frozen=True)
+class Attribute(Generic[T]):
+    """One attribute of a class of operations: the type of its value, its default, its name.
 
     `length` is the number of elements of a tuple that has always as many.
     """
 
-    name: str
-    type: type[Any] | tuple[type[Any], ...]
-    default: object = REQUIRED
+    type: type[T] | tuple[type[T], ...]
+    default: T | _Required = REQUIRED
     length: int | None = None
+    name: str = field(init=False, default="")
+
+    def __set_name__(self, owner: type[Operation], name: str) -> None:
+        object.__setattr__(self, "name", name)
+
+    @overload
+    def __get__(self, operation: None, owner: type[Operation]) -> Self: ...
+    @overload
+    def __get__(self, operation: Operation, owner: type[Operation]) -> T: ...
+    def __get__(self, operation: Operation | None, owner: type[Operation]) -> Any:
+        return self if operation is None else operation.attributes[self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +142,9 @@ class Definition:
 
     kind: str
     section: str
-    operands: tuple[Operand, ...]
-    results: tuple[tuple[str, str], ...]
-    attributes: tuple[Attribute, ...] = ()
+    operands: tuple[Operand[Any], ...]
+    attributes: tuple[Attribute[Any], ...]
+    results: tuple[tuple[str, str], ...] = ()
     rows: tuple[Row, ...] = ()
     shapes: Shapes | None = None
     infer: Infer | None = None
@@ -155,43 +181,109 @@ class Definition:
         return f"TOSA 1.0, {self.section} {self.kind}"
 
 
+DEFINITIONS: dict[str, Definition] = {}
+"""All operations, by kind; the classes of the chapters add them."""
+
+
+class Parts(TypedDict, total=False):
+    """What a class of operations passes to its definition, and to those of its subclasses."""
+
+    results: tuple[tuple[str, str], ...]
+    rows: tuple[Row, ...]
+    shapes: Shapes
+    infer: Infer
+    supports: tuple[Support, ...]
+    commutative: bool
+
+
+def _fields(
+    operation: type[Operation],
+) -> tuple[tuple[Operand[Any], ...], tuple[Attribute[Any], ...]]:
+    """Return the operands and attributes of a class, those of families before its own."""
+    operands, attributes = dict[str, Operand[Any]](), dict[str, Attribute[Any]]()
+    for base in reversed(operation.__mro__):
+        for name, each in vars(base).items():
+            if isinstance(each, Operand):
+                operands[name] = each
+            elif isinstance(each, Attribute):
+                attributes[name] = each
+    return tuple(operands.values()), tuple(attributes.values())
+
+
+class TosaOperation(Operation):
+    """An operation of TOSA, with a field for each operand and attribute.
+
+    A subclass that is given a kind and the section of TOSA that has it is that operation, and its
+    fields are the definition: ``isinstance(operation, Conv2d)`` tells the kind, and then
+    ``operation.weight`` is a value and ``operation.stride`` a tuple of int. One that is given none
+    is a family, with fields that its members share.
+    """
+
+    definition: ClassVar[Definition]
+    _parts: ClassVar[Parts] = {}
+
+    def __init_subclass__(cls, kind: str = "", section: str = "", **parts: Unpack[Parts]) -> None:
+        cls._parts = {**cls._parts, **parts}
+        operands, attributes = _fields(cls)
+        for index, operand in enumerate(operands):
+            object.__setattr__(operand, "index", index)
+        if kind:
+            cls.definition = Definition(kind, section, operands, attributes, **cls._parts)
+            DEFINITIONS[kind] = cls.definition
+            Operation.of_kind[kind] = cls
+
+    @classmethod
+    def member(cls, kind: str, section: str, **parts: Unpack[Parts]) -> type[Self]:
+        """Return an operation of the family that has no fields of its own."""
+        name = kind.title().replace("_", "")
+        keywords = {"kind": kind, "section": section, **parts}
+        return cast("type[Self]", new_class(name, (cls,), keywords))
+
+
 PRINTED = {dtype.value: dtype for dtype in DType}
 
 
-def element_type(operand: Operand, row: Row) -> DType:
+def element_type(operand: Operand[Any], row: Row) -> DType:
     """Return the element type that a row says an operand has."""
     return row.types.get(operand.element) or PRINTED[operand.element]
 
 
-def tensor(name: str, element: str = "in_out_t", rank: int | None = None) -> Operand:
+def tensor(element: str = "in_out_t", rank: int | None = None) -> Operand[Value]:
     """Return an operand of exactly `rank` dimensions, or of any number."""
-    return Operand(name, element, (0, None) if rank is None else (rank, rank))
+    return Operand(element, (0, None) if rank is None else (rank, rank))
 
 
-def ranked(name: str, element: str = "in_out_t") -> Operand:
+def ranked(element: str = "in_out_t") -> Operand[Value]:
     """Return an operand of one dimension at least."""
-    return Operand(name, element, (1, None))
+    return Operand(element, (1, None))
 
 
-def constant(name: str, element: str) -> Operand:
+def constant(element: str = "in_out_t") -> Operand[Value]:
     """Return an operand of one dimension whose elements are known when the graph is compiled."""
-    return Operand(name, element, (1, 1), constant=True)
+    return Operand(element, (1, 1), constant=True)
 
 
-def shape(name: str) -> Operand:
+def shape() -> Operand[Value]:
     """Return an operand that is a shape: known when the graph is compiled."""
-    return Operand(name, "shape", (1, 1), constant=True)
+    return constant("shape")
 
 
-def integers(name: str, length: int | None = None) -> Attribute:
+def variadic(element: str = "any", least_rank: int = 0) -> Operand[tuple[Value, ...]]:
+    """Return any number of operands."""
+    return Operand(element, (least_rank, None), variadic=True)
+
+
+def integers(
+    length: int | None = None, default: tuple[int, ...] | _Required = REQUIRED
+) -> Attribute[tuple[int, ...]]:
     """Return an attribute that is a tuple of int."""
-    return Attribute(name, tuple, length=length)
+    return Attribute(tuple, default, length)
 
 
-AXIS = Attribute("axis", int)
-NAN_MODE = Attribute("nan_mode", NanMode, NanMode.PROPAGATE)
-LOCAL_BOUND = Attribute("local_bound", bool, False)
-ACC_TYPE = Attribute("acc_type", DType)
+def nan_mode() -> Attribute[NanMode]:
+    """Return the attribute that says what becomes of a NaN."""
+    return Attribute(NanMode, NanMode.PROPAGATE)
+
 
 IN_OUT = (("output", "in_out_t"),)
 OUT = (("output", "out_t"),)
@@ -219,16 +311,6 @@ def _value(entry: str) -> object:
     if entry in PRINTED:
         return PRINTED[entry]
     return ResizeMode(entry)
-
-
-def chapter(number: int, *definitions: Callable[[str], Definition]) -> tuple[Definition, ...]:
-    """Number the definitions of a chapter in TOSA's order: 2.3 gives 2.3.1, 2.3.2, ..."""
-    return tuple(make(f"2.{number}.{index}") for index, make in zip(count(1), definitions))
-
-
-def define(kind: str, *operands: Operand, **parts: Any) -> Callable[[str], Definition]:
-    """Return a definition that lacks only its section; see `Definition` for the parts."""
-    return lambda section: Definition(kind, section, operands, **parts)
 
 
 def known(value: Value, name: str) -> Shape:

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mizzen.graph import Attributes, Value
-from mizzen.ops.attributes import ResizeMode
+from mizzen.graph import Attributes, ResizeMode, Value
 from mizzen.ops.definition import (
     OUT,
     Attribute,
     RuleError,
     Shape,
-    chapter,
-    define,
+    TosaOperation,
     known,
     shape,
     table,
     tensor,
 )
 
+TYPES = table(
+    "in_t out_t @mode",
+    """
+    PRO-INT   i8   i32  bilinear
+    PRO-INT   i8   i8   nearest
+    EXT-INT16 i16  i48  bilinear
+    EXT-INT16 i16  i16  nearest
+    PRO-FP    f16  f16  bilinear
+    PRO-FP    f16  f16  nearest
+    EXT-BF16  bf16 bf16 bilinear
+    EXT-BF16  bf16 bf16 nearest
+    PRO-FP    f32  f32  bilinear
+    PRO-FP    f32  f32  nearest
+    """,
+)
 LARGEST = 16384
 """Sizes of images are less."""
 NUMERATOR = 1 << 11
@@ -63,31 +76,13 @@ def _size(size: int, scale: Shape, offset: int, border: int) -> int:
     return result
 
 
-DEFINITIONS = chapter(
-    12,
-    define(
-        "RESIZE",
-        tensor("input", "in_t", 4),
-        shape("scale"),
-        shape("offset"),
-        shape("border"),
-        results=OUT,
-        attributes=(Attribute("mode", ResizeMode),),
-        rows=table(
-            "in_t out_t @mode",
-            """
-            PRO-INT   i8   i32  bilinear
-            PRO-INT   i8   i8   nearest
-            EXT-INT16 i16  i48  bilinear
-            EXT-INT16 i16  i16  nearest
-            PRO-FP    f16  f16  bilinear
-            PRO-FP    f16  f16  nearest
-            EXT-BF16  bf16 bf16 bilinear
-            EXT-BF16  bf16 bf16 nearest
-            PRO-FP    f32  f32  bilinear
-            PRO-FP    f32  f32  nearest
-            """,
-        ),
-        shapes=resize,
-    ),
-)
+class Resize(
+    TosaOperation, kind="RESIZE", section="2.12.1", results=OUT, rows=TYPES, shapes=resize
+):
+    """An image of another size."""
+
+    input = tensor("in_t", 4)
+    scale = shape()
+    offset = shape()
+    border = shape()
+    mode = Attribute(ResizeMode)

@@ -11,8 +11,7 @@ from typing import cast
 
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.graph import Attributes, DType, TensorType, Value
-from mizzen.ops.catalog import DEFINITIONS
-from mizzen.ops.definition import Definition, NotConstantError, Row, RuleError
+from mizzen.ops.definition import DEFINITIONS, Definition, NotConstantError, Row, RuleError
 
 CHOSEN = frozenset({"CAST", "CONST"})
 """Operations whose result's element type does not follow."""

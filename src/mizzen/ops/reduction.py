@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mizzen.graph import Attributes, Value
 from mizzen.ops.definition import (
-    AXIS,
     IN_OUT,
-    NAN_MODE,
     Attribute,
-    Definition,
-    Row,
     Shape,
+    TosaOperation,
     axis_of,
-    chapter,
-    define,
+    nan_mode,
     ranked,
     table,
 )
@@ -33,25 +29,22 @@ def reduce(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ..
     return ((*shape[:axis], 1, *shape[axis + 1 :]),)
 
 
-def _reduction(
-    kind: str, rows: tuple[Row, ...], *attributes: Attribute
-) -> Callable[[str], Definition]:
-    return define(
-        kind,
-        ranked("input"),
-        results=IN_OUT,
-        attributes=(AXIS, *attributes),
-        rows=rows,
-        shapes=reduce,
-    )
+class Reduction(TosaOperation, results=IN_OUT, shapes=reduce):
+    """What makes one of all elements along an axis."""
+
+    input = ranked()
+    axis = Attribute(int)
 
 
-DEFINITIONS = chapter(
-    9,
-    _reduction("REDUCE_ALL", LOGICAL),
-    _reduction("REDUCE_ANY", LOGICAL),
-    _reduction("REDUCE_MAX", EXTREMA, NAN_MODE),
-    _reduction("REDUCE_MIN", EXTREMA, NAN_MODE),
-    _reduction("REDUCE_PRODUCT", FLOAT),
-    _reduction("REDUCE_SUM", SUM),
-)
+class ReduceExtremum(Reduction, rows=EXTREMA):
+    """The greatest or the least along an axis."""
+
+    nan_mode = nan_mode()
+
+
+ReduceAll = Reduction.member("REDUCE_ALL", "2.9.1", rows=LOGICAL)
+ReduceAny = Reduction.member("REDUCE_ANY", "2.9.2", rows=LOGICAL)
+ReduceMax = ReduceExtremum.member("REDUCE_MAX", "2.9.3")
+ReduceMin = ReduceExtremum.member("REDUCE_MIN", "2.9.4")
+ReduceProduct = Reduction.member("REDUCE_PRODUCT", "2.9.5", rows=FLOAT)
+ReduceSum = Reduction.member("REDUCE_SUM", "2.9.6", rows=SUM)

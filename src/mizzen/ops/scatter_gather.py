@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mizzen.graph import Attributes, Value
-from mizzen.ops.definition import IN_OUT, RuleError, Shape, chapter, define, table, tensor
+from mizzen.ops.definition import IN_OUT, RuleError, Shape, TosaOperation, table, tensor
 
 TYPES = table(
     "in_out_t index_t",
@@ -42,23 +42,25 @@ def scatter(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, .
     return (old,)
 
 
-DEFINITIONS = chapter(
-    11,
-    define(
-        "GATHER",
-        tensor("values", "in_out_t", 3),
-        tensor("indices", "index_t", 2),
-        results=IN_OUT,
-        rows=TYPES,
-        shapes=gather,
-    ),
-    define(
-        "SCATTER",
-        tensor("values_in", "in_out_t", 3),
-        tensor("indices", "index_t", 2),
-        tensor("input", "in_out_t", 3),
-        results=(("values_out", "in_out_t"),),
-        rows=TYPES,
-        shapes=scatter,
-    ),
-)
+class Gather(
+    TosaOperation, kind="GATHER", section="2.11.1", results=IN_OUT, rows=TYPES, shapes=gather
+):
+    """The rows that indices name."""
+
+    values = tensor(rank=3)
+    indices = tensor("index_t", 2)
+
+
+class Scatter(
+    TosaOperation,
+    kind="SCATTER",
+    section="2.11.2",
+    results=(("values_out", "in_out_t"),),
+    rows=TYPES,
+    shapes=scatter,
+):
+    """A tensor with new rows at the places that indices name."""
+
+    values_in = tensor(rank=3)
+    indices = tensor("index_t", 2)
+    input = tensor(rank=3)

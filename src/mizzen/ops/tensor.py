@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mizzen.graph import Attributes, Value
+from mizzen.graph import Attributes, DType, Value
 from mizzen.ops.definition import (
-    ACC_TYPE,
-    AXIS,
     IN_OUT,
-    LOCAL_BOUND,
-    NAN_MODE,
     OUT,
     Attribute,
-    Operand,
     RuleError,
     Shape,
+    TosaOperation,
     axis_of,
-    chapter,
     constant,
-    define,
     integers,
+    nan_mode,
     ranked,
     same,
     table,
@@ -39,6 +34,41 @@ CONVOLUTION = table(
     PRO-FP    f32  f32  f32 f32
     """,
 )
+ARGMAX = table(
+    "in_t out_t",
+    """
+    PRO-INT   i8   i32
+    EXT-INT16 i16  i32
+    PRO-FP    f16  i32
+    EXT-BF16  bf16 i32
+    PRO-FP    f32  i32
+    """,
+)
+AVERAGES = table(
+    "in_out_t @acc_type",
+    """
+    PRO-INT   i8   i32
+    EXT-INT16 i16  i32
+    PRO-FP    f16  f32
+    PRO-FP    f16  f16
+    EXT-BF16  bf16 f32
+    PRO-FP    f32  f32
+    """,
+)
+MAXIMA = table("in_out_t", "PRO-INT i8\n EXT-INT16 i16\n PRO-FP f16\n EXT-BF16 bf16\n PRO-FP f32")
+MATMUL = table(
+    "in_t out_t",
+    """
+    PRO-INT   i8   i32
+    EXT-INT16 i16  i48
+    PRO-FP    f16  f16
+    PRO-FP    f16  f32
+    EXT-BF16  bf16 f32
+    PRO-FP    f32  f32
+    """,
+)
+FFT = table("in_out_t", "EXT-FFT f32")
+COMPLEX = (("output_real", "in_out_t"), ("output_imag", "in_out_t"))
 
 
 def argmax(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
@@ -156,147 +186,110 @@ def _powers_of_two(shape: Shape) -> None:
         raise RuleError(f"height and width must be powers of two, and the shape is {shape}")
 
 
-def _weighted(rank: int) -> tuple[Operand, ...]:
-    return (
-        tensor("input", "in_t", rank),
-        tensor("weight", "weight_t", rank),
-        tensor("bias", "out_t", 1),
-        constant("input_zp", "in_t"),
-        constant("weight_zp", "weight_t"),
-    )
+class Argmax(
+    TosaOperation, kind="ARGMAX", section="2.3.1", results=OUT, rows=ARGMAX, shapes=argmax
+):
+    """The place of the greatest element along an axis."""
+
+    input = ranked("in_t")
+    axis = Attribute(int)
+    nan_mode = nan_mode()
 
 
-def _window(dimensions: int) -> tuple[Attribute, ...]:
-    dilation = Attribute("dilation", tuple, (1,) * dimensions, dimensions)
-    pad, stride = integers("pad", 2 * dimensions), integers("stride", dimensions)
-    return (pad, stride, dilation, LOCAL_BOUND, ACC_TYPE)
+class Pool2d(TosaOperation, results=IN_OUT, shapes=pool2d):
+    """A pooling: [N,IH,IW,C] -> [N,OH,OW,C]."""
+
+    input = tensor(rank=4)
+    kernel = integers(2)
+    stride = integers(2)
+    pad = integers(4)
 
 
-KERNEL = (integers("kernel", 2), integers("stride", 2), integers("pad", 4))
+class AvgPool2d(Pool2d, kind="AVG_POOL2D", section="2.3.2", rows=AVERAGES):
+    """The average of each window."""
 
-DEFINITIONS = chapter(
-    3,
-    define(
-        "ARGMAX",
-        ranked("input", "in_t"),
-        results=OUT,
-        attributes=(AXIS, NAN_MODE),
-        rows=table(
-            "in_t out_t",
-            """
-            PRO-INT   i8   i32
-            EXT-INT16 i16  i32
-            PRO-FP    f16  i32
-            EXT-BF16  bf16 i32
-            PRO-FP    f32  i32
-            """,
-        ),
-        shapes=argmax,
-    ),
-    define(
-        "AVG_POOL2D",
-        tensor("input", "in_out_t", 4),
-        constant("input_zp", "in_out_t"),
-        constant("output_zp", "in_out_t"),
-        results=IN_OUT,
-        attributes=(*KERNEL, ACC_TYPE),
-        rows=table(
-            "in_out_t @acc_type",
-            """
-            PRO-INT   i8   i32
-            EXT-INT16 i16  i32
-            PRO-FP    f16  f32
-            PRO-FP    f16  f16
-            EXT-BF16  bf16 f32
-            PRO-FP    f32  f32
-            """,
-        ),
-        shapes=pool2d,
-    ),
-    define(
-        "CONV2D",
-        *_weighted(4),
-        results=OUT,
-        attributes=_window(2),
-        rows=CONVOLUTION,
-        shapes=conv2d,
-    ),
-    define(
-        "CONV3D",
-        *_weighted(5),
-        results=OUT,
-        attributes=_window(3),
-        rows=CONVOLUTION,
-        shapes=conv2d,
-    ),
-    define(
-        "DEPTHWISE_CONV2D",
-        *_weighted(4),
-        results=OUT,
-        attributes=_window(2),
-        rows=CONVOLUTION,
-        shapes=depthwise_conv2d,
-    ),
-    define(
-        "FFT2D",
-        tensor("input_real", "in_out_t", 3),
-        tensor("input_imag", "in_out_t", 3),
-        results=(("output_real", "in_out_t"), ("output_imag", "in_out_t")),
-        attributes=(Attribute("inverse", bool), LOCAL_BOUND),
-        rows=table("in_out_t", "EXT-FFT f32"),
-        shapes=fft2d,
-    ),
-    define(
-        "MATMUL",
-        tensor("A", "in_t", 3),
-        tensor("B", "in_t", 3),
-        constant("A_zp", "in_t"),
-        constant("B_zp", "in_t"),
-        results=OUT,
-        rows=table(
-            "in_t out_t",
-            """
-            PRO-INT   i8   i32
-            EXT-INT16 i16  i48
-            PRO-FP    f16  f16
-            PRO-FP    f16  f32
-            EXT-BF16  bf16 f32
-            PRO-FP    f32  f32
-            """,
-        ),
-        shapes=matmul,
-    ),
-    define(
-        "MAX_POOL2D",
-        tensor("input", "in_out_t", 4),
-        results=IN_OUT,
-        attributes=(*KERNEL, NAN_MODE),
-        rows=table(
-            "in_out_t",
-            """
-            PRO-INT   i8
-            EXT-INT16 i16
-            PRO-FP    f16
-            EXT-BF16  bf16
-            PRO-FP    f32
-            """,
-        ),
-        shapes=pool2d,
-    ),
-    define(
-        "RFFT2D",
-        tensor("input_real", "in_out_t", 3),
-        results=(("output_real", "in_out_t"), ("output_imag", "in_out_t")),
-        attributes=(LOCAL_BOUND,),
-        rows=table("in_out_t", "EXT-FFT f32"),
-        shapes=rfft2d,
-    ),
-    define(
-        "TRANSPOSE_CONV2D",
-        *_weighted(4),
-        results=OUT,
-        attributes=(integers("out_pad", 4), integers("stride", 2), LOCAL_BOUND, ACC_TYPE),
-        rows=CONVOLUTION,
-        shapes=transpose_conv2d,
-    ),
-)
+    input_zp = constant()
+    output_zp = constant()
+    acc_type = Attribute(DType)
+
+
+class Weighted(TosaOperation, results=OUT, rows=CONVOLUTION):
+    """A convolution of any kind: sums of products with weights."""
+
+    input = tensor("in_t", 4)
+    weight = tensor("weight_t", 4)
+    bias = tensor("out_t", 1)
+    input_zp = constant("in_t")
+    weight_zp = constant("weight_t")
+
+
+class Windowed(Weighted, shapes=conv2d):
+    """A convolution whose kernel is moved over its input."""
+
+    pad = integers(4)
+    stride = integers(2)
+    dilation = integers(2, (1, 1))
+    local_bound = Attribute(bool, False)
+    acc_type = Attribute(DType)
+
+
+class Conv2d(Windowed, kind="CONV2D", section="2.3.3"):
+    """[N,IH,IW,IC], weight [OC,KH,KW,IC] -> [N,OH,OW,OC]."""
+
+
+class Conv3d(Windowed, kind="CONV3D", section="2.3.4"):
+    """[N,ID,IH,IW,IC], weight [OC,KD,KH,KW,IC] -> [N,OD,OH,OW,OC]."""
+
+    input = tensor("in_t", 5)
+    weight = tensor("weight_t", 5)
+    pad = integers(6)
+    stride = integers(3)
+    dilation = integers(3, (1, 1, 1))
+
+
+class DepthwiseConv2d(Windowed, kind="DEPTHWISE_CONV2D", section="2.3.5", shapes=depthwise_conv2d):
+    """[N,IH,IW,C], weight [KH,KW,C,M] -> [N,OH,OW,C*M]."""
+
+
+class Fft2d(TosaOperation, kind="FFT2D", section="2.3.6", results=COMPLEX, rows=FFT, shapes=fft2d):
+    """The Fourier transform of complex numbers."""
+
+    input_real = tensor(rank=3)
+    input_imag = tensor(rank=3)
+    inverse = Attribute(bool)
+    local_bound = Attribute(bool, False)
+
+
+class Matmul(
+    TosaOperation, kind="MATMUL", section="2.3.7", results=OUT, rows=MATMUL, shapes=matmul
+):
+    """[N,H,C], [N,C,W] -> [N,H,W]."""
+
+    A = tensor("in_t", 3)
+    B = tensor("in_t", 3)
+    A_zp = constant("in_t")
+    B_zp = constant("in_t")
+
+
+class MaxPool2d(Pool2d, kind="MAX_POOL2D", section="2.3.8", rows=MAXIMA):
+    """The greatest element of each window."""
+
+    nan_mode = nan_mode()
+
+
+class Rfft2d(
+    TosaOperation, kind="RFFT2D", section="2.3.9", results=COMPLEX, rows=FFT, shapes=rfft2d
+):
+    """The Fourier transform of real numbers."""
+
+    input_real = tensor(rank=3)
+    local_bound = Attribute(bool, False)
+
+
+class TransposeConv2d(Weighted, kind="TRANSPOSE_CONV2D", section="2.3.10", shapes=transpose_conv2d):
+    """[N,IH,IW,IC], weight [OC,KH,KW,IC] -> [N,OH,OW,OC]."""
+
+    out_pad = integers(4)
+    stride = integers(2)
+    local_bound = Attribute(bool, False)
+    acc_type = Attribute(DType)

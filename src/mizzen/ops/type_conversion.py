@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mizzen.graph import Attributes, DType, Value
-from mizzen.ops.attributes import RoundingMode
+from mizzen.graph import Attributes, DType, RoundingMode, Value
 from mizzen.ops.definition import (
     OUT,
     Attribute,
     Row,
     RuleError,
     Shape,
-    chapter,
+    TosaOperation,
     constant,
-    define,
     same,
     table,
     tensor,
@@ -109,25 +107,30 @@ CASTS = table(
     """,
 )
 
-DEFINITIONS = chapter(
-    13,
-    define("CAST", tensor("input", "in_t"), results=OUT, rows=CASTS, shapes=same),
-    define(
-        "RESCALE",
-        tensor("input", "in_t"),
-        constant("multiplier", "mul_t"),
-        constant("shift", "i8"),
-        constant("input_zp", "in_t"),
-        constant("output_zp", "out_t"),
-        results=OUT,
-        attributes=(
-            Attribute("scale32", bool),
-            Attribute("rounding_mode", RoundingMode),
-            Attribute("per_channel", bool),
-            Attribute("input_unsigned", bool, False),
-            Attribute("output_unsigned", bool, False),
-        ),
-        rows=_rescale_rows(),
-        shapes=rescale,
-    ),
-)
+
+class Cast(TosaOperation, kind="CAST", section="2.13.1", results=OUT, rows=CASTS, shapes=same):
+    """The numbers in another type."""
+
+    input = tensor("in_t")
+
+
+class Rescale(
+    TosaOperation,
+    kind="RESCALE",
+    section="2.13.2",
+    results=OUT,
+    rows=_rescale_rows(),
+    shapes=rescale,
+):
+    """Integers times multiplier / 2**shift, between zero points."""
+
+    input = tensor("in_t")
+    multiplier = constant("mul_t")
+    shift = constant("i8")
+    input_zp = constant("in_t")
+    output_zp = constant("out_t")
+    scale32 = Attribute(bool)
+    rounding_mode = Attribute(RoundingMode)
+    per_channel = Attribute(bool)
+    input_unsigned = Attribute(bool, False)
+    output_unsigned = Attribute(bool, False)

@@ -7,13 +7,16 @@ E801 to E806  as `mizzen.ops.inference` has them
 E807          the graph's structure: order, values of other graphs, variables
 E808          a value's type is not what the operation gives
 E809          a profile or extension that is not allowed is needed
+
+Values of constants: Ref: TOSA 1.0, 2.3.2 to 2.3.10, 2.5.14, 2.6.10, 2.13.2; scale helpers of its
+pseudocode.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from types import NoneType
-from typing import cast
+from typing import Any, cast
 
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin
 from mizzen.graph import (
@@ -26,12 +29,20 @@ from mizzen.graph import (
     Value,
     integer_range,
 )
-from mizzen.ops.constants import constants
+from mizzen.ops.control_flow import Custom, Variable, VariableRead, VariableWrite
+from mizzen.ops.data_node import Const
 from mizzen.ops.definition import Attribute, Definition, Support
+from mizzen.ops.elementwise import Mul
 from mizzen.ops.inference import definition_of, infer, row_of
+from mizzen.ops.type_conversion import Rescale
 
 HOST_ONLY = frozenset({DType.UINT8, DType.UINT16, DType.INT64, DType.FP64})
 """Types that no operation of TOSA has: only custom operations take and give them."""
+
+UNSIGNED_ZERO_POINTS = (0, -32768)
+"""Of 16-bit elements that are taken as unsigned; as int16, where 32768 is -32768."""
+SCALE_SHIFTS = range(2, 63)
+MUL_SHIFTS = range(64)
 
 Variables = dict[str, TensorType]
 
@@ -46,7 +57,7 @@ def verify(graph: Graph, supports: Collection[Support] | None = None) -> list[Di
 
 
 def _variables(graph: Graph) -> Variables:
-    return {op["name"]: op["type"] for op in graph if op.kind == "VARIABLE"}
+    return {op.name: op.type for op in graph if isinstance(op, Variable)}
 
 
 def _graph(
@@ -120,9 +131,9 @@ def _operation(
     yield from wrong
     for result in operation.results:
         yield from _type(result, operation.kind, origin)
-    if wrong or operation.kind == "CUSTOM":
+    if wrong or isinstance(operation, Custom):
         return
-    if _is_host_constant(operation):
+    if isinstance(operation, Const) and operation.result.dtype in HOST_ONLY:
         yield from _host_constant(operation)
         return
     try:
@@ -148,7 +159,7 @@ def _attributes(definition: Definition, operation: Operation) -> Iterator[Diagno
         yield _refused("E804", definition, f"has no attribute {name}", operation)
 
 
-def _fits(attribute: Attribute, value: object) -> bool:
+def _fits(attribute: Attribute[Any], value: object) -> bool:
     if isinstance(value, bool) and attribute.type is not bool:
         return False
     if isinstance(value, tuple):
@@ -161,7 +172,7 @@ def _fits(attribute: Attribute, value: object) -> bool:
     return isinstance(value, attribute.type)
 
 
-def _wanted(attribute: Attribute) -> str:
+def _wanted(attribute: Attribute[Any]) -> str:
     types = attribute.type if isinstance(attribute.type, tuple) else (attribute.type,)
     if types == (tuple,):
         return "a tuple of int" if attribute.length is None else f"{attribute.length} int"
@@ -190,12 +201,8 @@ def _type(value: Value, what: str, origin: Origin | None) -> Iterator[Diagnostic
         yield _wrong("E808", f"{what}: scales must be positive: {quantization.scales}", origin)
 
 
-def _is_host_constant(operation: Operation) -> bool:
-    return operation.kind == "CONST" and operation.results[0].dtype in HOST_ONLY
-
-
 def _host_constant(operation: Operation) -> Iterator[Diagnostic]:
-    users = [user.kind for user in operation.result.uses if user.kind != "CUSTOM"]
+    users = [user.kind for user in operation.result.uses if not isinstance(user, Custom)]
     if users:
         dtype = operation.result.dtype.value
         message = f"CONST of {dtype}: only CUSTOM must take it, and {users[0]} does"
@@ -239,9 +246,9 @@ def _support(
 
 def _constants(definition: Definition, operation: Operation) -> Iterator[Diagnostic]:
     """Check that operands are constant where they must be, and the values that they have."""
-    if operation.kind == "CONST" and operation.result.dtype in INTEGER_BITS:
+    if isinstance(operation, Const) and operation.result.dtype in INTEGER_BITS:
         low, high = integer_range(operation.result.dtype)
-        values = operation["values"]
+        values = operation.values
         if values.size and (values.min() < low or values.max() > high):
             message = f"values must be {operation.result.dtype.value}, from {low} to {high}"
             yield _refused("E806", definition, message, operation)
@@ -249,21 +256,68 @@ def _constants(definition: Definition, operation: Operation) -> Iterator[Diagnos
         if operand.constant and value.constant is None:
             yield _refused("E805", definition, f"{operand.name} must be a constant", operation)
             return
-    for message in constants(operation):
+    for message in _values_of_constants(definition, operation):
         yield _refused("E806", definition, message, operation)
+
+
+def _values_of_constants(definition: Definition, operation: Operation) -> Iterator[str]:
+    """Say what does not hold of the constant operands: what must, and what came."""
+    for value, operand in zip(operation.operands, definition.operands, strict=False):
+        if operand.name.endswith("_zp"):
+            yield from _zero_point(operation, value, operand.name)
+    if isinstance(operation, Mul):
+        yield from _mul(operation)
+    elif isinstance(operation, Rescale):
+        yield from _rescale(operation)
+
+
+def _zero_point(operation: Operation, operand: Value, name: str) -> Iterator[str]:
+    if operand.dtype is DType.INT8:
+        return
+    zero_point = _values(operand)[0]
+    unsigned = operation.attributes.get(name.replace("_zp", "_unsigned"), False)
+    if unsigned and operand.dtype is DType.INT16:
+        if zero_point not in UNSIGNED_ZERO_POINTS:
+            yield f"{name} of unsigned i16 must be 0 or 32768, and is {int(zero_point) & 0xFFFF}"
+    elif zero_point != 0:
+        yield f"{name} must be 0 for {operand.dtype.value}, and is {zero_point}"
+
+
+def _mul(operation: Mul) -> Iterator[str]:
+    shift = _values(operation.shift)[0]
+    dtype = operation.input1.dtype
+    if shift not in MUL_SHIFTS:
+        yield f"shift must be from 0 to 63, and is {shift}"
+    elif shift and dtype is not DType.INT32:
+        yield f"shift must be 0 for {dtype.value}, and is {shift}"
+
+
+def _rescale(operation: Rescale) -> Iterator[str]:
+    multipliers, shifts = _values(operation.multiplier), _values(operation.shift)
+    if min(multipliers) < 0:
+        yield f"multipliers must not be negative, and one is {min(multipliers)}"
+    wrong = [shift for shift in shifts if shift not in SCALE_SHIFTS]
+    if wrong:
+        yield f"shifts must be from 2 to 62, and one is {wrong[0]}"
+
+
+def _values(operand: Value) -> list[int]:
+    array = operand.constant
+    assert array is not None
+    return array.tolist()
 
 
 def _variable(operation: Operation, variables: Variables) -> Iterator[Diagnostic]:
     """Check that a variable that is read or written is declared, with the same type."""
-    if operation.kind not in ("VARIABLE_READ", "VARIABLE_WRITE"):
+    if not isinstance(operation, (VariableRead, VariableWrite)):
         return
-    name = operation["name"]
+    name = operation.name
     declared = variables.get(name)
     if declared is None:
         message = f"{operation.kind}: a variable must be declared, and {name} is not"
         yield _wrong("E807", message, operation.origin)
         return
-    value = operation.result if operation.kind == "VARIABLE_READ" else operation.operands[0]
+    value = operation.result if isinstance(operation, VariableRead) else operation.input1
     have, need = value.type.quantized(None), declared.quantized(None)
     if have != need:
         message = f"variable {name} must be {need}, and is {have}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mizzen.graph import Graph, Operation, Value
+from mizzen.ops.data_node import Constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Ext
     outputs: list[Value] = []
     given = set(graph.outputs)
     for operation in graph.sorted():
-        if operation.group not in inside or operation.kind in ("CONST", "CONST_SHAPE"):
+        if operation.group not in inside or isinstance(operation, Constant):
             continue
         for value in operation.operands:
             if value not in copies:
@@ -45,7 +46,7 @@ def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Ext
 def _provided(part: Graph, value: Value, inputs: list[Value]) -> Value:
     """Make an operand from outside available: a copy of a constant, or an input."""
     producer = value.producer
-    if producer is not None and producer.kind in ("CONST", "CONST_SHAPE"):
+    if isinstance(producer, Constant):
         copy = part.add(producer.kind, (), (value.type,), dict(producer.attributes)).result
         copy.name = value.name
         return copy

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from mizzen.diagnostics import Device, Reason
 from mizzen.graph import INTEGER_BITS, DType, Graph, Operation, Value
+from mizzen.ops.data_node import Constant
 from mizzen.partition.cost import macs_of, work_of
 
 
@@ -157,7 +158,7 @@ class _Groups:
 
 def _free(operation: Operation) -> bool:
     """Whether an operation belongs to whoever uses it."""
-    return operation.kind in ("CONST", "CONST_SHAPE")
+    return isinstance(operation, Constant)
 
 
 def _reasons(operations: Iterable[Operation], legal: Legal) -> list[Reason]:

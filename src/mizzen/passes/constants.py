@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import Array, DType, Graph, Operation
+from mizzen.ops.control_flow import CondIf, Custom, OfVariable, WhileLoop
+from mizzen.ops.data_node import Constant
+from mizzen.ops.type_conversion import Rescale
+from mizzen.passes.pipeline import Pass
 from mizzen.reference import apply
 
 LARGEST = 1 << 20
 """Elements that a folded constant may have beyond those of its operands; TILE makes many of few."""
 
-EXCLUDED = frozenset(
-    {"CONST", "CONST_SHAPE", "CUSTOM", "VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE", "COND_IF"}
-    | {"WHILE_LOOP"}
-)
+EXCLUDED = (Constant, Custom, CondIf, WhileLoop, OfVariable)
 
 
-@dataclass(frozen=True, slots=True)
-class FoldConstants:
+def _fold_constants(graph: Graph) -> bool:
     """Replace operations all of whose operands are constants by what they give."""
-
-    name: ClassVar[str] = "fold-constants"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        if not any(map(_is_constant, graph)):
-            return False
-        changed = False
-        outputs = set(graph.outputs)
-        for operation in graph.sorted():
-            # An output stays what an operation gives: its own tensor.
-            if _is_constant(operation) and outputs.isdisjoint(operation.results):
-                changed |= _fold(graph, operation)
-        if changed:
-            graph.erase_dead()
-        return changed
+    if not any(map(_is_constant, graph)):
+        return False
+    changed = False
+    outputs = set(graph.outputs)
+    for operation in graph.sorted():
+        # An output stays what an operation gives: its own tensor.
+        if _is_constant(operation) and outputs.isdisjoint(operation.results):
+            changed |= _fold(graph, operation)
+    if changed:
+        graph.erase_dead()
+    return changed
 
 
 def _is_constant(operation: Operation) -> bool:
-    if operation.kind in EXCLUDED or not operation.operands or _widens(operation):
+    if isinstance(operation, EXCLUDED) or not operation.operands or _widens(operation):
         return False
     return all(operand.constant is not None for operand in operation.operands)
 
@@ -51,7 +43,7 @@ def _widens(operation: Operation) -> bool:
     An NPU rescales both operands of an elementwise operation on the way, or none: a constant that
     is wide already would cost the other operand's RESCALE an operation of its own.
     """
-    return operation.kind == "RESCALE" and operation.result.dtype is DType.INT32
+    return isinstance(operation, Rescale) and operation.result.dtype is DType.INT32
 
 
 def _fold(graph: Graph, operation: Operation) -> bool:
@@ -71,6 +63,8 @@ def _fold(graph: Graph, operation: Operation) -> bool:
             origin=operation.origin,
             group=operation.group,
         )
-        constant.name, value.name = value.name, ""
-        graph.replace(value, constant)
+        graph.supersede(value, constant)
     return True
+
+
+FOLD_CONSTANTS = Pass("fold-constants", _fold_constants)

@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mizzen.graph import Array, Graph, Operation
+from mizzen.ops.control_flow import CondIf, Custom, OfVariable, WhileLoop
+from mizzen.ops.data_node import Constant
+from mizzen.passes.pipeline import Pass
 
-EXCLUDED = frozenset(
-    {"CUSTOM", "VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE", "COND_IF", "WHILE_LOOP"}
-)
+EXCLUDED = (Custom, CondIf, WhileLoop, OfVariable)
 """Operations of which two that look alike may do two things."""
 
-CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
-
-@dataclass(frozen=True, slots=True)
-class MergeDuplicates:
+def _merge_duplicates(graph: Graph) -> bool:
     """Merge operations of one kind with the same operands and attributes, and equal constants."""
-
-    name: ClassVar[str] = "merge-duplicates"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        changed = False
-        constants: dict[Hashable, list[Operation]] = {}
-        others: dict[Hashable, Operation] = {}
-        outputs = set(graph.outputs)
-        for operation in graph.sorted():
-            if operation.kind in EXCLUDED or not outputs.isdisjoint(operation.results):
-                continue
-            if operation.kind in CONSTANTS:
-                first = _equal_constant(constants, operation)
-            else:
-                first = others.setdefault(_key(operation), operation)
-            if first is not operation:
-                _merge(graph, first, operation)
-                changed = True
-        return changed
+    changed = False
+    constants: dict[Hashable, list[Constant]] = {}
+    others: dict[Hashable, Operation] = {}
+    outputs = set(graph.outputs)
+    for operation in graph.sorted():
+        if isinstance(operation, EXCLUDED) or not outputs.isdisjoint(operation.results):
+            continue
+        if isinstance(operation, Constant):
+            first = _equal_constant(constants, operation)
+        else:
+            first = others.setdefault(_key(operation), operation)
+        if first is not operation:
+            _merge(graph, first, operation)
+            changed = True
+    return changed
 
 
 def _key(operation: Operation) -> Hashable:
@@ -57,15 +48,15 @@ def _frozen(value: object) -> str:
     return value.tobytes().hex() if isinstance(value, np.ndarray) else repr(value)
 
 
-def _equal_constant(known: dict[Hashable, list[Operation]], operation: Operation) -> Operation:
+def _equal_constant(known: dict[Hashable, list[Constant]], operation: Constant) -> Constant:
     """Return the constant known that equals this one; where none does, it is known from now on."""
-    values: Array = operation["values"]
+    values = operation.values
     # Ends and middle tell nearly all constants apart, so that weights are rarely compared whole.
     flat = values.reshape(-1)
     sample = flat[:: max(1, flat.size // 16)].tobytes()
     bucket = known.setdefault((operation.result.type, sample), [])
     for other in bucket:
-        if _same_bytes(other["values"], values):
+        if _same_bytes(other.values, values):
             return other
     bucket.append(operation)
     return operation
@@ -86,3 +77,6 @@ def _merge(graph: Graph, first: Operation, second: Operation) -> None:
             given.name, kept.name = "", given.name
         graph.replace(given, kept)
     graph.erase(second)
+
+
+MERGE_DUPLICATES = Pass("merge-duplicates", _merge_duplicates)

@@ -6,24 +6,31 @@ asymmetric convolutions, and those that pad with other numbers than TensorFlow's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from mizzen.graph import Graph, Operation, Value, integer_range
-from mizzen.passes.reshape import reshaped
+from mizzen.graph import Graph, Value, integer_range
+from mizzen.ops.builder import reshaped
+from mizzen.ops.data_layout import Pad, Reshape
+from mizzen.ops.tensor import Conv2d, DepthwiseConv2d, MaxPool2d
+from mizzen.passes.pipeline import Pass
 from mizzen.patterns import Const, Is, Match, Pattern, Reject, Rule, Rules, Var, chain, op
 
 SOURCE = Var("source")
 AMOUNTS = Const("amounts")
 NUMBER = Const("number")
 ZERO = Const("zero")
-PAD = op("PAD", SOURCE, AMOUNTS, NUMBER)
-CONVOLUTION = op(("CONV2D", "DEPTHWISE_CONV2D"), chain(op("RESHAPE", PAD)), input_zp=ZERO)
+PAD = op(Pad, SOURCE, AMOUNTS, NUMBER)
+CONVOLUTION = op((Conv2d, DepthwiseConv2d), chain(op(Reshape, PAD)), input_zp=ZERO)
 POOLING = op(
-    "MAX_POOL2D",
-    chain(op("RESHAPE", PAD)),
+    MaxPool2d,
+    chain(op(Reshape, PAD)),
     result=Is("of integers", lambda value: value.dtype.is_integer),
 )
+
+
+Reader = Conv2d | DepthwiseConv2d | MaxPool2d
+
+
+def _reader(match: Match) -> Reader:
+    return match[CONVOLUTION] if CONVOLUTION in match else match[POOLING]
 
 
 def _pads_alike(match: Match) -> Reject | None:
@@ -39,19 +46,20 @@ def _pads_rows_and_columns(match: Match) -> Reject | None:
     amounts = _amounts(match)
     if amounts is None:
         return Reject("padding must be of rows and columns", match[PAD])
-    whole = _whole(match.root, amounts)
-    height, width = _kernel(match.root)
+    reader = _reader(match)
+    whole = _whole(reader, amounts)
+    height, width = _kernel(reader)
     if max(whole[:2]) >= height or max(whole[2:]) >= width:
         return Reject(f"padding must be less than a kernel of {height}x{width}, and is {whole}")
     return None
 
 
 def _fuse(graph: Graph, match: Match) -> None:
-    reader, amounts = match.root, _amounts(match)
+    reader, amounts = _reader(match), _amounts(match)
     assert amounts is not None
-    batch, rows, columns, channels = reader.operands[0].shape
+    batch, rows, columns, channels = reader.input.shape
     shape = (batch, rows - sum(amounts[:2]), columns - sum(amounts[2:]), channels)
-    graph.set_operand(reader, 0, reshaped(graph, match[PAD], match[PAD].operands[0], shape))
+    graph.set_operand(reader, 0, reshaped(graph, match[PAD], match[SOURCE], shape))
     reader.attributes = {**reader.attributes, "pad": _whole(reader, amounts)}
 
 
@@ -61,13 +69,13 @@ def _only(value: Value) -> int | float:
     return array.reshape(-1)[0].item()
 
 
-def _whole(reader: Operation, amounts: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(own + more for own, more in zip(reader["pad"], amounts, strict=True))
+def _whole(reader: Reader, amounts: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(own + more for own, more in zip(reader.pad, amounts, strict=True))
 
 
 def _amounts(match: Match) -> tuple[int, int, int, int] | None:
     """Return padding of rows and columns, if a PAD seen in a shape [N, H, W, C] is that only."""
-    shape, padded = match.root.operands[0].shape, match[PAD].result.shape
+    shape, padded = _reader(match).input.shape, match[PAD].result.shape
     numbers = match[AMOUNTS].constant
     assert numbers is not None
     before = numbers.reshape(-1, 2).tolist()
@@ -81,15 +89,15 @@ def _amounts(match: Match) -> tuple[int, int, int, int] | None:
     return rows[0], rows[1], columns[0], columns[1]
 
 
-def _kernel(operation: Operation) -> tuple[int, int]:
+def _kernel(reader: Reader) -> tuple[int, int]:
     """Return the height and width that a kernel covers, dilated."""
-    if operation.kind == "MAX_POOL2D":
-        height, width = operation["kernel"]
+    if isinstance(reader, MaxPool2d):
+        height, width = reader.kernel
         return height, width
-    weights = operation.operands[1].shape
-    sizes = weights[:2] if operation.kind == "DEPTHWISE_CONV2D" else weights[1:3]
+    depthwise = isinstance(reader, DepthwiseConv2d)
+    sizes = reader.weight.shape[:2] if depthwise else reader.weight.shape[1:3]
     height, width = (
-        (size - 1) * step + 1 for size, step in zip(sizes, operation["dilation"], strict=True)
+        (size - 1) * step + 1 for size, step in zip(sizes, reader.dilation, strict=True)
     )
     return height, width
 
@@ -102,13 +110,5 @@ RULES = Rules(
     ]
 )
 
-
-@dataclass(frozen=True, slots=True)
-class FusePadding:
-    """Take a PAD into the `pad` of what reads it, where both pad with the same number."""
-
-    name: ClassVar[str] = "fuse-padding"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        return RULES.rewrite(graph)
+FUSE_PADDING = Pass("fuse-padding", RULES.rewrite)
+"""Take a PAD into the `pad` of what reads it, where both pad with the same number."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.ops.data_layout import Slice
+from mizzen.ops.tensor import Conv2d
+from mizzen.ops.type_conversion import Rescale
+from mizzen.passes.pipeline import Pass
 from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, of, op
 
 ROWS = 4
@@ -19,12 +21,12 @@ ROW_AXIS = 1
 
 
 CONVOLUTION = op(
-    "CONV2D",
+    Conv2d,
     weight=Var("weights", Is("a kernel of 1x1", lambda value: value.shape[1:3] == (1, 1))),
     having={"stride": (1, 1), "pad": (0, 0, 0, 0)},
     once=True,
 )
-RESCALE = op("RESCALE", CONVOLUTION, result=of(DType.INT8, DType.INT16))
+RESCALE = op(Rescale, CONVOLUTION, result=of(DType.INT8, DType.INT16))
 
 
 def _is_long(match: Match) -> Reject | None:
@@ -49,7 +51,7 @@ def _gives_rows(match: Match) -> Reject | None:
 
 
 def _takes_a_row(user: Operation, shape: Sequence[int]) -> bool:
-    if user.kind != "SLICE":
+    if not isinstance(user, Slice):
         return False
     wanted = tuple(1 if axis == ROW_AXIS else extent for axis, extent in enumerate(shape))
     return user.result.shape == wanted
@@ -59,7 +61,8 @@ def _split(graph: Graph, match: Match) -> None:
     rescale = match[RESCALE]
     pieces: dict[int, Value] = {}
     for user in tuple(rescale.result.uses):
-        starts = user.operands[1].constant
+        assert isinstance(user, Slice)
+        starts = user.start.constant
         assert starts is not None
         row = int(starts[ROW_AXIS])
         first = row // ROWS * ROWS
@@ -67,15 +70,15 @@ def _split(graph: Graph, match: Match) -> None:
             pieces[first] = _piece(graph, rescale, first)
         moved = [row - first if axis == ROW_AXIS else 0 for axis in range(len(starts))]
         place = graph.constant(moved, DType.SHAPE)
-        graph.set_operand(user, 0, pieces[first])
-        graph.set_operand(user, 1, place)
+        graph.set_operand(user, Slice.input1.index, pieces[first])
+        graph.set_operand(user, Slice.start.index, place)
 
 
-def _piece(graph: Graph, rescale: Operation, first: int) -> Value:
+def _piece(graph: Graph, rescale: Rescale, first: int) -> Value:
     """Compute some rows from the first on."""
-    convolution = rescale.operands[0].producer
-    assert convolution is not None
-    source = convolution.operands[0]
+    convolution = rescale.input.producer
+    assert isinstance(convolution, Conv2d)
+    source = convolution.input
     count = min(ROWS, source.shape[ROW_AXIS] - first)
     starts = [first if axis == ROW_AXIS else 0 for axis in range(4)]
     sizes = [count if axis == ROW_AXIS else extent for axis, extent in enumerate(source.shape)]
@@ -93,30 +96,15 @@ def _like(
     """Add an operation whose result is like a value, with fewer rows."""
     shape = tuple(rows if axis == ROW_AXIS else size for axis, size in enumerate(value.shape))
     attributes = dict(model.attributes) if model.kind == kind else {}
-    return graph.add(
-        kind,
-        operands,
-        [value.type.with_shape(shape)],
-        attributes,
-        origin=model.origin,
-        group=model.group,
-    ).result
+    return graph.add_beside(model, kind, operands, value.type.with_shape(shape), attributes)
 
 
 PATTERN = Pattern("a projection taken by rows", RESCALE, (_is_long, _gives_rows))
 RULES = Rules([Rule(PATTERN, _split)])
 
+SPLIT_PROJECTIONS = Pass("split-projections", RULES.rewrite)
+"""Cut CONV2D with a kernel of 1x1 along its rows where only single rows of it are taken.
 
-@dataclass(frozen=True, slots=True)
-class SplitProjections:
-    """Cut CONV2D with a kernel of 1x1 along its rows where only single rows of it are taken.
-
-    A recurrent layer takes one row in each step. Whole, the projection lies in memory until the
-    last step, and is the largest tensor there.
-    """
-
-    name: ClassVar[str] = "split-projections"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        return RULES.rewrite(graph)
+A recurrent layer takes one row in each step. Whole, the projection lies in memory until the
+last step, and is the largest tensor there.
+"""

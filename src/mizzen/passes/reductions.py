@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 from mizzen.graph import Graph
-from mizzen.passes.reshape import reshaped
+from mizzen.ops.builder import reshaped
+from mizzen.ops.reduction import ReduceMax
+from mizzen.passes.pipeline import Pass
 from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, op
 
 LEAST_ROWS = 8
@@ -15,7 +15,7 @@ LEAST_ROWS = 8
 
 
 SOURCE = Var("source", Is("of integers", lambda value: value.dtype.is_integer))
-MAXIMUM = op("REDUCE_MAX", SOURCE)
+MAXIMUM = op(ReduceMax, SOURCE)
 
 
 def _rows(shape: tuple[int, ...]) -> int:
@@ -24,7 +24,7 @@ def _rows(shape: tuple[int, ...]) -> int:
 
 def _along_rows(match: Match) -> Reject | None:
     """The axis is the last one, and rows are enough to be worth turning."""
-    shape, axis = match[SOURCE].shape, match[MAXIMUM]["axis"]
+    shape, axis = match[SOURCE].shape, match[MAXIMUM].axis
     last = len(shape) - 1
     if axis != last or last == 0:
         return Reject(f"axis must be the last of several, and is {axis} of {len(shape)}")
@@ -41,41 +41,19 @@ def _turn(graph: Graph, match: Match) -> None:
     rows, width = _rows(value.shape), value.shape[-1]
     batch = prod(value.shape[:-1]) // rows
     flat = reshaped(graph, operation, value, (batch, rows, width))
-    turned = graph.add(
-        "TRANSPOSE",
-        (flat,),
-        [flat.type.with_shape((batch, width, rows))],
-        {"perms": (0, 2, 1)},
-        origin=operation.origin,
-        group=operation.group,
-    ).result
-    greatest = graph.add(
-        operation.kind,
-        (turned,),
-        [result.type.with_shape((batch, 1, rows))],
-        {**operation.attributes, "axis": 1},
-        origin=operation.origin,
-        group=operation.group,
-    ).result
-    given = reshaped(graph, operation, greatest, result.shape)
-    given.name, result.name = result.name, ""
-    graph.replace(result, given)
+    across = flat.type.with_shape((batch, width, rows))
+    turned = graph.add_beside(operation, "TRANSPOSE", (flat,), across, {"perms": (0, 2, 1)})
+    type, attributes = result.type.with_shape((batch, 1, rows)), {**operation.attributes, "axis": 1}
+    greatest = graph.add_beside(operation, operation.kind, (turned,), type, attributes)
+    graph.supersede(result, reshaped(graph, operation, greatest, result.shape))
 
 
 PATTERN = Pattern("maxima along rows", MAXIMUM, (_along_rows,))
 RULES = Rules([Rule(PATTERN, _turn)])
 
+TURN_MAXIMA = Pass("turn-maxima", RULES.rewrite)
+"""Turn a tensor before the greatest of its last dimension is found.
 
-@dataclass(frozen=True, slots=True)
-class TurnMaxima:
-    """Turn a tensor before the greatest of its last dimension is found.
-
-    An NPU finds the greatest with a pooling, of many channels at once. Along the last dimension
-    there is a single channel; that costs more than it does to turn rows into channels first.
-    """
-
-    name: ClassVar[str] = "turn-maxima"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        return RULES.rewrite(graph)
+An NPU finds the greatest with a pooling, of many channels at once. Along the last dimension
+there is a single channel; that costs more than it does to turn rows into channels first.
+"""

@@ -2,82 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
-
 from mizzen.graph import DType, Graph, Operation, integer_range
+from mizzen.ops.activation import Clamp
+from mizzen.ops.data_layout import Concat, Pad, Reshape, Reverse, Slice, Tile, Transpose
+from mizzen.ops.data_node import Identity
+from mizzen.ops.reduction import Reduction
+from mizzen.ops.type_conversion import Cast, Rescale
+from mizzen.passes.pipeline import Pass
 
-SAME_SHAPE = (
-    "PAD", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PRODUCT", "REDUCE_SUM",
-    "RESHAPE", "SLICE", "TILE",
-)  # fmt: skip
-"""Operations that give what they take if the shape stays as it is."""
 
-
-@dataclass(frozen=True, slots=True)
-class RemoveIdle:
+def _remove_idle(graph: Graph) -> bool:
     """Remove operations whose result is their operand: reshapes to the same shape and the like."""
-
-    name: ClassVar[str] = "remove-idle"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        changed = False
-        for operation in graph:
-            rule = RULES.get(operation.kind)
-            if rule is not None and rule(operation) and not _must_stay(graph, operation):
-                result, operand = operation.result, operation.operands[0]
-                if not operand.name:
-                    result.name, operand.name = "", result.name
-                graph.replace(result, operand)
-                changed = True
-        if changed:
-            graph.erase_dead()
-        return changed
+    changed = False
+    for operation in graph:
+        if _is_idle(operation) and not _must_stay(graph, operation):
+            result, operand = operation.result, operation.operand
+            if not operand.name:
+                result.name, operand.name = "", result.name
+            graph.replace(result, operand)
+            changed = True
+    if changed:
+        graph.erase_dead()
+    return changed
 
 
 def _must_stay(graph: Graph, operation: Operation) -> bool:
     """Whether an output would be an input, a constant or another output: each is its own tensor."""
     if operation.result not in graph.outputs:
         return False
-    operand = operation.operands[0]
+    operand = operation.operand
     return operand.producer is None or operand.constant is not None or operand in graph.outputs
 
 
-def _keeps_shape(operation: Operation) -> bool:
-    return operation.result.shape == operation.operands[0].shape
+def _is_idle(operation: Operation) -> bool:
+    """Whether an operation gives what it takes."""
+    match operation:
+        case Reduction():
+            return operation.result.shape == operation.input.shape
+        case Pad() | Reshape() | Slice() | Tile():
+            return operation.result.shape == operation.input1.shape
+        case Transpose():
+            return operation.perms == tuple(range(len(operation.perms)))
+        case Reverse():
+            return operation.result.shape[operation.axis] == 1
+        case Clamp():
+            return _clamps_nothing(operation)
+        case Cast():
+            return operation.result.dtype is operation.input.dtype
+        case Rescale():
+            return _rescales_nothing(operation)
+        case Concat():
+            return len(operation.input1) == 1
+        case _:
+            return isinstance(operation, Identity)
 
 
-def _keeps_order(operation: Operation) -> bool:
-    return tuple(operation["perms"]) == tuple(range(len(operation["perms"])))
-
-
-def _reverses_nothing(operation: Operation) -> bool:
-    axis: int = operation["axis"]
-    return operation.result.shape[axis] == 1
-
-
-def _clamps_nothing(operation: Operation) -> bool:
+def _clamps_nothing(operation: Clamp) -> bool:
     dtype = operation.result.dtype
     if not dtype.is_integer:
         return False
     low, high = integer_range(dtype)
-    return bool(operation["min_val"] <= low and operation["max_val"] >= high)
+    return operation.min_val <= low and operation.max_val >= high
 
 
-def _casts_nothing(operation: Operation) -> bool:
-    return operation.result.dtype is operation.operands[0].dtype
-
-
-def _rescales_nothing(operation: Operation) -> bool:
+def _rescales_nothing(operation: Rescale) -> bool:
     """Whether all integers of the type come out as they went in.
 
     ``(x - zero) * multiplier >> shift`` with multiplier ``1 << shift`` is exact, and with equal
     zero points what comes out is in the type's range.
     """
-    same_type = operation.result.dtype is operation.operands[0].dtype
-    signs = operation["input_unsigned"] or operation["output_unsigned"]
+    same_type = operation.result.dtype is operation.input.dtype
+    signs = operation.input_unsigned or operation.output_unsigned
     if not same_type or signs or operation.result.dtype is DType.INT32:
         return False
     constants = [operand.constant for operand in operation.operands[1:]]
@@ -88,22 +83,4 @@ def _rescales_nothing(operation: Operation) -> bool:
     return exact and before == after
 
 
-def _is_alone(operation: Operation) -> bool:
-    return len(operation.operands) == 1
-
-
-def _always(operation: Operation) -> bool:
-    del operation
-    return True
-
-
-RULES: dict[str, Callable[[Operation], bool]] = {
-    **dict.fromkeys(SAME_SHAPE, _keeps_shape),
-    "TRANSPOSE": _keeps_order,
-    "REVERSE": _reverses_nothing,
-    "CLAMP": _clamps_nothing,
-    "CAST": _casts_nothing,
-    "RESCALE": _rescales_nothing,
-    "CONCAT": _is_alone,
-    "IDENTITY": _always,
-}
+REMOVE_IDLE = Pass("remove-idle", _remove_idle)

@@ -2,58 +2,36 @@
 
 from __future__ import annotations
 
-from mizzen.passes.constants import FoldConstants
-from mizzen.passes.duplicates import MergeDuplicates
-from mizzen.passes.joins import BeginJoins
-from mizzen.passes.layout import Layout
-from mizzen.passes.padding import FusePadding
-from mizzen.passes.pipeline import Pass, Pipeline
-from mizzen.passes.projections import SplitProjections
-from mizzen.passes.reductions import TurnMaxima
-from mizzen.passes.rescales import SplitRescales
-from mizzen.passes.simplify import RemoveIdle
-from mizzen.passes.strides import FoldStrides
-from mizzen.passes.widening import WidenColumns
+from mizzen.ops.limits import WindowLimits
+from mizzen.passes.concatenation import BEGIN_JOINS
+from mizzen.passes.constants import FOLD_CONSTANTS
+from mizzen.passes.duplicates import MERGE_DUPLICATES
+from mizzen.passes.layout import LAYOUT
+from mizzen.passes.padding import FUSE_PADDING
+from mizzen.passes.pipeline import Pipeline
+from mizzen.passes.projections import SPLIT_PROJECTIONS
+from mizzen.passes.reductions import TURN_MAXIMA
+from mizzen.passes.rescales import SPLIT_RESCALES
+from mizzen.passes.simplify import REMOVE_IDLE
+from mizzen.passes.strides import fold_strides
+from mizzen.passes.widening import WIDEN_COLUMNS
 
-PASSES: dict[str, Pass] = {
-    each.name: each
-    for each in (
-        RemoveIdle(),
-        FoldConstants(),
-        MergeDuplicates(),
-        Layout(),
-        FusePadding(),
-        BeginJoins(),
-        SplitProjections(),
-        WidenColumns(),
-        FoldStrides(),
-        TurnMaxima(),
-        SplitRescales(),
-    )
-}
-"""Every pass by its name."""
+_SHORTER = (REMOVE_IDLE, FOLD_CONSTANTS, MERGE_DUPLICATES, LAYOUT, FUSE_PADDING)
 
 
-def standard() -> Pipeline:
-    """Return the passes that every region goes through.
+def standard(limits: WindowLimits) -> Pipeline:
+    """Return the passes that every region goes through, for a machine's windows.
 
     Duplicates are merged before orders are chosen, so that a tensor is moved once for all its
     users; and padding is fused behind, where no TRANSPOSE stands between it and its reader. Orders
     are chosen again for the RESHAPEs that came since. What turns tensors for an NPU's sake comes
     last: it would be turned back.
     """
-    names = (
-        "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding",
-        "split-projections", "widen-columns", "layout", "remove-idle", "fold-strides",
-        "begin-joins", "turn-maxima", "split-rescales",
-    )  # fmt: skip
-    return Pipeline(tuple(PASSES[name] for name in names))
+    again = (SPLIT_PROJECTIONS, WIDEN_COLUMNS, LAYOUT, REMOVE_IDLE)
+    last = (fold_strides(limits), BEGIN_JOINS, TURN_MAXIMA, SPLIT_RESCALES)
+    return Pipeline((*_SHORTER, *again, *last))
 
 
 def plain() -> Pipeline:
     """Return the passes that make a network shorter, whoever computes it afterwards."""
-    names = (
-        "remove-idle", "fold-constants", "merge-duplicates", "layout", "fuse-padding", "layout",
-        "remove-idle",
-    )  # fmt: skip
-    return Pipeline(tuple(PASSES[name] for name in names))
+    return Pipeline((*_SHORTER, LAYOUT, REMOVE_IDLE))

@@ -3,54 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from mizzen.graph import Array, Attributes, DType, Graph, Operation, TensorType, Value
-from mizzen.passes.reshape import reshaped
+from mizzen.graph import Array, Attributes, DType, Graph, TensorType, Value
+from mizzen.ops.builder import reshaped
+from mizzen.ops.limits import WindowLimits
+from mizzen.ops.tensor import Conv2d
+from mizzen.passes.pipeline import Pass
 
-LONGEST_STRIDE = 3
-"""The longest stride of an Ethos-U's convolution; with a longer one each pixel is its own."""
 
-
-@dataclass(frozen=True, slots=True)
-class FoldStrides:
-    """Return a CONV2D with a long stride an input whose channels are blocks of pixels.
+def fold_strides(limits: WindowLimits) -> Pass:
+    """Return the pass that gives CONV2Ds with too long a stride blocks of pixels as channels.
 
     With blocks of stride times stride pixels as channels the stride is one, and the kernel has as
     many blocks as it touches; weights are zero where a block reaches beyond it. Pixels beside each
     other become channels by a RESHAPE; rows below each other by a CONCAT of slices.
     """
 
-    name: ClassVar[str] = "fold-strides"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        found = [operation for operation in graph if _has_a_long_stride(operation)]
+    def run(graph: Graph) -> bool:
+        found = [each for each in graph if isinstance(each, Conv2d) and _is_long(each, limits)]
         for operation in found:
             _Folding(graph, operation).fold()
         if found:
             graph.erase_dead()
         return bool(found)
 
+    return Pass("fold-strides", run)
 
-def _has_a_long_stride(operation: Operation) -> bool:
+
+def _is_long(operation: Conv2d, limits: WindowLimits) -> bool:
     return (
-        operation.kind == "CONV2D"
-        and max(operation["stride"]) > LONGEST_STRIDE
-        and tuple(operation["dilation"]) == (1, 1)
+        max(operation.stride) > limits.longest_stride
+        and operation.dilation == (1, 1)
         and all(operand.constant is not None for operand in operation.operands[1:])
     )
 
 
 class _Folding:
-    def __init__(self, graph: Graph, operation: Operation) -> None:
+    def __init__(self, graph: Graph, operation: Conv2d) -> None:
         self.graph = graph
         self.operation = operation
-        self.down, self.across = operation["stride"]
-        _, height, width, _ = operation.operands[1].shape
+        self.down, self.across = operation.stride
+        _, height, width, _ = operation.weight.shape
         self.kernel = (-(-height // self.down), -(-width // self.across))
         """Height and width of the kernel in blocks."""
 
@@ -60,8 +55,7 @@ class _Folding:
         attributes = {**old.attributes, "stride": (1, 1), "pad": (0, 0, 0, 0)}
         operands = [self._blocks(), self._weights(), *old.operands[2:]]
         result = self._add("CONV2D", operands, old.result.type, attributes)
-        result.name, old.result.name = old.result.name, ""
-        self.graph.replace(old.result, result)
+        self.graph.supersede(old.result, result)
 
     def _blocks(self) -> Value:
         """Return the input as [N, rows of blocks, columns of blocks, numbers of a block]."""
@@ -83,8 +77,8 @@ class _Folding:
 
     def _padded(self) -> Value:
         """Return the input with its padding, and with what the last blocks reach beyond it."""
-        value, weights = self.operation.operands[0], self.operation.operands[1]
-        top, bottom, left, right = self.operation["pad"]
+        value, weights = self.operation.input, self.operation.weight
+        top, bottom, left, right = self.operation.pad
         bottom += self.kernel[0] * self.down - weights.shape[1]
         right += self.kernel[1] * self.across - weights.shape[2]
         if not any((top, bottom, left, right)):
@@ -92,12 +86,12 @@ class _Folding:
         batch, height, width, channels = value.shape
         shape = (batch, top + height + bottom, left + width + right, channels)
         amounts = self._shape((0, 0, top, bottom, left, right, 0, 0))
-        zero = self.operation.operands[3]
-        return self._add("PAD", (value, amounts, zero), value.type.with_shape(shape))
+        operands = (value, amounts, self.operation.input_zp)
+        return self._add("PAD", operands, value.type.with_shape(shape))
 
     def _weights(self) -> Value:
         """Return the weights as [OC, blocks down, blocks across, numbers of a block]."""
-        old, zero = self.operation.operands[1], self.operation.operands[4]
+        old, zero = self.operation.weight, self.operation.weight_zp
         values, (outputs, height, width, channels) = old.constant, old.shape
         assert values is not None
         assert zero.constant is not None
@@ -110,12 +104,7 @@ class _Folding:
         whole[:, :height, :width] = values
         blocks = whole.reshape(outputs, down, self.down, across, self.across, channels)
         memory = np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4, 5))
-        given = self.graph.constant(
-            memory.reshape(outputs, down, across, -1),
-            old.dtype,
-            quantization=old.quantization,
-            origin=None if old.producer is None else old.producer.origin,
-        )
+        given = self.graph.constant_like(old, memory.reshape(outputs, down, across, -1))
         given.name, old.name = old.name, ""
         return given
 
@@ -129,7 +118,4 @@ class _Folding:
         type: TensorType,
         attributes: Attributes | None = None,
     ) -> Value:
-        old = self.operation
-        return self.graph.add(
-            kind, operands, [type], attributes, origin=old.origin, group=old.group
-        ).result
+        return self.graph.add_beside(self.operation, kind, operands, type, attributes)

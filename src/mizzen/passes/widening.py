@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from mizzen.graph import Graph
-from mizzen.passes.reshape import reshaped
+from mizzen.ops.builder import reshaped
+from mizzen.ops.tensor import Conv2d
+from mizzen.passes.pipeline import Pass
 from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, op
 
 LEAST_WIDTH = 2
@@ -18,7 +17,7 @@ LEAST_PIXELS = 8
 
 SOURCE = Var("source", Is("one pixel wide", lambda value: value.shape[2] == 1))
 KERNEL = Var("weights", Is("a kernel of 1x1", lambda value: value.shape[1:3] == (1, 1)))
-CONVOLUTION = op("CONV2D", SOURCE, KERNEL, having={"stride": (1, 1), "pad": (0, 0, 0, 0)})
+CONVOLUTION = op(Conv2d, SOURCE, KERNEL, having={"stride": (1, 1), "pad": (0, 0, 0, 0)})
 
 
 def _has_pixels(match: Match) -> Reject | None:
@@ -36,36 +35,20 @@ def _widen(graph: Graph, match: Match) -> None:
     # Rows stay as many as can be: a compiler cuts an image that does not fit between rows.
     width = LEAST_WIDTH if pixels % LEAST_WIDTH == 0 else pixels
     image = (1, pixels // width, width)
-    operands = list(operation.operands)
-    operands[0] = reshaped(graph, operation, source, (*image, source.shape[3]))
-    wide = graph.add(
-        operation.kind,
-        operands,
-        [result.type.with_shape((*image, result.shape[3]))],
-        operation.attributes,
-        origin=operation.origin,
-        group=operation.group,
-    )
-    given = reshaped(graph, operation, wide.result, result.shape)
-    given.name, result.name = result.name, ""
-    graph.replace(result, given)
+    value = reshaped(graph, operation, source, (*image, source.shape[3]))
+    operands = (value, *operation.operands[1:])
+    type = result.type.with_shape((*image, result.shape[3]))
+    wide = graph.add_beside(operation, operation.kind, operands, type, operation.attributes)
+    graph.supersede(result, reshaped(graph, operation, wide, result.shape))
 
 
 PATTERN = Pattern("a linear layer in a column", CONVOLUTION, (_has_pixels,))
 RULES = Rules([Rule(PATTERN, _widen)])
 
+WIDEN_COLUMNS = Pass("widen-columns", RULES.rewrite)
+"""Let CONV2D of single pixels, one column of them, work on rows instead.
 
-@dataclass(frozen=True, slots=True)
-class WidenColumns:
-    """Let CONV2D of single pixels, one column of them, work on rows instead.
-
-    A linear layer on a sequence is a convolution with a kernel of 1x1. To it the shape of its image
-    is all the same, but an NPU that computes blocks of two by two pixels leaves half of itself idle
-    in an image that is one pixel wide.
-    """
-
-    name: ClassVar[str] = "widen-columns"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        return RULES.rewrite(graph)
+A linear layer on a sequence is a convolution with a kernel of 1x1. To it the shape of its image
+is all the same, but an NPU that computes blocks of two by two pixels leaves half of itself idle
+in an image that is one pixel wide.
+"""

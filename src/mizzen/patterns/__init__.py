@@ -4,12 +4,9 @@ from mizzen.patterns.composites import Composite, Cover
 from mizzen.patterns.language import (
     Const,
     Either,
-    Guard,
     Is,
     Node,
     Op,
-    Pattern,
-    Reject,
     Result,
     Through,
     Var,
@@ -19,7 +16,8 @@ from mizzen.patterns.language import (
     of,
     op,
 )
-from mizzen.patterns.match import Match, Matcher, Miss, explain, find
+from mizzen.patterns.match import Matcher, Miss, explain, find
+from mizzen.patterns.pattern import Guard, Match, Pattern, Reject
 from mizzen.patterns.rewrite import Rule, Rules
 
 __all__ = [

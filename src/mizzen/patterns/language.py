@@ -3,8 +3,8 @@
 A pattern is a directed acyclic graph of nodes, written from its last operation inwards::
 
     x = Var("x")
-    convolution = op("CONV2D", x, weight=Const("w"), once=True)
-    pattern = Pattern("convolution with an activation", op("CLAMP", op("RESCALE", convolution)))
+    convolution = op(Conv2d, x, weight=Const("w"), once=True)
+    pattern = Pattern("convolution with an activation", op(Clamp, op(Rescale, convolution)))
 
 Nodes are told apart by identity: the same node at two places is the same value or operation. Two
 nodes may stand for the same thing. Patterns hold no state, and print as they read.
@@ -12,17 +12,15 @@ nodes may stand for the same thing. Patterns hold no state, and print as they re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from mizzen.graph import Array, DType, Operation, Value
-from mizzen.ops import DEFINITIONS, Definition
-
-if TYPE_CHECKING:
-    from mizzen.patterns.match import Match
+from mizzen.graph import Array, DType, Value
+from mizzen.ops import Definition, TosaOperation
 
 T = TypeVar("T")
+OperationT = TypeVar("OperationT", bound=TosaOperation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,18 +32,6 @@ class Is(Generic[T]):
 
     def __str__(self) -> str:
         return self.words
-
-
-@dataclass(frozen=True, slots=True)
-class Reject:
-    """Why a guard does not take a match: what must hold and what came, and of which operation."""
-
-    reason: str
-    at: Operation | None = None
-
-
-Guard = Callable[["Match"], Reject | None]
-"""Gives None where the match will do. A pure function; the first line of its docstring prints."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,8 +51,8 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Op:
-    """An operation, and as a value its first result; built by `op`.
+class Op(Generic[OperationT]):
+    """An operation, and as a value its first result; built by `op`, bound to one of its classes.
 
     kinds       the kinds it may be of
     operands    for each kind, the places of operands and what must be there, in TOSA's order
@@ -92,7 +78,7 @@ class Op:
 class Result:
     """One result of an operation that has several."""
 
-    operation: Op
+    operation: Op[Any]
     index: int
 
 
@@ -112,49 +98,23 @@ class Through:
     most    how many such operations may be in a row; None for any number
     """
 
-    step: Op
+    step: Op[Any]
     inner: Node
     most: int | None
 
 
-Node = Var | Const | Op | Result | Either | Through
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A name, the last operation of what is sought, and guards on what is found."""
-
-    name: str
-    root: Node
-    guards: tuple[Guard, ...] = ()
-    anchors: tuple[Op | Through, ...] = field(init=False)
-    """The nodes that the last operation may be of, in the order in which they are tried."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "anchors", tuple(_anchors(self.root)))
-        _check_choices(self.root)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds that the last operation may have."""
-        ops = [each.step if isinstance(each, Through) else each for each in self.anchors]
-        return tuple(dict.fromkeys(kind for each in ops for kind in each.kinds))
-
-    def __str__(self) -> str:
-        from mizzen.patterns.text import text_of
-
-        return text_of(self)
+Node = Var | Const | Op[Any] | Result | Either | Through
 
 
 def op(
-    kinds: str | tuple[str, ...],
+    kinds: type[OperationT] | tuple[type[OperationT], ...],
     *operands: Node,
     having: Mapping[str, object] | None = None,
     result: Is[Value] | None = None,
     once: bool = False,
     **named: Node,
-) -> Op:
-    """Return a pattern of an operation.
+) -> Op[OperationT]:
+    """Return a pattern of an operation of one of some classes.
 
     operands  what the first operands are; those that are left out may be anything
     named     what other operands are, by their names in TOSA (``weight=Const("w")``)
@@ -162,17 +122,18 @@ def op(
     result    what must hold of the first result
     once      whether nothing but one user may take a result: then it may go when the user goes
 
-    Raises ValueError if a kind, an operand or an attribute is none of TOSA's.
+    Raises ValueError if an operand or an attribute is not one of TOSA's.
     """
-    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    classes = kinds if isinstance(kinds, tuple) else (kinds,)
+    definitions = {each.definition.kind: each.definition for each in classes}
     having = having or {}
-    for kind in kinds:
-        unknown = [name for name in having if name not in _definition(kind).names]
+    for kind, definition in definitions.items():
+        unknown = [name for name in having if name not in definition.names]
         if unknown:
             raise ValueError(f"{kind} must have an attribute {unknown[0]}, and has none")
-    places = {kind: _places(_definition(kind), operands, named) for kind in kinds}
-    swaps = frozenset(kind for kind in kinds if _swaps(_definition(kind), places[kind]))
-    return Op(kinds, places, having, result, once, swaps)
+    places = {kind: _places(each, operands, named) for kind, each in definitions.items()}
+    swaps = frozenset(kind for kind, each in definitions.items() if _swaps(each, places[kind]))
+    return Op(tuple(definitions), places, having, result, once, swaps)
 
 
 def either(*choices: Node) -> Either:
@@ -180,12 +141,12 @@ def either(*choices: Node) -> Either:
     return Either(choices)
 
 
-def maybe(step: Op) -> Through:
+def maybe(step: Op[Any]) -> Through:
     """Return a pattern of an operation that may be there, or just what its first operand is."""
     return Through(step, _inner(step), 1)
 
 
-def chain(step: Op) -> Through:
+def chain(step: Op[Any]) -> Through:
     """Return a pattern of any number of operations in a row behind what the first operand is."""
     return Through(step, _inner(step), None)
 
@@ -193,13 +154,6 @@ def chain(step: Op) -> Through:
 def of(*dtypes: DType) -> Is[Value]:
     """Say that a value's elements are of one of some types."""
     return Is(f"of {' or '.join(each.value for each in dtypes)}", lambda v: v.dtype in dtypes)
-
-
-def _definition(kind: str) -> Definition:
-    definition = DEFINITIONS.get(kind)
-    if definition is None:
-        raise ValueError(f"a pattern must be of TOSA's operations, and {kind} is none")
-    return definition
 
 
 def _places(
@@ -223,7 +177,7 @@ def _swaps(definition: Definition, places: tuple[tuple[int, Node], ...]) -> bool
     return definition.commutative and any(index < 2 for index, _ in places)
 
 
-def _inner(step: Op) -> Node:
+def _inner(step: Op[Any]) -> Node:
     inner = {dict(places).get(0) for places in step.operands.values()}
     if len(inner) != 1 or None in inner:
         raise ValueError("an operation that may be left out must say what its first operand is")
@@ -245,38 +199,6 @@ def parts(node: Node) -> tuple[Node, ...]:
             return (node.step,)
         case Var() | Const():
             return ()
-
-
-def _check_choices(root: Node) -> None:
-    """See that every choice stands at one place: what is chosen is known by its operations."""
-    seen: set[Node] = set()
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            if isinstance(node, (Either, Through)):
-                raise ValueError("a choice must stand at one place of a pattern")
-            continue
-        seen.add(node)
-        waiting += parts(node)
-
-
-def _anchors(node: Node) -> Iterator[Op | Through]:
-    match node:
-        case Op():
-            yield node
-        case Result():
-            yield node.operation
-        case Either():
-            for choice in node.choices:
-                yield from _anchors(choice)
-        case Through():
-            yield node
-            # Last in a pattern, an operation that may be left out is there if nothing else is.
-            if not isinstance(node.inner, (Var, Const)):
-                yield from _anchors(node.inner)
-        case Var() | Const():
-            raise ValueError(f"the last of a pattern must be an operation, not {node.name}")
 
 
 def expects(wanted: object, value: Any) -> bool:

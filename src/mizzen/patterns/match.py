@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias
 
 from mizzen.graph import Graph, Operation, Value
 from mizzen.patterns.language import (
@@ -17,78 +17,15 @@ from mizzen.patterns.language import (
     Either,
     Node,
     Op,
-    Pattern,
     Result,
     Through,
     Var,
     expects,
 )
+from mizzen.patterns.pattern import Match, Pattern
 
 ORDERS = ((0, 1), (1, 0))
 """Places of the first two operands as the pattern has them, and exchanged."""
-
-
-class Match:
-    """What a pattern's nodes are in a graph."""
-
-    __slots__ = ("_bound", "graph", "pattern", "root")
-
-    def __init__(
-        self,
-        graph: Graph,
-        pattern: Pattern,
-        root: Operation,
-        bound: dict[Node, Operation | Value | tuple[Operation, ...]],
-    ) -> None:
-        self.graph = graph
-        self.pattern = pattern
-        self.root = root
-        self._bound = bound
-
-    @overload
-    def __getitem__(self, node: Op) -> Operation: ...
-    @overload
-    def __getitem__(self, node: Var | Const) -> Value: ...
-    @overload
-    def __getitem__(self, node: Through) -> tuple[Operation, ...]: ...
-    def __getitem__(
-        self, node: Op | Var | Const | Through
-    ) -> Operation | Value | tuple[Operation, ...]:
-        """Return what a node is; of a chain, its operations, the last one first.
-
-        Raises KeyError for what is in a choice that was not taken.
-        """
-        return self._bound[node]
-
-    def __contains__(self, node: Node) -> bool:
-        """Whether a node is part of the way that matched."""
-        return node in self._bound
-
-    @property
-    def operations(self) -> tuple[Operation, ...]:
-        """The operations matched, without constants; each once, the last one first."""
-        found: dict[Operation, None] = {}
-        for bound in self._bound.values():
-            if isinstance(bound, tuple):
-                found.update(dict.fromkeys(bound))
-            elif isinstance(bound, Operation):
-                found[bound] = None
-        return tuple(found)
-
-    @property
-    def inputs(self) -> tuple[Value, ...]:
-        """What the operations take from outside, constants included; each once."""
-        operations = self.operations
-        taken = dict.fromkeys(value for each in reversed(operations) for value in each.operands)
-        return tuple(value for value in taken if value.producer not in operations)
-
-    @property
-    def outputs(self) -> tuple[Value, ...]:
-        """The results that are taken outside, the last operation's first."""
-        inside = set(self.operations)
-        results = [result for operation in self.operations for result in operation.results]
-        outputs = self.graph.outputs
-        return tuple(r for r in results if not inside.issuperset(r.uses) or r in outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +177,7 @@ class _Attempt:
         return self.solve((node.inner, behind, rest)) or self.back(mark)
 
     def operation(
-        self, node: Op, operation: Operation, rest: _Goals | None, *, anchored: bool = False
+        self, node: Op[Any], operation: Operation, rest: _Goals | None, *, anchored: bool = False
     ) -> bool:
         """Match an operation of a kind that fits, what it takes, and all that is behind it."""
         before = self.bound.get(node)
@@ -267,14 +204,14 @@ class _Attempt:
                     return True
         return False
 
-    def plausible(self, node: Op, value: Value) -> bool:
+    def plausible(self, node: Op[Any], value: Value) -> bool:
         """Whether a value comes from an operation of a kind that fits."""
         producer = value.producer
         if producer is not None and producer.kind in node.operands:
             return True
         return self.misses is not None and self.miss_producer(node, value)
 
-    def fits(self, node: Op, operation: Operation, *, anchored: bool) -> bool:
+    def fits(self, node: Op[Any], operation: Operation, *, anchored: bool) -> bool:
         """Whether attributes, result and users of an operation are as they must be."""
         for name, wanted in node.attributes.items():
             value = operation.attributes.get(name)
@@ -309,7 +246,7 @@ class _Attempt:
                 return False
         return True
 
-    def miss_producer(self, node: Op, value: Value) -> bool:
+    def miss_producer(self, node: Op[Any], value: Value) -> bool:
         """Keep that a value comes from another operation than it must; give False."""
         if self.misses is None:
             return False

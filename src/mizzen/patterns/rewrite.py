@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mizzen.graph import Graph
-from mizzen.patterns.language import Pattern
-from mizzen.patterns.match import Match, Matcher
+from mizzen.patterns.match import Matcher
+from mizzen.patterns.pattern import Match, Pattern
 
 Rewriting = Callable[[Graph, Match], None]
 """Edits the graph at a match so that the graph still computes the same."""

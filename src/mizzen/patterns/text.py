@@ -1,4 +1,4 @@
-"""Patterns as text: an equation of what is matched, then what else must hold.
+"""Nodes as text: an equation of what is matched.
 
 An operand that may be anything is ``_``; an operation or value that stands at several places is
 written out at the first, behind its letter.
@@ -6,18 +6,16 @@ written out at the first, behind its letter.
 
 from __future__ import annotations
 
-from inspect import getdoc
+from typing import Any
 
 from mizzen.graph import Array, Value
 from mizzen.ops import DEFINITIONS
 from mizzen.patterns.language import (
     Const,
     Either,
-    Guard,
     Is,
     Node,
     Op,
-    Pattern,
     Result,
     Through,
     Var,
@@ -25,18 +23,9 @@ from mizzen.patterns.language import (
 )
 
 
-def text_of(pattern: Pattern) -> str:
-    """Return a pattern as text: its name and equation on one line, each guard on another."""
-    writer = _Writer(pattern.root)
-    lines = [f"{pattern.name}: {writer.node(pattern.root)}"]
-    lines += [f"  where {_words(guard)}" for guard in pattern.guards]
-    return "\n".join(lines)
-
-
-def _words(guard: Guard) -> str:
-    text = getdoc(guard) or getattr(guard, "__name__", "a guard holds").replace("_", " ").strip()
-    first = text.splitlines()[0].rstrip(".")
-    return first[:1].lower() + first[1:]
+def equation(node: Node) -> str:
+    """Return a node in words, with everything in front of it."""
+    return _Writer(node).node(node)
 
 
 class _Writer:
@@ -71,7 +60,7 @@ class _Writer:
         self.written.add(node)
         return f"{name}: {holds}"
 
-    def operation(self, node: Op) -> str:
+    def operation(self, node: Op[Any]) -> str:
         letter = self.letters.get(node)
         if node in self.written and letter is not None:
             return letter
@@ -84,7 +73,7 @@ class _Writer:
             text = f"{text} once"
         return text if letter is None else f"{letter} = {text}"
 
-    def operands(self, node: Op, kind: str) -> str:
+    def operands(self, node: Op[Any], kind: str) -> str:
         """Return the operands up to the last that is not just anything."""
         places = dict(node.operands[kind])
         if not places:
@@ -97,7 +86,7 @@ class _Writer:
         return ", ".join(texts)
 
 
-def _attributes(node: Op) -> str:
+def _attributes(node: Op[Any]) -> str:
     if not node.attributes:
         return ""
     texts = [

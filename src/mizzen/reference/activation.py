@@ -6,21 +6,20 @@ from math import erf
 
 import numpy as np
 
-from mizzen.graph import Array, Operation
-from mizzen.ops.attributes import NanMode
-from mizzen.reference.elementwise_unary import real
-from mizzen.reference.kernel import Kernel, rounded
+from mizzen.graph import Array, NanMode
+from mizzen.ops import activation as tosa
+from mizzen.reference.kernel import Kernels, real, rounded
 
 
-def clamp(operation: Operation, values: Array) -> Array:
+def clamp(operation: tosa.Clamp, values: Array) -> Array:
     """Return the nearest value within the bounds; a NaN, or `min_val`, as `nan_mode` says."""
-    low, high = operation["min_val"], operation["max_val"]
+    low, high = operation.min_val, operation.max_val
     dtype = operation.result.dtype
     if not dtype.is_float:
         return np.clip(values, low, high).astype(values.dtype, copy=False)
     bounds = rounded(np.array([low, high], np.float64), dtype)
     result = np.clip(values, bounds[0], bounds[1])
-    if operation["nan_mode"] is NanMode.IGNORE:
+    if operation.nan_mode is NanMode.IGNORE:
         result = np.where(np.isnan(values), bounds[0], result)
     return result
 
@@ -33,9 +32,9 @@ def _sigmoid(values: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-values))
 
 
-KERNELS: dict[str, Kernel] = {
-    "CLAMP": clamp,
-    "ERF": real(_erf),
-    "SIGMOID": real(_sigmoid),
-    "TANH": real(np.tanh),
+KERNELS: Kernels = {
+    tosa.Clamp: clamp,
+    tosa.Erf: real(_erf),
+    tosa.Sigmoid: real(_sigmoid),
+    tosa.Tanh: real(np.tanh),
 }

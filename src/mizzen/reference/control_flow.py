@@ -1,28 +1,70 @@
-"""What control flow computes. Ref: TOSA 1.0, 2.16."""
+"""What custom operators, control flow and variables compute. Ref: TOSA 1.0, 2.15 to 2.17."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.graph import Array, Graph, Operation
+from mizzen.ops.control_flow import CondIf, Custom, Variable, VariableRead, VariableWrite, WhileLoop
 
+CustomKernel = Callable[[Custom, Sequence[Array]], Sequence[Array]]
+"""Gives the results of a CUSTOM operation, one array for each: only who made it knows them."""
 Run = Callable[[Graph, Sequence[Array]], list[Array]]
 """Evaluates a body on the values that it takes."""
+Variables = dict[str, Array]
+"""Name to the elements that the variable has now."""
 
 
-def cond_if(run: Run, operation: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
+def unknown(operation: Operation) -> MizzenError:
+    """Make the error for an operation that nobody said the meaning of."""
+    name = operation.attributes.get("operator_name", operation.kind)
+    return fail(
+        "E821",
+        f"{operation.kind}: the reference must know the operator, and does not know {name}",
+        origin=operation.origin,
+        help="evaluate the parts of the graph around it, or say in `custom` what it computes",
+    )
+
+
+def cond_if(run: Run, operation: CondIf, operands: Sequence[Array]) -> list[Array]:
     """Evaluate one of the branches."""
     condition, *passed = operands
-    branch = "then_graph" if condition.item() else "else_graph"
-    return tuple(run(operation[branch], passed))
+    return run(operation.then_graph if condition.item() else operation.else_graph, passed)
 
 
-def while_loop(run: Run, operation: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
+def while_loop(run: Run, operation: WhileLoop, operands: Sequence[Array]) -> list[Array]:
     """Evaluate the body on its own results for as long as the condition holds."""
     values = list(operands)
-    while run(operation["cond_graph"], values)[0].item():
-        values = run(operation["body_graph"], values)
-    return tuple(values)
+    while run(operation.cond_graph, values)[0].item():
+        values = run(operation.body_graph, values)
+    return values
 
 
-KERNELS = {"COND_IF": cond_if, "WHILE_LOOP": while_loop}
+def declare(variables: Variables, operation: Variable) -> tuple[Array, ...]:
+    """Set the variable to its initial value, if it has one and none came from outside."""
+    if operation.initial is not None:
+        variables.setdefault(operation.name, operation.initial)
+    return ()
+
+
+def read(variables: Variables, operation: VariableRead) -> tuple[Array, ...]:
+    """Return what was written last; raises E823 if nothing was."""
+    name = operation.name
+    if name not in variables:
+        raise fail(
+            "E823",
+            f"VARIABLE_READ: a variable must be written before it is read, and {name} was not",
+            origin=operation.origin,
+            rule="TOSA 1.0, 2.17.3 VARIABLE_READ",
+            help="give it an initial value, or a value in `variables`",
+        )
+    return (variables[name],)
+
+
+def write(
+    variables: Variables, operation: VariableWrite, operands: Sequence[Array]
+) -> tuple[Array, ...]:
+    """Keep the value."""
+    (variables[operation.name],) = operands
+    return ()

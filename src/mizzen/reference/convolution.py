@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from mizzen.graph import Array, Operation
+from mizzen.ops import tensor as tosa
 from mizzen.reference.kernel import fitted, rounded
 
 SINGLE_EXACT = 1 << 24
@@ -23,7 +24,7 @@ COLUMNS = 1 << 23
 
 def matmul(operation: Operation, a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
     """[N,H,C], [N,C,W] -> [N,H,W]."""
-    left, right = _centered(operation, 0, a, a_zp), _centered(operation, 1, b, b_zp)
+    left, right = _centered(operation, a, a_zp), _centered(operation, b, b_zp)
     dtype = _exact_type(operation, _magnitude(left, axis=2), _magnitude(right))
     with np.errstate(invalid="ignore"):
         product = left.astype(dtype) @ right.astype(dtype)
@@ -31,14 +32,14 @@ def matmul(operation: Operation, a: Array, b: Array, a_zp: Array, b_zp: Array) -
 
 
 def convolution(
-    operation: Operation, values: Array, weight: Array, bias: Array, input_zp: Array, zp: Array
+    operation: tosa.Windowed, values: Array, weight: Array, bias: Array, input_zp: Array, zp: Array
 ) -> Array:
     """[N,...,IC], weight [OC,...,IC] -> [N,...,OC], for any number of dimensions in between."""
-    plain, weights = _centered(operation, 0, values, input_zp), _centered(operation, 1, weight, zp)
+    plain, weights = _centered(operation, values, input_zp), _centered(operation, weight, zp)
     dtype = _exact_type(
         operation, _magnitude(weights, axis=tuple(range(1, weights.ndim))), _magnitude(plain)
     )
-    padded = _padded(plain.astype(dtype), operation["pad"])
+    padded = _padded(plain.astype(dtype), operation.pad)
     matrix = weights.reshape(len(weights), -1).T.astype(dtype)
     result = np.empty(operation.result.shape, dtype)
     windows = _windows(operation, padded, weight.shape[1:-1], result.shape[1:-1])
@@ -52,12 +53,12 @@ def convolution(
 
 
 def depthwise(
-    operation: Operation, values: Array, weight: Array, bias: Array, input_zp: Array, zp: Array
+    operation: tosa.Windowed, values: Array, weight: Array, bias: Array, input_zp: Array, zp: Array
 ) -> Array:
     """[N,IH,IW,C], weight [KH,KW,C,M] -> [N,OH,OW,C*M]."""
-    plain, weights = _centered(operation, 0, values, input_zp), _centered(operation, 1, weight, zp)
+    plain, weights = _centered(operation, values, input_zp), _centered(operation, weight, zp)
     dtype = _exact_type(operation, _magnitude(weights, axis=(0, 1)), _magnitude(plain))
-    padded, weights = _padded(plain.astype(dtype), operation["pad"]), weights.astype(dtype)
+    padded, weights = _padded(plain.astype(dtype), operation.pad), weights.astype(dtype)
     n, height, width, _ = operation.result.shape
     channels, multiplier = weight.shape[2:]
     windows = _windows(operation, padded, weight.shape[:2], (height, width))
@@ -69,16 +70,21 @@ def depthwise(
 
 
 def transpose_convolution(
-    operation: Operation, values: Array, weight: Array, bias: Array, input_zp: Array, zp: Array
+    operation: tosa.TransposeConv2d,
+    values: Array,
+    weight: Array,
+    bias: Array,
+    input_zp: Array,
+    zp: Array,
 ) -> Array:
     """[N,IH,IW,IC], weight [OC,KH,KW,IC] -> [N,OH,OW,OC]."""
-    plain, weights = _centered(operation, 0, values, input_zp), _centered(operation, 1, weight, zp)
+    plain, weights = _centered(operation, values, input_zp), _centered(operation, weight, zp)
     dtype = _exact_type(operation, _magnitude(weights, axis=(1, 2, 3)), _magnitude(plain))
     plain, weights = plain.astype(dtype), weights.astype(dtype)
-    top, _, left, _ = operation["out_pad"]
+    top, _, left, _ = operation.out_pad
     result = np.zeros(operation.result.shape, dtype)
     _, height, width, _ = result.shape
-    y_stride, x_stride = operation["stride"]
+    y_stride, x_stride = operation.stride
     with np.errstate(invalid="ignore"):
         for y, x in np.ndindex(weight.shape[1:3]):
             rows, into_rows = _landing(plain.shape[1], y + top, y_stride, height)
@@ -95,9 +101,9 @@ def _landing(size: int, first: int, stride: int, new_size: int) -> tuple[slice, 
     return slice(start, stop), slice(place, place + (stop - start) * stride, stride)
 
 
-def _centered(operation: Operation, index: int, values: Array, zero_point: Array) -> Array:
+def _centered(operation: Operation, values: Array, zero_point: Array) -> Array:
     """Return the values less their zero point, as float64."""
-    if operation.operands[index].dtype.is_float:
+    if operation.result.dtype.is_float:
         return values.astype(np.float64)
     return values.astype(np.float64) - float(zero_point[0])
 
@@ -112,7 +118,7 @@ def _magnitude(values: Array, axis: int | tuple[int, ...] | None = None) -> floa
 
 def _exact_type(operation: Operation, total: float, factor: float) -> type[np.floating]:
     """Return the type that holds every sum of products exactly, of integers."""
-    if operation.operands[0].dtype.is_float:
+    if operation.result.dtype.is_float:
         return np.float64
     bound = total * factor
     assert bound < DOUBLE_EXACT, "no operation of TOSA's level 8K has as many products"
@@ -128,10 +134,10 @@ def _padded(values: Array, pad: Sequence[int]) -> Array:
 
 
 def _windows(
-    operation: Operation, padded: Array, kernel: Sequence[int], places: Sequence[int]
+    operation: tosa.Windowed, padded: Array, kernel: Sequence[int], places: Sequence[int]
 ) -> Array:
     """Return what the kernel covers at each place: [N, *places, *kernel, C], a view."""
-    stride, dilation = operation["stride"], operation["dilation"]
+    stride, dilation = operation.stride, operation.dilation
     reach = [(size - 1) * each + 1 for size, each in zip(kernel, dilation, strict=True)]
     between = tuple(range(1, padded.ndim - 1))
     view = sliding_window_view(padded, reach, between)  # [N, *all places, C, *reach]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.graph import Array, Operation
-from mizzen.reference.kernel import Kernel
+from mizzen.ops import data_layout as tosa
+from mizzen.reference.kernel import Kernels
 
 
-def concat(operation: Operation, *parts: Array) -> Array:
+def concat(operation: tosa.Concat, *parts: Array) -> Array:
     """Put the operands behind each other along the axis."""
-    return np.concatenate(parts, axis=operation["axis"])
+    return np.concatenate(parts, axis=operation.axis)
 
 
 def pad(operation: Operation, values: Array, padding: Array, constant: Array) -> Array:
@@ -24,9 +25,9 @@ def reshape(operation: Operation, values: Array, shape: Array) -> Array:
     return values.reshape(operation.result.shape)
 
 
-def reverse(operation: Operation, values: Array) -> Array:
+def reverse(operation: tosa.Reverse, values: Array) -> Array:
     """Turn the order along the axis around."""
-    return np.flip(values, axis=operation["axis"])
+    return np.flip(values, axis=operation.axis)
 
 
 def slice_(operation: Operation, values: Array, start: Array, size: Array) -> Array:
@@ -40,17 +41,17 @@ def tile(operation: Operation, values: Array, multiples: Array) -> Array:
     return np.tile(values, multiples.tolist())
 
 
-def transpose(operation: Operation, values: Array) -> Array:
+def transpose(operation: tosa.Transpose, values: Array) -> Array:
     """Permute the dimensions."""
-    return np.transpose(values, operation["perms"])
+    return np.transpose(values, operation.perms)
 
 
-KERNELS: dict[str, Kernel] = {
-    "CONCAT": concat,
-    "PAD": pad,
-    "RESHAPE": reshape,
-    "REVERSE": reverse,
-    "SLICE": slice_,
-    "TILE": tile,
-    "TRANSPOSE": transpose,
+KERNELS: Kernels = {
+    tosa.Concat: concat,
+    tosa.Pad: pad,
+    tosa.Reshape: reshape,
+    tosa.Reverse: reverse,
+    tosa.Slice: slice_,
+    tosa.Tile: tile,
+    tosa.Transpose: transpose,
 }

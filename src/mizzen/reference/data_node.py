@@ -1,14 +1,15 @@
-"""What the data nodes compute. Ref: TOSA 1.0, 2.14."""
+"""What the data nodes and shape operators compute. Ref: TOSA 1.0, 2.14, 2.18."""
 
 from __future__ import annotations
 
 from mizzen.graph import Array, Operation
-from mizzen.reference.kernel import Kernel
+from mizzen.ops import data_node as tosa
+from mizzen.reference.kernel import Kernels
 
 
-def const(operation: Operation) -> Array:
+def const(operation: tosa.Constant) -> Array:
     """Return the values."""
-    return operation["values"]
+    return operation.values
 
 
 def identity(operation: Operation, values: Array) -> Array:
@@ -16,7 +17,8 @@ def identity(operation: Operation, values: Array) -> Array:
     return values
 
 
-KERNELS: dict[str, Kernel] = {
-    "CONST": const,
-    "IDENTITY": identity,
+KERNELS: Kernels = {
+    tosa.Const: const,
+    tosa.ConstShape: const,
+    tosa.Identity: identity,
 }

@@ -18,13 +18,45 @@ from mizzen.graph import (
     Value,
     integer_range,
 )
-from mizzen.reference import control_flow, custom, variable
-from mizzen.reference.catalog import KERNELS
+from mizzen.ops.control_flow import (
+    CondIf,
+    Custom,
+    Variable,
+    VariableRead,
+    VariableWrite,
+    WhileLoop,
+)
+from mizzen.ops.data_node import Constant
+from mizzen.reference import (
+    activation,
+    control_flow,
+    data_layout,
+    data_node,
+    elementwise,
+    image,
+    reduction,
+    scatter_gather,
+    tensor,
+    type_conversion,
+)
+from mizzen.reference.control_flow import CustomKernel, Variables
+from mizzen.reference.kernel import Kernels
 
 Trace = Callable[[Value, Array], None]
 """Is told each value and its elements as soon as they are known."""
 
-CONSTANTS = ("CONST", "CONST_SHAPE")
+KERNELS: Kernels = {
+    **tensor.KERNELS,
+    **activation.KERNELS,
+    **elementwise.KERNELS,
+    **reduction.KERNELS,
+    **data_layout.KERNELS,
+    **scatter_gather.KERNELS,
+    **image.KERNELS,
+    **type_conversion.KERNELS,
+    **data_node.KERNELS,
+}
+"""The meaning of all operations that work on numbers alone."""
 
 
 def evaluate(
@@ -33,7 +65,7 @@ def evaluate(
     *,
     variables: dict[str, Array] | None = None,
     trace: Trace | None = None,
-    custom: custom.Custom | None = None,
+    custom: CustomKernel | None = None,
 ) -> list[Array]:
     """Return the elements of the graph's outputs.
 
@@ -54,9 +86,9 @@ def evaluate(
 
 def apply(operation: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
     """Return the results of one operation that needs nothing but its operands; raises as above."""
-    kernel = KERNELS.get(operation.kind)
+    kernel = KERNELS.get(type(operation))
     if kernel is None:
-        raise custom.unknown(operation)
+        raise control_flow.unknown(operation)
     results = kernel(operation, *operands)
     # NumPy makes scalars of arrays of rank 0.
     return results if isinstance(results, tuple) else (np.asarray(results),)
@@ -87,9 +119,9 @@ def _check(name: str, type: TensorType, array: Array) -> None:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    variables: variable.Variables
+    variables: Variables
     trace: Trace | None
-    custom: custom.Custom | None
+    custom: CustomKernel | None
 
     def run(self, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
         """Evaluate one graph; values are let go when nobody needs them any more."""
@@ -102,7 +134,7 @@ class _Evaluation:
         for operation in operations:
             results = self._results(operation, [values[each] for each in operation.operands])
             named = dict(zip(operation.results, results, strict=True))
-            if operation.kind not in CONSTANTS:
+            if not isinstance(operation, Constant):
                 self._tell(named)
             values.update(named)
             waiting.subtract(operation.operands)
@@ -117,20 +149,26 @@ class _Evaluation:
                 self.trace(value, array)
 
     def _results(self, operation: Operation, operands: Sequence[Array]) -> Sequence[Array]:
-        match operation.kind:
-            case "CUSTOM" if self.custom is not None:
+        match operation:
+            case Custom() if self.custom is not None:
                 return _checked(operation, self.custom(operation, operands))
-            case "COND_IF" | "WHILE_LOOP":
-                return control_flow.KERNELS[operation.kind](self.run, operation, operands)
-            case "VARIABLE" | "VARIABLE_READ" | "VARIABLE_WRITE":
-                return variable.KERNELS[operation.kind](self.variables, operation, operands)
+            case CondIf():
+                return control_flow.cond_if(self.run, operation, operands)
+            case WhileLoop():
+                return control_flow.while_loop(self.run, operation, operands)
+            case Variable():
+                return control_flow.declare(self.variables, operation)
+            case VariableRead():
+                return control_flow.read(self.variables, operation)
+            case VariableWrite():
+                return control_flow.write(self.variables, operation, operands)
             case _:
                 return apply(operation, operands)
 
 
-def _checked(operation: Operation, results: Sequence[Array]) -> Sequence[Array]:
+def _checked(operation: Custom, results: Sequence[Array]) -> Sequence[Array]:
     """Refuse results of a custom operation that have other types than the graph says."""
-    name, need = operation["operator_name"], operation.results
+    name, need = operation.operator_name, operation.results
     if len(results) != len(need):
         raise fail("E820", f"{len(need)} results must be given by {name}, not {len(results)}")
     for index, (value, array) in enumerate(zip(need, results, strict=True)):

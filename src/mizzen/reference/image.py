@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mizzen.graph import Array, Operation
-from mizzen.ops.attributes import ResizeMode
-from mizzen.reference.kernel import Kernel, fitted, rounded
+from mizzen.graph import Array, ResizeMode
+from mizzen.ops import image as tosa
+from mizzen.reference.kernel import Kernels, fitted, rounded
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def _samples(size: int, new_size: int, unit: int, step: int, offset: int) -> _Sa
 
 
 def resize(
-    operation: Operation, values: Array, scale: Array, offset: Array, border: Array
+    operation: tosa.Resize, values: Array, scale: Array, offset: Array, border: Array
 ) -> Array:
     """[N,IH,IW,C] -> [N,OH,OW,C]; bilinear integers are not divided by the scales."""
     _, height, width, _ = values.shape
@@ -44,7 +44,7 @@ def resize(
     y_offset, x_offset = map(int, offset)
     rows = _samples(height, new_height, y_unit, y_step, y_offset)
     columns = _samples(width, new_width, x_unit, x_step, x_offset)
-    if operation["mode"] is ResizeMode.NEAREST:
+    if operation.mode is ResizeMode.NEAREST:
         return values[:, _nearest(rows)][:, :, _nearest(columns)]
     dtype = operation.result.dtype
     if dtype.is_float:
@@ -65,4 +65,4 @@ def _mix(values: Array, samples: _Samples, axis: int) -> Array:
     return before * (samples.unit - past) + after * past
 
 
-KERNELS: dict[str, Kernel] = {"RESIZE": resize}
+KERNELS: Kernels = {tosa.Resize: resize}

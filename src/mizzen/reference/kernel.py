@@ -17,6 +17,8 @@ from mizzen.graph import Array, DType, Operation, integer_range
 
 Kernel = Callable[..., Array | tuple[Array, ...]]
 """Takes the operation and its operands' elements, gives the results' elements."""
+Kernels = dict[type[Operation], Kernel]
+"""The kernels of a chapter, by the class of operations."""
 
 
 def plainly(compute: Callable[..., Array]) -> Kernel:
@@ -24,6 +26,16 @@ def plainly(compute: Callable[..., Array]) -> Kernel:
 
     def kernel(operation: Operation, *operands: Array) -> Array:
         return compute(*operands)
+
+    return kernel
+
+
+def real(compute: Callable[[Array], Array]) -> Kernel:
+    """Return the kernel of a function of real numbers."""
+
+    def kernel(operation: Operation, values: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return rounded(compute(values.astype(np.float64)), operation.result.dtype)
 
     return kernel
 
@@ -65,7 +77,7 @@ def rounded(values: Array, dtype: DType) -> Array:
 
 def wide(operation: Operation, values: Array) -> Array:
     """Return numbers in the type to compute in: float64, or int64 for integers."""
-    return values.astype(np.float64 if operation.operands[0].dtype.is_float else np.int64)
+    return values.astype(np.float64 if operation.result.dtype.is_float else np.int64)
 
 
 def _to_bf16(values: Array) -> Array:

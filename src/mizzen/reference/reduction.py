@@ -4,45 +4,45 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.graph import Array, Operation
-from mizzen.ops.attributes import NanMode
-from mizzen.reference.kernel import Kernel, fitted, rounded
+from mizzen.graph import Array, NanMode
+from mizzen.ops import reduction as tosa
+from mizzen.reference.kernel import Kernels, fitted, rounded
 
 
-def reduce_all(operation: Operation, values: Array) -> Array:
+def reduce_all(operation: tosa.Reduction, values: Array) -> Array:
     """Say whether all along the axis hold."""
-    return np.all(values, axis=operation["axis"], keepdims=True)
+    return np.all(values, axis=operation.axis, keepdims=True)
 
 
-def reduce_any(operation: Operation, values: Array) -> Array:
+def reduce_any(operation: tosa.Reduction, values: Array) -> Array:
     """Say whether any along the axis holds."""
-    return np.any(values, axis=operation["axis"], keepdims=True)
+    return np.any(values, axis=operation.axis, keepdims=True)
 
 
-def reduce_max(operation: Operation, values: Array) -> Array:
+def reduce_max(operation: tosa.ReduceExtremum, values: Array) -> Array:
     """Return the greatest along the axis; a NaN, or what is none, as `nan_mode` says."""
-    ignore = operation["nan_mode"] is NanMode.IGNORE
+    ignore = operation.nan_mode is NanMode.IGNORE
     compare = np.fmax if ignore else np.maximum
-    return compare.reduce(values, axis=operation["axis"], keepdims=True)
+    return compare.reduce(values, axis=operation.axis, keepdims=True)
 
 
-def reduce_min(operation: Operation, values: Array) -> Array:
+def reduce_min(operation: tosa.ReduceExtremum, values: Array) -> Array:
     """Return the least along the axis; a NaN, or what is none, as `nan_mode` says."""
-    ignore = operation["nan_mode"] is NanMode.IGNORE
+    ignore = operation.nan_mode is NanMode.IGNORE
     compare = np.fmin if ignore else np.minimum
-    return compare.reduce(values, axis=operation["axis"], keepdims=True)
+    return compare.reduce(values, axis=operation.axis, keepdims=True)
 
 
-def reduce_product(operation: Operation, values: Array) -> Array:
+def reduce_product(operation: tosa.Reduction, values: Array) -> Array:
     """Multiply along the axis."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        product = np.prod(values.astype(np.float64), axis=operation["axis"], keepdims=True)
+        product = np.prod(values.astype(np.float64), axis=operation.axis, keepdims=True)
     return rounded(product, operation.result.dtype)
 
 
-def reduce_sum(operation: Operation, values: Array) -> Array:
+def reduce_sum(operation: tosa.Reduction, values: Array) -> Array:
     """Add along the axis; no sum on the way may overflow either."""
-    axis, dtype = operation["axis"], operation.result.dtype
+    axis, dtype = operation.axis, operation.result.dtype
     if dtype.is_float:
         with np.errstate(invalid="ignore"):
             total = np.add.reduce(values.astype(np.float64), axis=axis, keepdims=True)
@@ -53,11 +53,11 @@ def reduce_sum(operation: Operation, values: Array) -> Array:
     return whole.sum(axis=axis, keepdims=True).astype(dtype.numpy)
 
 
-KERNELS: dict[str, Kernel] = {
-    "REDUCE_ALL": reduce_all,
-    "REDUCE_ANY": reduce_any,
-    "REDUCE_MAX": reduce_max,
-    "REDUCE_MIN": reduce_min,
-    "REDUCE_PRODUCT": reduce_product,
-    "REDUCE_SUM": reduce_sum,
+KERNELS: Kernels = {
+    tosa.ReduceAll: reduce_all,
+    tosa.ReduceAny: reduce_any,
+    tosa.ReduceMax: reduce_max,
+    tosa.ReduceMin: reduce_min,
+    tosa.ReduceProduct: reduce_product,
+    tosa.ReduceSum: reduce_sum,
 }

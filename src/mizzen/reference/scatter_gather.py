@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.graph import Array, Operation
-from mizzen.reference.kernel import Kernel, broken
+from mizzen.ops import scatter_gather as tosa
+from mizzen.reference.kernel import Kernels, broken
 
 
 def gather(operation: Operation, values: Array, indices: Array) -> Array:
@@ -33,4 +34,4 @@ def _within(operation: Operation, indices: Array, size: int) -> None:
         raise broken(operation, f"indices must be from 0 to {size - 1}, and one is {came}")
 
 
-KERNELS: dict[str, Kernel] = {"GATHER": gather, "SCATTER": scatter}
+KERNELS: Kernels = {tosa.Gather: gather, tosa.Scatter: scatter}

@@ -6,28 +6,30 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mizzen.graph import Array, Operation, integer_range
-from mizzen.ops.attributes import NanMode
+from mizzen.graph import Array, NanMode, Operation, integer_range
+from mizzen.ops import tensor as tosa
 from mizzen.reference.convolution import (
     convolution,
     depthwise,
     matmul,
     transpose_convolution,
 )
-from mizzen.reference.kernel import Kernel, fitted, rounded, saturated, wide
+from mizzen.reference.kernel import Kernels, fitted, rounded, saturated, wide
 
 RECIPROCAL_BITS = 30
 
 
-def argmax(operation: Operation, values: Array) -> Array:
+def argmax(operation: tosa.Argmax, values: Array) -> Array:
     """Return the first place of the greatest along the axis; NaN as `nan_mode` says."""
-    axis = operation["axis"]
-    if operation.operands[0].dtype.is_float and operation["nan_mode"] is NanMode.IGNORE:
+    axis = operation.axis
+    if operation.input.dtype.is_float and operation.nan_mode is NanMode.IGNORE:
         values = values == np.fmax.reduce(values, axis=axis, keepdims=True)
     return np.asarray(np.argmax(values, axis=axis), np.int32)
 
 
-def avg_pool2d(operation: Operation, values: Array, input_zp: Array, output_zp: Array) -> Array:
+def avg_pool2d(
+    operation: tosa.AvgPool2d, values: Array, input_zp: Array, output_zp: Array
+) -> Array:
     """[N,IH,IW,C] -> [N,OH,OW,C]; padding does not count."""
     dtype = operation.result.dtype
     plain = wide(operation, values) - wide(operation, input_zp)
@@ -37,7 +39,7 @@ def avg_pool2d(operation: Operation, values: Array, input_zp: Array, output_zp: 
     if dtype.is_float:
         with np.errstate(invalid="ignore"):
             return rounded(total / count, dtype)
-    total = fitted(operation, total, operation["acc_type"])
+    total = fitted(operation, total, operation.acc_type)
     return saturated(_divided(total, count) + wide(operation, output_zp), dtype)
 
 
@@ -49,27 +51,27 @@ def _divided(total: Array, count: Array) -> Array:
     return (total.astype(np.int64) * multiplier + np.left_shift(1, shift - 1)) >> shift
 
 
-def max_pool2d(operation: Operation, values: Array) -> Array:
+def max_pool2d(operation: tosa.MaxPool2d, values: Array) -> Array:
     """[N,IH,IW,C] -> [N,OH,OW,C]; NaN as `nan_mode` says."""
     dtype = operation.result.dtype
     if not dtype.is_float:
         return _pooled(operation, values, integer_range(dtype)[0], np.maximum)
-    if operation["nan_mode"] is NanMode.IGNORE:
+    if operation.nan_mode is NanMode.IGNORE:
         return _pooled(operation, values, np.nan, np.fmax)
     return _pooled(operation, values, -np.inf, np.maximum)
 
 
 def _pooled(
-    operation: Operation, values: Array, outside: float, join: Callable[[Array, Array], Array]
+    operation: tosa.Pool2d, values: Array, outside: float, join: Callable[[Array, Array], Array]
 ) -> Array:
     """Join what each window covers, first along its columns, then along its rows."""
-    top, bottom, left, right = operation["pad"]
+    top, bottom, left, right = operation.pad
     pairs = ((0, 0), (top, bottom), (left, right), (0, 0))
-    if any(operation["pad"]):
+    if any(operation.pad):
         values = np.pad(values, pairs, constant_values=outside)
     _, height, width, _ = operation.result.shape
     for axis, places in ((1, height), (2, width)):
-        kernel, stride = operation["kernel"][axis - 1], operation["stride"][axis - 1]
+        kernel, stride = operation.kernel[axis - 1], operation.stride[axis - 1]
         before = (slice(None),) * axis
         parts = (
             values[(*before, slice(first, first + (places - 1) * stride + 1, stride))]
@@ -82,10 +84,10 @@ def _pooled(
     return values
 
 
-def fft2d(operation: Operation, real: Array, imaginary: Array) -> tuple[Array, Array]:
+def fft2d(operation: tosa.Fft2d, real: Array, imaginary: Array) -> tuple[Array, Array]:
     """[N,H,W], [N,H,W] -> both the same; the inverse is not divided by the number of elements."""
     signal = real.astype(np.float64) + 1j * imaginary.astype(np.float64)
-    inverse = operation["inverse"]
+    inverse = operation.inverse
     return _parts(
         operation, np.fft.ifft2(signal, norm="forward") if inverse else np.fft.fft2(signal)
     )
@@ -101,15 +103,15 @@ def _parts(operation: Operation, values: Array) -> tuple[Array, Array]:
     return rounded(np.real(values), dtype), rounded(np.imag(values), dtype)
 
 
-KERNELS: dict[str, Kernel] = {
-    "ARGMAX": argmax,
-    "AVG_POOL2D": avg_pool2d,
-    "CONV2D": convolution,
-    "CONV3D": convolution,
-    "DEPTHWISE_CONV2D": depthwise,
-    "FFT2D": fft2d,
-    "MATMUL": matmul,
-    "MAX_POOL2D": max_pool2d,
-    "RFFT2D": rfft2d,
-    "TRANSPOSE_CONV2D": transpose_convolution,
+KERNELS: Kernels = {
+    tosa.Argmax: argmax,
+    tosa.AvgPool2d: avg_pool2d,
+    tosa.Conv2d: convolution,
+    tosa.Conv3d: convolution,
+    tosa.DepthwiseConv2d: depthwise,
+    tosa.Fft2d: fft2d,
+    tosa.Matmul: matmul,
+    tosa.MaxPool2d: max_pool2d,
+    tosa.Rfft2d: rfft2d,
+    tosa.TransposeConv2d: transpose_convolution,
 }

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.graph import Array, DType, Operation, integer_range
-from mizzen.ops.attributes import RoundingMode
-from mizzen.reference.kernel import Kernel, broken, rounded, saturated
+from mizzen.graph import Array, DType, Operation, RoundingMode, integer_range
+from mizzen.ops import type_conversion as tosa
+from mizzen.reference.kernel import Kernels, broken, rounded, saturated
 
 DOUBLE_FROM_SHIFT = 31
 """Double rounding differs from single for shifts greater than this."""
 
 
-def cast(operation: Operation, values: Array) -> Array:
+def cast(operation: tosa.Cast, values: Array) -> Array:
     """Convert; numbers that are no integers are rounded to nearest, ties to even, and saturate."""
-    source, target = operation.operands[0].dtype, operation.result.dtype
+    source, target = operation.input.dtype, operation.result.dtype
     if target is DType.BOOL:
         return values != 0
     if target.is_float:
@@ -28,7 +28,7 @@ def cast(operation: Operation, values: Array) -> Array:
 
 
 def rescale(
-    operation: Operation,
+    operation: tosa.Rescale,
     values: Array,
     multiplier: Array,
     shift: Array,
@@ -39,25 +39,25 @@ def rescale(
 
     INEXACT_ROUND, which leaves the implementation a choice, is as SINGLE_ROUND.
     """
-    source, target = operation.operands[0].dtype, operation.result.dtype
-    if not operation["per_channel"]:  # numbers, not arrays, so that a value of rank 0 stays so
+    source, target = operation.input.dtype, operation.result.dtype
+    if not operation.per_channel:  # numbers, not arrays, so that a value of rank 0 stays so
         multiplier, shift = multiplier[0], shift[0]
-    plain = _extended(values, source, operation["input_unsigned"])
-    plain = plain - _extended(input_zp, source, operation["input_unsigned"])[0]
-    scale32 = operation["scale32"]
+    plain = _extended(values, source, operation.input_unsigned)
+    plain = plain - _extended(input_zp, source, operation.input_unsigned)[0]
+    scale32 = operation.scale32
     if scale32:
         _narrow_enough(operation, plain, shift)
     shifts = shift.astype(np.int64)
     rounding = np.left_shift(1, shifts - 1)
     result = plain * multiplier.astype(np.int64)
-    if operation["rounding_mode"] is RoundingMode.DOUBLE_ROUND:
+    if operation.rounding_mode is RoundingMode.DOUBLE_ROUND:
         twice = np.where(shifts > DOUBLE_FROM_SHIFT, 1 << (DOUBLE_FROM_SHIFT - 1), 0)
         rounding = rounding + np.where(plain >= 0, twice, -twice)
     result = (result + rounding) >> shifts
     if not scale32:
         _within_i32(operation, result)
-    result = result + _extended(output_zp, target, operation["output_unsigned"])[0]
-    if operation["output_unsigned"]:
+    result = result + _extended(output_zp, target, operation.output_unsigned)[0]
+    if operation.output_unsigned:
         bits = 8 * target.numpy.itemsize
         return np.clip(result, 0, (1 << bits) - 1).astype(target.numpy)
     return saturated(result, target)
@@ -86,4 +86,4 @@ def _within_i32(operation: Operation, values: Array) -> None:
         raise broken(operation, f"scaled values must be i32, from {low} to {high}, not {came}")
 
 
-KERNELS: dict[str, Kernel] = {"CAST": cast, "RESCALE": rescale}
+KERNELS: Kernels = {tosa.Cast: cast, tosa.Rescale: rescale}

@@ -14,8 +14,8 @@ import pytest
 import mizzen
 from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, ResizeMode, RoundingMode
+from mizzen.graph import DType, Graph, ResizeMode, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.compiled import Compiled

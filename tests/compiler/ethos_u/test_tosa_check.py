@@ -11,8 +11,8 @@ import pytest
 import mizzen
 from mizzen.cli.main import main
 from mizzen.diagnostics import MizzenError
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, RoundingMode
+from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.report import Device
 

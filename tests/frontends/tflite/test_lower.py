@@ -13,6 +13,7 @@ from mizzen.frontends.tflite import read
 from mizzen.frontends.tflite.context import note_of
 from mizzen.frontends.tflite.lower import Lowered, lower
 from mizzen.graph import DType, Operation, Quantization
+from mizzen.ops.control_flow import Custom
 from mizzen.package.tflite.builder import NetworkBuilder
 
 from . import networks
@@ -182,7 +183,8 @@ def softmax_between() -> bytes:
 def test_what_has_no_form_is_custom_and_says_why() -> None:
     found = lowered(softmax_between())
     custom = only(found, "CUSTOM")
-    assert (custom["operator_name"], custom["domain_name"]) == ("tflite.SOFTMAX", "tflite")
+    assert isinstance(custom, Custom)
+    assert (custom.operator_name, custom.domain_name) == ("tflite.SOFTMAX", "tflite")
     assert custom.group == 1
     note = note_of(custom)
     assert (note.operator, note.inputs, note.outputs) == (1, (1,), (2,))
@@ -197,8 +199,9 @@ def test_a_refused_operator_leaves_nothing_behind() -> None:
     # The sum is lowered up to its activation, which no kernel has.
     net.operator("ADD", [x, x], [y], ("AddOptions", {"fused_activation_function": 4}))
     found = lowered(net.finish([x], [y]))
-    assert [operation.kind for operation in found.graph] == ["CUSTOM"]
-    assert note_of(only(found, "CUSTOM")).reason == "its fused activation is number 4"
+    (custom,) = found.graph
+    assert isinstance(custom, Custom)
+    assert note_of(custom).reason == "its fused activation is number 4"
 
 
 def test_constants_and_state_are_no_operands_of_a_custom_operation() -> None:

@@ -19,8 +19,8 @@ from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tosa import NUMBERS, SCHEMA
 from mizzen.frontends.tosa import read
-from mizzen.graph import DType, Graph, TensorType
-from mizzen.ops import Builder, RoundingMode
+from mizzen.graph import DType, Graph, RoundingMode, TensorType
+from mizzen.ops import Builder
 from mizzen.package.tosa import write
 
 

@@ -14,8 +14,18 @@ from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tosa import SCHEMA, decode, encode
 from mizzen.flatbuffer.tosa import TensorType as FileType
 from mizzen.frontends.tosa import read
-from mizzen.graph import INTEGER_BITS, DType, Graph, Operation, TensorType, Value
-from mizzen.ops import DEFINITIONS, Attribute, NanMode, ResizeMode, RoundingMode
+from mizzen.graph import (
+    INTEGER_BITS,
+    DType,
+    Graph,
+    NanMode,
+    Operation,
+    ResizeMode,
+    RoundingMode,
+    TensorType,
+    Value,
+)
+from mizzen.ops import DEFINITIONS, Attribute
 from mizzen.package.tosa import write
 
 IN_FILES = [dtype for dtype in DType if dtype.name in FileType.__members__]
@@ -51,7 +61,7 @@ def test_elements_as_files_have_them() -> None:
     assert encode(np.array([3]), FileType.SHAPE).tolist() == [3] + [0] * 7
 
 
-def attribute(draw: st.DrawFn, attribute: Attribute) -> Any:
+def attribute(draw: st.DrawFn, attribute: Attribute[Any]) -> Any:
     types = attribute.type if isinstance(attribute.type, tuple) else (attribute.type,)
     match types[0].__name__:
         case "tuple":

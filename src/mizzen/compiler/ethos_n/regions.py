@@ -16,7 +16,7 @@ from mizzen.ops.limits import WindowLimits
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import Extracted, Partition, extract
 from mizzen.partition.placement import Legal
-from mizzen.passes import PASSES, Pipeline
+from mizzen.passes import FOLD_CONSTANTS, Pipeline
 from mizzen.passes.layout import Movement
 from mizzen.report import Area
 from mizzen.targets.ethos_n.commands import offsets
@@ -36,7 +36,7 @@ from mizzen.targets.ethos_n.signedness import as_unsigned
 from mizzen.targets.ethos_n.timing import Estimated, as_data, estimate, pass_cycles
 from mizzen.targets.families import ETHOS_N
 
-FOLD = Pipeline((PASSES["fold-constants"],))
+FOLD = Pipeline((FOLD_CONSTANTS,))
 """Brings constants that the network computes into the form of constants."""
 
 NPU_SUFFIX = "_npu"

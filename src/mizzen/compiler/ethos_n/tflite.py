@@ -17,6 +17,7 @@ from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.frontends.tflite.context import note_of
 from mizzen.frontends.tflite.lower import Lowered, lower
 from mizzen.graph import Operation
+from mizzen.ops.control_flow import Custom
 from mizzen.package.tflite.replacement import Replacement, replace_operators
 from mizzen.partition import Device, Placed
 from mizzen.partition.placement import Legal
@@ -64,7 +65,7 @@ def compile_network(
 
 def _is_edge(operation: Operation) -> bool:
     """Whether an operation only makes integers of real numbers, or the other way round."""
-    return operation.kind == "CUSTOM" and operation["operator_name"] in EDGES
+    return isinstance(operation, Custom) and operation.operator_name in EDGES
 
 
 def _legality(lowered: Lowered, of_target: Legal, ignore_ops: Sequence[str]) -> Legal:
@@ -72,7 +73,7 @@ def _legality(lowered: Lowered, of_target: Legal, ignore_ops: Sequence[str]) -> 
         operator = lowered.operator_of(operation)
         if operator is not None and operator.kind in ignore_ops:
             return (_ignored(operator.kind),)
-        if operation.kind == "CUSTOM":
+        if isinstance(operation, Custom):
             note = note_of(operation)
             return (Reason("no-integer-form", note.reason, help=note.help or NOT_ON_NPU),)
         if operator is not None and _changes_sign(lowered, operator):

@@ -25,7 +25,7 @@ from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
-STANDARD = standard()
+STANDARD = standard(WINDOW_LIMITS)
 
 DEFECT = Reason(
     "compiler-defect",

@@ -14,8 +14,9 @@ from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.tflite.model import ABSENT, Model, Operator, Tensor
 from mizzen.frontends.tflite.tflite_tensors import DTYPES, Array, quantization_of, to_graph, type_of
-from mizzen.graph import DType, Graph, Operation, Quantization, Value, integer_range
+from mizzen.graph import DType, Graph, Quantization, Value, integer_range
 from mizzen.ops import Builder
+from mizzen.ops.control_flow import Custom
 
 Result = Value | tuple[Value, ...]
 
@@ -40,9 +41,9 @@ class Note:
     help: str | None
 
 
-def note_of(operation: Operation) -> Note:
+def note_of(operation: Custom) -> Note:
     """Read what a CUSTOM operation of this front-end says of itself."""
-    parts: dict[str, Any] = json.loads(operation["implementation_attrs"])
+    parts: dict[str, Any] = json.loads(operation.implementation_attrs)
     parts["inputs"], parts["outputs"] = tuple(parts["inputs"]), tuple(parts["outputs"])
     return Note(**parts)
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from mizzen.frontends.torch.call import Call
 from mizzen.frontends.torch.shapes import image
-from mizzen.graph import Value
-from mizzen.ops.attributes import ResizeMode
+from mizzen.graph import ResizeMode, Value
 from mizzen.ops.image import NUMERATOR
 
 HALF = Fraction(1, 2)

@@ -10,8 +10,8 @@ from mizzen.flatbuffer import Member
 from mizzen.flatbuffer.tosa import ENUMERATIONS, decode, size_bytes
 from mizzen.flatbuffer.tosa import TensorType as FileType
 from mizzen.flatbuffer.tosa_tables import OPERATIONS
-from mizzen.graph import DType
-from mizzen.ops import DEFINITIONS, NanMode, ResizeMode, RoundingMode
+from mizzen.graph import DType, NanMode, ResizeMode, RoundingMode
+from mizzen.ops import DEFINITIONS
 
 GRAPH_ENUMERATIONS: dict[str, type[Enum]] = {
     "acc_type": DType,

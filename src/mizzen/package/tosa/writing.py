@@ -27,11 +27,14 @@ from mizzen.flatbuffer.tosa import (
 )
 from mizzen.flatbuffer.tosa_tables import OPERATIONS
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.ops.activation import Clamp
+from mizzen.ops.control_flow import Variable, VariableRead, VariableWrite
+from mizzen.ops.data_node import Constant
 
-IN_TENSORS = frozenset({"CONST", "CONST_SHAPE", "VARIABLE"})
+IN_TENSORS = (Constant, Variable)
 """Operations whose attributes are in the tensor that they give or declare."""
 
-ACCESSES = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
+ACCESSES = (VariableRead, VariableWrite)
 """Operations that Arm's tools, and so this, write as IDENTITY with the attributes of their own."""
 
 
@@ -106,7 +109,7 @@ class _Block:
             "operators": [
                 self._operator(index, operation)
                 for index, operation in enumerate(operations)
-                if operation.kind != "VARIABLE"
+                if not isinstance(operation, Variable)
             ],
             "tensors": self._tensors,
             "inputs": [name(value) for value in self._graph.inputs],
@@ -115,7 +118,7 @@ class _Block:
         }
 
     def _results(self, operation: Operation) -> None:
-        if operation.kind == "VARIABLE":
+        if isinstance(operation, Variable):
             self._variable(operation)
         for value in operation.results:
             if value.dtype is DType.SHAPE:
@@ -135,13 +138,13 @@ class _Block:
             record["data"] = encode(value.constant, TensorType.SHAPE)
         self._shapes.append(record)
 
-    def _variable(self, operation: Operation) -> None:
-        name = operation["name"]
+    def _variable(self, operation: Variable) -> None:
+        name = operation.name
         self._variables[name] = self._writing.unique(name)
-        record = self._tensor_record(self._variables[name], operation["type"], operation)
+        record = self._tensor_record(self._variables[name], operation.type, operation)
         record.update(variable=True, variable_name=name)
-        if operation["initial"] is not None:
-            record["data"] = encode(operation["initial"], TensorType(record["type"]))
+        if operation.initial is not None:
+            record["data"] = encode(operation.initial, TensorType(record["type"]))
         self._tensors.append(record)
 
     def _tensor_record(self, name: str, typed: Any, operation: Operation | None) -> Record:
@@ -160,16 +163,13 @@ class _Block:
     def _operator(self, index: int, operation: Operation) -> Record:
         inputs = [self._writing.name(value) for value in operation.operands]
         outputs = [self._writing.name(value) for value in operation.results]
-        match operation.kind:
-            case "VARIABLE_READ":
-                inputs = [self._variables[operation["name"]]]
-            case "VARIABLE_WRITE":
-                outputs = [self._variables[operation["name"]]]
-            case _:
-                pass
+        if isinstance(operation, VariableRead):
+            inputs = [self._variables[operation.name]]
+        elif isinstance(operation, VariableWrite):
+            outputs = [self._variables[operation.name]]
         place = str(operation.origin) if operation.origin else ""
         return {
-            "op": NUMBERS["IDENTITY" if operation.kind in ACCESSES else operation.kind],
+            "op": NUMBERS["IDENTITY" if isinstance(operation, ACCESSES) else operation.kind],
             "attribute": self._attribute(operation),
             "inputs": inputs,
             "outputs": outputs,
@@ -178,7 +178,7 @@ class _Block:
 
     def _attribute(self, operation: Operation) -> Member:
         table, _ = OPERATIONS[operation.kind]
-        if operation.kind in IN_TENSORS or operation.kind in ACCESSES:
+        if isinstance(operation, (*IN_TENSORS, *ACCESSES)):
             return Member(table, {})
         fields = {
             name: self._field(operation, name, value)
@@ -196,7 +196,7 @@ class _Block:
                 return body
             case bytes():
                 return np.frombuffer(value, np.uint8)
-            case _ if operation.kind == "CLAMP":
+            case _ if isinstance(operation, Clamp):
                 dtype = operation.result.dtype
                 return encode(np.asarray([value], dtype.numpy), TensorType[dtype.name])
             case _:

@@ -5,17 +5,17 @@ behind each; here orders are chosen so that few remain, and only where orders re
 input or output of the graph, two operations that insist on different orders.
 """
 
-from mizzen.passes.layout.edges import wanted_orders
-from mizzen.passes.layout.layout import Layout
+from mizzen.passes.layout.layout import LAYOUT, layout, wanted_orders
 from mizzen.passes.layout.network import Edges
 from mizzen.passes.layout.order import Movement, Order, composed, movement, permuted, row_major
 
 __all__ = [
+    "LAYOUT",
     "Edges",
-    "Layout",
     "Movement",
     "Order",
     "composed",
+    "layout",
     "movement",
     "permuted",
     "row_major",

@@ -7,12 +7,18 @@ shape, wherever it is there. Everything else works in the order of the model onl
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
 from mizzen.graph import Operation, Value
+from mizzen.ops.activation import Activation, Clamp
+from mizzen.ops.data_layout import Concat, Pad, Reverse, Slice, Tile
+from mizzen.ops.data_node import Identity
+from mizzen.ops.elementwise import Binary, Comparison, Mul, Select, Table, Unary
+from mizzen.ops.reduction import Reduction
+from mizzen.ops.tensor import Argmax, Conv2d
+from mizzen.ops.type_conversion import Cast, Rescale
 from mizzen.passes.layout.order import (
     CACHED,
     Loop,
@@ -22,24 +28,6 @@ from mizzen.passes.layout.order import (
     row_major,
     transferred,
 )
-
-ONE_TENSOR = (
-    "ABS", "BITWISE_NOT", "CAST", "CEIL", "CLAMP", "CLZ", "COS", "ERF", "EXP", "FLOOR",
-    "IDENTITY", "LOG", "LOGICAL_NOT", "NEGATE", "RECIPROCAL", "RESCALE", "RSQRT", "SIGMOID",
-    "SIN", "TABLE", "TANH",
-)  # fmt: skip
-TWO_TENSORS = (
-    "ADD", "ARITHMETIC_RIGHT_SHIFT", "BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "EQUAL",
-    "GREATER", "GREATER_EQUAL", "INTDIV", "LOGICAL_AND", "LOGICAL_LEFT_SHIFT", "LOGICAL_OR",
-    "LOGICAL_RIGHT_SHIFT", "LOGICAL_XOR", "MAXIMUM", "MINIMUM", "MUL", "POW", "SUB",
-)  # fmt: skip
-ELEMENTWISE = {**dict.fromkeys(ONE_TENSOR, 1), **dict.fromkeys(TWO_TENSORS, 2), "SELECT": 3}
-"""Operation to how many of its operands, from the first, it takes element by element."""
-
-ALONG_AN_AXIS = (
-    "ARGMAX", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PRODUCT",
-    "REDUCE_SUM", "REVERSE",
-)  # fmt: skip
 
 MAXIMUM_RANK = 4
 """Dimensions that memory's shape may have where the model's has fewer.
@@ -115,64 +103,53 @@ def row_major_of(shape: Shape) -> Order:
 def aligned(operation: Operation) -> Shape:
     """Return the shape of an operation's first result with the dimensions of its space."""
     shape = operation.results[0].shape
-    if operation.kind == "ARGMAX":
-        axis = operation["axis"]
-        return (*shape[:axis], 1, *shape[axis:])
+    if isinstance(operation, Argmax):
+        return (*shape[: operation.axis], 1, *shape[operation.axis :])
     return shape
 
 
 def freedom(operation: Operation) -> Freedom | None:
     """Say which orders an operation can work in; None if the model's only."""
-    rule = RULES.get(operation.kind)
-    return None if rule is None else rule(operation)
+    match operation:
+        case Identity() | Table() | Unary():
+            return _elementwise(operation, operation.input1)
+        case Activation() | Cast() | Clamp() | Rescale():
+            return _elementwise(operation, operation.input)
+        case Binary() | Comparison() | Mul():
+            return _elementwise(operation, operation.input1, operation.input2)
+        case Select():
+            return _elementwise(operation, operation.input1, operation.input2, operation.input3)
+        case Argmax() | Reduction():
+            return Freedom(operation.input.shape, whole=(operation.axis,))
+        case Reverse():
+            return Freedom(operation.input1.shape, whole=(operation.axis,))
+        case Concat():
+            tensors = tuple(range(len(operation.input1)))
+            return Freedom(operation.result.shape, tensors, whole=(operation.axis,))
+        case Pad() | Slice() | Tile():
+            return _by_dimension(operation)
+        case Conv2d() if operation.weight.constant is not None:
+            # Input channels may come in any order, because the weights can follow.
+            return Freedom(operation.input.shape, lead=3, follows=False)
+        case _:
+            return None
 
 
-def _elementwise(operation: Operation) -> Freedom | None:
-    space = operation.result.shape
-    tensors = tuple(range(ELEMENTWISE[operation.kind]))
-    if any(len(operation.operands[index].shape) != len(space) for index in tensors):
+def _elementwise(operation: Operation, *operands: Value) -> Freedom | None:
+    space, shapes = operation.result.shape, [operand.shape for operand in operands]
+    if any(len(shape) != len(space) for shape in shapes):
         return None
-    last = operation.attributes.get("per_channel", False)
-    shapes = (operation.operands[index].shape for index in tensors)
+    last = isinstance(operation, Rescale) and operation.per_channel
     uniform = all(shape == space or prod(shape) == 1 for shape in shapes)
-    return Freedom(space, tensors, last=last, uniform=uniform)
+    return Freedom(space, tuple(range(len(shapes))), last=last, uniform=uniform)
 
 
-def _along_an_axis(operation: Operation) -> Freedom:
-    return Freedom(operation.operands[0].shape, whole=(operation["axis"],))
-
-
-def _concat(operation: Operation) -> Freedom:
-    tensors = tuple(range(len(operation.operands)))
-    return Freedom(operation.result.shape, tensors, whole=(operation["axis"],))
-
-
-def _by_dimension(operation: Operation) -> Freedom | None:
-    """Of PAD, SLICE and TILE: dimensions that change stay whole."""
-    before, after = operation.operands[0].shape, operation.result.shape
-    if not all(map(_is_constant, operation.operands[1:])):
+def _by_dimension(operation: Pad | Slice | Tile) -> Freedom | None:
+    """Return which orders are free where dimensions that change stay whole."""
+    before, after = operation.input1.shape, operation.result.shape
+    if any(value.constant is None for value in operation.operands[1:]):
         return None
     changed = tuple(dim for dim, size in enumerate(before) if size != after[dim])
     # A dimension of one index that grows has no place in the operand's order.
     space = after if any(before[dim] == 1 for dim in changed) else before
     return Freedom(space, whole=changed)
-
-
-def _conv2d(operation: Operation) -> Freedom | None:
-    """Input channels may come in any order, because the weights can follow."""
-    if operation.operands[1].constant is None:
-        return None
-    return Freedom(operation.operands[0].shape, lead=3, follows=False)
-
-
-def _is_constant(value: Value) -> bool:
-    return value.constant is not None
-
-
-RULES: dict[str, Callable[[Operation], Freedom | None]] = {
-    **dict.fromkeys(ELEMENTWISE, _elementwise),
-    **dict.fromkeys(ALONG_AN_AXIS, _along_an_axis),
-    **dict.fromkeys(("PAD", "SLICE", "TILE"), _by_dimension),
-    "CONCAT": _concat,
-    "CONV2D": _conv2d,
-}

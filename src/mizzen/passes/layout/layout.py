@@ -1,31 +1,41 @@
-"""The pass that chooses orders and writes the graph in them."""
+"""The pass that chooses orders and writes the graph in them; orders that a graph would like."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from mizzen.graph import Graph
+from mizzen.graph import Graph, Value
+from mizzen.ops.data_layout import Reshape, Transpose
 from mizzen.passes.layout.choice import choose
 from mizzen.passes.layout.network import Edges, network
+from mizzen.passes.layout.order import Order
 from mizzen.passes.layout.rewrite import rewrite
+from mizzen.passes.pipeline import Pass
 
-VIEWS = ("RESHAPE", "TRANSPOSE")
+VIEWS = (Reshape, Transpose)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Let each operation work in the order of elements that costs least movement in all."""
+def layout(edges: Edges) -> Pass:
+    """Return the pass that lets each operation work in the order that costs least in all."""
 
-    edges: Edges = Edges.KEPT
-    name: ClassVar[str] = "layout"
-
-    def run(self, graph: Graph) -> bool:
-        """Rewrite the graph; True if anything changed."""
-        if not any(operation.kind in VIEWS for operation in graph):
+    def run(graph: Graph) -> bool:
+        if not any(isinstance(operation, VIEWS) for operation in graph):
             return False
         before = graph.version
-        found = network(graph, self.edges)
+        found = network(graph, edges)
         choose(found)
         rewrite(graph, found)
         return graph.version != before
+
+    return Pass("layout", run)
+
+
+LAYOUT = layout(Edges.KEPT)
+
+
+def wanted_orders(graph: Graph) -> dict[Value, Order]:
+    """Return, of the inputs whose users all want one order, that order, were moving them free."""
+    found = network(graph, Edges.FREE)
+    choose(found)
+    wanted = {
+        value: {use.wanted_now() for use in found.roots[value].uses} for value in graph.inputs
+    }
+    return {value: orders.pop() for value, orders in wanted.items() if len(orders) == 1}

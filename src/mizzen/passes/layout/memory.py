@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from math import prod
 
 from mizzen.graph import Attributes, Operation, TensorType, Value
+from mizzen.ops.data_layout import Pad, Slice, Tile
+from mizzen.ops.tensor import Argmax
 from mizzen.passes.layout.freedom import aligned
 from mizzen.passes.layout.order import Loop, Shape
 
-BY_DIMENSION = {("PAD", 1): 2, ("SLICE", 1): 1, ("SLICE", 2): 1, ("TILE", 1): 1}
+BY_DIMENSION: dict[tuple[type[Operation], int], int] = {
+    (Pad, Pad.padding.index): 2,
+    (Slice, Slice.start.index): 1,
+    (Slice, Slice.size.index): 1,
+    (Tile, Tile.multiples.index): 1,
+}
 """Operands with numbers for each dimension, and how many each dimension has."""
 
 
@@ -51,8 +58,8 @@ class Memory:
     def type_of(self, value: Value, operation: Operation) -> TensorType:
         """Return the type in memory of a result."""
         shape = self.shape_of(aligned(operation))
-        if operation.kind == "ARGMAX":
-            place = self.axis(operation["axis"])
+        if isinstance(operation, Argmax):
+            place = self.axis(operation.axis)
             shape = (*shape[:place], *shape[place + 1 :])
         quantization = value.quantization
         if quantization is not None and quantization.axis is not None:
@@ -68,14 +75,14 @@ class Memory:
 
     def parameter(self, operation: Operation, index: int) -> Shape | None:
         """Return the numbers in memory of an operand that goes by dimension; None for others."""
-        each = BY_DIMENSION.get((operation.kind, index))
+        each = BY_DIMENSION.get((type(operation), index))
         if each is None:
             return None
         numbers = operation.operands[index].constant
         assert numbers is not None, "an operation with unknown parameters has no freedom"
         given = numbers.reshape(-1, each).tolist()
-        sizes = (operation.kind, index) == ("SLICE", 2)
-        unchanged = [1] if sizes or operation.kind == "TILE" else [0] * each
+        sizes = isinstance(operation, Slice) and index == Slice.size.index
+        unchanged = [1] if sizes or isinstance(operation, Tile) else [0] * each
         rows = [unchanged] * self.leading
         for loop in self.loops:
             if loop.steps == self.space[loop.dim]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.ops.data_layout import Reshape, Transpose
+from mizzen.ops.data_node import Constant
 from mizzen.passes.layout.freedom import Freedom, aligned, freedom, row_major_of
 from mizzen.passes.layout.order import Order, composed, inverse, permuted
 
@@ -169,14 +171,14 @@ class _Reading:
 
     def _is_view(self, operation: Operation) -> bool:
         """Note what a RESHAPE or TRANSPOSE looks at; False for anything else."""
-        if operation.kind not in ("RESHAPE", "TRANSPOSE"):
+        if not isinstance(operation, (Reshape, Transpose)):
             return False
-        source = operation.operands[0]
+        source = operation.input1
         if source not in self.views:
             return False
         root, view = self.views[source]
-        if operation.kind == "TRANSPOSE":
-            seen = composed(permuted(source.shape, operation["perms"]), view)
+        if isinstance(operation, Transpose):
+            seen = composed(permuted(source.shape, operation.perms), view)
             if seen is None:
                 return False
             view = seen
@@ -184,7 +186,7 @@ class _Reading:
         return True
 
     def _add_node(self, operation: Operation) -> None:
-        if operation.kind in ("CONST", "CONST_SHAPE"):
+        if isinstance(operation, Constant):
             return
         free = freedom(operation)
         node = Node(operation, free, row_major_of(free.space) if free else ())

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from mizzen.graph import Array, Attributes, DType, Graph, Operation, Value
+from mizzen.ops.tensor import Conv2d
 from mizzen.passes.layout.freedom import Freedom, row_major_of
 from mizzen.passes.layout.memory import Memory
 from mizzen.passes.layout.network import Network, Node, Root, Use
@@ -84,16 +85,12 @@ class _Writer:
             whole = operands[index].type.elements > 1
             memory = shape if whole else (1,) * len(shape)
             operands[index] = self._constant(operands[index], order if whole else (), memory)
-        added = self.graph.add(
-            operation.kind,
-            operands,
-            [Memory(node.freedom.space, shape).type_of(root.value, operation)],
-            operation.attributes,
-            origin=operation.origin,
-            group=operation.group,
+        type = Memory(node.freedom.space, shape).type_of(root.value, operation)
+        added = self.graph.add_beside(
+            operation, operation.kind, operands, type, operation.attributes
         )
-        self.hold(root, order, added.result)
-        return added.result
+        self.hold(root, order, added)
+        return added
 
     def output(self, use: Use, old: Value, taken: set[Value]) -> Value:
         """Return an output: as it was, or a tensor that is neither an input nor another output."""
@@ -144,16 +141,7 @@ class _Writer:
     ) -> Value:
         """Add an operation on the user's behalf; without one, on that of the operand's giver."""
         type = operands[0].type.with_shape(shape)
-        on_behalf = user or operands[0].producer
-        added = self.graph.add(
-            kind,
-            operands,
-            (type,),
-            attributes,
-            origin=on_behalf.origin if on_behalf else None,
-            group=on_behalf.group if on_behalf else None,
-        )
-        return added.result
+        return self.graph.add_beside(user or operands[0].producer, kind, operands, type, attributes)
 
     def _keep(self, node: Node) -> None:
         """Leave the operation in the model's order."""
@@ -230,31 +218,27 @@ class _Writer:
     def _constant(self, value: Value, order: Order, shape: Shape) -> Value:
         values = value.constant
         assert values is not None
-        assert value.producer is not None
         memory = np.ascontiguousarray(values).reshape(-1)[_walk(order)].reshape(shape)
-        constant = self.graph.constant(
-            memory,
-            value.dtype,
-            quantization=value.quantization,
-            origin=value.producer.origin,
-            group=value.producer.group,
-        )
+        constant = self.graph.constant_like(value, memory)
         constant.name, value.name = value.name, ""
         return constant
 
     def _permute_channels(self, node: Node, free: Freedom) -> None:
         """Let the weights of a CONV2D follow the order of its input's channels."""
         operation = node.operation
+        assert isinstance(operation, Conv2d)
         for use in node.takes:
             value = self.provide(use.root, use.wanted_now(), use.value.shape, operation)
             self.graph.set_operand(operation, use.index, value)
-        weights = operation.operands[1]
+        weights = operation.weight
         loops = refined(node.order, free.space)
         assert loops is not None, "an order was chosen that the operation cannot have"
         channels = [(loop.steps, loop.stride) for loop in loops if loop.dim == 3]
         rows = prod(weights.shape[:3])
         order = canonical([(rows, weights.shape[3]), *channels])
-        self.graph.set_operand(operation, 1, self._constant(weights, order, weights.shape))
+        self.graph.set_operand(
+            operation, Conv2d.weight.index, self._constant(weights, order, weights.shape)
+        )
         for root in node.gives:
             self.hold(root, row_major_of(root.value.shape), root.value)
 

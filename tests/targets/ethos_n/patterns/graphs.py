@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin
-from mizzen.graph import DType, Graph, Quantization, TensorType, Value
-from mizzen.ops import Builder, RoundingMode
-from mizzen.ops.attributes import ResizeMode
+from mizzen.graph import DType, Graph, Quantization, ResizeMode, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
 from mizzen.partition import Partition, extract, partition
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_n.config import VARIANTS, VariantConfiguration

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.graph import DType, TensorType
-from mizzen.ops.attributes import ResizeMode
+from mizzen.graph import DType, ResizeMode, TensorType
 from mizzen.targets.ethos_n.patterns import (
     Covering,
     RegionRefusedError,

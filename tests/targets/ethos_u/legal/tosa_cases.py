@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mizzen.graph import DType, Graph
-from mizzen.ops import ResizeMode
+from mizzen.graph import DType, Graph, ResizeMode
 
 from .tosa_networks import (
     BOOL,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, ResizeMode, RoundingMode
+from mizzen.graph import DType, Graph, ResizeMode, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
 
 Shape = Sequence[int]
 Pair = tuple[int, int]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mizzen.artifact.npu import read_network as read
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, RoundingMode
+from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.system_config import resolve

@@ -24,8 +24,8 @@ from mizzen.frontends.tflite.lowering.requantization import (
 from mizzen.frontends.tflite.lowering.windows import window_of
 from mizzen.frontends.tflite.model import Tensor
 from mizzen.frontends.tflite.tflite_tensors import Array, quantization_of
-from mizzen.graph import DType, Quantization, Value
-from mizzen.ops.attributes import RoundingMode
+from mizzen.graph import DType, Quantization, RoundingMode, Value
+from mizzen.ops.tensor import Weighted
 
 SUMS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
 """Type of the input to type of the sums. Ref: TOSA 1.0, 2.3.3 CONV2D, supported types."""
@@ -272,8 +272,8 @@ class _Layer:
 
     def _bound(self, sums: Value, products: int) -> float:
         """Return what every sum is less than in magnitude."""
-        assert sums.producer is not None
-        constants = sums.producer.operands[2].constant
+        assert isinstance(sums.producer, Weighted)
+        constants = sums.producer.bias.constant
         assert constants is not None
         most = max(abs(int(constants.min())), abs(int(constants.max())))
         largest = reach(self._dtype, self.input.zero_point)

@@ -16,8 +16,7 @@ from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.tflite.context import Call, lowers
 from mizzen.frontends.tflite.lowering.requantization import Scale, rescale
 from mizzen.frontends.tflite.tflite_tensors import Array
-from mizzen.graph import DType, Value
-from mizzen.ops.attributes import ResizeMode
+from mizzen.graph import DType, ResizeMode, Value
 
 UNIT = 1 << 10
 """Parts of a pixel in which TFLite finds bilinear samples."""

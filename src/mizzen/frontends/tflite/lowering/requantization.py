@@ -20,9 +20,8 @@ from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.tflite.context import Call, lowers, zero
 from mizzen.frontends.tflite.tflite_tensors import Array
-from mizzen.graph import DType, Quantization, Value, integer_range
+from mizzen.graph import DType, Quantization, RoundingMode, Value, integer_range
 from mizzen.ops import Builder
-from mizzen.ops.attributes import RoundingMode
 
 FRACTION_BITS = 31
 """Bits behind the point of TFLite's multipliers, which are 0.5 to 1."""

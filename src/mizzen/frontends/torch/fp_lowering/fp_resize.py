@@ -12,8 +12,7 @@ from mizzen.frontends.torch.fp_lowering.fp_matmul import multiplied
 from mizzen.frontends.torch.resize import Dimension, dimensions, resizing
 from mizzen.frontends.torch.shapes import channels_first, reshape
 from mizzen.frontends.torch.tensors import Array
-from mizzen.graph import Value
-from mizzen.ops.attributes import ResizeMode
+from mizzen.graph import ResizeMode, Value
 
 
 def upsample_nearest2d(call: FpCall) -> Value:

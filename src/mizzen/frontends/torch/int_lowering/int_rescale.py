@@ -12,9 +12,8 @@ import numpy as np
 
 from mizzen.frontends.torch.int_lowering.int_terms import Real, Target
 from mizzen.frontends.torch.tensors import Array
-from mizzen.graph import DType, Value, integer_range
+from mizzen.graph import DType, RoundingMode, Value, integer_range
 from mizzen.ops import Builder
-from mizzen.ops.attributes import RoundingMode
 
 MULTIPLIER_BITS = 31
 """RESCALE's multiplier is in [2**30, 2**31) with scale32, in [2**14, 2**15) without."""

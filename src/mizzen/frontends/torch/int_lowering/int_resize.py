@@ -8,8 +8,7 @@ from mizzen.frontends.torch.int_lowering.int_rescale import as_target, rescale
 from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target
 from mizzen.frontends.torch.resize import Resizing, resizing
 from mizzen.frontends.torch.shapes import channels_first
-from mizzen.graph import Value
-from mizzen.ops.attributes import ResizeMode
+from mizzen.graph import ResizeMode, Value
 
 
 def upsample_nearest2d(call: IntCall) -> Pending:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mizzen.graph import Array, Operation, Value
-from mizzen.ops.attributes import ResizeMode
+from mizzen.graph import Array, Operation, ResizeMode, Value
+from mizzen.ops import data_layout, image
+from mizzen.ops.data_layout import Concat, Transpose
+from mizzen.ops.data_node import Identity
 from mizzen.patterns import Const, Match, Pattern, Reject, Var, chain, op
 from mizzen.targets.ethos_n.network import (
     Concatenation,
@@ -27,11 +29,11 @@ from mizzen.targets.ethos_n.patterns.graph_values import (
 )
 
 X = Var("x")
-RESHAPED = op(("RESHAPE", "IDENTITY"), X)
-MOVED = chain(op(("RESHAPE", "TRANSPOSE"), X, once=True))
-CONCATENATED = op("CONCAT")
+RESHAPED = op((data_layout.Reshape, Identity), X)
+MOVED = chain(op((data_layout.Reshape, Transpose), X, once=True))
+CONCATENATED = op(Concat)
 SCALE, OFFSET, BORDER = Const("scale"), Const("offset"), Const("border")
-RESIZED = op("RESIZE", X, SCALE, OFFSET, BORDER)
+RESIZED = op(image.Resize, X, SCALE, OFFSET, BORDER)
 
 
 def _moves_blocks(match: Match) -> Reject | None:

@@ -22,6 +22,9 @@ from math import prod
 import numpy as np
 
 from mizzen.graph import Array, DType, Operation, Value
+from mizzen.ops.activation import Clamp
+from mizzen.ops.elementwise import Add, Mul, Sub, Table
+from mizzen.ops.type_conversion import Rescale
 from mizzen.patterns import Const, Match, Pattern, Reject, Through, Var, chain, of, op
 from mizzen.targets.ethos_n.network import (
     Addition,
@@ -55,21 +58,21 @@ from mizzen.targets.ethos_n.tensors import DataFormat, DataType, Padding, Quanti
 SMALL = of(DType.INT8, DType.UINT8, DType.INT16)
 
 X, Y = Var("x", SMALL), Var("y", SMALL)
-LEFT = chain(op("RESCALE", X, result=of(DType.INT32), once=True))
-RIGHT = chain(op("RESCALE", Y, result=of(DType.INT32), once=True))
-SUM = op("ADD", LEFT, RIGHT, once=True)
-SUM_SCALED = op("RESCALE", SUM)
+LEFT = chain(op(Rescale, X, result=of(DType.INT32), once=True))
+RIGHT = chain(op(Rescale, Y, result=of(DType.INT32), once=True))
+SUM = op(Add, LEFT, RIGHT, once=True)
+SUM_SCALED = op(Rescale, SUM)
 
 C = Const("constant")
-TENSOR = chain(op("RESCALE", X, result=of(DType.INT32), once=True))
-CONSTANT = chain(op("RESCALE", C, result=of(DType.INT32)))
-SHIFTED = op(("ADD", "SUB"), TENSOR, CONSTANT, once=True)
-SHIFTED_SCALED = op("RESCALE", SHIFTED)
+TENSOR = chain(op(Rescale, X, result=of(DType.INT32), once=True))
+CONSTANT = chain(op(Rescale, C, result=of(DType.INT32)))
+SHIFTED = op((Add, Sub), TENSOR, CONSTANT, once=True)
+SHIFTED_SCALED = op(Rescale, SHIFTED)
 
-FACTOR = chain(op("RESCALE", C, result=of(DType.INT32)))
-MULTIPLIED = chain(op("RESCALE", X, result=of(DType.INT32), once=True))
-PRODUCT = op("MUL", MULTIPLIED, FACTOR, once=True)
-PRODUCT_SCALED = op("RESCALE", PRODUCT)
+FACTOR = chain(op(Rescale, C, result=of(DType.INT32)))
+MULTIPLIED = chain(op(Rescale, X, result=of(DType.INT32), once=True))
+PRODUCT = op(Mul, MULTIPLIED, FACTOR, once=True)
+PRODUCT_SCALED = op(Rescale, PRODUCT)
 
 
 def _two_tensors(match: Match) -> Reject | None:
@@ -342,10 +345,10 @@ def _check(source: Value, result: Value) -> None:
 
 OPERAND = Var("x")
 ENTRIES = Const("entries")
-TABLE = op("TABLE", OPERAND, ENTRIES, result=of(DType.INT8))
-CLAMP = op("CLAMP", OPERAND)
+TABLE = op(Table, OPERAND, ENTRIES, result=of(DType.INT8))
+CLAMP = op(Clamp, OPERAND)
 NARROW = Var("x", of(DType.INT8, DType.UINT8))
-REQUANTIZED = op("RESCALE", NARROW, result=of(DType.INT8, DType.UINT8))
+REQUANTIZED = op(Rescale, NARROW, result=of(DType.INT8, DType.UINT8))
 
 EVERY = np.arange(-128, 128)
 """The numbers that a table has entries for, in its order."""

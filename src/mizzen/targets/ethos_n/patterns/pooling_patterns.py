@@ -13,6 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.graph import DType, Value
+from mizzen.ops.reduction import ReduceSum
+from mizzen.ops.tensor import AvgPool2d, DepthwiseConv2d, MaxPool2d
+from mizzen.ops.type_conversion import Rescale
 from mizzen.patterns import Const, Is, Match, Pattern, Reject, Var, of, op
 from mizzen.targets.ethos_n.network import (
     DepthwiseConvolution,
@@ -47,21 +50,21 @@ from mizzen.targets.ethos_n.patterns.weighted_patterns import (
 )
 from mizzen.targets.ethos_n.tensors import DataFormat, Padding, Stride
 
-MAXIMUM = op("MAX_POOL2D", IMAGE)
+MAXIMUM = op(MaxPool2d, IMAGE)
 IN_ZERO, OUT_ZERO = Const("input zero point"), Const("output zero point")
-AVERAGE = op("AVG_POOL2D", IMAGE, IN_ZERO, OUT_ZERO)
+AVERAGE = op(AvgPool2d, IMAGE, IN_ZERO, OUT_ZERO)
 
 PLANE = Var("plane")
 ONES = Const("ones", Is("of ones", lambda array: bool((array == 1).all())))
 ZEROS = Const("zeros", Is("of zeros", lambda array: not array.any()))
 INPUT_ZERO, ONES_ZERO = Const("input zero"), Const("weights zero")
-SUMMED = op("DEPTHWISE_CONV2D", PLANE, ONES, ZEROS, INPUT_ZERO, ONES_ZERO, once=True)
-SUM_SCALED = op("RESCALE", SUMMED)
+SUMMED = op(DepthwiseConv2d, PLANE, ONES, ZEROS, INPUT_ZERO, ONES_ZERO, once=True)
+SUM_SCALED = op(Rescale, SUMMED)
 
-CENTERED = op("RESCALE", PLANE, result=of(DType.INT32), once=True)
-ONE_AXIS = op("REDUCE_SUM", CENTERED, once=True)
-BOTH_AXES = op("REDUCE_SUM", ONE_AXIS, once=True)
-REDUCED_SCALED = op("RESCALE", BOTH_AXES)
+CENTERED = op(Rescale, PLANE, result=of(DType.INT32), once=True)
+ONE_AXIS = op(ReduceSum, CENTERED, once=True)
+BOTH_AXES = op(ReduceSum, ONE_AXIS, once=True)
+REDUCED_SCALED = op(Rescale, BOTH_AXES)
 
 
 def _is_whole_plane(match: Match) -> Reject | None:

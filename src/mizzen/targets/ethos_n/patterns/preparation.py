@@ -9,18 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from mizzen.graph import DType, Graph, Operation
-from mizzen.passes import PASSES, Pipeline
-from mizzen.passes.layout import Edges, Layout
+from mizzen.passes import FOLD_CONSTANTS, REMOVE_IDLE, Pipeline
+from mizzen.passes.layout import Edges, layout
 
 VIEWS = ("RESHAPE", "TRANSPOSE")
-TURNED = Pipeline(
-    (
-        PASSES["remove-idle"],
-        PASSES["fold-constants"],
-        Layout(Edges.FREE),
-        PASSES["remove-idle"],
-    )
-)
+TURNED = Pipeline((REMOVE_IDLE, FOLD_CONSTANTS, layout(Edges.FREE), REMOVE_IDLE))
 
 
 def prepare(graph: Graph) -> dict[int, int]:

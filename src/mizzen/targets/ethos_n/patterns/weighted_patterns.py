@@ -13,6 +13,9 @@ from math import prod
 import numpy as np
 
 from mizzen.graph import Array, Operation, Value
+from mizzen.ops.data_layout import Pad, Slice
+from mizzen.ops.tensor import Conv2d, DepthwiseConv2d, TransposeConv2d
+from mizzen.ops.type_conversion import Rescale
 from mizzen.patterns import Const, Match, Pattern, Reject, Var, maybe, op
 from mizzen.targets.ethos_n.network import (
     Convolution,
@@ -55,10 +58,10 @@ Pads = tuple[int, int, int, int]
 X = Var("x")
 """What is looked at, before it is padded or cut."""
 AMOUNTS, FILLING = Const("amounts"), Const("filling")
-PAD = op("PAD", X, AMOUNTS, FILLING, once=True)
+PAD = op(Pad, X, AMOUNTS, FILLING, once=True)
 START = Const("start")
 PADDED = maybe(PAD)
-CUT = op("SLICE", PADDED, START, once=True)
+CUT = op(Slice, PADDED, START, once=True)
 IMAGE = maybe(CUT)
 """What a window goes over, as the last operation takes it."""
 
@@ -143,12 +146,12 @@ WEIGHTS, BIAS = Const("weights"), Const("bias")
 INPUT_ZERO, WEIGHTS_ZERO = Const("input zero point"), Const("weights zero point")
 OPERANDS = (WEIGHTS, BIAS, INPUT_ZERO, WEIGHTS_ZERO)
 
-CONVOLUTION = op(("CONV2D", "DEPTHWISE_CONV2D"), IMAGE, *OPERANDS, once=True)
-CONVOLVED = op("RESCALE", CONVOLUTION)
-TRANSPOSED = op("TRANSPOSE_CONV2D", X, *OPERANDS, once=True)
-SPREAD = op("RESCALE", TRANSPOSED)
-PRODUCT = op("CONV2D", X, *OPERANDS, once=True)
-DENSE = op("RESCALE", PRODUCT)
+CONVOLUTION = op((Conv2d, DepthwiseConv2d), IMAGE, *OPERANDS, once=True)
+CONVOLVED = op(Rescale, CONVOLUTION)
+TRANSPOSED = op(TransposeConv2d, X, *OPERANDS, once=True)
+SPREAD = op(Rescale, TRANSPOSED)
+PRODUCT = op(Conv2d, X, *OPERANDS, once=True)
+DENSE = op(Rescale, PRODUCT)
 
 TO_HWIO = (1, 2, 3, 0)
 """From TOSA's weights [OC,KH,KW,IC]."""

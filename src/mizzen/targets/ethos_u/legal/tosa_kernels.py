@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mizzen.graph import Operation
-from mizzen.ops import ResizeMode
+from mizzen.graph import Operation, ResizeMode
 from mizzen.ops.limits import WindowLimits
 from mizzen.targets.ethos_u.commands import ALL, U55_U65
 from mizzen.targets.ethos_u.legal.tosa_rule import (

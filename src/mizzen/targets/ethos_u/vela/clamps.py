@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mizzen.graph import DType, Graph, Operation, Value, integer_range
-from mizzen.ops import NanMode
+from mizzen.graph import DType, Graph, NanMode, Operation, Value, integer_range
 
 LIMITED = (DType.INT8, DType.INT16)
 """Types that CLAMP has."""

@@ -1,4 +1,7 @@
-"""What the elementwise binary operators compute. Ref: TOSA 1.0, 2.5."""
+"""What elementwise and comparison operators compute; nothing is greater or less than a NaN.
+
+Ref: TOSA 1.0, 2.5 to 2.8.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mizzen.graph import INTEGER_BITS, Array, DType, Operation
-from mizzen.ops.attributes import NanMode
-from mizzen.reference.kernel import Kernel, broken, fitted, plainly, rounded, wide
+from mizzen.graph import INTEGER_BITS, Array, DType, NanMode, Operation
+from mizzen.ops import elementwise as tosa
+from mizzen.reference.kernel import (
+    Kernel,
+    Kernels,
+    broken,
+    fitted,
+    plainly,
+    real,
+    rounded,
+    saturated,
+    wide,
+)
 
 TABLE_FRACTION_BITS = 7
 """A table for i16 has an entry for each 128th value; between them it is interpolated."""
@@ -26,11 +39,11 @@ def arithmetic(compute: Callable[[Array, Array], Array]) -> Kernel:
     return kernel
 
 
-def arithmetic_right_shift(operation: Operation, a: Array, b: Array) -> Array:
+def arithmetic_right_shift(operation: tosa.ArithmeticRightShift, a: Array, b: Array) -> Array:
     """Divide by a power of two, toward minus infinity, or with `round` to nearest, ties up."""
     _shifts(operation, b)
     result = a >> b
-    if operation["round"]:
+    if operation.round:
         last = (a >> np.maximum(b, 1) - 1) & 1
         result = np.where(b > 0, result + last, result)
     return result.astype(a.dtype)
@@ -65,23 +78,23 @@ def intdiv(operation: Operation, a: Array, b: Array) -> Array:
     return fitted(operation, quotient, operation.result.dtype)
 
 
-def maximum(operation: Operation, a: Array, b: Array) -> Array:
+def maximum(operation: tosa.Extremum, a: Array, b: Array) -> Array:
     """Return the greater; a NaN, or what is none, as `nan_mode` says."""
     return _extremum(operation, a, b, np.greater_equal)
 
 
-def minimum(operation: Operation, a: Array, b: Array) -> Array:
+def minimum(operation: tosa.Extremum, a: Array, b: Array) -> Array:
     """Return the lesser; a NaN, or what is none, as `nan_mode` says."""
     return _extremum(operation, a, b, np.less)
 
 
 def _extremum(
-    operation: Operation, a: Array, b: Array, better: Callable[[Array, Array], Array]
+    operation: tosa.Extremum, a: Array, b: Array, better: Callable[[Array, Array], Array]
 ) -> Array:
     result = np.where(better(a, b), a, b)
     if not operation.result.dtype.is_float:
         return result
-    if operation["nan_mode"] is NanMode.IGNORE:
+    if operation.nan_mode is NanMode.IGNORE:
         return np.where(np.isnan(b), a, result)  # nothing is better than a NaN, so a NaN in a goes
     return np.where(np.isnan(a) | np.isnan(b), np.array(np.nan, a.dtype), result)
 
@@ -113,9 +126,9 @@ def power(operation: Operation, a: Array, b: Array) -> Array:
     return rounded(result, operation.result.dtype)
 
 
-def table(operation: Operation, values: Array, entries: Array) -> Array:
+def table(operation: tosa.Table, values: Array, entries: Array) -> Array:
     """Look up i8; look up i16 and interpolate, with 7 bits more than the entries."""
-    if operation.operands[0].dtype is DType.INT8:
+    if operation.input1.dtype is DType.INT8:
         return entries[values.astype(np.intp) + 128]
     places = values.astype(np.intp) + (1 << 15)
     index, fraction = places >> TABLE_FRACTION_BITS, places & ((1 << TABLE_FRACTION_BITS) - 1)
@@ -127,22 +140,71 @@ def table(operation: Operation, values: Array, entries: Array) -> Array:
     return (whole[index] << TABLE_FRACTION_BITS) + slope * fraction.astype(np.int32)
 
 
-KERNELS: dict[str, Kernel] = {
-    "ADD": arithmetic(np.add),
-    "ARITHMETIC_RIGHT_SHIFT": arithmetic_right_shift,
-    "BITWISE_AND": plainly(np.bitwise_and),
-    "BITWISE_OR": plainly(np.bitwise_or),
-    "BITWISE_XOR": plainly(np.bitwise_xor),
-    "INTDIV": intdiv,
-    "LOGICAL_AND": plainly(np.logical_and),
-    "LOGICAL_LEFT_SHIFT": logical_left_shift,
-    "LOGICAL_OR": plainly(np.logical_or),
-    "LOGICAL_RIGHT_SHIFT": logical_right_shift,
-    "LOGICAL_XOR": plainly(np.logical_xor),
-    "MAXIMUM": maximum,
-    "MINIMUM": minimum,
-    "MUL": mul,
-    "POW": power,
-    "SUB": arithmetic(np.subtract),
-    "TABLE": table,
+def absolute(operation: Operation, values: Array) -> Array:
+    """Return the absolute value; the least integer has none."""
+    if operation.result.dtype.is_float:
+        return np.abs(values)
+    return fitted(operation, np.abs(values.astype(np.int64)), operation.result.dtype)
+
+
+def clz(operation: Operation, values: Array) -> Array:
+    """Count the zero bits above the highest one of i32."""
+    # Every 32-bit number is exact in float64, and its exponent is the number of bits it takes.
+    _, taken = np.frexp(values.astype(np.uint32).astype(np.float64))
+    return (32 - taken).astype(np.int32)
+
+
+def negate(operation: Operation, values: Array, input_zp: Array, output_zp: Array) -> Array:
+    """Negate between zero points; integers saturate, but the least i32 has no negative."""
+    dtype = operation.result.dtype
+    if dtype.is_float:
+        return np.negative(values)
+    result = int(input_zp[0]) + int(output_zp[0]) - values.astype(np.int64)
+    return saturated(fitted(operation, result, DType.INT32), dtype)
+
+
+def _rsqrt(values: Array) -> Array:
+    return 1.0 / np.sqrt(values)
+
+
+def select(operation: Operation, condition: Array, a: Array, b: Array) -> Array:
+    """Return `a` where the condition holds, else `b`."""
+    return np.where(condition, a, b)
+
+
+KERNELS: Kernels = {
+    tosa.Add: arithmetic(np.add),
+    tosa.ArithmeticRightShift: arithmetic_right_shift,
+    tosa.BitwiseAnd: plainly(np.bitwise_and),
+    tosa.BitwiseOr: plainly(np.bitwise_or),
+    tosa.BitwiseXor: plainly(np.bitwise_xor),
+    tosa.Intdiv: intdiv,
+    tosa.LogicalAnd: plainly(np.logical_and),
+    tosa.LogicalLeftShift: logical_left_shift,
+    tosa.LogicalOr: plainly(np.logical_or),
+    tosa.LogicalRightShift: logical_right_shift,
+    tosa.LogicalXor: plainly(np.logical_xor),
+    tosa.Maximum: maximum,
+    tosa.Minimum: minimum,
+    tosa.Mul: mul,
+    tosa.Pow: power,
+    tosa.Sub: arithmetic(np.subtract),
+    tosa.Table: table,
+    tosa.Abs: absolute,
+    tosa.BitwiseNot: plainly(np.bitwise_not),
+    tosa.Ceil: real(np.ceil),
+    tosa.Clz: clz,
+    tosa.Cos: real(np.cos),
+    tosa.Exp: real(np.exp),
+    tosa.Floor: real(np.floor),
+    tosa.Log: real(np.log),
+    tosa.LogicalNot: plainly(np.logical_not),
+    tosa.Negate: negate,
+    tosa.Reciprocal: real(np.reciprocal),
+    tosa.Rsqrt: real(_rsqrt),
+    tosa.Sin: real(np.sin),
+    tosa.Select: select,
+    tosa.Equal: plainly(np.equal),
+    tosa.Greater: plainly(np.greater),
+    tosa.GreaterEqual: plainly(np.greater_equal),
 }

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.graph import DType, Graph, TensorType, Value
-from mizzen.ops import Builder, RoundingMode
-from mizzen.passes.joins import PATTERN, BeginJoins
+from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
+from mizzen.ops import Builder
+from mizzen.passes.concatenation import BEGIN_JOINS, PATTERN
 from mizzen.patterns import explain
 from mizzen.reference import evaluate
 
@@ -64,11 +64,11 @@ def test_every_bit_stays(depths: tuple[int, int], more: int) -> None:
     value = net.joined(net.first, net.second, *others)
     net.b.graph.set_outputs([net.convolution(value), net.convolution(value)])
     before = net.results()
-    assert BeginJoins().run(net.b.graph)
+    assert BEGIN_JOINS.run(net.b.graph)
     (join,) = [operation for operation in net.b.graph if operation.kind == "CONCAT"]
     assert list(join.operands) == [net.second, net.first, *others]
     assert net.results() == before
-    assert not BeginJoins().run(net.b.graph)
+    assert not BEGIN_JOINS.run(net.b.graph)
 
 
 def an_output(net: Network) -> None:
@@ -106,4 +106,4 @@ def test_what_would_change_or_gain_nothing_stays(make: object, reason: str) -> N
     make(net)
     (join,) = [operation for operation in net.b.graph if operation.kind == "CONCAT"]
     assert str(explain(net.b.graph, PATTERN, join)) == f"channels joined behind others: {reason}"
-    assert not BeginJoins().run(net.b.graph)
+    assert not BEGIN_JOINS.run(net.b.graph)
