@@ -12,6 +12,7 @@ from mizzen.targets.ethos_n.config import (
     VARIANTS,
     BlockConfig,
     CompilationOptions,
+    Profile,
     parse_options,
 )
 
@@ -46,6 +47,7 @@ def test_every_option() -> None:
             "inline_non_compute_intensive_partitions": "false",
             "dump_ram": "false",
             "debug_dir": ".",
+            "support_library": "25.03",
         }
     )
     configuration, options = found.configuration, found.configuration.options
@@ -58,6 +60,8 @@ def test_every_option() -> None:
     assert not options.intermediate_compression
     assert not options.winograd
     assert not found.inline
+    assert configuration.release is Profile.V25_03
+    assert parse_options({}).configuration.release is Profile.V23_02
 
 
 @pytest.mark.parametrize("name", FLAGS)
@@ -87,6 +91,10 @@ def test_every_flag_changes_something(name: str) -> None:
         (
             {"sram_size": "1.5"},
             "error[E994]: option sram_size must be a whole number, and is '1.5'",
+        ),
+        (
+            {"support_library": "24.08"},
+            "error[E994]: option support_library must be 23.02 or 25.03, and is '24.08'",
         ),
         ({"variant": "n77"}, "error[E994]: option variant must be n78, and is 'n77'"),
         (

@@ -314,6 +314,8 @@ class VariantConfiguration:
     sram_bytes: int = 0
     """0 for the variant's own."""
     options: CompilationOptions = field(default_factory=CompilationOptions)
+    release: Profile = Profile.V23_02
+    """The release that is asked, too, about what the one that is compiled for does not take."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -328,6 +330,8 @@ BLOCKS: dict[str, BlockConfig] = {f"block_config_{row}": row for row in BLOCK_CO
 COMPRESSION = "enable_intermediate_compression"
 NO_WINOGRAD = "disable_winograd"
 INLINE = "inline_non_compute_intensive_partitions"
+RELEASE = "support_library"
+"""Mizzen's own: a release of Arm's library to ask about what is not taken."""
 
 ABSENT: dict[str, str] = {
     "dump_ram": "false",
@@ -347,7 +351,7 @@ FLAGS: dict[str, bool] = {
 }
 """Options that are true or false, with their defaults."""
 
-NAMES = ("variant", "sram_size", "tops", "ple_ratio", *FLAGS, *ABSENT)
+NAMES = ("variant", "sram_size", "tops", "ple_ratio", *FLAGS, *ABSENT, RELEASE)
 """All options."""
 
 PRODUCT = "n78"
@@ -394,6 +398,7 @@ def parse_options(options: Mapping[str, str], default: Variant = DEFAULT) -> Tar
             intermediate_compression=flags[COMPRESSION],
             winograd=not flags[NO_WINOGRAD],
         ),
+        _release(options.get(RELEASE, Profile.V23_02.value)),
     )
     _ = configuration.capabilities  # E911 now, not when somebody first asks.
     return TargetOptions(configuration, flags[INLINE])
@@ -408,6 +413,13 @@ def _variant(options: Mapping[str, str], default: Variant) -> Variant:
     tops = _number("tops", options.get("tops", found[1]))
     ples = _number("ple_ratio", options.get("ple_ratio", found[2]))
     return find_variant(f"ethos-n78-{tops}tops-{ples}ple")
+
+
+def _release(text: str) -> Profile:
+    known = {row.value: row for row in Profile}
+    if text not in known:
+        raise _wrong(RELEASE, text, " or ".join(known))
+    return known[text]
 
 
 def _flag(name: str, options: Mapping[str, str], default: bool) -> bool:

@@ -6,12 +6,14 @@ Texts of what is common to all composites are those of Apache TVM's tests of fai
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, ResizeMode, TensorType
+from mizzen.targets.ethos_n.config import Profile
 from mizzen.targets.ethos_n.patterns import (
     Covering,
     RegionRefusedError,
@@ -334,3 +336,18 @@ def test_input_that_nothing_takes() -> None:
         "error[E992]: every input of a region must be taken, and nothing takes input 0\n"
         "  help leave the input out of the region"
     )
+
+
+def test_another_release_is_asked_about_what_is_not_taken() -> None:
+    """Release 25.03 has maxima of 3x3 with stride 1; what neither has, gets no such help."""
+    net = Net()
+    x = net.input(1, 8, 8, 16)
+    pooled = net.pool("MAX_POOL2D", x, (3, 3), (1, 1), pad=(1, 1, 1, 1))
+    net.outputs(net.pool("MAX_POOL2D", pooled, (4, 2), (2, 2)))
+    for release in Profile:
+        covering = Covering(net.graph, replace(FOUR_TOPS, release=release))
+        first, second = (covering.reasons([row]) for row in net.graph.sorted()[-2:])
+        taken = release is Profile.V25_03
+        said = "Arm's Support Library 25.03 takes it as it is"
+        assert [said in reason.help for reason in first] == [taken]
+        assert not any(said in reason.help for reason in second)

@@ -22,12 +22,14 @@ from mizzen.targets.ethos_n import legal
 from mizzen.targets.ethos_n.config import VariantConfiguration
 from mizzen.targets.ethos_n.legal.empty_clamps import emptied
 from mizzen.targets.ethos_n.network import Input, Network
+from mizzen.targets.ethos_n.network import Operation as NetworkOperation
 from mizzen.targets.ethos_n.patterns import arrangement_patterns as arrangement
 from mizzen.targets.ethos_n.patterns import elementwise_patterns as elementwise
 from mizzen.targets.ethos_n.patterns import pooling_patterns as pooling
 from mizzen.targets.ethos_n.patterns import weighted_patterns as weighted
 from mizzen.targets.ethos_n.patterns.arrangement_patterns import Parts, parts_of, split
 from mizzen.targets.ethos_n.patterns.graph_values import Emission, Findings, UnfitError, accumulated
+from mizzen.targets.ethos_n.tensors import TensorInfo
 
 Add = Callable[[Emission, Match], None]
 """Adds what a match becomes to a network; UnfitError with all reasons if it cannot be."""
@@ -198,6 +200,7 @@ class Covering:
     def __init__(self, graph: Graph, configuration: VariantConfiguration) -> None:
         self.graph = graph
         self._capabilities = configuration.capabilities
+        self._release = configuration.release
         self._refusals: dict[Operation, list[_Refusal]] = {}
         self._rows: dict[Guard, Row] = {}
         """Rows by the guard that asks the library about them."""
@@ -264,9 +267,18 @@ class Covering:
         for node in network:
             if not isinstance(node.operation, Input):
                 infos = tuple(operand.info for operand in node.inputs)
-                yield from legal.reasons(node.operation, infos, self._capabilities)
+                found = legal.reasons(node.operation, infos, self._capabilities)
+                yield from self._compared(found, node.operation, infos) if found else ()
         for found in emptied(network):
             yield found.reason
+
+    def _compared(
+        self, found: tuple[Reason, ...], operation: NetworkOperation, infos: tuple[TensorInfo, ...]
+    ) -> Iterator[Reason]:
+        """Say of an operation that is not supported whether another release has it."""
+        taken = not legal.reasons(operation, infos, self._capabilities, self._release)
+        said = f"; Arm's Support Library {self._release.value} takes it as it is" if taken else ""
+        return (replace(reason, help=f"{reason.help}{said}") for reason in found)
 
     def uncovered(self, operations: Iterable[Operation]) -> list[Operation]:
         """Return those of some operations that are in no composite and need to be."""
