@@ -19,10 +19,10 @@ import numpy as np
 
 from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
-from mizzen.targets.ethos_n.sim.weights import decode
-from mizzen.targets.ethos_n.weights.encode import encode
-from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.streams import OutputScale
+from mizzen.targets.ethos_n.sim.weight_decoding import decode
+from mizzen.targets.ethos_n.weights.weight_encoding import encode
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
+from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 
 LAYERS = {
     "3x3, 256 to 256": WeightLayout((3, 3, 256, 256), 256, 256),

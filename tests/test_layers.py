@@ -127,7 +127,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.isa",
         "mizzen.targets.ethos_n",
-        "mizzen.targets.ethos_n.weights.format",
+        "mizzen.targets.ethos_n.weights.weight_format",
     ),
     "mizzen.targets.ethos_n.legal": (
         "mizzen.diagnostics",

@@ -52,8 +52,8 @@ from mizzen.targets.ethos_n.network import (
     Weighted,
 )
 from mizzen.targets.ethos_n.reference import evaluate, evaluate_apart
-from mizzen.targets.ethos_n.reference.mce import sum_constants
-from mizzen.targets.ethos_n.reference.ple import factor_constants, logistic_constants
+from mizzen.targets.ethos_n.reference.mce_arithmetic import sum_constants
+from mizzen.targets.ethos_n.reference.ple_arithmetic import factor_constants, logistic_constants
 from mizzen.targets.ethos_n.tensors import (
     DataFormat,
     DataType,

@@ -22,10 +22,10 @@ from mizzen.targets.ethos_n.network import (
     TransposeConvolution,
 )
 from mizzen.targets.ethos_n.program import Program, read_program
-from mizzen.targets.ethos_n.sim.weights import decode
-from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
-from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.streams import OutputScale
+from mizzen.targets.ethos_n.sim.weight_decoding import decode
+from mizzen.targets.ethos_n.weights.weight_encoding import EncodedWeights, encode
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
+from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 
 from .golden import Compiled, compiled_networks, needs_golden
 

@@ -205,7 +205,7 @@ def test_weights_that_are_larger_than_was_foreseen_are_refused(
     compiled: Compiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mizzen.targets.ethos_n.emit import emission
-    from mizzen.targets.ethos_n.weights.encode import EncodedWeights
+    from mizzen.targets.ethos_n.weights.weight_encoding import EncodedWeights
 
     monkeypatch.setattr(EncodedWeights, "max_stripe_bytes", property(lambda _: 1 << 20))
     assert emission.EncodedWeights is EncodedWeights

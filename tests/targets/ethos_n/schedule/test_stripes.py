@@ -18,7 +18,7 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.config import BLOCK_CONFIGS, VARIANTS, BlockConfig, capabilities_of
 from mizzen.targets.ethos_n.lower.work_graph import SAME_SHAPE, Ratio, ShapeRatio
-from mizzen.targets.ethos_n.schedule.sram import (
+from mizzen.targets.ethos_n.schedule.sram_tiles import (
     Holes,
     Tile,
     brick_bytes,

@@ -44,10 +44,10 @@ from mizzen.targets.ethos_n.program import (
     program_of,
 )
 from mizzen.targets.ethos_n.sim import Simulator
-from mizzen.targets.ethos_n.weights.encode import EncodedWeights
-from mizzen.targets.ethos_n.weights.encode import encode as encode_weights
-from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.streams import OutputScale
+from mizzen.targets.ethos_n.weights.weight_encoding import EncodedWeights
+from mizzen.targets.ethos_n.weights.weight_encoding import encode as encode_weights
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
+from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 
 Array = npt.NDArray[Any]
 Extents = tuple[int, int, int]

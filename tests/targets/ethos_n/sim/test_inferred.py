@@ -20,8 +20,8 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.commands_values import SpaceToDepth as Blocks
 from mizzen.targets.ethos_n.sim import Simulator
+from mizzen.targets.ethos_n.sim.geometry import Where
 from mizzen.targets.ethos_n.sim.inferred import INFERRED, inferred
-from mizzen.targets.ethos_n.sim.where import Where
 from mizzen.targets.ethos_n.tensors import Shape
 
 from .assembler import Extents, Kernel, encoded, mce_ple, ple_only, program, source, table, target

@@ -21,8 +21,7 @@ from mizzen.targets.ethos_n.commands_values import (
     UpsampleEdge,
 )
 from mizzen.targets.ethos_n.sim import Simulator
-from mizzen.targets.ethos_n.sim.geometry import bilinear
-from mizzen.targets.ethos_n.sim.interleave import interleave
+from mizzen.targets.ethos_n.sim.geometry import bilinear, interleave
 
 from .assembler import (
     BANKS,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from mizzen.targets.ethos_n.commands_values import PleOperation, PleRecord
-from mizzen.targets.ethos_n.sim.interleave import interleave, interleaved_channels
+from mizzen.targets.ethos_n.sim.geometry import interleave, interleaved_channels
 
 from .assembler import (
     FURTHER,

@@ -13,8 +13,8 @@ import numpy as np
 
 from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import VARIANTS, Capabilities, capabilities_of
-from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.streams import OutputScale
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
+from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 Layouts = Callable[[Capabilities], WeightLayout]

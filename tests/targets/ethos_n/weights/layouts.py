@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import VARIANTS, Capabilities, capabilities_of
-from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
-from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.streams import OutputScale
+from mizzen.targets.ethos_n.weights.weight_encoding import EncodedWeights, encode
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
+from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mizzen.targets.ethos_n.sim.weights import decode
-from mizzen.targets.ethos_n.weights.encode import encode
+from mizzen.targets.ethos_n.sim.weight_decoding import decode
+from mizzen.targets.ethos_n.weights.weight_encoding import encode
 
 from .cases import Case, cases
 

@@ -11,9 +11,9 @@ from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
 from mizzen.targets.ethos_n.program import StripePlace
-from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
-from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.streams import OutputScale
+from mizzen.targets.ethos_n.weights.weight_encoding import EncodedWeights, encode
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
+from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 Field = tuple[int, int]

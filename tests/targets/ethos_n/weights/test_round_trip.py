@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.program import StripePlace
-from mizzen.targets.ethos_n.sim.weights import DecodedWeights, decode
+from mizzen.targets.ethos_n.sim.weight_decoding import DecodedWeights, decode
 
 from .layouts import Drawn, drawn
 

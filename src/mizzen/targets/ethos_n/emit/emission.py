@@ -40,12 +40,12 @@ from mizzen.targets.ethos_n.lower.work_graph import (
 )
 from mizzen.targets.ethos_n.program import BufferInfo, BufferKind, Buffers, Container, Version
 from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, Pass, PlePass
-from mizzen.targets.ethos_n.schedule.sram import round_up
+from mizzen.targets.ethos_n.schedule.sram_tiles import round_up
 from mizzen.targets.ethos_n.timing.statistics import ParentIds
 from mizzen.targets.ethos_n.timing.statistics import Pass as CompiledPass
-from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
-from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.streams import OutputScale
+from mizzen.targets.ethos_n.weights.weight_encoding import EncodedWeights, encode
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
+from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 
 ALIGNMENT_BYTES = 64
 """Of every buffer; compressed feature maps need it."""

@@ -34,7 +34,7 @@ from mizzen.targets.ethos_n.commands_values import (
 from mizzen.targets.ethos_n.lower.work_graph import Clamp, Concat, Extract, Node, Requantise
 from mizzen.targets.ethos_n.network import TANH_SCALE
 from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, PlePass
-from mizzen.targets.ethos_n.schedule.sram import (
+from mizzen.targets.ethos_n.schedule.sram_tiles import (
     BRICK_HEIGHT,
     BRICK_WIDTH,
     Tile,

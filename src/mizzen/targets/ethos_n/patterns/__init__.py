@@ -34,8 +34,8 @@ from mizzen.targets.ethos_n.patterns.generation import (
     generate,
     generate_part,
 )
+from mizzen.targets.ethos_n.patterns.graph_preparation import prepare
 from mizzen.targets.ethos_n.patterns.graph_values import accumulated
-from mizzen.targets.ethos_n.patterns.preparation import prepare
 
 __all__ = [
     "COMPUTE_INTENSIVE",

@@ -1,4 +1,4 @@
-"""Evaluating a network, a batch at a time."""
+"""Evaluating a network, a batch at a time, with what only moves numbers or reads them anew."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mizzen.targets.ethos_n.network import (
     Array,
     Concatenation,
     Constant,
+    DepthToSpace,
     Input,
     LeakyRelu,
     MeanXy,
@@ -29,11 +30,13 @@ from mizzen.targets.ethos_n.network import (
     Resize,
     Sigmoid,
     Split,
+    StandalonePadding,
     Tanh,
+    Transpose,
 )
-from mizzen.targets.ethos_n.reference import mce, ple
-from mizzen.targets.ethos_n.reference.mce import Finish, Numbers
-from mizzen.targets.ethos_n.reference.movement import moved
+from mizzen.targets.ethos_n.reference import mce_arithmetic as mce
+from mizzen.targets.ethos_n.reference import ple_arithmetic as ple
+from mizzen.targets.ethos_n.reference.mce_arithmetic import Finish, Numbers
 from mizzen.targets.ethos_n.reference.roundings import (
     SUMMED,
     WEIGHTED,
@@ -45,6 +48,41 @@ from mizzen.targets.ethos_n.reference.roundings import (
     keeps_numbers,
 )
 from mizzen.targets.ethos_n.tensors import Padding, Stride, TensorInfo
+
+
+def moved(node: Node, numbers: Numbers) -> Numbers:
+    """Return what an operation makes of numbers [N, H, W, C] by moving them.
+
+    E981 for any other operation.
+    """
+    match node.operation:
+        case ReinterpretQuantization():
+            return numbers
+        case Reshape(shape):
+            return numbers.reshape(len(numbers), *shape[1:])
+        case Transpose(permutation):
+            return numbers.transpose(permutation)
+        case DepthToSpace(block):
+            return _blocks_to_planes(numbers, block)
+        case StandalonePadding(padding):
+            around = ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right), (0, 0))
+            zero_point = node.inputs[0].info.quantization.zero_point
+            return np.pad(numbers, around, constant_values=zero_point)
+        case _:
+            raise fail(
+                "E981",
+                f"{node.kind} must be an operation that release 23.02 can run; it is none",
+                origin=node.origin,
+            )
+
+
+def _blocks_to_planes(numbers: Numbers, block: int) -> Numbers:
+    """Make planes of channels: the element at (y, x) of a block is in channels (y * block + x)."""
+    count, height, width, channels = numbers.shape
+    split = numbers.reshape(count, height, width, block, block, channels // block**2)
+    planes = split.transpose(0, 1, 3, 2, 4, 5)
+    return planes.reshape(count, height * block, width * block, -1)
+
 
 Steps = tuple[TensorInfo, ...]
 """Types and quantisations that numbers go through one after the other, at least one.

@@ -23,6 +23,6 @@ rows; the map between them would go to DRAM, compressed, since stripes of 16x32x
 of 8x8x32.
 """
 
-from mizzen.targets.ethos_n.schedule.preparation import schedule
+from mizzen.targets.ethos_n.schedule.division import schedule
 
 __all__ = ["schedule"]

@@ -20,7 +20,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Source,
     Stored,
 )
-from mizzen.targets.ethos_n.schedule.sram import McePlan, PlePlan, Sram
+from mizzen.targets.ethos_n.schedule.sram_tiles import McePlan, PlePlan, Sram
 from mizzen.targets.ethos_n.tensors import Shape
 
 FORMATS = {Layout.NHWC: Format.NHWC, Layout.NHWCB: Format.NHWCB}

@@ -38,7 +38,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
 )
 from mizzen.targets.ethos_n.schedule.attempt import Attempt, McePass
 from mizzen.targets.ethos_n.schedule.channel_streaming import stream_channels
-from mizzen.targets.ethos_n.schedule.sram import CELLS, Holes, McePlan, consists_of_cells
+from mizzen.targets.ethos_n.schedule.sram_tiles import CELLS, Holes, McePlan, consists_of_cells
 from mizzen.targets.ethos_n.schedule.strategies import choose_strategy
 from mizzen.targets.ethos_n.schedule.stripes import (
     Stage,

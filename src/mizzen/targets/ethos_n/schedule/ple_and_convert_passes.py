@@ -23,7 +23,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     nearest,
 )
 from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, PlePass
-from mizzen.targets.ethos_n.schedule.sram import (
+from mizzen.targets.ethos_n.schedule.sram_tiles import (
     BRICK_CHANNELS,
     BRICK_HEIGHT,
     BRICK_WIDTH,

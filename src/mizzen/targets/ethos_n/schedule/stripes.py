@@ -25,7 +25,7 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.config import PATCH_SHAPE, BlockConfig, Capabilities
 from mizzen.targets.ethos_n.lower.work_graph import Ratio, ShapeRatio
-from mizzen.targets.ethos_n.schedule.sram import (
+from mizzen.targets.ethos_n.schedule.sram_tiles import (
     BRICK_CHANNELS,
     BRICK_HEIGHT,
     BRICK_WIDTH,

@@ -17,14 +17,16 @@ from mizzen.diagnostics import fail
 from mizzen.targets.ethos_n.commands_values import Format, TensorRecord
 from mizzen.targets.ethos_n.program import Buffer, BufferKind, Program
 from mizzen.targets.ethos_n.sim.formats import (
+    CONSTANT_KINDS,
     FORMATS,
     GROUP,
+    block_sizes,
     cells_view,
     is_compressed,
+    place_of,
     required_bytes,
 )
-from mizzen.targets.ethos_n.sim.memory import CONSTANT_KINDS, block_sizes, place_of
-from mizzen.targets.ethos_n.sim.where import Port
+from mizzen.targets.ethos_n.sim.geometry import Port
 
 Owners = npt.NDArray[np.int32]
 

@@ -1,4 +1,14 @@
-"""What the compute engine does to a plane before it multiplies: cut, upsampled, padded."""
+"""What the compute engine does to a plane before it multiplies, and where that is, for messages.
+
+A plane is cut, upsampled, padded; a message names the command and the port of a tensor.
+
+A plane cut 2 x 2 lies in the channels as four submaps. Blocks of as many channels as there are SRAM
+banks alternate: a block of submap 0 (even rows, even columns), of 1 (even, odd), of 2 (odd, even),
+of 3 (odd, odd), then the next block of submap 0. The last block of submap 3 ends with the channels,
+so 3 channels over 16 banks make 51.
+
+Ref: Ethos-N driver stack 25.03, `Interleave_2x2_2_2.cpp`; 23.02, `GetNumSubmapChannels`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +19,87 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_n.commands_values import Upsample
-from mizzen.targets.ethos_n.sim.interleave import STRIDE, blocks
+from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.targets.ethos_n.commands_values import TensorRecord, Upsample
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A command: its number and name, and its word offset in the stream."""
+
+    number: int
+    name: str
+    offset_words: int
+
+    @property
+    def origin(self) -> Origin:
+        """The place in the stream."""
+        return Origin(command=self.offset_words)
+
+    def __str__(self) -> str:
+        return f"command {self.number} {self.name}"
+
+    def fault(self, code: str, message: str, help: str | None = None) -> MizzenError:
+        """Make the error for `raise`: the command cannot be executed."""
+        return fail(code, f"{self}: {message}", origin=self.origin, help=help)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A tensor of a command: `role` says which one (`input`, `output`)."""
+
+    where: Where
+    role: str
+    record: TensorRecord
+
+    def fault(self, code: str, message: str, help: str | None = None) -> MizzenError:
+        """Make the error for `raise`: the message is about the tensor."""
+        return self.where.fault(code, f"{self.role} {message}", help)
+
 
 Array = npt.NDArray[Any]
+
+STRIDE = 2
+SUBMAPS = STRIDE * STRIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Channels of the plane (`whole`) and of one submap (`cut`) that are the same."""
+
+    down: int
+    across: int
+    whole: slice
+    cut: slice
+
+
+def blocks(channels: int, banks: int) -> Iterator[Block]:
+    """Return the blocks of all submaps of `channels` channels."""
+    for start in range(0, channels, banks):
+        count = min(banks, channels - start)
+        for submap in range(SUBMAPS):
+            at = SUBMAPS * start + submap * banks
+            down, across = divmod(submap, STRIDE)
+            yield Block(down, across, slice(start, start + count), slice(at, at + count))
+
+
+def interleaved_channels(channels: int, banks: int) -> int:
+    """Return the number of channels of all submaps."""
+    last = channels % banks
+    return SUBMAPS * -(-channels // banks) * banks - (banks - last if last else 0)
+
+
+def interleave(values: Array, banks: int) -> Array:
+    """Cut `[n, H, W, C]` into submaps `[n, ceil(H/2), ceil(W/2), channels]`, zeros between."""
+    n, height, width, channels = values.shape
+    shape = (n, -(-height // 2), -(-width // 2), interleaved_channels(channels, banks))
+    cut = np.zeros(shape, values.dtype)
+    for block in blocks(channels, banks):
+        part = values[:, block.down :: STRIDE, block.across :: STRIDE, block.whole]
+        cut[:, : part.shape[1], : part.shape[2], block.cut] = part
+    return cut
+
+
 UPSAMPLING = 2
 """Rows and columns that an upsampled plane has for each one."""
 

@@ -22,7 +22,7 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.commands_values import TensorRecord as Tensor
 from mizzen.targets.ethos_n.sim.formats import GROUP, is_compressed
-from mizzen.targets.ethos_n.sim.where import Where
+from mizzen.targets.ethos_n.sim.geometry import Where
 
 LARGEST_CLOSE_KERNEL = 3
 RESCALING = (PleOperation.ADDITION_RESCALE, PleOperation.LEAKY_RELU)

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from mizzen.targets.ethos_n.commands_values import Location, PleRecord, TensorRecord
 from mizzen.targets.ethos_n.config import Capabilities
-from mizzen.targets.ethos_n.sim.where import Port, Where
+from mizzen.targets.ethos_n.sim.geometry import Port, Where
 from mizzen.targets.ethos_n.tensors import Shape
 
 BRICK_GROUP_SIDE = 8

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from mizzen.targets.ethos_n.network import Pooling
-from mizzen.targets.ethos_n.reference.mce import Numbers
+from mizzen.targets.ethos_n.reference.mce_arithmetic import Numbers
 from mizzen.targets.ethos_n.tensors import DataType, QuantizationInfo
 
 MULTIPLIER_BITS = 16

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mizzen.targets.ethos_n.weights import format as form
-from mizzen.targets.ethos_n.weights.format import (
+from mizzen.targets.ethos_n.weights import weight_format as form
+from mizzen.targets.ethos_n.weights.weight_format import (
     LARGEST_OFFSET,
     LARGEST_PALETTE,
     LARGEST_QUOTIENT,

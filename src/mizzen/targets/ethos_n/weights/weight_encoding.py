@@ -18,7 +18,7 @@ from mizzen.diagnostics import fail
 from mizzen.targets.ethos_n.commands_values import Algorithm, MceOperation
 from mizzen.targets.ethos_n.config import Capabilities
 from mizzen.targets.ethos_n.program import StripePlace
-from mizzen.targets.ethos_n.weights.codings import (
+from mizzen.targets.ethos_n.weights.weight_codings import (
     WORD,
     Array,
     BitFields,
@@ -36,7 +36,7 @@ from mizzen.targets.ethos_n.weights.codings import (
     symbols_of,
     zero_runs,
 )
-from mizzen.targets.ethos_n.weights.format import (
+from mizzen.targets.ethos_n.weights.weight_format import (
     BANK_ROW_BYTES,
     BRICK,
     LARGEST_SYMBOL,
@@ -48,7 +48,7 @@ from mizzen.targets.ethos_n.weights.format import (
     ChunkSizes,
     WeightLayout,
 )
-from mizzen.targets.ethos_n.weights.streams import (
+from mizzen.targets.ethos_n.weights.weight_streams import (
     EncodedStreams,
     OutputScale,
     ofm_headers,

@@ -11,10 +11,10 @@ from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.commands_values import Algorithm
 from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
 from mizzen.targets.ethos_n.program import StripePlace
-from mizzen.targets.ethos_n.sim.weights import decode
-from mizzen.targets.ethos_n.weights.encode import EncodedWeights, encode
-from mizzen.targets.ethos_n.weights.format import WeightLayout
-from mizzen.targets.ethos_n.weights.streams import OutputScale
+from mizzen.targets.ethos_n.sim.weight_decoding import decode
+from mizzen.targets.ethos_n.weights.weight_encoding import EncodedWeights, encode
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
+from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 
 HARDWARE = capabilities_of(VARIANTS["ethos-n78-1tops-2ple"])
 LAYOUT = WeightLayout((1, 1, 16, 12), 8, 8)

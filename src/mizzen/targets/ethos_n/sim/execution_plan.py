@@ -35,15 +35,14 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.program import Program, StripePlace
 from mizzen.targets.ethos_n.sim.dram import DramTracker
-from mizzen.targets.ethos_n.sim.formats import DTYPES, flattened
+from mizzen.targets.ethos_n.sim.formats import DTYPES, Memory, flattened
+from mizzen.targets.ethos_n.sim.geometry import Port, Where
 from mizzen.targets.ethos_n.sim.inferred import inferred
 from mizzen.targets.ethos_n.sim.mce import MceStage, check_weights, geometry_of, prepare
-from mizzen.targets.ethos_n.sim.memory import Memory
 from mizzen.targets.ethos_n.sim.ple import KERNELS, PleKernel, PleSettings
 from mizzen.targets.ethos_n.sim.sram import SramTracker
-from mizzen.targets.ethos_n.sim.weights import decode
-from mizzen.targets.ethos_n.sim.where import Port, Where
-from mizzen.targets.ethos_n.weights.format import WeightLayout
+from mizzen.targets.ethos_n.sim.weight_decoding import decode
+from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
 
 Array = npt.NDArray[Any]
 Run = Callable[[Memory], None]

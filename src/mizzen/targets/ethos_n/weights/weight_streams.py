@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.weights import format as form
-from mizzen.targets.ethos_n.weights.codings import (
+from mizzen.targets.ethos_n.weights import weight_format as form
+from mizzen.targets.ethos_n.weights.weight_codings import (
     WORD,
     Array,
     BitFields,
@@ -30,7 +30,7 @@ from mizzen.targets.ethos_n.weights.codings import (
     coded_runs,
     exclusive_sum,
 )
-from mizzen.targets.ethos_n.weights.format import ChunkSizes
+from mizzen.targets.ethos_n.weights.weight_format import ChunkSizes
 
 
 @dataclass(frozen=True, slots=True)

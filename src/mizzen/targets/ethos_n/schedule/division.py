@@ -34,7 +34,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
 from mizzen.targets.ethos_n.schedule.attempt import Attempt
 from mizzen.targets.ethos_n.schedule.mce_pass import form_mce_pass
 from mizzen.targets.ethos_n.schedule.ple_and_convert_passes import form_convert_pass, form_ple_pass
-from mizzen.targets.ethos_n.schedule.sram import Sram
+from mizzen.targets.ethos_n.schedule.sram_tiles import Sram
 
 
 class Severity(Enum):
