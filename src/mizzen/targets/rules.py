@@ -104,12 +104,30 @@ class Rule(Generic[S_contra]):
         return Reason(self.id, message, self.limit, breach.actual, self.help, self.source or source)
 
 
-def row(
-    id: str, kinds: str | frozenset[str], on: tuple[Enum, ...], limit: str, help: str, source: str
-) -> Callable[[Measure[S]], Rule[S]]:
-    """Make a rule of a measure; the operations that it is about are a list in a text, or a set."""
-    about = frozenset(kinds.split()) if isinstance(kinds, str) else kinds
-    return lambda measure: Rule(id, limit, measure, help, source, about, on)
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first half of a row; fields are those of `Rule`.
+
+    Written on the function that measures: `@rule("id", ...).must_have("a limit", "what to change")`.
+    """
+
+    id: str
+    source: str = ""
+    kinds: frozenset[str] = frozenset()
+    on: tuple[Enum, ...] = ()
+    level: Level = Level.UNSUPPORTED
+    fills: bool = False
+
+    def must_have(
+        self, limit: str, help: str, message: str = ""
+    ) -> Callable[[Callable[[S], Found]], Rule[S]]:
+        """Return what makes the row of its measure."""
+
+        def made(measure: Callable[[S], Found]) -> Rule[S]:
+            row = (self.source, self.kinds, self.on, self.level, message, self.fills)
+            return Rule(self.id, limit, measure, help, *row)
+
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +192,11 @@ def no_form(kind: str, on: Enum, having: Iterable[Enum], help: str, source: str)
     elsewhere = f", but {others} has" if others else ""
     message = f"{on.value} has no form of {kind}{elsewhere}"
     return Reason(NO_FORM, message, f"an operator of {on.value}", kind, help, source)
+
+
+def listed(kinds: str | frozenset[str]) -> frozenset[str]:
+    """Return operations, of a list in a text or as they are."""
+    return frozenset(kinds.split()) if isinstance(kinds, str) else kinds
 
 
 def extents(shape: Iterable[int]) -> str:

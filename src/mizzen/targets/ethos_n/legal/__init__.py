@@ -229,10 +229,8 @@ def _absent(
     kind: type[Operation], profile: Profile, having: tuple[Profile, ...]
 ) -> OperationRule[Any]:
     releases = " or ".join(row.value for row in having)
-    return rule(
-        "release",
-        Level.UNSUPPORTED,
+    return rule("release").must_have(
         f"release {releases} of the driver stack",
-        f"{kind.__name__} is not in release {profile.value}",
         "write it with other operations",
+        f"{kind.__name__} is not in release {profile.value}",
     )(lambda _: profile.value)

@@ -36,24 +36,20 @@ from mizzen.targets.ethos_n.network import (
 from mizzen.targets.rules import Level
 
 
-@rule(
-    "bounds",
-    Level.UNSUPPORTED,
+@rule("bounds").must_have(
     "a lower bound of at most the upper bound",
-    "Relu has lower bound > upper bound",
     "leave it out or correct its bounds",
+    "Relu has lower bound > upper bound",
 )
 def _bounds(case: Case[Relu]) -> str | None:
     lower, upper = case.operation.lower, case.operation.upper
     return None if lower <= upper else f"{lower} and {upper}"
 
 
-@rule(
-    "alpha",
-    Level.ESTIMATE_ONLY,
+@rule("alpha", Level.ESTIMATE_ONLY).must_have(
     "a slope over 0 and under 1",
-    "Leaky relu alpha must be less than 1 and greater than 0",
     "use a ReLU for a slope of 0, or another slope",
+    "Leaky relu alpha must be less than 1 and greater than 0",
 )
 def _alpha(case: Case[LeakyRelu]) -> str | None:
     with np.errstate(all="ignore"):

@@ -25,24 +25,20 @@ from mizzen.targets.ethos_n.network import Constant, EstimateOnly, Output
 from mizzen.targets.rules import Level
 
 
-@rule(
-    "output-format",
-    Level.UNSUPPORTED,
+@rule("output-format").must_have(
     "an output in NHWC or NHWCB",
-    "An Output layer's format must be NHWC or NHWCB",
     "give it in NHWC",
+    "An Output layer's format must be NHWC or NHWCB",
 )
 def _output_format(case: Case[Output]) -> str | None:
     found = case.operation.format
     return None if found in FEATURE_MAP_FORMATS else found.value
 
 
-@rule(
-    "outputs-zero-point",
-    Level.UNSUPPORTED,
+@rule("outputs-zero-point").must_have(
     "zero points of the outputs from 0 to 255 for UINT8, from -128 to 127 for INT8",
-    "Zero point out of range for at least one output info in EstimateOnlyInfo",
     "give other zero points",
+    "Zero point out of range for at least one output info in EstimateOnlyInfo",
 )
 def _given_zero_points(case: Case[EstimateOnly]) -> str | None:
     for info in case.operation.outputs:
@@ -51,12 +47,8 @@ def _given_zero_points(case: Case[EstimateOnly]) -> str | None:
     return None
 
 
-@rule(
-    "estimate",
-    Level.ESTIMATE_ONLY,
-    "another form",
-    "",
-    "replace it by operations that are supported",
+@rule("estimate", Level.ESTIMATE_ONLY).must_have(
+    "another form", "replace it by operations that are supported"
 )
 def _reason(case: Case[EstimateOnly]) -> str | None:
     return case.operation.reason or "no form"

@@ -45,13 +45,7 @@ CHANNEL_STEP = 16
 """Channels of a brick: what is joined in the DRAM along them starts at a brick."""
 
 
-@rule(
-    "inputs",
-    Level.UNSUPPORTED,
-    "at least one input",
-    "Must have at least one input",
-    "leave it out",
-)
+@rule("inputs").must_have("at least one input", "leave it out", "Must have at least one input")
 def _no_input(case: Case[Concatenation]) -> str | None:
     return None if case.inputs else "none"
 
@@ -65,12 +59,10 @@ def _batch_axis(case: Case[Along]) -> str | None:
     return None if case.operation.axis != BATCH_AXIS else "axis 0"
 
 
-@rule(
-    "inputs-shape",
-    Level.UNSUPPORTED,
+@rule("inputs-shape").must_have(
     "inputs with the same extents along all axes but its own",
-    "Input tensors must have the same size along all dimensions except the concatenation dimension",
     "export the network again",
+    "Input tensors must have the same size along all dimensions except the concatenation dimension",
 )
 def _other_extents(case: Case[Concatenation]) -> str | None:
     axis, wanted = case.operation.axis, case.input.shape
@@ -81,12 +73,10 @@ def _other_extents(case: Case[Concatenation]) -> str | None:
     return None
 
 
-@rule(
-    "inputs-axis",
-    Level.UNSUPPORTED,
+@rule("inputs-axis").must_have(
     "inputs without an axis of quantisation",
-    "Quantization Dim should not be used on any Inputs of Concat",
     ONE_SCALE,
+    "Quantization Dim should not be used on any Inputs of Concat",
 )
 def _input_axes(case: Case[Concatenation]) -> str | None:
     axes = (info.quantization.axis for info in case.inputs)
@@ -99,49 +89,39 @@ def _uneven(axis: int, channels: tuple[int, ...]) -> str | None:
     return ", ".join(map(str, channels))
 
 
-@rule(
-    "channels",
-    Level.ESTIMATE_ONLY,
+@rule("channels", Level.ESTIMATE_ONLY, V23_02).must_have(
     "inputs with a multiple of 16 channels, where it is along the channels",
+    "let what comes before give a multiple of 16 channels",
     "Concatenation along the channels dimension (axis 3) requires input tensors with a "
     "multiple of 16 channels",
-    "let what comes before give a multiple of 16 channels",
-    V23_02,
 )
 def _uneven_inputs(case: Case[Concatenation]) -> str | None:
     return _uneven(case.operation.axis, tuple(info.channels for info in case.inputs))
 
 
-@rule(
-    "channels",
-    Level.ESTIMATE_ONLY,
+@rule("channels", Level.ESTIMATE_ONLY, V23_02).must_have(
     "sizes that are multiples of 16, where it is along the channels",
+    "let what comes before give a multiple of 16 channels for each part",
     "Split along the channels dimension (axis 3) requires all output sizes (specified in "
     "splitInfo.m_Sizes) to be multiples of 16",
-    "let what comes before give a multiple of 16 channels for each part",
-    V23_02,
 )
 def _uneven_outputs(case: Case[Split]) -> str | None:
     return _uneven(case.operation.axis, case.operation.sizes)
 
 
 def _axis_rule(message: str) -> OperationRule[Along]:
-    return rule(
-        "axis",
-        Level.UNSUPPORTED,
+    return rule("axis").must_have(
         "an axis from 0 to 3",
-        message,
         "give the feature maps four dimensions, and count the axis from 0",
+        message,
     )(_axis)
 
 
 def _batch_axis_rule(what: str, level: Level) -> OperationRule[Along]:
-    return rule(
-        "batch-axis",
-        level,
+    return rule("batch-axis", level).must_have(
         "another axis than that of the batch",
-        f"{what} cannot be performed along batch axis (axis 0)",
         "reshape so that the axis is height, width or channels",
+        f"{what} cannot be performed along batch axis (axis 0)",
     )(_batch_axis)
 
 
@@ -166,35 +146,25 @@ CONCATENATION: tuple[Step[Concatenation], ...] = (
 )
 
 
-@rule(
-    "outputs",
-    Level.UNSUPPORTED,
-    "at least one output",
-    "Must have at least 1 output",
-    "leave it out",
-)
+@rule("outputs").must_have("at least one output", "leave it out", "Must have at least 1 output")
 def _no_output(case: Case[Split]) -> str | None:
     return None if case.operation.sizes else "none"
 
 
-@rule(
-    "sizes",
-    Level.UNSUPPORTED,
+@rule("sizes").must_have(
     "sizes that sum to the input's extent",
-    "Sizes must sum to the total size of the input tensor along the split axis",
     "export the network again",
+    "Sizes must sum to the total size of the input tensor along the split axis",
 )
 def _sum(case: Case[Split]) -> str | None:
     extent, found = case.input.shape[case.operation.axis], sum(case.operation.sizes)
     return None if found == extent else f"{found} where the input has {extent}"
 
 
-@rule(
-    "output-infos",
-    Level.UNSUPPORTED,
+@rule("output-infos").must_have(
     "as many output infos given as outputs, where any are",
-    "Provided outputInfos array has incorrect size",
     OUTPUT_INFO.help,
+    "Provided outputInfos array has incorrect size",
 )
 def _count(case: Case[Split]) -> str | None:
     if case.expected is None or len(case.expected) == len(case.operation.sizes):
@@ -219,13 +189,8 @@ def _part_depth(case: Case[Split]) -> Breach | None:
     return next(found, None)
 
 
-@rule(
-    OUTPUT_INFO.id,
-    OUTPUT_INFO.level,
-    OUTPUT_INFO.limit,
-    "Provided outputInfo at index %d is incorrect",
-    OUTPUT_INFO.help,
-    fills=True,
+@rule(OUTPUT_INFO.id, OUTPUT_INFO.level, fills=True).must_have(
+    OUTPUT_INFO.limit, OUTPUT_INFO.help, "Provided outputInfo at index %d is incorrect"
 )
 def _part_info(case: Case[Split]) -> Breach | None:
     index = _wrong_part(case)

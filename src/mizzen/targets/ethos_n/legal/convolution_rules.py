@@ -82,12 +82,10 @@ def _bias_shape(case: Case[Weighted]) -> str | None:
     return f"{shape_text(bias)} for {channels} output channels"
 
 
-@rule(
-    "weights-channels",
-    Level.UNSUPPORTED,
+@rule("weights-channels").must_have(
     "as many input channels of the weights as of the input",
-    "Weights input channels dimension (I) must match Input channels dimension (C)",
     "export the network again; grouped convolutions must be split, one for each group",
+    "Weights input channels dimension (I) must match Input channels dimension (C)",
 )
 def _weight_channels(case: Case[Weighted]) -> str | None:
     feature_map, _, weights = case.inputs
@@ -96,12 +94,10 @@ def _weight_channels(case: Case[Weighted]) -> str | None:
     return f"{weights.shape[2]} for {feature_map.channels} input channels"
 
 
-@rule(
-    "window",
-    Level.UNSUPPORTED,
+@rule("window").must_have(
     "a kernel and strides of at least 1",
-    "Invalid kernel/stride parameters",
     "export the network again",
+    "Invalid kernel/stride parameters",
 )
 def _zero_window(case: Case[Windowed]) -> str | None:
     stride, (height, width, _, _) = case.operation.stride, case.inputs[2].shape
@@ -110,12 +106,10 @@ def _zero_window(case: Case[Windowed]) -> str | None:
     return f"a kernel of {height}x{width} and a stride of {stride.y}x{stride.x}"
 
 
-@rule(
-    "empty",
-    Level.UNSUPPORTED,
+@rule("empty").must_have(
     "an output with elements",
-    "Output tensor would be empty",
     "pad the input, or use a smaller kernel",
+    "Output tensor would be empty",
 )
 def _empty(case: Case[Windowed]) -> str | None:
     made = case.outputs[0]
@@ -144,12 +138,10 @@ def _stride(wanted: tuple[int, ...]) -> Measure[Windowed]:
     return measure
 
 
-@rule(
-    "strided-kernel",
-    Level.ESTIMATE_ONLY,
+@rule("strided-kernel", Level.ESTIMATE_ONLY).must_have(
     f"a kernel of at most {STRIDED_KERNEL_LARGEST} where the stride is 2",
-    "Unsupported stride for kernel width/height > 7. Stride X and Y must be 1",
     "use a stride of 1, or a smaller kernel",
+    "Unsupported stride for kernel width/height > 7. Stride X and Y must be 1",
 )
 def _strided_kernel(case: Case[Convolution]) -> str | None:
     height, width = case.inputs[2].shape[:2]
@@ -158,12 +150,10 @@ def _strided_kernel(case: Case[Convolution]) -> str | None:
     return f"a kernel of {height}x{width} and a stride of {case.operation.stride.x}"
 
 
-@rule(
-    "strided-kernel",
-    Level.ESTIMATE_ONLY,
+@rule("strided-kernel", Level.ESTIMATE_ONLY).must_have(
     "a stride of 1 where the kernel is 1x1",
-    "Unsupported stride >1 with kernel size 1x1.",
     "use max pooling of size 1 and stride 2 after a stride of 1",
+    "Unsupported stride >1 with kernel size 1x1.",
 )
 def _strided_point(case: Case[DepthwiseConvolution]) -> str | None:
     if case.operation.stride.x == 1 or case.inputs[2].shape[:2] != (1, 1):
@@ -171,12 +161,10 @@ def _strided_point(case: Case[DepthwiseConvolution]) -> str | None:
     return f"a stride of {case.operation.stride.x}"
 
 
-@rule(
-    "multiplier",
-    Level.ESTIMATE_ONLY,
+@rule("multiplier", Level.ESTIMATE_ONLY).must_have(
     "a channel multiplier of 1, or one input channel",
-    "If channel multiplier > 1 the weights input channels dimension must be 1",
     "write it as a convolution whose other weights are 0",
+    "If channel multiplier > 1 the weights input channels dimension must be 1",
 )
 def _multiplier(case: Case[DepthwiseConvolution]) -> str | None:
     _, _, channels, multiplier = case.inputs[2].shape
@@ -218,26 +206,20 @@ def _is_same(case: Case[Windowed]) -> bool:
     return operation.padding in same_paddings(_plane(case), (height, width), operation.stride)
 
 
-@rule(
-    "padding",
-    Level.ESTIMATE_ONLY,
+@rule("padding", Level.ESTIMATE_ONLY, V23_02).must_have(
     "no padding, or SAME with the odd element at the end, at the start, or at both",
-    "Unsupported padding.",
     "use VALID or SAME padding, or pad before it",
-    V23_02,
+    "Unsupported padding.",
 )
 def _padding(case: Case[Windowed]) -> str | None:
     padding = case.operation.padding
     return None if padding == VALID or _is_same(case) else padding_text(padding)
 
 
-@rule(
-    "padding",
-    Level.ESTIMATE_ONLY,
+@rule("padding", Level.ESTIMATE_ONLY, V25_03).must_have(
     f"at most {REGISTER_LARGEST} elements of padding at each side, or SAME",
-    "Unsupported padding.",
     "use less padding, or pad before it",
-    V25_03,
+    "Unsupported padding.",
 )
 def _wide_padding(case: Case[Windowed]) -> str | None:
     padding = case.operation.padding
@@ -246,12 +228,10 @@ def _wide_padding(case: Case[Windowed]) -> str | None:
     return padding_text(padding)
 
 
-@rule(
-    "unpadded-kernel",
-    Level.ESTIMATE_ONLY,
+@rule("unpadded-kernel", Level.ESTIMATE_ONLY).must_have(
     f"SAME padding where the kernel is over {STRIDED_KERNEL_LARGEST}",
-    "Padding must be SAME for kernel > 7x7.",
     "use SAME padding, or a smaller kernel",
+    "Padding must be SAME for kernel > 7x7.",
 )
 def _unpadded_kernel(case: Case[TransposeConvolution]) -> str | None:
     height, width = case.inputs[2].shape[:2]
@@ -267,22 +247,18 @@ _PADDING: tuple[OperationRule[Windowed], ...] = (
 
 
 def _bias_shape_rule(channels: str) -> OperationRule[Weighted]:
-    return rule(
-        "bias-shape",
-        Level.UNSUPPORTED,
+    return rule("bias-shape").must_have(
         f"a bias of shape [1, 1, 1, {channels}]",
-        "Invalid bias tensor dimensions",
         "give one bias for each output channel",
+        "Invalid bias tensor dimensions",
     )(_bias_shape)
 
 
 def _kernel_rule(limit: str, measure: Measure[Any]) -> OperationRule[Any]:
-    return rule(
-        "kernel",
-        Level.ESTIMATE_ONLY,
+    return rule("kernel", Level.ESTIMATE_ONLY).must_have(
         limit,
-        "Unsupported kernel size. Width(%d)/height(%d) must be in { 1, 2, 3, 5, 7, 9 }",
         OTHER_KERNEL,
+        "Unsupported kernel size. Width(%d)/height(%d) must be in { 1, 2, 3, 5, 7, 9 }",
     )(measure)
 
 
@@ -291,12 +267,8 @@ _SQUARE_KERNEL = _kernel_rule("a square kernel of 1, 2, 3, 5, 7 or 9", _square_k
 
 
 def _stride_rule(wanted: tuple[int, ...], limit: str, message: str) -> OperationRule[Windowed]:
-    return rule(
-        "stride",
-        Level.ESTIMATE_ONLY,
-        limit,
-        f"Unsupported stride. Stride X and Y must be {message}",
-        f"use {limit}",
+    return rule("stride", Level.ESTIMATE_ONLY).must_have(
+        limit, f"use {limit}", f"Unsupported stride. Stride X and Y must be {message}"
     )(_stride(wanted))
 
 
@@ -307,12 +279,10 @@ _TRANSPOSE_STRIDE = _stride_rule((TRANSPOSE_STRIDE,), "a stride of 2x2", "equal 
 def _bias_rule(
     name: str, limit: str, message: str, measure: Measure[Weighted]
 ) -> OperationRule[Weighted]:
-    return rule(
-        "bias-quantization",
-        Level.ESTIMATE_ONLY,
+    return rule("bias-quantization", Level.ESTIMATE_ONLY).must_have(
         f"a bias with {limit}",
-        f"Bias for {name} must have quantization parameters with {message}",
         CALIBRATE,
+        f"Bias for {name} must have quantization parameters with {message}",
     )(measure)
 
 
@@ -431,24 +401,20 @@ TRANSPOSE_CONVOLUTION: tuple[Step[TransposeConvolution], ...] = (
 )
 
 
-@rule(
-    "weights-plane",
-    Level.UNSUPPORTED,
+@rule("weights-plane").must_have(
     "weights with H and W of 1",
-    "Weights tensor must have H and W set to 1 as these dimensions are not needed.",
     "reshape the weights to [1, 1, I, O]",
+    "Weights tensor must have H and W set to 1 as these dimensions are not needed.",
 )
 def _weights_plane(case: Case[FullyConnected]) -> str | None:
     height, width = case.inputs[2].shape[:2]
     return None if (height, width) == (1, 1) else f"{height}x{width}"
 
 
-@rule(
-    "weights-channels",
-    Level.UNSUPPORTED,
+@rule("weights-channels").must_have(
     "as many input channels of the weights as elements of the input",
-    "Weights tensor must have I dimension equal to the number of channels of the input tensor.",
     "export the network again",
+    "Weights tensor must have I dimension equal to the number of channels of the input tensor.",
 )
 def _weights_inputs(case: Case[FullyConnected]) -> str | None:
     _, height, width, channels = case.input.shape
@@ -456,12 +422,10 @@ def _weights_inputs(case: Case[FullyConnected]) -> str | None:
     return None if found == wanted else f"{found} for {wanted} elements"
 
 
-@rule(
-    "weights-scales",
-    Level.UNSUPPORTED,
+@rule("weights-scales").must_have(
     "one scale of the weights and one of the bias",
-    "Multiple quantization scales is not supported for FullyConnected operation",
     "quantise the weights for the whole tensor, or write it as a convolution of kernel 1x1",
+    "Multiple quantization scales is not supported for FullyConnected operation",
 )
 def _several_scales(case: Case[FullyConnected]) -> str | None:
     _, bias, weights = case.inputs
@@ -471,12 +435,10 @@ def _several_scales(case: Case[FullyConnected]) -> str | None:
     return f"{counts[0]} scales of the weights and {counts[1]} of the bias"
 
 
-@rule(
-    "input-shape",
-    Level.ESTIMATE_ONLY,
+@rule("input-shape", Level.ESTIMATE_ONLY).must_have(
     "an input of shape [1, 1, 1, C]",
-    "Input to fully connected is expected to be one dimensional using the channels dimension.",
     "reshape the input to [1, 1, 1, C] before it",
+    "Input to fully connected is expected to be one dimensional using the channels dimension.",
 )
 def _not_flat(case: Case[FullyConnected]) -> str | None:
     shape = case.input.shape

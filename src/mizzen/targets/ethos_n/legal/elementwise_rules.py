@@ -63,12 +63,10 @@ def _stretched(case: Case[Binary]) -> str | None:
 
 def _compatible_rule(dimension: int) -> OperationRule[Binary]:
     axis = AXES[dimension - 1]
-    return rule(
-        axis.lower(),
-        Level.UNSUPPORTED,
+    return rule(axis.lower()).must_have(
         f"inputs of the same {axis.lower()}, or one with 1",
-        f"{axis} must be either equal or one of the tensor's height must be 1",
         "reshape or slice the inputs to the same shape",
+        f"{axis} must be either equal or one of the tensor's height must be 1",
     )(_incompatible(dimension))
 
 
@@ -86,31 +84,25 @@ def _table(name: str, title: str) -> tuple[Step[Binary], ...]:
         _compatible_rule(3),
         data_type("input-type", f"Input to {name}", first),
         data_type("second-input-type", f"Input to {name}", second),
-        rule(
-            "inputs-type",
-            Level.UNSUPPORTED,
+        rule("inputs-type").must_have(
             "inputs of the same type",
-            f"Inputs to {name} must have the same data type",
             "quantise both to the same type",
+            f"Inputs to {name} must have the same data type",
         )(_types),
         output_zero_point("outputQuantizationInfo"),
         layout("input-format", FEATURE_MAP_FORMATS, layout_message, first),
         layout("second-input-format", FEATURE_MAP_FORMATS, layout_message, second),
-        rule(
-            "inputs-axis",
-            Level.UNSUPPORTED,
+        rule("inputs-axis").must_have(
             "inputs without an axis of quantisation",
-            f"Quantization Dim should not be used on any Inputs of {title}",
             ONE_SCALE,
+            f"Quantization Dim should not be used on any Inputs of {title}",
         )(_axes),
         OUTPUT_INFO,
-        rule(
-            "broadcast",
-            Level.ESTIMATE_ONLY,
+        rule("broadcast", Level.ESTIMATE_ONLY).must_have(
             "inputs of the same shape",
-            "Cannot stretch along the requested dimensions.",
             "give both the same shape; what is constant can be folded into a convolution's bias "
             "or weights",
+            "Cannot stretch along the requested dimensions.",
         )(_stretched),
     )
 

@@ -49,12 +49,10 @@ BRICK_BYTES = 8 * 8
 """One channel of a brick."""
 
 
-@rule(
-    "elements",
-    Level.UNSUPPORTED,
+@rule("elements").must_have(
     "as many elements before as after",
-    "Total elements in the input doesn't match new dimensions",
     "export the network again",
+    "Total elements in the input doesn't match new dimensions",
 )
 def _elements(case: Case[Reshape]) -> str | None:
     # The library takes the size of the output as that of 8-bit elements, whatever the input's are.
@@ -64,12 +62,10 @@ def _elements(case: Case[Reshape]) -> str | None:
     return f"{shape_text(given)} to {shape_text(made)}"
 
 
-@rule(
-    "channels",
-    Level.UNSUPPORTED,
+@rule("channels").must_have(
     "a multiple of the squared block as channels",
-    "Number of channels of input must be an exact multiple of the square of the block size",
     "export the network again",
+    "Number of channels of input must be an exact multiple of the square of the block size",
 )
 def _uneven_channels(case: Case[DepthToSpace]) -> str | None:
     square, channels = case.operation.block**2, case.input.channels
@@ -79,36 +75,28 @@ def _uneven_channels(case: Case[DepthToSpace]) -> str | None:
     return f"{channels} channels for blocks of {case.operation.block}"
 
 
-@rule(
-    "block",
-    Level.ESTIMATE_ONLY,
+@rule("block", Level.ESTIMATE_ONLY).must_have(
     f"blocks of {BLOCK}x{BLOCK}",
-    "Only block size of 2 is supported",
     "do it several times, each with a block of 2",
+    "Only block size of 2 is supported",
 )
 def _other_block(case: Case[DepthToSpace]) -> str | None:
     block = case.operation.block
     return None if block == BLOCK else str(block)
 
 
-@rule(
-    "block",
-    Level.UNSUPPORTED,
-    "blocks of at least 2x2",
-    "Block size must be larger than 1",
-    "leave it out",
+@rule("block").must_have(
+    "blocks of at least 2x2", "leave it out", "Block size must be larger than 1"
 )
 def _small_block(case: Case[SpaceToDepth]) -> str | None:
     block = case.operation.block
     return None if block > 1 else str(block)
 
 
-@rule(
-    "plane",
-    Level.UNSUPPORTED,
+@rule("plane").must_have(
     "height and width that are multiples of the block",
-    "Input width and height must be a multiple of the block size",
     "pad or crop the input",
+    "Input width and height must be a multiple of the block size",
 )
 def _uneven_plane(case: Case[SpaceToDepth]) -> str | None:
     block, info = case.operation.block, case.input
@@ -135,12 +123,10 @@ def space_to_depth_bytes(info: TensorInfo, block: int, capabilities: Capabilitie
     return BRICK_BYTES * (first * block + second) * capabilities.srams
 
 
-@rule(
-    "sram",
-    Level.UNSUPPORTED,
+@rule("sram").must_have(
     "an input of which a row of blocks fits in the SRAM, in both passes",
-    "The tensor is too large",
     "split the input along its width or channels, or take a variant with more SRAM",
+    "The tensor is too large",
 )
 def _two_passes(case: Case[SpaceToDepth]) -> str | None:
     there = case.capabilities.sram_bytes
@@ -148,12 +134,8 @@ def _two_passes(case: Case[SpaceToDepth]) -> str | None:
     return None if needed <= there else f"{needed} of {there} bytes"
 
 
-@rule(
-    "estimate",
-    Level.ESTIMATE_ONLY,
-    "another form",
-    "",
-    "write it as a convolution whose kernel and stride are the block",
+@rule("estimate", Level.ESTIMATE_ONLY).must_have(
+    "another form", "write it as a convolution whose kernel and stride are the block"
 )
 def _never(case: Case[SpaceToDepth]) -> str | None:
     return f"a block of {case.operation.block}"
@@ -171,12 +153,10 @@ def _upscaled(along_width: bool) -> Measure[Resize]:
     return measure
 
 
-@rule(
-    "parity",
-    Level.SUPPORTED,
+@rule("parity", Level.SUPPORTED).must_have(
     "a new height and width both even or both odd",
-    "Requested width and height have different parity, result might be inaccurate",
     "resize both axes to twice the old, or both to 1 less",
+    "Requested width and height have different parity, result might be inaccurate",
 )
 def _parity(case: Case[Resize]) -> str | None:
     height, width = case.operation.height, case.operation.width
@@ -184,32 +164,22 @@ def _parity(case: Case[Resize]) -> str | None:
 
 
 def _resize_rule(axis: str, measure: Measure[Resize]) -> OperationRule[Resize]:
-    return rule(
-        axis,
-        Level.UNSUPPORTED,
+    return rule(axis).must_have(
         f"a new {axis} of twice the old, or 1 less",
-        f"Requested {axis} isn't supported",
         "resize by 2, several times if need be",
+        f"Requested {axis} isn't supported",
     )(measure)
 
 
-@rule(
-    "empty",
-    Level.UNSUPPORTED,
-    "an input with elements",
-    "Output tensor would be empty",
-    "leave it out",
-)
+@rule("empty").must_have("an input with elements", "leave it out", "Output tensor would be empty")
 def _no_elements(case: Case[StandalonePadding]) -> str | None:
     return None if case.input.elements else f"one of {shape_text(case.input)}"
 
 
-@rule(
-    "padding",
-    Level.UNSUPPORTED,
+@rule("padding").must_have(
     f"at most {REGISTER_LARGEST} elements of padding at each side",
-    "Padding not supported",
     "pad several times",
+    "Padding not supported",
 )
 def _sides(case: Case[StandalonePadding]) -> str | None:
     padding = case.operation.padding

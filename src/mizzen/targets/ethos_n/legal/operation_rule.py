@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from mizzen.targets.ethos_n.config import Capabilities, Profile
 from mizzen.targets.ethos_n.network import Operation, output_infos
 from mizzen.targets.ethos_n.tensors import TensorInfo
-from mizzen.targets.rules import ForEach, Found, Level, Rule
+from mizzen.targets.rules import ForEach, Found, Head, Level, Rule
 
 O_co = TypeVar("O_co", bound=Operation, covariant=True)
 O = TypeVar("O", bound=Operation)  # noqa: E741  an operation, as in the one above
@@ -52,18 +52,13 @@ Step = OperationRule[O] | ForEach[Case[O]]
 
 def rule(
     id: str,
-    level: Level,
-    limit: str,
-    message: str,
-    help: str,
+    level: Level = Level.UNSUPPORTED,
     profiles: tuple[Profile, ...] = BOTH,
     *,
     fills: bool = False,
-) -> Callable[[Measure[O]], OperationRule[O]]:
-    """Make a row of the measure below it; `message` is the library's."""
-    return lambda measure: Rule(
-        id, limit, measure, help, on=profiles, level=level, message=message, fills=fills
-    )
+) -> Head:
+    """Begin a row; what it must have comes with the help, and with the library's message."""
+    return Head(id, on=profiles, level=level, fills=fills)
 
 
 def each_input(*rules: OperationRule[O]) -> ForEach[Case[O]]:

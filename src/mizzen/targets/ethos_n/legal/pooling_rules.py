@@ -91,12 +91,8 @@ def _is(operation: Pooling, type: PoolingType, stride: int) -> bool:
     return operation.type is type and operation.stride == Stride(stride, stride)
 
 
-@rule(
-    "window",
-    Level.UNSUPPORTED,
-    "a window and strides of at least 1",
-    "Invalid pooling size/stride",
-    "export the network again",
+@rule("window").must_have(
+    "a window and strides of at least 1", "export the network again", "Invalid pooling size/stride"
 )
 def _zero_window(case: Case[Pooling]) -> str | None:
     operation = case.operation
@@ -105,13 +101,11 @@ def _zero_window(case: Case[Pooling]) -> str | None:
     return _text(operation)
 
 
-@rule(
-    "average-window",
-    Level.ESTIMATE_ONLY,
+@rule("average-window", Level.ESTIMATE_ONLY).must_have(
     "for an average a window of the whole plane of 7x7 or 8x8, without padding, or one of 3x3 "
     "with stride 1, padded by 1 at each side",
-    "Unsupported configuration in AVG pooling",
     "use one of these windows, or a depthwise convolution of equal weights",
+    "Unsupported configuration in AVG pooling",
 )
 def _average(case: Case[Pooling]) -> str | None:
     operation, info = case.operation, case.input
@@ -134,13 +128,11 @@ def average_bytes(shape: Shape, capabilities: Capabilities) -> int:
     return stripes * (plane + plane) + capabilities.max_ple_bytes
 
 
-@rule(
-    "average-sram",
-    Level.ESTIMATE_ONLY,
+@rule("average-sram", Level.ESTIMATE_ONLY).must_have(
     "for an average 3x3 planes that fit in a bank of SRAM: input and output in whole bricks of "
     "8x8, twice if there are more channels than banks, and 4096 bytes",
-    "AVG pooling 3x3_1_1: maximum input width x height cannot fit into SRAM",
     "use a depthwise convolution of equal weights, or a variant with more SRAM",
+    "AVG pooling 3x3_1_1: maximum input width x height cannot fit into SRAM",
 )
 def _average_bank(case: Case[Pooling]) -> str | None:
     if case.operation != AVERAGE:
@@ -157,25 +149,19 @@ def _max_window(case: Case[Pooling]) -> str | None:
     return _text(operation)
 
 
-@rule(
-    "max-window",
-    Level.ESTIMATE_ONLY,
+@rule("max-window", Level.ESTIMATE_ONLY, V25_03).must_have(
     f"with a stride of 2x2 {_ANY_OF_WINDOWS}",
-    "Unsupported configuration in Max pooling with stride 2",
     OTHER_POOLING,
-    V25_03,
+    "Unsupported configuration in Max pooling with stride 2",
 )
 def _max_window_of_stride_2(case: Case[Pooling]) -> str | None:
     return _max_window(case) if _is(case.operation, PoolingType.MAX, 2) else None
 
 
-@rule(
-    "max-stride",
-    Level.ESTIMATE_ONLY,
+@rule("max-stride", Level.ESTIMATE_ONLY, V25_03).must_have(
     "a stride of 1x1 or 2x2 for max pooling",
-    "Unsupported stride for max pooling - must be 1,1 or 2,2",
     "use a stride of 1x1 or 2x2",
-    V25_03,
+    "Unsupported stride for max pooling - must be 1,1 or 2,2",
 )
 def _max_stride(case: Case[Pooling]) -> str | None:
     operation = case.operation
@@ -195,13 +181,10 @@ def _parity(window: Window) -> Measure[Pooling]:
     return measure
 
 
-@rule(
-    "max-width",
-    Level.ESTIMATE_ONLY,
+@rule("max-width", Level.ESTIMATE_ONLY, BOTH).must_have(
     f"an input of at most {LARGEST_WIDTH} elements in width for max pooling 3x3",
-    "Max pooling 3x3_2_2: maximum input width (%d) exceeded",
     "pool 2x2, or split the input along its width",
-    BOTH,
+    "Max pooling 3x3_2_2: maximum input width (%d) exceeded",
 )
 def _wide(case: Case[Pooling]) -> Breach | None:
     if case.operation not in (TRIPLE.pooling, TRIPLE_PADDED.pooling):
@@ -210,15 +193,12 @@ def _wide(case: Case[Pooling]) -> Breach | None:
     return None if width <= LARGEST_WIDTH else Breach(str(width), (LARGEST_WIDTH,))
 
 
-@rule(
-    "max-unstrided",
-    Level.ESTIMATE_ONLY,
+@rule("max-unstrided", Level.ESTIMATE_ONLY, V25_03).must_have(
     f"with a stride of 1x1 no padding and a window of at most {LARGEST_VALID}, or SAME padding "
     f"and one of at most {LARGEST_SAME}",
+    "pool several times with smaller windows",
     "Unsupported pooling size and padding for max pooling with stride 1 - must be VALID with "
     f"size <= {LARGEST_VALID} or SAME with size <= {LARGEST_SAME}",
-    "pool several times with smaller windows",
-    V25_03,
 )
 def _unstrided_window(case: Case[Pooling]) -> str | None:
     operation = case.operation
@@ -244,13 +224,10 @@ def unstrided_extent(capabilities: Capabilities) -> int:
     return extent - extent % brick_width
 
 
-@rule(
-    "max-sram",
-    Level.ESTIMATE_ONLY,
+@rule("max-sram", Level.ESTIMATE_ONLY, V25_03).must_have(
     "with a stride of 1x1 pooled extents that fit in the SRAM",
-    "Input tensor for max pooling with stride 1 is too large - width and height are limited to %d",
     "split the input along the other axis, or take a variant with more SRAM",
-    V25_03,
+    "Input tensor for max pooling with stride 1 is too large - width and height are limited to %d",
 )
 def _unstrided_plane(case: Case[Pooling]) -> Breach | None:
     operation, info = case.operation, case.input
@@ -263,12 +240,10 @@ def _unstrided_plane(case: Case[Pooling]) -> Breach | None:
     return Breach(f"{_plane(info)} where {extent} fit", (extent,))
 
 
-@rule(
-    "max-plane",
-    Level.ESTIMATE_ONLY,
+@rule("max-plane", Level.ESTIMATE_ONLY).must_have(
     "an input at least as large as the window of max pooling",
-    "Input size must not be smaller than the pooling size",
     "use a smaller window",
+    "Input size must not be smaller than the pooling size",
 )
 def _small_plane(case: Case[Pooling]) -> str | None:
     operation, info = case.operation, case.input
@@ -280,12 +255,10 @@ def _small_plane(case: Case[Pooling]) -> str | None:
 
 def _parity_rule(window: Window, name: str, padding: str) -> OperationRule[Pooling]:
     parity = "odd" if window.parity else "even"
-    return rule(
-        "max-parity",
-        Level.ESTIMATE_ONLY,
+    return rule("max-parity", Level.ESTIMATE_ONLY).must_have(
         f"{parity} extents of the input for max pooling {window.text}",
-        f"Max pooling {name} {padding}: input sizes must be {parity}",
         f"{CROP} {parity}",
+        f"Max pooling {name} {padding}: input sizes must be {parity}",
     )(_parity(window))
 
 
@@ -299,13 +272,10 @@ POOLING: tuple[Step[Pooling], ...] = (
     OUTPUT_INFO,
     _average,
     _average_bank,
-    rule(
-        "max-window",
-        Level.ESTIMATE_ONLY,
+    rule("max-window", Level.ESTIMATE_ONLY, V23_02).must_have(
         f"a stride of 2x2 and {_ANY_OF_WINDOWS}",
-        "Unsupported configuration in Max pooling",
         OTHER_POOLING,
-        V23_02,
+        "Unsupported configuration in Max pooling",
     )(_max_window),
     _max_stride,
     _max_window_of_stride_2,
@@ -320,12 +290,10 @@ POOLING: tuple[Step[Pooling], ...] = (
 )
 
 
-@rule(
-    "plane",
-    Level.UNSUPPORTED,
+@rule("plane").must_have(
     "a plane of 7x7 or 8x8",
-    "MeanXy is supported for 7x7 and 8x8 as HeightxWidth only",
     "reduce the plane to 7x7 or 8x8 before it",
+    "MeanXy is supported for 7x7 and 8x8 as HeightxWidth only",
 )
 def _mean(case: Case[MeanXy]) -> str | None:
     info = case.input

@@ -96,19 +96,15 @@ def _per_tensor(
 
     name = tensor.lower()
     return (
-        rule(
-            f"{name}-axis",
-            level,
+        rule(f"{name}-axis", level).must_have(
             f"an {name} without an axis of quantisation",
+            ONE_SCALE,
             f"{what}: Quantization Dim should not be used on {tensor}",
-            ONE_SCALE,
         )(along),
-        rule(
-            f"{name}-scales",
-            level,
+        rule(f"{name}-scales", level).must_have(
             f"one scale of the {name}",
-            f"{what}: {tensor} quantization scales must have a size of 1",
             ONE_SCALE,
+            f"{what}: {tensor} quantization scales must have a size of 1",
         )(scales),
     )
 
@@ -131,20 +127,16 @@ def per_channel(
 
     name = tensor.lower()
     return (
-        rule(
-            f"{name}-axis",
-            Level.UNSUPPORTED,
+        rule(f"{name}-axis").must_have(
             f"scales of the {name} along axis {axis}, where they are along one",
-            f"{what}: Per channel quantization axis must be {axis} for {tensor}",
             "quantise weights and bias for each output channel, or for the whole tensor",
+            f"{what}: Per channel quantization axis must be {axis} for {tensor}",
         )(other_axis),
-        rule(
-            f"{name}-scales",
-            Level.UNSUPPORTED,
+        rule(f"{name}-scales").must_have(
             f"a scale of the {name} for each channel, where they are along an axis",
+            CALIBRATE,
             f"{what}: {tensor} must have quantization scales with same number of elements as the "
             "quantization dim. Expected: %d, got: %d.",
-            CALIBRATE,
         )(count),
     )
 
@@ -170,12 +162,10 @@ def zero_point(
         return _beyond(info.data_type, info.quantization)
 
     tensor = id.removesuffix("-zero-point").replace("-", " ")
-    return rule(
-        id,
-        level,
+    return rule(id, level).must_have(
         f"a zero point of the {tensor} from 0 to 255 for UINT8, from -128 to 127 for INT8",
-        f"Zero point out of range for {place}",
         CALIBRATE,
+        f"Zero point out of range for {place}",
     )(measure)
 
 
@@ -210,12 +200,10 @@ def identity_scale(subject: str) -> OperationRule[Requantize | Concatenation]:
             return None
         return f"{wanted[0]:.6g} for an input scale of {scales[0]:.6g}"
 
-    return rule(
-        "requantize-scale",
-        Level.ESTIMATE_ONLY,
+    return rule("requantize-scale", Level.ESTIMATE_ONLY).must_have(
         "an output scale over 1/128 of the input's",
-        f"{subject} must be bigger than input scale / 128",
         "quantise the network again, so that the two ranges are less apart",
+        f"{subject} must be bigger than input scale / 128",
     )(measure)
 
 
@@ -233,11 +221,9 @@ def overall_scale(what: str) -> OperationRule[Weighted]:
         wrong = [scale for scale in scales if scale < 0 or scale >= OVERALL_SCALE_END]
         return f"{wrong[0]:.6g}" if wrong else None
 
-    return rule(
-        "overall-scale",
-        Level.ESTIMATE_ONLY,
+    return rule("overall-scale", Level.ESTIMATE_ONLY).must_have(
         "input scale * weight scale / output scale from 0 to under 65536",
+        CALIBRATE,
         f"{what}: Overall scale (of the input * weights / output) should be in the range "
         "(2^-32, 65536)",
-        CALIBRATE,
     )(measure)

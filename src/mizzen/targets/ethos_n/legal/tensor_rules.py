@@ -14,7 +14,7 @@ from mizzen.targets.ethos_n.legal.operation_rule import (
 )
 from mizzen.targets.ethos_n.network import Operation
 from mizzen.targets.ethos_n.tensors import DataFormat, DataType, TensorInfo
-from mizzen.targets.rules import Breach, Level
+from mizzen.targets.rules import Breach
 
 Pick = Callable[[Case[O]], TensorInfo]
 """Gives the tensor that a rule is about."""
@@ -54,12 +54,10 @@ def batch(*pick: Pick[O]) -> OperationRule[O]:
         found = (row(case).shape[0] for row in pick)
         return next((Breach(f"one of {count}") for count in found if count != 1), None)
 
-    return rule(
-        "batch",
-        Level.UNSUPPORTED,
+    return rule("batch").must_have(
         "a batch of 1",
-        "Batch size must be 1",
         "export the network with a batch of 1, and run it for each element of the batch",
+        "Batch size must be 1",
     )(measure)
 
 
@@ -91,13 +89,11 @@ def depth(id: str, what: str, pick: Pick[O]) -> OperationRule[O]:
 def depth_rule(id: str, what: str, measure: Measure[O]) -> OperationRule[O]:
     """Make the rule that `depth` makes, with another measure."""
     tensor = id.removesuffix("-depth").replace("-", " ")
-    return rule(
-        id,
-        Level.UNSUPPORTED,
+    return rule(id).must_have(
         f"channels of the {tensor} that fit in the SRAM, {CHUNK_BYTES} bytes each, "
         "unless it is 1 wide",
-        f"{what}: Tensor max depth cannot fit in SRAM (%d / %d)",
         "split the channels over several operations, or take a variant with more SRAM",
+        f"{what}: Tensor max depth cannot fit in SRAM (%d / %d)",
     )(measure)
 
 
@@ -108,12 +104,10 @@ def data_type(id: str, what: str, pick: Pick[O]) -> OperationRule[O]:
         found = pick(case).data_type
         return None if found in EIGHT_BITS else Breach(found.value)
 
-    return rule(
-        id,
-        Level.UNSUPPORTED,
+    return rule(id).must_have(
         f"{_tensor(id)} of UINT8 or INT8",
-        f"{what} must be UINT8_QUANTIZED or INT8_QUANTIZED",
         QUANTIZE,
+        f"{what} must be UINT8_QUANTIZED or INT8_QUANTIZED",
     )(measure)
 
 
@@ -124,12 +118,8 @@ def bias_type(what: str) -> OperationRule[Operation]:
         found = case.inputs[1].data_type
         return None if found is DataType.S32 else Breach(found.value)
 
-    return rule(
-        "bias-type",
-        Level.UNSUPPORTED,
-        "a bias of INT32",
-        f"{what} must be INT32_QUANTIZED",
-        "give the bias as INT32",
+    return rule("bias-type").must_have(
+        "a bias of INT32", "give the bias as INT32", f"{what} must be INT32_QUANTIZED"
     )(measure)
 
 
@@ -143,9 +133,7 @@ def layout(
         found = pick(case).format
         return None if found in wanted else Breach(found.value)
 
-    return rule(id, Level.UNSUPPORTED, f"{_tensor(id)} in {names}", message, f"give it in {names}")(
-        measure
-    )
+    return rule(id).must_have(f"{_tensor(id)} in {names}", f"give it in {names}", message)(measure)
 
 
 def input_layout(message: str) -> OperationRule[Operation]:
@@ -178,13 +166,10 @@ def _difference(
     return None
 
 
-_output_info = rule(
-    "output-info",
-    Level.UNSUPPORTED,
+_output_info = rule("output-info", fills=True).must_have(
     "the output info that was given, where one was given",
-    "Provided outputInfo is incorrect",
     "give no output info, or that which the operation makes of its inputs",
-    fills=True,
+    "Provided outputInfo is incorrect",
 )
 OUTPUT_INFO: OperationRule[Operation] = _output_info(_differs)
 FULL_OUTPUT_INFO: OperationRule[Operation] = _output_info(_differs_or_empty)

@@ -80,36 +80,28 @@ def transpose_bytes(
     return planes + depthwise_weight_bytes(shape[3], capabilities) + kernels
 
 
-@rule(
-    "batch-axis",
-    Level.UNSUPPORTED,
+@rule("batch-axis").must_have(
     "the axis of the batch as its first",
-    "Transpose of batch(0) axis is not allowed",
     "leave the first axis where it is",
+    "Transpose of batch(0) axis is not allowed",
 )
 def _batch_axis(case: Case[Transpose]) -> str | None:
     found = case.operation.permutation[0]
     return None if found == 0 else f"axis {found}"
 
 
-@rule(
-    "axes",
-    Level.UNSUPPORTED,
+@rule("axes").must_have(
     "axes from 0 to 3",
-    "Transpose of dimensions > 3 are not allowed",
     "give the feature map four dimensions",
+    "Transpose of dimensions > 3 are not allowed",
 )
 def _axes(case: Case[Transpose]) -> str | None:
     permutation = case.operation.permutation
     return None if all(0 <= axis <= 3 for axis in permutation) else str(permutation)
 
 
-@rule(
-    "unique",
-    Level.UNSUPPORTED,
-    "each axis once",
-    "Transpose axes must be unique",
-    "export the network again",
+@rule("unique").must_have(
+    "each axis once", "export the network again", "Transpose axes must be unique"
 )
 def _repeated(case: Case[Transpose]) -> str | None:
     permutation = case.operation.permutation
@@ -127,24 +119,16 @@ def _fits(profile: Profile) -> Measure[Transpose]:
 
 
 def _size_rule(profile: Profile, permutations: str) -> OperationRule[Transpose]:
-    return rule(
-        "sram",
-        Level.UNSUPPORTED,
+    return rule("sram", profiles=(profile,)).must_have(
         f"an input that fits in the SRAM for {permutations}, together with as large an output, "
         "weights of an identity convolution and 4096 bytes for each bank for all others",
-        "The tensors are too large",
         "split the input, or take a variant with more SRAM",
-        (profile,),
+        "The tensors are too large",
     )(_fits(profile))
 
 
-@rule(
-    "estimate",
-    Level.ESTIMATE_ONLY,
-    "another form",
-    "",
-    "keep the order of axes through the network, and transpose outside of it",
-    V23_02,
+@rule("estimate", Level.ESTIMATE_ONLY, V23_02).must_have(
+    "another form", "keep the order of axes through the network, and transpose outside of it"
 )
 def _never(case: Case[Transpose]) -> str | None:
     return f"permutation {case.operation.permutation}"

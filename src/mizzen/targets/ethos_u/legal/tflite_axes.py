@@ -71,7 +71,9 @@ def _mean_elements(data: TensorFacts, axes: list[int]) -> str | None:
     return None if most is None or count <= most else f"{count} of {data.dtype}"
 
 
-@rule("mean-type", _MEAN, ALL, "an input of INT8, UINT8 or INT16", "quantise it to one of these")
+@rule("mean-type", _MEAN, ALL).must_have(
+    "an input of INT8, UINT8 or INT16", "quantise it to one of these"
+)
 def _mean_type(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
     return None if data is None or data.dtype in MEAN_ELEMENTS_MAXIMUM else data.dtype
@@ -87,10 +89,7 @@ def _arg_max_axis(data: TensorFacts, axes: list[int]) -> str | None:
     return None if axes == [last] else f"axis {axes[0] if axes else 0} of {extents(data.shape)}"
 
 
-@rule(
-    "arg-max-depth",
-    _ARG_MAX,
-    U55_U65,
+@rule("arg-max-depth", _ARG_MAX, U55_U65).must_have(
     f"at most {ARG_MAX_DEPTH_MAXIMUM} elements along its axis",
     "leave it out, and find the largest on the CPU",
 )
@@ -100,8 +99,8 @@ def _arg_max_depth(operator: OperatorFacts) -> str | None:
     return None if depth <= ARG_MAX_DEPTH_MAXIMUM else str(depth)
 
 
-@rule(
-    "arg-max-batch", _ARG_MAX, U55_U65, "a batch of 1", "RESHAPE the batch into the height", STOPS
+@rule("arg-max-batch", _ARG_MAX, U55_U65, STOPS).must_have(
+    "a batch of 1", "RESHAPE the batch into the height"
 )
 def _arg_max_batch(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
@@ -111,46 +110,32 @@ def _arg_max_batch(operator: OperatorFacts) -> str | None:
 
 REDUCTION_RULES: tuple[Rule, ...] = (
     _mean_type,
-    rule("mean-batch", _MEAN, ALL, "a batch of 1", "RESHAPE the batch into the height")(
+    rule("mean-batch", _MEAN, ALL).must_have("a batch of 1", "RESHAPE the batch into the height")(
         _reduction(_mean_batch)
     ),
-    rule(
-        "mean-depth",
-        _MEAN,
-        ALL,
+    rule("mean-depth", _MEAN, ALL).must_have(
         "height, width or depth 1 for a mean over the depth",
         "RESHAPE so that height or width is 1, or use a convolution with equal weights",
     )(_reduction(_mean_depth)),
-    rule(
-        "mean-axis",
-        _MEAN,
-        ALL,
+    rule("mean-axis", _MEAN, ALL).must_have(
         f"at most {MEAN_AXIS_MAXIMUM} elements along an axis of the mean",
         "take the mean in several steps",
     )(_reduction(_mean_axis)),
-    rule(
-        "mean-elements",
-        _MEAN,
-        ALL,
+    rule("mean-elements", _MEAN, ALL).must_have(
         "a sum that 32 bits hold: at most 2^24 elements of INT8, 2^23 of UINT8, 2^16 of INT16",
         "take the mean in several steps",
     )(_reduction(_mean_elements)),
-    rule(
-        "sum-axis",
-        "SUM",
-        U55_U65,
-        f"at most {SUM_AXIS_MAXIMUM} elements along the axis of a sum",
-        "sum in several steps",
-        STOPS,
+    rule("sum-axis", "SUM", U55_U65, STOPS).must_have(
+        f"at most {SUM_AXIS_MAXIMUM} elements along the axis of a sum", "sum in several steps"
     )(_reduction(_sum_axis)),
-    rule("arg-max-axis", _ARG_MAX, U55_U65, "the last axis", "TRANSPOSE so that it is the last")(
-        _reduction(_arg_max_axis)
-    ),
+    rule("arg-max-axis", _ARG_MAX, U55_U65).must_have(
+        "the last axis", "TRANSPOSE so that it is the last"
+    )(_reduction(_arg_max_axis)),
     _arg_max_depth,
     _arg_max_batch,
-    rule("arg-max-type", _ARG_MAX, ALL, "an input of INT8 or UINT8", "quantise it to INT8", STOPS)(
-        input_type("INT8", "UINT8")
-    ),
+    rule("arg-max-type", _ARG_MAX, ALL, STOPS).must_have(
+        "an input of INT8 or UINT8", "quantise it to INT8"
+    )(input_type("INT8", "UINT8")),
 )
 """Rules of reductions."""
 
@@ -176,10 +161,7 @@ def _permutation(operator: OperatorFacts) -> tuple[int, ...] | None:
     return tuple(int(axis) % rank for axis in parameter.values.reshape(-1))
 
 
-@rule(
-    "transpose-32-bit",
-    _TRANSPOSE,
-    U55_U65,
+@rule("transpose-32-bit", _TRANSPOSE, U55_U65).must_have(
     "for INT32, at most 4 dimensions, and height and width (with a batch of 1 and a depth up "
     "to 2^14) or width and depth exchanged, of extents up to 2^16",
     "quantise it to 16 bits or less, or move the TRANSPOSE to where it is so",
@@ -205,10 +187,7 @@ def _wide(operator: OperatorFacts) -> str | None:
     return None if fits else told
 
 
-@rule(
-    "transpose-extents",
-    _TRANSPOSE,
-    U55_U65,
+@rule("transpose-extents", _TRANSPOSE, U55_U65).must_have(
     f"extents of height, width and depth up to {EXTENT_MAXIMUM}; if other axes move too, such "
     "products of all axes but two",
     "RESHAPE dimensions that stay together, or split it",

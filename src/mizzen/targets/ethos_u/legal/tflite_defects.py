@@ -29,13 +29,8 @@ from mizzen.targets.rules import Table
 SOURCE = "Vela 5.2.0 compiles it wrongly, found by running the result"
 
 
-@rule(
-    "sum-of-several-axes",
-    "SUM",
-    ALL,
-    "one axis",
-    "sum one axis after the other, or keep it on the CPU with `--ignore-ops SUM`",
-    SOURCE,
+@rule("sum-of-several-axes", "SUM", ALL, SOURCE).must_have(
+    "one axis", "sum one axis after the other, or keep it on the CPU with `--ignore-ops SUM`"
 )
 def _several_axes(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
@@ -46,13 +41,8 @@ def _several_axes(operator: OperatorFacts) -> str | None:
     return None if len(longer) < 2 else f"axes {', '.join(map(str, longer))}"
 
 
-@rule(
-    "short-bias",
-    WEIGHTED,
-    U85,
-    "an INT64 bias with an INT16 input",
-    "quantise the bias to INT64",
-    SOURCE,
+@rule("short-bias", WEIGHTED, U85, SOURCE).must_have(
+    "an INT64 bias with an INT16 input", "quantise the bias to INT64"
 )
 def _short_bias(operator: OperatorFacts) -> str | None:
     data, tensor = data_input(operator), bias(operator)
@@ -61,13 +51,9 @@ def _short_bias(operator: OperatorFacts) -> str | None:
     return "an INT32 bias with an INT16 input"
 
 
-@rule(
-    "nearest-ratio",
-    "RESIZE_NEAREST_NEIGHBOR",
-    U85,
+@rule("nearest-ratio", "RESIZE_NEAREST_NEIGHBOR", U85, SOURCE).must_have(
     "a whole factor, or half_pixel_centers",
     "resize by a whole factor, or keep it on the CPU with `--ignore-ops`",
-    SOURCE,
 )
 def _broken_ratio(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
@@ -92,29 +78,15 @@ def _of_type(wrong: str) -> Measure:
 
 DEFECTS: tuple[Rule, ...] = (
     _several_axes,
-    rule(
-        "int32-product",
-        "MUL",
-        ALL,
-        "inputs of at most 16 bits",
-        "keep it on the CPU with `--ignore-ops MUL`",
-        SOURCE,
+    rule("int32-product", "MUL", ALL, SOURCE).must_have(
+        "inputs of at most 16 bits", "keep it on the CPU with `--ignore-ops MUL`"
     )(_of_type("INT32")),
-    rule(
-        "unsigned-transpose",
-        "TRANSPOSE",
-        U55_U65,
+    rule("unsigned-transpose", "TRANSPOSE", U55_U65, SOURCE).must_have(
         "signed inputs",
         "quantise the network to INT8, or keep it on the CPU with `--ignore-ops TRANSPOSE`",
-        SOURCE,
     )(_of_type("UINT8")),
-    rule(
-        "quantised-quotient",
-        "DIV",
-        U85,
-        "INT32 inputs",
-        "keep it on the CPU with `--ignore-ops DIV`",
-        SOURCE,
+    rule("quantised-quotient", "DIV", U85, SOURCE).must_have(
+        "INT32 inputs", "keep it on the CPU with `--ignore-ops DIV`"
     )(_of_type("INT8")),
     _short_bias,
     _broken_ratio,

@@ -6,7 +6,7 @@ Operator kinds, element types and option names are those of the TFLite schema.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,15 +81,10 @@ Measure = rules.Measure[OperatorFacts]
 
 
 def rule(
-    id: str,
-    kinds: str | frozenset[str],
-    archs: tuple[Arch, ...],
-    limit: str,
-    help: str,
-    source: str = SOURCE,
-) -> Callable[[Measure], Rule]:
-    """Make a row of the measure below it, about operators that a text lists or a set holds."""
-    return rules.row(id, kinds, archs, limit, help, source)
+    id: str, kinds: str | frozenset[str], archs: tuple[Arch, ...], source: str = SOURCE
+) -> rules.Head:
+    """Begin a row about operators that a text lists or a set holds."""
+    return rules.Head(id, source, rules.listed(kinds), archs)
 
 
 _EVERYWHERE = (

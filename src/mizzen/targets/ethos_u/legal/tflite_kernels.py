@@ -65,12 +65,8 @@ def _padded(operator: OperatorFacts) -> bool:
     )
 
 
-@rule(
-    "stride",
-    "CONV_2D AVERAGE_POOL_2D MAX_POOL_2D",
-    U55_U65,
-    f"strides up to {STRIDE_MAXIMUM}, or neither dilation nor padding",
-    _STRIDE_HELP,
+@rule("stride", "CONV_2D AVERAGE_POOL_2D MAX_POOL_2D", U55_U65).must_have(
+    f"strides up to {STRIDE_MAXIMUM}, or neither dilation nor padding", _STRIDE_HELP
 )
 def _unpadded_stride(operator: OperatorFacts) -> str | None:
     strides, dilations = _strides(operator), _dilations(operator)
@@ -80,22 +76,15 @@ def _unpadded_stride(operator: OperatorFacts) -> str | None:
     return f"stride {by(strides)} with {why}"
 
 
-@rule(
-    "depthwise-stride",
-    "DEPTHWISE_CONV_2D",
-    U55_U65,
-    f"strides up to {STRIDE_MAXIMUM}",
-    "use a smaller stride and pooling",
+@rule("depthwise-stride", "DEPTHWISE_CONV_2D", U55_U65).must_have(
+    f"strides up to {STRIDE_MAXIMUM}", "use a smaller stride and pooling"
 )
 def _stride(operator: OperatorFacts) -> str | None:
     strides = _strides(operator)
     return None if max(strides) <= STRIDE_MAXIMUM else f"stride {by(strides)}"
 
 
-@rule(
-    "average-kernel",
-    "AVERAGE_POOL_2D",
-    ALL,
+@rule("average-kernel", "AVERAGE_POOL_2D", ALL).must_have(
     f"a kernel up to {PADDED_AVERAGE_KERNEL_MAXIMUM}x{PADDED_AVERAGE_KERNEL_MAXIMUM} with "
     f"padding, else up to {POOL_HEIGHT_MAXIMUM} high and of {POOL_ELEMENTS_MAXIMUM} elements",
     "pool in several steps, or with VALID padding",
@@ -114,10 +103,7 @@ def _pool_kernel(operator: OperatorFacts) -> str | None:
     return None if fits else f"a kernel of {by((height, width))}"
 
 
-@rule(
-    "transposed-stride",
-    "TRANSPOSE_CONV",
-    U55_U65,
+@rule("transposed-stride", "TRANSPOSE_CONV", U55_U65).must_have(
     "strides 1x1 or 2x2, or 2 along the only axis that input and kernel have",
     "upscale by 2 in several steps, or with RESIZE_NEAREST_NEIGHBOR and CONV_2D",
 )
@@ -131,10 +117,7 @@ def _transposed_strides(operator: OperatorFacts) -> str | None:
     return None if flat or narrow else f"stride {by(strides)}"
 
 
-@rule(
-    "transposed-shape",
-    "TRANSPOSE_CONV",
-    ALL,
+@rule("transposed-shape", "TRANSPOSE_CONV", ALL).must_have(
     "an output of input times stride, plus kernel minus stride without padding",
     "choose that output shape, and STRIDED_SLICE or PAD it",
 )
@@ -156,10 +139,7 @@ KERNEL_RULES: tuple[Rule, ...] = (
     _unpadded_stride,
     _stride,
     _average_kernel,
-    rule(
-        "max-kernel",
-        "MAX_POOL_2D",
-        ALL,
+    rule("max-kernel", "MAX_POOL_2D", ALL).must_have(
         f"a kernel up to {POOL_HEIGHT_MAXIMUM} high and of {POOL_ELEMENTS_MAXIMUM} elements",
         "pool in several steps",
     )(_pool_kernel),
@@ -222,12 +202,8 @@ def _written(factor: Fraction | None) -> str:
     return "none" if factor is None else f"{float(factor):g}"
 
 
-@rule(
-    "resize-unlike-factors",
-    _BOTH,
-    U55_U65,
-    "one factor for height and width, or one axis of extent 1",
-    "resize both axes alike",
+@rule("resize-unlike-factors", _BOTH, U55_U65).must_have(
+    "one factor for height and width, or one axis of extent 1", "resize both axes alike"
 )
 def _unlike(operator: OperatorFacts) -> str | None:
     factors, both = _factors(operator), _extents(operator)
@@ -242,7 +218,7 @@ def _unlike(operator: OperatorFacts) -> str | None:
     return f"{_written(factors[0])} and {_written(factors[1])}"
 
 
-@rule("resize-factor", _BOTH, U55_U65, "a factor of 2, 4 or 8", _STEPS)
+@rule("resize-factor", _BOTH, U55_U65).must_have("a factor of 2, 4 or 8", _STEPS)
 def _upscaling(operator: OperatorFacts) -> str | None:
     factors = _factors(operator)
     if factors is None or _trivial(operator):
@@ -251,10 +227,7 @@ def _upscaling(operator: OperatorFacts) -> str | None:
     return None if largest in FACTORS else _written(largest)
 
 
-@rule(
-    "resize-centred-factor",
-    operators(BILINEAR),
-    U55_U65,
+@rule("resize-centred-factor", operators(BILINEAR), U55_U65).must_have(
     "a factor of 2 with half_pixel_centers",
     "resize by 2 several times, or without half_pixel_centers",
 )
@@ -277,18 +250,16 @@ def _trivial(operator: OperatorFacts) -> bool:
     return both is None or both[0] == (1, 1) or both[0] == both[1]
 
 
-@rule("resize-options", _BOTH, U85, "align_corners or half_pixel_centers", "choose one of them")
+@rule("resize-options", _BOTH, U85).must_have(
+    "align_corners or half_pixel_centers", "choose one of them"
+)
 def _both_options(operator: OperatorFacts) -> str | None:
     both = operator.option("align_corners") and operator.option("half_pixel_centers")
     return "both" if both else None
 
 
-@rule(
-    "resize-power-of-two",
-    operators(BILINEAR),
-    U85,
-    "a power of two as factor",
-    "resize by a power of two, or with RESIZE_NEAREST_NEIGHBOR",
+@rule("resize-power-of-two", operators(BILINEAR), U85).must_have(
+    "a power of two as factor", "resize by a power of two, or with RESIZE_NEAREST_NEIGHBOR"
 )
 def _no_power_of_two(operator: OperatorFacts) -> str | None:
     factors, both = _factors(operator), _extents(operator)
@@ -304,7 +275,9 @@ def _is_power_of_two(factor: Fraction) -> bool:
     return factor.denominator == 1 and factor > 0 and factor.numerator.bit_count() == 1
 
 
-@rule("resize-largest-factor", _BOTH, U85, "factors that 11 bits hold", "resize in several steps")
+@rule("resize-largest-factor", _BOTH, U85).must_have(
+    "factors that 11 bits hold", "resize in several steps"
+)
 def _too_large(operator: OperatorFacts) -> str | None:
     both = _extents(operator)
     if both is None:

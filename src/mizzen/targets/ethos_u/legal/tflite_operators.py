@@ -32,12 +32,8 @@ _LSTM_NORMALISATION = range(20, 24)
 _MATRIX = operators("BATCH_MATMUL FULLY_CONNECTED")
 
 
-@rule(
-    "softmax-rows",
-    "SOFTMAX",
-    ALL,
-    f"at most {SOFTMAX_ROWS_MAXIMUM} rows (height times width)",
-    "split it by rows",
+@rule("softmax-rows", "SOFTMAX", ALL).must_have(
+    f"at most {SOFTMAX_ROWS_MAXIMUM} rows (height times width)", "split it by rows"
 )
 def _softmax_rows(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
@@ -47,13 +43,9 @@ def _softmax_rows(operator: OperatorFacts) -> str | None:
     return None if height * width <= SOFTMAX_ROWS_MAXIMUM else f"{height * width} rows"
 
 
-@rule(
-    "softmax-depth",
-    "SOFTMAX",
-    ALL,
+@rule("softmax-depth", "SOFTMAX", ALL, STOPS).must_have(
     f"at most {SOFTMAX_DEPTH_MAXIMUM} elements in a row",
     "leave it out, and find the largest on the CPU",
-    STOPS,
 )
 def _softmax_depth(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
@@ -61,12 +53,8 @@ def _softmax_depth(operator: OperatorFacts) -> str | None:
     return None if depth <= SOFTMAX_DEPTH_MAXIMUM else str(depth)
 
 
-@rule(
-    "same-quantisation",
-    "MAXIMUM MINIMUM",
-    ALL,
-    "the same scale and zero point everywhere",
-    "QUANTIZE the inputs to the output's scale",
+@rule("same-quantisation", "MAXIMUM MINIMUM", ALL).must_have(
+    "the same scale and zero point everywhere", "QUANTIZE the inputs to the output's scale"
 )
 def _same_quantisation(operator: OperatorFacts) -> str | None:
     output = operator.outputs[0]
@@ -108,18 +96,15 @@ def _computed_matrices(operator: OperatorFacts) -> tuple[TensorFacts, TensorFact
     return (left, right) if matrix else None
 
 
-@rule(
-    "matrix-type", _MATRIX, U55_U65, "INT8 where both factors are computed", "quantise it to INT8"
+@rule("matrix-type", _MATRIX, U55_U65).must_have(
+    "INT8 where both factors are computed", "quantise it to INT8"
 )
 def _matrix_type(operator: OperatorFacts) -> str | None:
     factors = _computed_matrices(operator)
     return None if factors is None or factors[0].dtype == "INT8" else factors[0].dtype
 
 
-@rule(
-    "matrix-axis",
-    _MATRIX,
-    U55_U65,
+@rule("matrix-axis", _MATRIX, U55_U65).must_have(
     f"axes of at most {MATRIX_AXIS_MAXIMUM} where both factors are computed",
     "split it, and ADD or CONCATENATION the parts",
 )
@@ -133,10 +118,7 @@ def _matrix_axes(operator: OperatorFacts) -> str | None:
     return None if longest <= MATRIX_AXIS_MAXIMUM else str(longest)
 
 
-@rule(
-    "slice-stride",
-    "STRIDED_SLICE",
-    ALL,
+@rule("slice-stride", "STRIDED_SLICE", ALL).must_have(
     "strides from 1, over 1 only along height and width",
     "TRANSPOSE so that the axis is height or width",
 )
@@ -154,7 +136,9 @@ def _slice_strides(operator: OperatorFacts) -> str | None:
     return None if fits else f"strides {extents(tuple(strides))}"
 
 
-@rule("slice-empty", "STRIDED_SLICE SLICE", ALL, "an output with elements", "leave it out", STOPS)
+@rule("slice-empty", "STRIDED_SLICE SLICE", ALL, STOPS).must_have(
+    "an output with elements", "leave it out"
+)
 def _empty(operator: OperatorFacts) -> str | None:
     for tensor in operator.outputs:
         if 0 in tensor.shape:
@@ -162,12 +146,8 @@ def _empty(operator: OperatorFacts) -> str | None:
     return None
 
 
-@rule(
-    "reverse",
-    "REVERSE_V2",
-    U55_U65,
-    "no axis to reverse",
-    "reverse outside the network, or fold it into the weights that follow",
+@rule("reverse", "REVERSE_V2", U55_U65).must_have(
+    "no axis to reverse", "reverse outside the network, or fold it into the weights that follow"
 )
 def _reversed(operator: OperatorFacts) -> str | None:
     data = data_input(operator)
@@ -175,30 +155,24 @@ def _reversed(operator: OperatorFacts) -> str | None:
     return None if not axes else f"axis {axes[0]}"
 
 
-@rule("split-count", "SPLIT SPLIT_V", ALL, "as many outputs as splits", "export the network again")
+@rule("split-count", "SPLIT SPLIT_V", ALL).must_have(
+    "as many outputs as splits", "export the network again"
+)
 def _split_count(operator: OperatorFacts) -> str | None:
     count = operator.option("num_splits")
     return None if count == len(operator.outputs) else f"{count} for {len(operator.outputs)}"
 
 
-@rule(
-    "gather-axis",
-    "GATHER",
-    U85,
-    "an axis that follows its batch dimensions",
-    "TRANSPOSE so that the axis is the first",
+@rule("gather-axis", "GATHER", U85).must_have(
+    "an axis that follows its batch dimensions", "TRANSPOSE so that the axis is the first"
 )
 def _gather_axis(operator: OperatorFacts) -> str | None:
     axis, batch = operator.option("axis"), operator.option("batch_dims")
     return None if axis == batch else f"axis {axis}, {batch} batch dimensions"
 
 
-@rule(
-    "scatter-index",
-    "SCATTER_ND",
-    U85,
-    "constant indices of shape [..., 1], each once",
-    "write it as CONCATENATION, or PAD and ADD",
+@rule("scatter-index", "SCATTER_ND", U85).must_have(
+    "constant indices of shape [..., 1], each once", "write it as CONCATENATION, or PAD and ADD"
 )
 def _scatter_index(operator: OperatorFacts) -> str | None:
     index = operator.input(0)
@@ -226,24 +200,21 @@ OPERATOR_RULES: tuple[Rule, ...] = (
     _softmax_rows,
     _softmax_depth,
     _same_quantisation,
-    rule("elu-type", "ELU", ALL, "INT8 in and out", "quantise it to INT8")(_types("INT8")),
-    rule("gelu-type", "GELU", ALL, "INT8 or UINT8, in and out", "quantise it to INT8")(
+    rule("elu-type", "ELU", ALL).must_have("INT8 in and out", "quantise it to INT8")(
+        _types("INT8")
+    ),
+    rule("gelu-type", "GELU", ALL).must_have("INT8 or UINT8, in and out", "quantise it to INT8")(
         _types("INT8", "UINT8")
     ),
-    rule(
-        "hard-swish-type",
-        "HARD_SWISH",
-        ALL,
-        "INT8 or UINT8, in and out",
-        "quantise it to INT8",
-        STOPS,
+    rule("hard-swish-type", "HARD_SWISH", ALL, STOPS).must_have(
+        "INT8 or UINT8, in and out", "quantise it to INT8"
     )(_types("INT8", "UINT8")),
-    rule("log-type", "LOG", ALL, "INT8 or INT16, in and out", "quantise it to INT8 or INT16")(
-        _types("INT8", "INT16")
-    ),
-    rule("rsqrt-type", "RSQRT", ALL, "INT8 or INT16, in and out", "quantise it to INT8 or INT16")(
-        _types("INT8", "INT16")
-    ),
+    rule("log-type", "LOG", ALL).must_have(
+        "INT8 or INT16, in and out", "quantise it to INT8 or INT16"
+    )(_types("INT8", "INT16")),
+    rule("rsqrt-type", "RSQRT", ALL).must_have(
+        "INT8 or INT16, in and out", "quantise it to INT8 or INT16"
+    )(_types("INT8", "INT16")),
     _matrix_type,
     _matrix_axes,
     _slice_strides,
@@ -252,16 +223,16 @@ OPERATOR_RULES: tuple[Rule, ...] = (
     _split_count,
     _gather_axis,
     _scatter_index,
-    rule("lstm-gates", _LSTM, ALL, "weights for every gate", _PLAIN_LSTM)(
+    rule("lstm-gates", _LSTM, ALL).must_have("weights for every gate", _PLAIN_LSTM)(
         _lstm(_LSTM_GATES, True, "a gate without weights (coupled input and forget gates)")
     ),
-    rule("lstm-peephole", _LSTM, ALL, "no peephole connections", _PLAIN_LSTM)(
+    rule("lstm-peephole", _LSTM, ALL).must_have("no peephole connections", _PLAIN_LSTM)(
         _lstm(_LSTM_PEEPHOLE, False, "peephole weights")
     ),
-    rule("lstm-projection", _LSTM, ALL, "no projection", _PLAIN_LSTM)(
+    rule("lstm-projection", _LSTM, ALL).must_have("no projection", _PLAIN_LSTM)(
         _lstm(_LSTM_PROJECTION, False, "projection weights or bias")
     ),
-    rule("lstm-normalisation", _LSTM, ALL, "no layer normalisation", _PLAIN_LSTM)(
+    rule("lstm-normalisation", _LSTM, ALL).must_have("no layer normalisation", _PLAIN_LSTM)(
         _lstm(_LSTM_NORMALISATION, False, "normalisation coefficients")
     ),
 )

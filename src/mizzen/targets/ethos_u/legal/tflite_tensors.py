@@ -63,18 +63,14 @@ def _tell(tensors: Iterable[TensorFacts]) -> str | None:
     return None if tensor is None else f"{tensor.dtype} {named(tensor)}"
 
 
-@rule("boolean", _EVERY, U55_U65, "integer tensors", "compute with int8 values 0 and 1")
+@rule("boolean", _EVERY, U55_U65).must_have("integer tensors", "compute with int8 values 0 and 1")
 def _boolean(operator: OperatorFacts) -> str | None:
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
     return _tell(tensor for tensor in (*inputs, *operator.outputs) if tensor.dtype == "BOOL")
 
 
-@rule(
-    "integer",
-    _EVERY,
-    ALL,
-    f"feature maps of {', '.join(INTEGERS[:-1])} or {INTEGERS[-1]}",
-    _QUANTISE,
+@rule("integer", _EVERY, ALL).must_have(
+    f"feature maps of {', '.join(INTEGERS[:-1])} or {INTEGERS[-1]}", _QUANTISE
 )
 def _no_integer(operator: OperatorFacts) -> str | None:
     wanted = (*INTEGERS, "BOOL", "RESOURCE")
@@ -88,12 +84,8 @@ def _of_type(name: str) -> Measure:
     return measure
 
 
-@rule(
-    "fixed-shape",
-    _EVERY,
-    ALL,
-    "no open extent but the batch",
-    "export the network with fixed shapes",
+@rule("fixed-shape", _EVERY, ALL).must_have(
+    "no open extent but the batch", "export the network with fixed shapes"
 )
 def _open_extent(operator: OperatorFacts) -> str | None:
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
@@ -103,19 +95,15 @@ def _open_extent(operator: OperatorFacts) -> str | None:
     return None
 
 
-@rule("rank-0", _EVERY, ALL, "feature maps with dimensions", "give it the shape [1]")
+@rule("rank-0", _EVERY, ALL).must_have("feature maps with dimensions", "give it the shape [1]")
 def _scalar(operator: OperatorFacts) -> str | None:
     tensors = (*feature_maps(operator), *operator.intermediates)
     return _tell(tensor for tensor in tensors if not tensor.shape and not tensor.constant)
 
 
 @rule(
-    "quantised",
-    every_operator_but(*_UNQUANTISED_TOO.split(), *_UNQUANTISED_TOO_U85.split()),
-    ALL,
-    "a scale for every feature map and for weights",
-    _QUANTISE,
-)
+    "quantised", every_operator_but(*_UNQUANTISED_TOO.split(), *_UNQUANTISED_TOO_U85.split()), ALL
+).must_have("a scale for every feature map and for weights", _QUANTISE)
 def _unquantised(operator: OperatorFacts) -> str | None:
     tensors = feature_maps(operator)
     if (weight := weights(operator)) is not None:
@@ -123,7 +111,9 @@ def _unquantised(operator: OperatorFacts) -> str | None:
     return _tell(tensor for tensor in tensors if tensor.dtype in QUANTISED and not tensor.scales)
 
 
-@rule("per-axis", every_operator_but(*WEIGHTED), ALL, "one scale for each feature map", _PER_TENSOR)
+@rule("per-axis", every_operator_but(*WEIGHTED), ALL).must_have(
+    "one scale for each feature map", _PER_TENSOR
+)
 def _per_axis(operator: OperatorFacts) -> str | None:
     for tensor in feature_maps(operator):
         if len(tensor.scales) > 1:
@@ -147,10 +137,7 @@ def _zero_point_fits(dtype: str, zero_point: int, arch: Arch) -> bool:
     return not dtype.startswith("U") or zero_point >= 0
 
 
-@rule(
-    "constant-parameters",
-    operators(_PARAMETRISED),
-    ALL,
+@rule("constant-parameters", operators(_PARAMETRISED), ALL).must_have(
     "constant parameters (axes, sizes, paddings)",
     "export the network with fixed shapes, so that they become constants",
 )
@@ -162,7 +149,7 @@ def _parameters(operator: OperatorFacts) -> str | None:
     return None
 
 
-@rule("weight-type", WEIGHTED, ALL, "weights of 8 bits", "quantise the weights to INT8")
+@rule("weight-type", WEIGHTED, ALL).must_have("weights of 8 bits", "quantise the weights to INT8")
 def _weight_type(operator: OperatorFacts) -> str | None:
     weight = weights(operator)
     return None if weight is None or weight.dtype in ("INT8", "UINT8") else weight.dtype
@@ -173,10 +160,7 @@ def _computed_weights(operator: OperatorFacts) -> str | None:
     return None if weight is None or weight.constant else f"{named(weight)}, which is computed"
 
 
-@rule(
-    "weight-sum",
-    WEIGHTED,
-    ALL,
+@rule("weight-sum", WEIGHTED, ALL).must_have(
     "a sum of absolute weights in each output channel that the accumulator holds",
     "split it by input channels into several, and add their outputs",
 )
@@ -202,13 +186,9 @@ def _largest_sum(values: npt.NDArray[Any], zero_points: tuple[int, ...], axis: i
     return int(np.abs(rows - zero_point.reshape(-1, 1)).sum(axis=1).max())
 
 
-@rule(
-    "depth",
-    WEIGHTED,
-    ALL,
+@rule("depth", WEIGHTED, ALL, STOPS).must_have(
     f"at most {DEPTH_MAXIMUM} input channels",
     "split it by input channels into several, and add their outputs",
-    STOPS,
 )
 def _depth(operator: OperatorFacts) -> str | None:
     data, weight = data_input(operator), weights(operator)
@@ -217,24 +197,20 @@ def _depth(operator: OperatorFacts) -> str | None:
     return str(data.nhwc[3])
 
 
-@rule("constant-bias", WEIGHTED, ALL, "a constant bias", "leave the bias out, and ADD it")
+@rule("constant-bias", WEIGHTED, ALL).must_have("a constant bias", "leave the bias out, and ADD it")
 def _computed_bias(operator: OperatorFacts) -> str | None:
     tensor = bias(operator)
     return None if tensor is None or tensor.constant else f"{named(tensor)}, which is computed"
 
 
-@rule("bias-type", WEIGHTED, ALL, "a bias of INT32 or INT64", "quantise the bias again")
+@rule("bias-type", WEIGHTED, ALL).must_have("a bias of INT32 or INT64", "quantise the bias again")
 def _bias_type(operator: OperatorFacts) -> str | None:
     tensor = bias(operator)
     return None if tensor is None or tensor.dtype in ("INT32", "INT64") else tensor.dtype
 
 
-@rule(
-    "bias-shape",
-    WEIGHTED,
-    ALL,
-    "a bias along its last axis",
-    "give the bias the shape [output channels]",
+@rule("bias-shape", WEIGHTED, ALL).must_have(
+    "a bias along its last axis", "give the bias the shape [output channels]"
 )
 def _bias_shape(operator: OperatorFacts) -> str | None:
     tensor = bias(operator)
@@ -243,10 +219,7 @@ def _bias_shape(operator: OperatorFacts) -> str | None:
     return extents(tensor.shape)
 
 
-@rule(
-    "bias-range",
-    WEIGHTED,
-    ALL,
+@rule("bias-range", WEIGHTED, ALL).must_have(
     "bias values that the accumulator holds",
     "scale the weights differently, or train with a smaller bias",
 )
@@ -274,79 +247,39 @@ _NO_64_BIT_ON_U85 = f"ADD DIV MAXIMUM MINIMUM MUL SUB {_NARROW_ON_U85}"
 TENSOR_RULES: tuple[Rule, ...] = (
     _boolean,
     _no_integer,
-    rule(
-        "64-bit",
-        every_operator_but("ARG_MAX"),
-        U55_U65,
-        "feature maps of at most 32 bits",
-        "convert it to INT32 or less",
+    rule("64-bit", every_operator_but("ARG_MAX"), U55_U65).must_have(
+        "feature maps of at most 32 bits", "convert it to INT32 or less"
     )(_of_type("INT64")),
-    rule(
-        "64-bit-u85",
-        operators(_NO_64_BIT_ON_U85),
-        U85,
-        "feature maps of at most 32 bits",
-        "convert it to INT32 or less",
-        STOPS,
+    rule("64-bit-u85", operators(_NO_64_BIT_ON_U85), U85, STOPS).must_have(
+        "feature maps of at most 32 bits", "convert it to INT32 or less"
     )(_of_type("INT64")),
-    rule(
-        "32-bit",
-        every_operator_but(*_WIDE_TOO.split()),
-        U55_U65,
-        "feature maps of at most 16 bits",
-        "quantise it to INT8 or INT16",
+    rule("32-bit", every_operator_but(*_WIDE_TOO.split()), U55_U65).must_have(
+        "feature maps of at most 16 bits", "quantise it to INT8 or INT16"
     )(_of_type("INT32")),
-    rule(
-        "32-bit-u85",
-        operators(_NARROW_ON_U85),
-        U85,
-        "feature maps of at most 16 bits",
-        "quantise it to INT8 or INT16",
-        STOPS,
+    rule("32-bit-u85", operators(_NARROW_ON_U85), U85, STOPS).must_have(
+        "feature maps of at most 16 bits", "quantise it to INT8 or INT16"
     )(_of_type("INT32")),
-    rule(
-        "32-bit-matrix",
-        "FULLY_CONNECTED",
-        ALL,
-        "feature maps of at most 16 bits",
-        "quantise it to INT8 or INT16",
-        STOPS,
+    rule("32-bit-matrix", "FULLY_CONNECTED", ALL, STOPS).must_have(
+        "feature maps of at most 16 bits", "quantise it to INT8 or INT16"
     )(_of_type("INT32")),
     _open_extent,
     _scalar,
     _unquantised,
     _per_axis,
-    rule(
-        "zero-point",
-        every_operator_but(*_ANY_ZERO_POINT.split()),
-        U55_U65,
-        "zero points of 0 for INT32, and from 0 for unsigned types",
-        "quantise it again",
+    rule("zero-point", every_operator_but(*_ANY_ZERO_POINT.split()), U55_U65).must_have(
+        "zero points of 0 for INT32, and from 0 for unsigned types", "quantise it again"
     )(_zero_point),
-    rule(
-        "zero-point-u85",
-        every_operator_but(*_ANY_ZERO_POINT.split()),
-        U85,
+    rule("zero-point-u85", every_operator_but(*_ANY_ZERO_POINT.split()), U85).must_have(
         "zero points in the range of 8-bit types, and of 0 for others",
         "quantise it again; types over 8 bits symmetrically",
     )(_zero_point),
     _parameters,
     _weight_type,
-    rule(
-        "constant-weights",
-        "CONV_2D DEPTHWISE_CONV_2D",
-        U55_U65,
-        "constant weights",
-        "write it as BATCH_MATMUL, which multiplies what is computed",
-        STOPS,
+    rule("constant-weights", "CONV_2D DEPTHWISE_CONV_2D", U55_U65, STOPS).must_have(
+        "constant weights", "write it as BATCH_MATMUL, which multiplies what is computed"
     )(_computed_weights),
-    rule(
-        "constant-weights-transposed",
-        "TRANSPOSE_CONV",
-        ALL,
-        "constant weights",
-        "make the weights constants",
-        STOPS,
+    rule("constant-weights-transposed", "TRANSPOSE_CONV", ALL, STOPS).must_have(
+        "constant weights", "make the weights constants"
     )(_computed_weights),
     _weight_sum,
     _depth,

@@ -21,22 +21,14 @@ BROADCAST_RANK_MAXIMUM = 4
 ELEMENTWISE = kinds("ADD ARITHMETIC_RIGHT_SHIFT LOGICAL_LEFT_SHIFT MAXIMUM MINIMUM MUL SUB")
 
 
-@rule(
-    "shift-rounding",
-    "ARITHMETIC_RIGHT_SHIFT",
-    U55_U65,
-    "rounding",
-    "let it round, or choose Ethos-U85",
-    WRONG,
+@rule("shift-rounding", "ARITHMETIC_RIGHT_SHIFT", U55_U65, WRONG).must_have(
+    "rounding", "let it round, or choose Ethos-U85"
 )
 def _truncating(operation: Operation) -> str | None:
     return None if operation["round"] else "round=False"
 
 
-@rule(
-    "arg-max-extent",
-    "ARGMAX",
-    U55_U65,
+@rule("arg-max-extent", "ARGMAX", U55_U65).must_have(
     f"up to {ARG_MAX_EXTENT_MAXIMUM} elements along its axis",
     "give all numbers, and look for the greatest outside",
 )
@@ -46,25 +38,16 @@ def _extent(operation: Operation) -> str | None:
     return None if extent <= ARG_MAX_EXTENT_MAXIMUM else f"{extent} along it"
 
 
-@rule(
-    "matmul-rows",
-    "MATMUL",
-    U55_U65,
-    f"up to {EXTENT_MAXIMUM} rows",
-    "split the product",
-    WRONG,
+@rule("matmul-rows", "MATMUL", U55_U65, WRONG).must_have(
+    f"up to {EXTENT_MAXIMUM} rows", "split the product"
 )
 def _rows(operation: Operation) -> str | None:
     rows = operation.operands[0].shape[1]
     return f"{rows} rows" if rows > EXTENT_MAXIMUM else None
 
 
-@rule(
-    "matmul-extents",
-    "MATMUL",
-    U55_U65,
-    f"up to {EXTENT_MAXIMUM} terms and columns",
-    "split the product",
+@rule("matmul-extents", "MATMUL", U55_U65).must_have(
+    f"up to {EXTENT_MAXIMUM} terms and columns", "split the product"
 )
 def _terms_and_columns(operation: Operation) -> str | None:
     _, terms, columns = operation.operands[1].shape
@@ -73,13 +56,9 @@ def _terms_and_columns(operation: Operation) -> str | None:
     return " and ".join(found) or None
 
 
-@rule(
-    "broadcast-first",
-    ELEMENTWISE,
-    U55_U65,
+@rule("broadcast-first", ELEMENTWISE, U55_U65, WRONG).must_have(
     f"the larger operand first where the rank is over {BROADCAST_RANK_MAXIMUM}",
     "swap the operands, or reshape both to a smaller rank",
-    WRONG,
 )
 def _single_first(operation: Operation) -> str | None:
     first, result = operation.operands[0].shape, operation.result.shape
@@ -103,7 +82,7 @@ ARITHMETIC_RULES: tuple[Rule, ...] = (
 PRODUCT_MAXIMUM = 1 << 16
 
 
-@rule("arg-max-axis", "ARGMAX", U55_U65, "the last axis", "transpose its input")
+@rule("arg-max-axis", "ARGMAX", U55_U65).must_have("the last axis", "transpose its input")
 def _not_last(operation: Operation) -> str | None:
     axis, rank = operation["axis"], operation.operands[0].type.rank
     return None if axis == rank - 1 else f"axis {axis} of {rank}"
@@ -114,17 +93,16 @@ def _images(operation: Operation) -> str | None:
     return None if images == 1 else f"{images} images"
 
 
-@rule("reverse-axis", "REVERSE", U55_U65, "another axis than the last", "transpose its input")
+@rule("reverse-axis", "REVERSE", U55_U65).must_have(
+    "another axis than the last", "transpose its input"
+)
 def _last(operation: Operation) -> str | None:
     shape, axis = operation.operands[0].shape, operation["axis"]
     # Of several images the axes are moved, so that the last is another for the compiler.
     return "the last axis" if axis == len(shape) - 1 and _images(operation) is None else None
 
 
-@rule(
-    "sum-extents",
-    "REDUCE_SUM",
-    U55_U65,
+@rule("sum-extents", "REDUCE_SUM", U55_U65).must_have(
     f"up to {PRODUCT_MAXIMUM} elements along, before and behind its axis, or the last axis",
     "sum along the last axis, or in parts",
 )
@@ -138,15 +116,12 @@ def _around(operation: Operation) -> str | None:
 
 
 LAYOUT_RULES: tuple[Rule, ...] = (
-    rule(
-        "padded-stride",
-        "CONV2D",
-        U55_U65,
+    rule("padded-stride", "CONV2D", U55_U65).must_have(
         f"strides up to {STRIDE_MAXIMUM}, or no padding",
         "use a smaller stride and pooling, or no padding",
     )(padded_stride),
     _not_last,
-    rule("arg-max-images", "ARGMAX", U55_U65, "one image", "split the batch")(_images),
+    rule("arg-max-images", "ARGMAX", U55_U65).must_have("one image", "split the batch")(_images),
     _last,
     _around,
 )

@@ -58,18 +58,14 @@ def replacement(kind: str) -> str:
     return REPLACEMENTS.get(kind, "leave it to the CPU, or choose Ethos-U85")
 
 
-@rule("integers", COMPUTING, ALL, "only integers", "quantise it")
+@rule("integers", COMPUTING, ALL).must_have("only integers", "quantise it")
 def _real_numbers(operation: Operation) -> str | None:
     found = [each.value for each in types_of(operation) if each.is_float]
     return ", ".join(found) or None
 
 
-@rule(
-    "booleans",
-    COMPUTING - ONLY_ON_U85,
-    U55_U65,
-    "numbers",
-    "use numbers of 8 bits, 0 and 1, or choose Ethos-U85",
+@rule("booleans", COMPUTING - ONLY_ON_U85, U55_U65).must_have(
+    "numbers", "use numbers of 8 bits, 0 and 1, or choose Ethos-U85"
 )
 def _booleans(operation: Operation) -> str | None:
     return DType.BOOL.value if DType.BOOL in types_of(operation) else None
@@ -83,12 +79,8 @@ def _first_is(*wanted: DType) -> Measure:
     return measure
 
 
-@rule(
-    "rescaled-sums",
-    CONVOLUTIONS,
-    U55_U65,
-    "one RESCALE behind sums of 48 bits",
-    "rescale the sum once, and use the result of that",
+@rule("rescaled-sums", CONVOLUTIONS, U55_U65).must_have(
+    "one RESCALE behind sums of 48 bits", "rescale the sum once, and use the result of that"
 )
 def _sum_of_48_bits(operation: Operation) -> str | None:
     if operation.results[0].dtype is not DType.INT48:
@@ -152,31 +144,19 @@ FORM_RULES: tuple[Rule, ...] = (
     _real_numbers,
     _booleans,
     *(
-        rule(id, kinds(names), U55_U65, limit, help, FOUND)(_first_is(*wanted))
+        rule(id, kinds(names), U55_U65, FOUND).must_have(limit, help)(_first_is(*wanted))
         for id, names, limit, wanted, help in _TYPES
     ),
     _sum_of_48_bits,
-    rule(
-        "constant-weights",
-        CONVOLUTIONS - {"TRANSPOSE_CONV2D"},
-        U55_U65,
+    rule("constant-weights", CONVOLUTIONS - {"TRANSPOSE_CONV2D"}, U55_U65, FOUND).must_have(
         "constant weights and a constant bias",
         "make them constants; a product of two inputs is MATMUL",
-        FOUND,
     )(_dynamic_weights),
-    rule(
-        "constant-deep-weights",
-        "CONV3D",
-        U85,
-        "constant weights and a constant bias",
-        "make them constants",
+    rule("constant-deep-weights", "CONV3D", U85).must_have(
+        "constant weights and a constant bias", "make them constants"
     )(_dynamic_weights),
-    rule(
-        "constant-transposed-weights",
-        "TRANSPOSE_CONV2D",
-        ALL,
-        "constant weights and a constant bias",
-        "make them constants",
+    rule("constant-transposed-weights", "TRANSPOSE_CONV2D", ALL).must_have(
+        "constant weights and a constant bias", "make them constants"
     )(_dynamic_weights),
 )
 """Rules of types, and of what must be constant."""

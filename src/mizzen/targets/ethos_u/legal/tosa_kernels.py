@@ -36,10 +36,7 @@ def padded_stride(operation: Operation) -> str | None:
     return f"{found} with padding" if found is not None and padded else None
 
 
-@rule(
-    "dilated-stride",
-    "CONV2D CONV3D",
-    U55_U65,
+@rule("dilated-stride", "CONV2D CONV3D", U55_U65).must_have(
     f"strides up to {STRIDE_MAXIMUM}, or no dilation",
     "use a smaller stride and pooling, or no dilation",
 )
@@ -54,10 +51,7 @@ def _stride(operation: Operation) -> str | None:
     return None if max(stride) <= STRIDE_MAXIMUM else f"stride {by(stride)}"
 
 
-@rule(
-    "average-kernel",
-    "AVG_POOL2D",
-    U55_U65,
+@rule("average-kernel", "AVG_POOL2D", U55_U65).must_have(
     f"a kernel up to {PADDED_AVERAGE_KERNEL_MAXIMUM}x{PADDED_AVERAGE_KERNEL_MAXIMUM}, or no "
     "padding",
     "pool in several steps, or without padding",
@@ -69,22 +63,15 @@ def _average_kernel(operation: Operation) -> str | None:
     return f"a kernel of {by(kernel)} with padding"
 
 
-@rule(
-    "slices",
-    "CONV3D",
-    U55_U65,
-    "a kernel of one slice",
-    "write it as a sum of CONV2D, one for each slice",
+@rule("slices", "CONV3D", U55_U65).must_have(
+    "a kernel of one slice", "write it as a sum of CONV2D, one for each slice"
 )
 def _slices(operation: Operation) -> str | None:
     depth = operation.operands[1].shape[1]
     return None if depth == 1 else f"a kernel of {depth} slices"
 
 
-@rule(
-    "transposed-stride",
-    "TRANSPOSE_CONV2D",
-    U55_U65,
+@rule("transposed-stride", "TRANSPOSE_CONV2D", U55_U65).must_have(
     "strides 1x1 or 2x2, or 2 along the only axis that input and kernel have",
     "upscale by 2 in several steps, or with RESIZE and CONV2D",
 )
@@ -95,13 +82,8 @@ def _transposed_stride(operation: Operation) -> str | None:
     return None if stride in ((1, 1), (2, 2)) or flat or narrow else f"stride {by(stride)}"
 
 
-@rule(
-    "transposed-padding",
-    "TRANSPOSE_CONV2D",
-    U55_U65,
-    "no output padding at top or left",
-    "pad its result, or at bottom and right only",
-    WRONG,
+@rule("transposed-padding", "TRANSPOSE_CONV2D", U55_U65, WRONG).must_have(
+    "no output padding at top or left", "pad its result, or at bottom and right only"
 )
 def _output_padding(operation: Operation) -> str | None:
     top, _, left, _ = operation["out_pad"]
@@ -109,19 +91,17 @@ def _output_padding(operation: Operation) -> str | None:
     return f"padding of {' and '.join(found)}" if found else None
 
 
-@rule("depth", CONVOLUTIONS | POOLS, ALL, f"up to {DEPTH_MAXIMUM} channels", "split the channels")
+@rule("depth", CONVOLUTIONS | POOLS, ALL).must_have(
+    f"up to {DEPTH_MAXIMUM} channels", "split the channels"
+)
 def _depth(operation: Operation) -> str | None:
     depth = operation.operands[0].shape[-1]
     return None if depth <= DEPTH_MAXIMUM else f"{depth} channels"
 
 
-@rule(
-    "bias",
-    CONVOLUTIONS,
-    U55_U65,
+@rule("bias", CONVOLUTIONS, U55_U65, WRONG).must_have(
     f"a bias of {BIAS_BITS} bits",
     "quantise with greater scales; the bias takes those of input and weights",
-    WRONG,
 )
 def _bias(operation: Operation) -> str | None:
     limit = 1 << (BIAS_BITS - 1)
@@ -134,13 +114,9 @@ def _bias(operation: Operation) -> str | None:
     return f"a bias of {greatest if greatest >= limit else least}"
 
 
-@rule(
-    "resize",
-    "RESIZE",
-    U55_U65,
+@rule("resize", "RESIZE", U55_U65, FOUND).must_have(
     "the nearest pixel, by 2, 4 or 8, corners or centres in place",
     "upscale by 2, 4 or 8 to the nearest pixel, or choose Ethos-U85",
-    FOUND,
 )
 def _resize(operation: Operation) -> str | None:
     data, scale, offset, border = operation.operands
@@ -166,13 +142,9 @@ def _factors(operation: Operation) -> tuple[int | None, ...]:
     return tuple(_factor(*axis) for axis in axes)
 
 
-@rule(
-    "resize-factors",
-    "RESIZE",
-    U55_U65,
+@rule("resize-factors", "RESIZE", U55_U65, WRONG).must_have(
     "the same factor in both directions",
     "upscale by the same factor in both directions, in several steps if need be",
-    WRONG,
 )
 def _unequal_factors(operation: Operation) -> str | None:
     if operation["mode"] is ResizeMode.BILINEAR or operation.operands[0].shape[1:3] == (1, 1):
@@ -192,21 +164,13 @@ def _factor(numerator: int, denominator: int, offset: int, border: int) -> int |
 
 
 KERNEL_RULES: tuple[Rule, ...] = (
-    rule(
-        "stride",
-        kinds("CONV3D") | POOLS,
-        U55_U65,
+    rule("stride", kinds("CONV3D") | POOLS, U55_U65).must_have(
         f"strides up to {STRIDE_MAXIMUM}, or no padding",
         "use a smaller stride, or pool without padding",
     )(padded_stride),
     _dilated_stride,
-    rule(
-        "depthwise-stride",
-        "DEPTHWISE_CONV2D",
-        U55_U65,
-        f"strides up to {STRIDE_MAXIMUM}",
-        "use a smaller stride and pooling",
-        FOUND,
+    rule("depthwise-stride", "DEPTHWISE_CONV2D", U55_U65, FOUND).must_have(
+        f"strides up to {STRIDE_MAXIMUM}", "use a smaller stride and pooling"
     )(_stride),
     _average_kernel,
     _slices,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mizzen.graph import DType, Operation, Value
 from mizzen.targets import rules
 from mizzen.targets.ethos_u.commands import Arch
@@ -24,15 +22,10 @@ Measure = rules.Measure[Operation]
 
 
 def rule(
-    id: str,
-    kinds: str | frozenset[str],
-    archs: tuple[Arch, ...],
-    limit: str,
-    help: str,
-    source: str = SOURCE,
-) -> Callable[[Measure], Rule]:
-    """Make a row of the measure below it, about operations that a text lists or a set holds."""
-    return rules.row(id, kinds, archs, limit, help, source)
+    id: str, kinds: str | frozenset[str], archs: tuple[Arch, ...], source: str = SOURCE
+) -> rules.Head:
+    """Begin a row about operations that a text lists or a set holds."""
+    return rules.Head(id, source, rules.listed(kinds), archs)
 
 
 def kinds(names: str) -> frozenset[str]:
