@@ -246,9 +246,9 @@ def test_two_thousand_operations_are_judged_in_30_ms() -> None:
     repeated = (operations * (2000 // len(operations) + 1))[:2000]
 
     def seconds() -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         for operation in repeated:
             reasons(operation, Arch.U55)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert min(seconds() for _ in range(5)) < 0.03
