@@ -108,7 +108,7 @@ class Rule(Generic[S_contra]):
 class Head:
     """The first half of a row; fields are those of `Rule`.
 
-    Written on the function that measures: `@rule("id", ...).must_have("a limit", "what to change")`.
+    Written on the function that measures: `@rule("id", ...).must_have("a limit", "a help")`.
     """
 
     id: str
