@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Compiler
-from mizzen.conformance.markdown import markdown
 from mizzen.conformance.suite import DEFAULT_INPUTS, run
+from mizzen.conformance.table import markdown
 from mizzen.targets.ethos_u.system_config import resolve
 
 PAGE = Path(__file__).with_name("reference") / "conformance.md"

@@ -10,8 +10,8 @@ import pytest
 
 from mizzen.conformance.cases import cases, selected
 from mizzen.conformance.compilers import Compiler
-from mizzen.conformance.markdown import markdown
 from mizzen.conformance.suite import run
+from mizzen.conformance.table import markdown
 from mizzen.targets.ethos_u.system_config import resolve
 
 SAMPLE = ("ARG_MAX", "GELU", "PRELU", "SUM", "TILE")

@@ -12,7 +12,7 @@ from mizzen.conformance.networks import Case, Q, binary, i32, one, unary
 from mizzen.conformance.oracles import litert
 from mizzen.conformance.suite import compare, judge
 from mizzen.conformance.verdict import Difference, Row, Verdict
-from mizzen.conformance.weighted import Window, conv
+from mizzen.conformance.weighted_networks import Window, conv
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.system_config import resolve
 

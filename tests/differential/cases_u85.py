@@ -19,7 +19,7 @@ from mizzen.conformance.networks import (
     reduce,
     unary,
 )
-from mizzen.conformance.weighted import Window, pool
+from mizzen.conformance.weighted_networks import Window, pool
 from mizzen.package.tflite.builder import NetworkBuilder
 
 FULL: Shape = (1, 5, 6, 7)

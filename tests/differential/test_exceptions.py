@@ -16,19 +16,18 @@ import pytest
 
 import mizzen
 from mizzen.artifact.steps import NpuStep
-from mizzen.conformance.cases.elementwise import mul_of_scales
+from mizzen.conformance.cases.elementwise_cases import mul_of_scales
 from mizzen.conformance.compilers import Compiler
-from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import SCALE, ZERO, Case, Q, binary, i32, one, reduce, unary
 from mizzen.conformance.oracles import litert
-from mizzen.conformance.suite import judge
+from mizzen.conformance.suite import judge, random_inputs
 from mizzen.conformance.verdict import Verdict
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import Simulator
 from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise
 from mizzen.targets.ethos_u.sim.plan import Step
-from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
+from mizzen.targets.ethos_u.sim.pooling_kernel import PoolingKernel
 from mizzen.targets.ethos_u.system_config import resolve
 
 Array = npt.NDArray[Any]

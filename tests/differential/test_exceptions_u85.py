@@ -11,10 +11,9 @@ import pytest
 from mizzen.artifact.loading import artifact_of
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
-from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import SCALE, Case, i32, one
 from mizzen.conformance.oracles import litert
-from mizzen.conformance.suite import judge
+from mizzen.conformance.suite import judge, random_inputs
 from mizzen.conformance.verdict import Verdict
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.targets.ethos_u.system_config import resolve

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-from mizzen.conformance.inputs import random_inputs
+from mizzen.conformance.suite import random_inputs
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.targets.ethos_u.config import ACCELERATORS
 

@@ -12,10 +12,11 @@ import pytest
 
 import mizzen
 from mizzen.conformance.cases import cases
-from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
-from mizzen.targets.ethos_u.sim import pooling, registers_u55
+from mizzen.conformance.suite import random_inputs
+from mizzen.targets.ethos_u.sim import pooling_kernel as pooling
+from mizzen.targets.ethos_u.sim import registers_u55
 from mizzen.targets.ethos_u.sim.operations import Clip, Kernel
 from mizzen.targets.ethos_u.sim.registers_u55 import RegistersU55
 from mizzen.targets.ethos_u.sim.rounding import Rounding

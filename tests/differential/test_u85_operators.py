@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
+from mizzen.conformance.suite import random_inputs
 
 from .cases_u85 import cases_u85
 

@@ -96,7 +96,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "rows": [row.as_dict() for row in rows],
     }
     if options.format == "markdown":
-        from mizzen.conformance.markdown import markdown
+        from mizzen.conformance.table import markdown
 
         text = markdown(rows, names)
     else:

@@ -2,7 +2,7 @@
 
 A case is a network, its inputs and what to expect; `cases` has all of them, `compilers` what they
 go through, `oracles` the kernels that say what is right. `suite` runs them, a `verdict` says what
-became of one, `table` and `markdown` put verdicts together. `exceptions` are the differences that
+became of one, `table` puts verdicts together. `exceptions` are the differences that
 are known and bounded; a difference that grows or turns up elsewhere is not one of them.
 
 The kernels and the simulator share no code with the compiler, which is what makes a verdict worth

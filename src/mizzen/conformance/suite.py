@@ -12,7 +12,6 @@ import numpy.typing as npt
 from mizzen.artifact.loading import artifact_of
 from mizzen.conformance.compilers import Built, Compiler, NotBuilt, build
 from mizzen.conformance.exceptions import excused
-from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
 from mizzen.conformance.verdict import Difference, Row, Verdict
@@ -108,3 +107,33 @@ def run(
     for case in cases:
         for configuration in configurations:
             yield judge(case, compiler, configuration, inputs)
+
+
+Array = npt.NDArray[Any]
+
+
+def random_inputs(
+    inputs: Sequence[tuple[Sequence[int], npt.DTypeLike]], count: int, limit: int | None = None
+) -> list[Array]:
+    """Return uniformly random integers for inputs of these shapes and types, `[count, *shape]`.
+
+    The same for the same shapes, types and count. `limit` is the largest magnitude of wider
+    values than bytes.
+    """
+    rng = np.random.default_rng(count)
+    made: list[Array] = []
+    for shape, type_ in inputs:
+        dtype = np.dtype(type_)
+        low, high = _range(dtype, limit)
+        values = rng.integers(low, high, (count, *shape), endpoint=True)
+        made.append(values.astype(dtype))
+    return made
+
+
+def _range(dtype: np.dtype[Any], limit: int | None) -> tuple[int, int]:
+    if dtype == np.bool_:
+        return 0, 1
+    if dtype.itemsize > 1 and limit is not None:
+        return -limit, limit
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)

@@ -18,9 +18,9 @@ import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
-from mizzen.conformance.inputs import random_inputs
 from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
+from mizzen.conformance.suite import random_inputs
 
 from .kernels import KEEP, STEP
 

@@ -1,7 +1,9 @@
 """The suite: which networks there are.
 
-Every operator that Vela's report of supported operators names for TFLite, for all families, in the
-types that it has there.
+Every operator that Vela's report of supported operators names for TFLite, on all architectures, in
+the types that it has there. A case is a name and a function that builds the file, the same one
+every time, so that a verdict can be repeated by name. Cases must not know who compiles them or what
+is expected: that is for oracles.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from mizzen.conformance.cases import elementwise, logic, movements, windows
+from mizzen.conformance.cases import elementwise_cases, logic_cases, movement_cases, window_cases
 from mizzen.conformance.networks import Case
 from mizzen.diagnostics import fail
 
@@ -17,10 +19,10 @@ from mizzen.diagnostics import fail
 def cases() -> list[Case]:
     """Every network of the suite."""
     return [
-        *windows.rows(),
-        *elementwise.rows(),
-        *movements.rows(),
-        *logic.rows(),
+        *window_cases.rows(),
+        *elementwise_cases.rows(),
+        *movement_cases.rows(),
+        *logic_cases.rows(),
     ]
 
 

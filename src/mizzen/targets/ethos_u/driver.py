@@ -109,7 +109,7 @@ MACS: dict[Arch, tuple[int, ...]] = {
     Arch.U65: (256, 512),
     Arch.U85: (128, 256, 512, 1024, 2048),
 }
-"""MACs per cycle that each family is made with, over all cores (product briefs of the three)."""
+"""MACs per cycle that there are, over all cores (product briefs of the three)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,13 +302,13 @@ def _read_mode(sections: Sections, name: str, settings: _Settings) -> MemoryMode
 
 def _check_mode(mode: MemoryMode, accelerator: Accelerator, system: SystemConfig) -> None:
     """Refuse a memory mode that the hardware or the compiler cannot take. E218."""
-    family = accelerator.arch.value
+    npu = accelerator.arch.value
     if not accelerator.traits.second_port_writes and Port.AXI1 in (mode.arena, mode.cache):
         raise fail(
             "E218",
             f"the memory mode must keep what {accelerator.name} writes behind Axi0, but "
-            f"{mode.name} has feature maps behind Axi1, which {family} can only read",
-            rule=f"{family} technical reference manual: AXI M1 is a read-only port",
+            f"{mode.name} has feature maps behind Axi1, which {npu} can only read",
+            rule=f"{npu} technical reference manual: AXI M1 is a read-only port",
         )
     constants, arena, cache = (
         system.behind(port).memory for port in (mode.constants, mode.arena, mode.cache)
@@ -370,15 +370,15 @@ def _warnings(
     arena_cache_size: int | None,
 ) -> tuple[Diagnostic, ...]:
     found: list[Diagnostic] = []
-    family = accelerator.arch.value
+    npu = accelerator.arch.value
     for other in TRAITS:
         if other is not accelerator.arch and system.name.startswith(_marker(other.value)):
             choices = _one_of(_suited(system_configs(sections), accelerator))
             message = (
                 f"the system configuration {system.name} is for {other.value}, and "
-                f"{accelerator.name} is an {family}: cycles are estimated for that system"
+                f"{accelerator.name} is an {npu}: cycles are estimated for that system"
             )
-            found.append(_warning("W211", message, f"for {family}, choose {choices}"))
+            found.append(_warning("W211", message, f"for {npu}, choose {choices}"))
     if settings.missing:
         message = (
             f"{system.name} and {mode.name} leave out {', '.join(settings.missing)}: defaults "
@@ -399,13 +399,13 @@ def _warning(code: str, message: str, help: str) -> Diagnostic:
     return Diagnostic(code, message, Severity.WARNING, help=help)
 
 
-def _marker(family: str) -> str:
-    """Return what Arm's names for a family's system configurations start with."""
-    return family.replace("-", "_")
+def _marker(npu: str) -> str:
+    """Return what Arm's names for an architecture's system configurations start with."""
+    return npu.replace("-", "_")
 
 
 def _suited(names: Sequence[str], accelerator: Accelerator) -> list[str]:
-    """Choose the names written for a family; all if none are."""
+    """Choose the names written for an architecture; all if none are."""
     suited = [name for name in names if name.startswith(_marker(accelerator.arch.value))]
     return suited or list(names)
 

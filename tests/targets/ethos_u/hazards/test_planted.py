@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.commands import Instruction, decode, encode, instruc
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.hazards.findings import Race
-from mizzen.targets.ethos_u.hazards.machine import ORDERS
+from mizzen.targets.ethos_u.hazards.operations import ORDERS
 from mizzen.targets.ethos_u.program import Program, accelerator_of
 
 from .interleaving import Guarantees, Stream, races

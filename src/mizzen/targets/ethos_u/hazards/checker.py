@@ -20,9 +20,8 @@ from mizzen.targets.ethos_u.hazards.contents import Contents, span_of
 from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
 from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
-from mizzen.targets.ethos_u.hazards.machine import ORDERS
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind
-from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation, Transfer
+from mizzen.targets.ethos_u.hazards.operations import ORDERS, Access, Kernel, Operation, Transfer
 from mizzen.targets.ethos_u.hazards.stream import Queue, Wait, steps
 from mizzen.targets.ethos_u.program import Program, accelerator_of
 

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.findings import BadAccess, Fault, MissingOutput, Span
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, interval
-from mizzen.targets.ethos_u.hazards.machine import TABLE_MEMORY_BYTES
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, MemoryBlock
-from mizzen.targets.ethos_u.hazards.operations import Access, Kernel, Operation, Transfer
+from mizzen.targets.ethos_u.hazards.operations import (
+    TABLE_MEMORY_BYTES,
+    Access,
+    Kernel,
+    Operation,
+    Transfer,
+)
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 
 

@@ -1,4 +1,4 @@
-"""Kernel operations from registers, for each family: inputs, output, constants, own memory."""
+"""Kernel operations from registers, on each architecture: inputs, output, constants, memory."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from mizzen.targets.ethos_u.hazards.blocks import (
     Window,
 )
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, interval
-from mizzen.targets.ethos_u.hazards.machine import (
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, Map, MemoryBlock
+from mizzen.targets.ethos_u.hazards.operations import (
     ACCUMULATOR_BUFFERS,
     BANK_BYTES,
     OUTPUT_BANKS,
     TABLE_MEMORY_BYTES,
+    Access,
+    Kernel,
 )
-from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, Map, MemoryBlock
-from mizzen.targets.ethos_u.hazards.operations import Access, Kernel
 from mizzen.targets.ethos_u.hazards.registers import Registers
 
 UNARY = {"LRELU", "ABS", "CLZ", "NOT"}

@@ -1,4 +1,4 @@
-"""Transfers from registers: source, destination and indices, for each family."""
+"""Transfers from registers: source, destination and indices, for each architecture."""
 
 from __future__ import annotations
 

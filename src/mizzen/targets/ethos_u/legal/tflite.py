@@ -1,8 +1,6 @@
-"""What may run on the NPU: the operators there are, and the rules that their use must follow.
+"""What of TFLite may run on the NPU: the operators there are, and what an operator breaks.
 
-Each rule is a row: which operators of which families, what it wants, how to measure it, what to
-do about it, where it is written. The compiler's own verdict decides the placement; the rules give
-it a reason with a limit and an actual value. Where no rule fires, the compiler's words stand.
+Where no rule fires, the compiler's words stand.
 
 Ref: Vela 5.2.0, `ethosu.regor.tflite_operator_constraints`. Its texts leave things open: limits
 were found by compiling networks on both sides of each, which the tests repeat.

@@ -106,7 +106,7 @@ OPERATORS: dict[str, tuple[Arch, ...]] = dict(
         [(kind, ALL) for kind in _EVERYWHERE.split()] + [(kind, U85) for kind in _ON_U85.split()]
     )
 )
-"""Operators that an NPU has a form of, and the families whose NPU has it."""
+"""Operators that an NPU has a form of, and the architectures that have it."""
 
 
 def operators(kinds: str) -> frozenset[str]:

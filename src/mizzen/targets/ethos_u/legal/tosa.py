@@ -38,7 +38,7 @@ __all__ = [
 
 
 def reasons(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
-    """Return what keeps an operation from a family, whatever the order of its axes.
+    """Return what keeps an operation from an architecture, whatever the order of its axes.
 
     Empty where it may run there. Operations on constants only are none for the NPU: they are
     computed before. CUSTOM operations have their own reasons, from whoever made them.
@@ -52,7 +52,7 @@ def reasons(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
 
 
 def reasons_as_compiled(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
-    """Return what keeps an operation from a family in the order of axes that it has."""
+    """Return what keeps an operation from an architecture in the order of axes that it has."""
     found = reasons(operation, arch)
     if found or _is_computed_before(operation):
         return found

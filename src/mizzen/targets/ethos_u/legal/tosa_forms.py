@@ -1,4 +1,4 @@
-"""Which operations there are on which family, of which types."""
+"""Which operations there are on which architecture, of which types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONLY_ON_U85 = kinds(
 """Operations that U55 and U65 have no form of. Ref: Vela 5.2.0, supported operators of TOSA."""
 
 NOWHERE = kinds("VARIABLE VARIABLE_READ VARIABLE_WRITE")
-"""Operations that the compiler takes for no family."""
+"""Operations that the compiler takes for no architecture."""
 
 COMPUTING = frozenset(DEFINITIONS) - CONSTANTS - {"CUSTOM"}
 
@@ -45,14 +45,14 @@ STATE = "make the variable an input, and what is written to it an output"
 
 
 def archs_with(kind: str) -> tuple[Arch, ...]:
-    """Return the families that have a form of an operation, of some types."""
+    """Return the architectures that have a form of an operation, of some types."""
     if kind in NOWHERE:
         return ()
     return tuple(arch for arch in ALL if kind not in ONLY_ON_U85 or arch not in U55_U65)
 
 
 def replacement(kind: str) -> str:
-    """Say what to write instead of an operation that a family has no form of."""
+    """Say what to write instead of an operation that an architecture has no form of."""
     if kind in NOWHERE:
         return STATE
     return REPLACEMENTS.get(kind, "leave it to the CPU, or choose Ethos-U85")

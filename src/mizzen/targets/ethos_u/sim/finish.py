@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.targets.ethos_u.sim import activation
+from mizzen.targets.ethos_u.sim import activation_functions
 from mizzen.targets.ethos_u.sim.memory import Workspace
 from mizzen.targets.ethos_u.sim.operations import Clip, Output, Where
 from mizzen.targets.ethos_u.sim.rounding import INT32_LIMIT, Scaling, scaling
@@ -64,7 +64,7 @@ class Finish:
         self._workspace = workspace
         self._where = where
         self._scaling = scaling
-        self._curve, self._lookup = activation.functions(output, table)
+        self._curve, self._lookup = activation_functions.functions(output, table)
         self._prepare_scaling(bound)
         self._is_clipped = self._clip is not None and not self._fits(bound, self._clip)
 

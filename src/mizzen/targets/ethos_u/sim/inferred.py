@@ -154,7 +154,7 @@ BRANCH = next(row for row in INFERRED if row.code == "N665")
 
 
 def inferred(operation: Operation, arch: Arch) -> list[Diagnostic]:
-    """Return a note for every inferred path that `operation` takes on a family."""
+    """Return a note for every inferred path that `operation` takes on an architecture."""
     return [
         note(row, operation.where)
         for row in INFERRED

@@ -12,14 +12,19 @@ from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
 from mizzen.isa.command import Instruction
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import codec, convolution, fast_weights, matrix, scales
-from mizzen.targets.ethos_u.sim.constants import KnownBytes
-from mizzen.targets.ethos_u.sim.dma import DmaKernel, transfers
-from mizzen.targets.ethos_u.sim.elementwise import ElementwiseKernel
+from mizzen.targets.ethos_u.sim import (
+    codec,
+    convolution_kernel,
+    fast_weights,
+    matrix_kernel,
+    scales,
+)
+from mizzen.targets.ethos_u.sim.dma_kernel import DmaKernel, transfers
+from mizzen.targets.ethos_u.sim.elementwise_kernel import ElementwiseKernel
 from mizzen.targets.ethos_u.sim.hardware import Hardware
 from mizzen.targets.ethos_u.sim.inferred import BRANCH, inferred, note
-from mizzen.targets.ethos_u.sim.matrix import MatrixProductKernel
-from mizzen.targets.ethos_u.sim.memory import Layout, Memory, Run, Workspace
+from mizzen.targets.ethos_u.sim.matrix_kernel import MatrixProductKernel
+from mizzen.targets.ethos_u.sim.memory import KnownBytes, Layout, Memory, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import (
     FIRST_CHAIN,
     INTERNAL,
@@ -38,11 +43,11 @@ from mizzen.targets.ethos_u.sim.operations import (
     Stream,
     Where,
 )
-from mizzen.targets.ethos_u.sim.pooling import PoolingKernel
+from mizzen.targets.ethos_u.sim.pooling_kernel import PoolingKernel
 from mizzen.targets.ethos_u.sim.registers import Registers, name_of
 from mizzen.targets.ethos_u.sim.registers_u55 import RegistersU55
 from mizzen.targets.ethos_u.sim.registers_u85 import RegistersU85
-from mizzen.targets.ethos_u.sim.resize import ResizeKernel
+from mizzen.targets.ethos_u.sim.resize_kernel import ResizeKernel
 from mizzen.targets.ethos_u.sim.weights import Weights
 
 Bytes = npt.NDArray[np.uint8]
@@ -189,7 +194,7 @@ class _Planner:
                     self._check_maps(operation.output, *operation.maps, where=operation.where)
                     return ElementwiseKernel(operation, self._finish(operation))
                 case MatrixProduct():
-                    matrix.check(operation)
+                    matrix_kernel.check(operation)
                     maps = operation.ifm, operation.weights
                     self._check_maps(operation.output, *maps, where=operation.where)
                     return MatrixProductKernel(operation, self._finish(operation))
@@ -329,7 +334,9 @@ class _Planner:
                     arranged[key] = op.layout.arrange(values)
             except MizzenError as error:
                 raise _at(error, op.where) from None
-            pending.kernel = convolution.prepare(op, arranged[key], pending.scales, pending.table)
+            pending.kernel = convolution_kernel.prepare(
+                op, arranged[key], pending.scales, pending.table
+            )
 
     def _dma(self, op: Dma) -> Kernel | None:
         runs = op.rows * op.planes

@@ -1,8 +1,8 @@
 """The register file: what SET commands left behind, and the operations that OP commands start.
 
 Registers keep their value from one operation to the next. An operation that needs a register no
-command has set is a fault: hardware would compute with whatever was there. What all families have
-in common is here; `registers_u55` and `registers_u85` say what an operation is on each.
+command has set is a fault: hardware would compute with whatever was there. What all architectures
+have in common is here; `registers_u55` and `registers_u85` say what an operation is on each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A NumPy archive (`.npz`) from a user, read without trusting anything in it.
 
 Members are unpacked up to a bound, headers are matched rather than evaluated, sizes are checked
-before arrays are made, and object arrays go through `raw_objects`, which executes no pickle.
+before arrays are made, and object arrays go through `objects`, which executes no pickle.
 
 Ref: NumPy, `numpy.lib.format` (the header of a member).
 """

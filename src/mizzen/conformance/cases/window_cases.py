@@ -17,7 +17,15 @@ from mizzen.conformance.networks import (
     one,
     reduce,
 )
-from mizzen.conformance.weighted import Window, conv, dense, depthwise, lstm, pool, transpose_conv
+from mizzen.conformance.weighted_networks import (
+    Window,
+    conv,
+    dense,
+    depthwise,
+    lstm,
+    pool,
+    transpose_conv,
+)
 
 
 def rows() -> Iterator[Case]:

@@ -9,7 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.sim.convolution import FLOAT64_EXACT, AccumulatorCheck, exact_float
+from mizzen.targets.ethos_u.sim.convolution_kernel import (
+    FLOAT64_EXACT,
+    AccumulatorCheck,
+    exact_float,
+)
 from mizzen.targets.ethos_u.sim.finish import Finish, output_scaling
 from mizzen.targets.ethos_u.sim.memory import MapView, Memory, OutputView, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import MatrixProduct
