@@ -10,35 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from mizzen.compiler.options import CompileOptions, ConfigurationLine
+from mizzen.compiler.options import CompileOptions, Configuration, ConfigurationLine
 from mizzen.compiler.support import Support
-from mizzen.diagnostics import Diagnostic, ProgressCallback
+from mizzen.diagnostics import ProgressCallback
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.codegen import RegionCompiler
     from mizzen.frontends.tflite import Model
     from mizzen.report import CompileReport
-
-
-class Configuration(Protocol):
-    """The configuration in force."""
-
-    @property
-    def ignore_ops(self) -> tuple[str, ...]:
-        """Types of operators that stay on the CPU because the user said so."""
-        ...
-
-    @property
-    def warnings(self) -> tuple[Diagnostic, ...]:
-        """What is in doubt about it."""
-        ...
-
-    def as_dict(self) -> dict[str, object]:
-        """Return it as JSON-ready data, the accelerator's name among it."""
-        ...
 
 
 C = TypeVar("C", bound=Configuration)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import Diagnostic, fail
 
 ConfigFiles = str | PathLike[str] | Sequence[str | PathLike[str]] | None
 
@@ -78,3 +78,21 @@ class ConfigurationLine:
     label: str
     value: str | int
     is_default: bool = False
+
+
+class Configuration(Protocol):
+    """The configuration in force."""
+
+    @property
+    def ignore_ops(self) -> tuple[str, ...]:
+        """Types of operators that stay on the CPU because the user said so."""
+        ...
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What is in doubt about it."""
+        ...
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON-ready data, the accelerator's name among it."""
+        ...

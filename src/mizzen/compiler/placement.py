@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mizzen.compiler.codegen import RegionCode, RegionCompiler, RegionRefusal
+from mizzen.compiler.refusals import Refused, settle
 from mizzen.diagnostics import ProgressCallback, Reason
 from mizzen.graph import Graph
 from mizzen.partition import Device, Partition, Region, extract, partition
@@ -34,7 +35,6 @@ class _Search:
     graph: Graph
     compiler: RegionCompiler
     on_progress: ProgressCallback | None
-    refused: dict[int, Reason] = field(default_factory=dict[int, Reason])
     code: dict[tuple[int, ...], RegionCode] = field(
         default_factory=dict[tuple[int, ...], RegionCode]
     )
@@ -74,18 +74,23 @@ def place(
     """
     search = _Search(graph, compiler, on_progress)
     general: Reason | None = None
-    for _ in range(MOST_TRIES):
-        found = partition(graph, legal, edge=edge, refused=search.refused)
+
+    def attempt(refused: dict[int, Reason]) -> Placement | Refused:
+        nonlocal general
+        found = partition(graph, legal, edge=edge, refused=refused)
         unprofitable = compiler.unprofitable(found)
         if unprofitable:
             general = next(iter(unprofitable.values()))
-            search.refused.update(unprofitable)
-            continue
+            return Refused(unprofitable)
         why = search.refusal(found)
         if why is None:
             return Placement(found, search.code)
         general = why.general
-        search.refused.update(why.reasons)
+        return Refused(why.reasons)
+
+    placed = settle(attempt, {}, MOST_TRIES)
+    if placed is not None:
+        return placed
     assert general is not None, "every try but the last has a reason"
     everything = dict.fromkeys(_groups(graph), general)
     return Placement(partition(graph, legal, edge=edge, refused=everything), {})

@@ -77,7 +77,8 @@ def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Bui
         return NotBuilt(Verdict.REFUSED if refused else Verdict.CRASHED, outcome.said)
     model: Model = read_network(network, name)
     generated = Generated(outcome, frozenset(), None)
-    report = report_of(model, configuration, generated, ())
+    compiled = read_network(outcome.network, name)
+    report = report_of(model, compiled, configuration, generated)
     reasons = (reason.message for row in report.on_cpu for reason in row.reasons)
     return Built(outcome.network, tuple(dict.fromkeys(reasons)))
 

@@ -1,7 +1,7 @@
 """Decide what runs where: groups of operations become regions of the NPU and of the CPU."""
 
 from mizzen.diagnostics import Device
-from mizzen.partition.extraction import Extracted, extract
+from mizzen.partition.extraction import Extracted, extract, extract_operations
 from mizzen.partition.placement import (
     Partition,
     Placed,
@@ -16,5 +16,6 @@ __all__ = [
     "Placed",
     "Region",
     "extract",
+    "extract_operations",
     "partition",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mizzen.graph import Graph, Operation, Value
@@ -20,25 +20,50 @@ class Extracted:
 
 
 def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Extracted:
-    """Copy the operations of some groups, and the constants they use, into a graph of their own."""
+    """Copy the operations of some groups, and the constants they use, into a graph of their own.
+
+    It gives what the whole graph gives, and what others take from it.
+    """
     inside = set(groups)
-    part = Graph(name or graph.name)
+    given = set(graph.outputs)
+    operations = [row for row in graph.sorted() if row.group in inside]
+    return _extracted(
+        graph,
+        operations,
+        name or graph.name,
+        lambda value: value in given or any(user.group not in inside for user in value.uses),
+    )
+
+
+def extract_operations(graph: Graph, operations: Iterable[Operation]) -> Extracted:
+    """Copy operations, in order of execution, and their constants into a graph of their own.
+
+    It gives what the whole graph gives, and what others or nobody take from it.
+    """
+    inside, given = set(operations), set(graph.outputs)
+    return _extracted(
+        graph,
+        [row for row in graph.sorted() if row in inside],
+        graph.name,
+        lambda value: value in given or not value.uses or not inside.issuperset(value.uses),
+    )
+
+
+def _extracted(
+    graph: Graph, operations: Iterable[Operation], name: str, is_output: Callable[[Value], bool]
+) -> Extracted:
+    part = Graph(name)
     copies: dict[Value, Value] = {}
     inputs: list[Value] = []
     outputs: list[Value] = []
-    given = set(graph.outputs)
-    for operation in graph.sorted():
-        if operation.group not in inside or isinstance(operation, Constant):
+    for operation in operations:
+        if isinstance(operation, Constant):
             continue
         for value in operation.operands:
             if value not in copies:
                 copies[value] = _provided(part, value, inputs)
         _copy(part, operation, copies)
-        outputs += [
-            value
-            for value in operation.results
-            if value in given or any(user.group not in inside for user in value.uses)
-        ]
+        outputs += filter(is_output, operation.results)
     part.set_outputs(copies[value] for value in outputs)
     return Extracted(part, tuple(inputs), tuple(outputs))
 

@@ -8,15 +8,16 @@ from math import ceil
 
 import numpy as np
 
-from mizzen.compiler.codegen import Costs, RegionCode, RegionRefusal
+from mizzen.artifact.npu import read_network
+from mizzen.compiler.codegen import Costs, OperatorCode, RegionRefusal
 from mizzen.compiler.ethos_n.edge_layout import NO_TURNS, EdgeTransposes, images_last, take_turns
+from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Value
 from mizzen.ops.limits import WindowLimits
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import Extracted, Partition, extract
 from mizzen.partition.placement import Legal
-from mizzen.passes import FOLD_CONSTANTS, Pipeline
 from mizzen.passes.layout import Movement
 from mizzen.report import Area
 from mizzen.targets.ethos_n.commands import offsets
@@ -35,9 +36,6 @@ from mizzen.targets.ethos_n.patterns import (
 from mizzen.targets.ethos_n.signedness import as_unsigned
 from mizzen.targets.ethos_n.timing import Estimated, as_data, estimate, pass_cycles
 from mizzen.targets.families import ETHOS_N
-
-FOLD = Pipeline((FOLD_CONSTANTS,))
-"""Brings constants that the network computes into the form of constants."""
 
 NPU_SUFFIX = "_npu"
 """Ends the names of tensors in the NPU's order of axes."""
@@ -64,17 +62,13 @@ def _never(value: Value) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class ContainerCode(RegionCode):
+class ContainerCode(OperatorCode):
     """A region's code, and how its operator stands in a network.
 
-    constants        bytes that are the operator's first inputs: the container, the capabilities
-    given, computed  which inputs and outputs of the region are those of the operator, in its order
-    turns            what the CPU does to inputs and outputs of the region
+    constants  the container, the capabilities
+    turns      what the CPU does to inputs and outputs of the region
     """
 
-    constants: tuple[bytes, ...] = ()
-    given: tuple[int, ...] = ()
-    computed: tuple[int, ...] = ()
     turns: EdgeTransposes = NO_TURNS
 
 
@@ -148,16 +142,19 @@ class EthosNRegions:
 
     def _refused_alone(self, graph: Graph) -> set[int]:
         """Return the groups that cannot be compiled even without the others of their region."""
-        found: set[int] = set()
-        for group in {row.group for row in graph if row.group is not None}:
+
+        def compile(groups: Sequence[int]) -> MizzenError | None:
             try:
-                alone = generate(extract(graph, [group]).graph, self._configuration)
+                alone = generate(extract(graph, groups).graph, self._configuration)
                 compile_network(alone.network, self._configuration)
             except RegionRefusedError:
-                continue  # it is only complete with its neighbours
-            except MizzenError:
-                found.add(group)
-        return found
+                return None  # it is only complete with its neighbours
+            except MizzenError as error:
+                return error
+            return None
+
+        groups = sorted({row.group for row in graph if row.group is not None})
+        return set(RefusalSearch(groups, compile).alone(groups))
 
     def _code(
         self,
@@ -172,9 +169,11 @@ class EthosNRegions:
         estimated = estimate(compiled.passes, capabilities)
         per_pass = [ceil(pass_cycles(*row, capabilities)) for row in estimated]
         origins = _pass_origins(generated, compiled)
+        network = _network(part, turns, constants, given, computed)
         return ContainerCode(
             part=part,
-            network=_network(part, turns, constants, given, computed),
+            model=read_network(network, part.graph.name),
+            network=network,
             compiler=COMPILER,
             origins=_origins(compiled, origins),
             cycles=_cycles(part, origins, per_pass),

@@ -6,12 +6,12 @@ operators are hidden from it. Which they are is known for many; for others it is
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mizzen.compiler.ethos_u.legality import breaches_of
 from mizzen.compiler.ethos_u.masking import mask, unmask
+from mizzen.compiler.refusals import HidingSearch
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.frontends.tflite import Model, Operator, macs
@@ -83,31 +83,20 @@ class _Search:
         self._model = model
         self._configuration = configuration
         self._limit_seconds = limit_seconds
-        self._waiting = on_progress
-        self._tries = 0
-        self._end = time.monotonic() + SEARCH_SECONDS
+        self._on_progress = on_progress
 
     def find(self, stopped: Stopped) -> Generated | None:
         """Find them; None if there is no network even without any operator for the NPU."""
-        for hidden in self._known(stopped):
-            compiled = self._compile(hidden)
-            if compiled is not None:
-                return Generated(compiled, hidden, stopped)
-        hidden = self._hideable
-        compiled = self._compile(hidden)
-        if compiled is None:
-            return None
-        best = Generated(compiled, hidden, stopped)
-        for group in self._kinds():
-            best = self._admit(group, best)
-        return best
+        search = HidingSearch(self._compile, TRIES, SEARCH_SECONDS)
+        found = search.find(self._guesses(stopped), self._kinds())
+        return None if found is None else Generated(found[1], found[0], stopped)
 
     @property
     def _hideable(self) -> frozenset[int]:
         operators = self._model.main.operators
         return frozenset(row.index for row in operators if not row.custom)
 
-    def _known(self, stopped: Stopped) -> Iterator[frozenset[int]]:
+    def _guesses(self, stopped: Stopped) -> Iterator[frozenset[int]]:
         """Return the operators that are known to stop the compiler, and those that it names."""
         arch = self._configuration.accelerator.arch
         main = self._model.main
@@ -135,39 +124,23 @@ class _Search:
             main.tensors[index].type is TensorType.BOOL for index in touched
         )
 
-    def _kinds(self) -> list[frozenset[int]]:
+    def _kinds(self) -> list[list[int]]:
         """Return the operators of each type, those that compute most first."""
         main = self._model.main
         work: dict[str, int] = {}
-        groups: dict[str, set[int]] = {}
+        groups: dict[str, list[int]] = {}
         for operator in main.operators:
             if operator.index in self._hideable:
                 work[operator.kind] = work.get(operator.kind, 0) + macs(main, operator)
-                groups.setdefault(operator.kind, set()).add(operator.index)
-        return [frozenset(groups[kind]) for kind in sorted(work, key=lambda kind: -work[kind])]
-
-    def _admit(self, group: frozenset[int], best: Generated) -> Generated:
-        """Show a group of operators to the compiler again, or as many of it as it can take."""
-        if self._tries >= TRIES or time.monotonic() > self._end:
-            return best
-        hidden = best.hidden - group
-        compiled = self._compile(hidden)
-        if compiled is not None:
-            return Generated(compiled, hidden, best.stopped)
-        if len(group) == 1:
-            return best
-        members = sorted(group)
-        for half in (members[: len(members) // 2], members[len(members) // 2 :]):
-            best = self._admit(frozenset(half), best)
-        return best
+                groups.setdefault(operator.kind, []).append(operator.index)
+        return [groups[kind] for kind in sorted(work, key=lambda kind: -work[kind])]
 
     def _compile(self, hidden: frozenset[int]) -> Compiled | None:
-        self._tries += 1
         outcome = generate(
             mask(self._model, hidden),
             self._configuration,
             time_limit_seconds=self._limit_seconds,
-            on_progress=self._waiting,
+            on_progress=self._on_progress,
         )
         if isinstance(outcome, Stopped):
             return None

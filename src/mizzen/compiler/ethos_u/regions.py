@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mizzen.artifact.ethos_u import npu_operator
-from mizzen.artifact.npu import is_npu, read_network
-from mizzen.compiler.codegen import Costs, RegionCode, RegionRefusal
-from mizzen.compiler.ethos_u.report import measures
+from mizzen.artifact.npu import read_network
+from mizzen.compiler.codegen import RegionCode, RegionRefusal
+from mizzen.compiler.ethos_u.costs import costs_of
+from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import Extracted, Partition
 from mizzen.partition.placement import Legal
 from mizzen.passes import standard
-from mizzen.report import Area
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import defects, reasons, reasons_as_compiled
 from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
-from mizzen.targets.ethos_u.vela.blame import Refused, find_refused
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
@@ -76,13 +74,15 @@ class TosaRegions:
         compiled = generate(data, self.configuration, NetworkForm.TOSA, on_progress=on_progress)
         if isinstance(compiled, Stopped):
             return self._refusal(part, compiled)
+        network = read_network(compiled.network, part.graph.name)
         return TosaCode(
             part,
+            network,
             compiled.network,
             f"Vela {compiled.version}",
             _origins(compiled, operations),
             _cycles(compiled, operations),
-            _costs(compiled, self.configuration),
+            costs_of(compiled, network, self.configuration),
             compiled.log,
             data,
             operations,
@@ -105,7 +105,7 @@ class TosaRegions:
         }
         return RegionRefusal(found or {_groups(part)[-1]: general}, general)
 
-    def _said(self, refused: Refused) -> Reason:
+    def _said(self, refused: RefusedOperation) -> Reason:
         """Return the rule that an operation breaks, or the core's words where it breaks none."""
         accelerator = self.configuration.accelerator
         for breach in reasons_as_compiled(refused.operation, accelerator.arch):
@@ -157,30 +157,3 @@ def _cycles(compiled: Compiled, operations: Sequence[Operation]) -> dict[int, in
             if group is not None:
                 found[group] = found.get(group, 0) + work.cycles
     return found
-
-
-def _costs(compiled: Compiled, configuration: EthosUConfiguration) -> Costs:
-    estimate = compiled.estimate
-    return Costs(
-        estimate.cycles,
-        estimate.npu_cycles,
-        _areas(compiled, configuration),
-        measures(estimate),
-        estimate.figures,
-    )
-
-
-def _areas(compiled: Compiled, configuration: EthosUConfiguration) -> tuple[Area, ...]:
-    mode = configuration.mode
-    network = read_network(compiled.network, "region")
-    parts = [npu_operator(network, row) for row in network.main.operators if is_npu(row)]
-    constants = sum(part.read_only.nbytes for part in parts)
-    arena = max((part.scratch_bytes for part in parts), default=0)
-    cache = max((part.scratch_fast_bytes or 0 for part in parts), default=0)
-    areas = [
-        Area("constants", configuration.memory(mode.constants).value, constants),
-        Area("arena", configuration.memory(mode.arena).value, arena),
-    ]
-    if mode.spills:
-        areas.append(Area("cache", configuration.memory(mode.cache).value, cache))
-    return tuple(areas)

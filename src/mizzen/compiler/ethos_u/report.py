@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from mizzen.artifact.ethos_u import ALLOCATION, npu_operator
-from mizzen.artifact.npu import is_npu, read_network
+from mizzen.artifact.npu import is_npu
+from mizzen.compiler.ethos_u.costs import arena_bytes, costs_of
 from mizzen.compiler.ethos_u.cpu_fallback import Generated
 from mizzen.compiler.ethos_u.legality import breaches_of, confused_of, defects_of
+from mizzen.compiler.report import compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
-from mizzen.frontends.tflite import Model, Operator, macs
-from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
+from mizzen.frontends.tflite import Model, Operator
+from mizzen.report import CompileReport, Device, OperatorPlacement
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.compiled import Compiled, Estimate
+from mizzen.targets.ethos_u.vela.compiled import Compiled
 
-IGNORED = "asked-for"
 STOPS_COMPILER = "stops-the-compiler"
 COMPILER = "compiler"
-"""Rules that are none of the tables': the user's wish, a defect, and the compiler's own words."""
-
-_ON_CHIP = {"shram", "lutram"}
-"""Memories inside the NPU, which the compiler lists with the system's."""
+"""Rules that no table has: a defect, and the compiler's own words."""
 
 
 def origins_of(model: Model, compiled: Compiled) -> list[dict[int, Origin]]:
@@ -39,57 +36,45 @@ def origins_of(model: Model, compiled: Compiled) -> list[dict[int, Origin]]:
 
 def report_of(
     model: Model,
+    network: Model,
     configuration: EthosUConfiguration,
     generated: Generated,
-    origins: Sequence[dict[int, Origin]],
+    origins: Sequence[dict[int, Origin]] = (),
 ) -> CompileReport:
-    """Return the report of a network's compilation."""
+    """Return the report of a network's compilation; `network` is what came, read."""
     compiled = generated.compiled
-    artifact = read_network(compiled.network, model.name)
-    estimate = compiled.estimate
-    placements = tuple(_placements(model, artifact, configuration, generated))
+    placements = tuple(_placements(model, network, configuration, generated))
     on_npu = [row.index for row in placements if row.device is Device.NPU]
-    warnings = (*_hidden(model, generated), *_wrong(model, on_npu, configuration))
-    return CompileReport(
-        model=model.name,
-        configuration=configuration.as_dict(),
+    return compile_report(
+        model.name,
+        configuration,
+        placements,
+        [costs_of(compiled, network, configuration)],
         compiler=f"Vela {compiled.version}",
-        placements=placements,
-        arena_bytes=arena_bytes(artifact),
         flash_bytes=len(compiled.network),
-        areas=tuple(areas(artifact, configuration)),
-        memories=measures(estimate),
-        cycles=estimate.cycles,
-        npu_cycles=estimate.npu_cycles,
-        figures=estimate.figures,
-        origins=tuple(origins),
-        diagnostics=(*configuration.warnings, *warnings),
+        arena_bytes=arena_bytes(network),
+        origins=origins,
+        warnings=(*_hidden(model, generated), *_wrong(model, on_npu, configuration)),
         log=compiled.log,
     )
 
 
 def _placements(
-    model: Model, artifact: Model, configuration: EthosUConfiguration, generated: Generated
+    model: Model, network: Model, configuration: EthosUConfiguration, generated: Generated
 ) -> Iterator[OperatorPlacement]:
-    cycles: dict[int | None, int] = {}
+    cycles: dict[int, int] = {}
     for work in generated.compiled.work:
-        cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
-    on_cpu = _on_cpu(model, artifact, generated.compiled)
+        if work.operator is not None:
+            cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
+    on_cpu = _on_cpu(model, network, generated.compiled)
     for operator in model.main.operators:
-        outputs = model.main.present(operator.outputs)
         stays = operator.index in on_cpu
-        yield OperatorPlacement(
-            index=operator.index,
-            kind=operator.kind,
-            name=outputs[0].name if outputs else "",
-            device=Device.CPU if stays else Device.NPU,
-            macs=macs(model.main, operator),
-            cycles=cycles.get(operator.index, 0),
-            reasons=tuple(_reasons(model, operator, configuration, generated)) if stays else (),
-        )
+        reasons = _reasons(model, operator, configuration, generated) if stays else ()
+        device = Device.CPU if stays else Device.NPU
+        yield tflite_placement(model, operator, device, cycles, reasons)
 
 
-def _on_cpu(model: Model, artifact: Model, compiled: Compiled) -> set[int]:
+def _on_cpu(model: Model, network: Model, compiled: Compiled) -> set[int]:
     """Find the operators that the compiler left to the CPU.
 
     It says so by operator index of the one subgraph; in networks of several it is found by the
@@ -101,9 +86,9 @@ def _on_cpu(model: Model, artifact: Model, compiled: Compiled) -> set[int]:
         }
     left = {
         tensor.name
-        for operator in artifact.main.operators
+        for operator in network.main.operators
         if not is_npu(operator)
-        for tensor in artifact.main.present(operator.outputs)
+        for tensor in network.main.present(operator.outputs)
     }
     return {
         operator.index
@@ -117,12 +102,7 @@ def _reasons(
 ) -> Iterator[Reason]:
     """Tell why an operator is on the CPU: the rules it breaks, else what the compiler said."""
     if operator.kind in configuration.ignore_ops:
-        yield Reason(
-            IGNORED,
-            f"every {operator.kind} was to stay on the CPU",
-            help=f"leave {operator.kind} out of the operators to ignore",
-            source="--ignore-ops",
-        )
+        yield ignored(operator.kind)
         return
     arch = configuration.accelerator.arch
     breaches = breaches_of(model, operator, arch)
@@ -183,46 +163,3 @@ def _wrong(
     for operator, row in confused_of(model, on_npu, configuration.accelerator.arch):
         origin = model.origin(operator)
         yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
-
-
-def measures(estimate: Estimate) -> tuple[Measure, ...]:
-    """Return what the compiler estimates for the system's memories."""
-    return tuple(
-        Measure(row.name, row.peak_bytes, row.access_cycles, row.accesses)
-        for row in estimate.memories
-        if row.name not in _ON_CHIP
-    )
-
-
-def arena_bytes(artifact: Model) -> int:
-    """Return the size of the runtime's tensor arena."""
-    return max(_ends(artifact).values(), default=0)
-
-
-def areas(artifact: Model, configuration: EthosUConfiguration) -> Iterator[Area]:
-    """Measure what the artifact holds where: constants of NPU operators, feature maps, cache."""
-    mode, main = configuration.mode, artifact.main
-    parts = [npu_operator(artifact, row) for row in main.operators if is_npu(row)]
-    constants = {part.read_only.tobytes() for part in parts}
-    cache = max((part.scratch_fast_bytes or 0 for part in parts), default=0)
-    of_cpu = [row for row in main.operators if not is_npu(row)]
-    tensors = {index for row in of_cpu for index in (*row.inputs, *row.outputs)}
-    ends = _ends(artifact)
-    maps = [part.scratch_bytes for part in parts] + [ends[i] for i in tensors if i in ends]
-    yield Area("constants", configuration.memory(mode.constants).value, sum(map(len, constants)))
-    yield Area("arena", configuration.memory(mode.arena).value, max(maps, default=0))
-    if mode.spills:
-        yield Area("cache", configuration.memory(mode.cache).value, cache)
-
-
-def _ends(artifact: Model) -> dict[int, int]:
-    """Return the end of each tensor that the compiler placed in the runtime's arena, by index."""
-    contents = artifact.metadata.get(ALLOCATION)
-    if contents is None:
-        return {}
-    offsets = contents[: contents.nbytes // 4 * 4].view("<i4").tolist()[3:]
-    return {
-        tensor.index: offset + (tensor.size_bytes or 0)
-        for offset, tensor in zip(offsets, artifact.main.tensors, strict=False)
-        if offset >= 0
-    }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.loading import contents_of
+from mizzen.artifact.npu import read_network
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.report import origins_of, report_of
 from mizzen.diagnostics import ProgressCallback
@@ -23,6 +24,7 @@ def compile_network(
     generated = compile_with_cpu_fallback(model, data, configuration, on_progress=on_progress)
     origins = origins_of(model, generated.compiled)
     name = f"{Path(model.name).stem}_vela.tflite"
-    artifact = artifact_of(generated.compiled.network, name, None, origins)
-    artifact.report = report_of(model, configuration, generated, origins)
-    return artifact
+    data = generated.compiled.network
+    network = read_network(data, model.name)
+    report = report_of(model, network, configuration, generated, origins)
+    return Artifact(data, name, contents_of(network, origins), report)

@@ -6,21 +6,24 @@ rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.loading import contents_of
 from mizzen.artifact.npu import read_network
-from mizzen.compiler.ethos_u.report import areas, arena_bytes, measures
+from mizzen.compiler.ethos_u.costs import arena_bytes, costs_of
+from mizzen.compiler.ethos_u.tosa_refusals import find_refused
+from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, Reason, fail
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
 from mizzen.flatbuffer.tosa import ENDING
 from mizzen.frontends import tosa as frontend
+from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph, Operation
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
@@ -30,7 +33,6 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import defects
 from mizzen.targets.ethos_u.legal.tosa_rule import WRONG
-from mizzen.targets.ethos_u.vela.blame import find_refused
 from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
@@ -58,12 +60,34 @@ def compile_tosa(
     compiled = generate(package.write(graph), configuration, form, on_progress=on_progress)
     if isinstance(compiled, Stopped):
         raise MizzenError(_failure(graph, configuration, compiled))
-    network = _reshaped(graph, compiled.network, name)
-    origins = _origins(graph, compiled)
+    data = _reshaped(graph, compiled.network, name)
+    network, origins = read_network(data, name), _origins(graph, compiled)
+    placements = placements_of(graph, _cycles(graph, compiled), {})
+    report = report_of(placements, name, configuration, compiled, network, [origins])
     artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
-    placements = tuple(placements_of(graph, _cycles(graph, compiled), {}))
-    report = report_of(placements, name, configuration, compiled, origins)
-    return artifact_of(network, artifact_name, report, [origins])
+    return Artifact(data, artifact_name, contents_of(network, [origins]), report)
+
+
+def report_of(
+    placements: Iterable[OperatorPlacement],
+    name: str,
+    configuration: EthosUConfiguration,
+    compiled: Compiled,
+    network: Model,
+    origins: Sequence[dict[int, Origin]] = (),
+) -> CompileReport:
+    """Return the report of a compiled network, or of what of a network was compiled."""
+    return compile_report(
+        name,
+        configuration,
+        placements,
+        [costs_of(compiled, network, configuration)],
+        compiler=f"Vela {compiled.version}",
+        flash_bytes=len(compiled.network),
+        arena_bytes=arena_bytes(network),
+        origins=origins,
+        log=compiled.log,
+    )
 
 
 def read_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
@@ -175,34 +199,6 @@ def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
         if origin is not None:
             found[command.offset_bytes] = origin
     return found
-
-
-def report_of(
-    placements: tuple[OperatorPlacement, ...],
-    name: str,
-    configuration: EthosUConfiguration,
-    compiled: Compiled,
-    origins: dict[int, Origin],
-) -> CompileReport:
-    """Return the report of a compiled network, or of what of a network was compiled."""
-    network = read_network(compiled.network, name)
-    estimate = compiled.estimate
-    return CompileReport(
-        model=name,
-        configuration=configuration.as_dict(),
-        compiler=f"Vela {compiled.version}",
-        placements=placements,
-        arena_bytes=arena_bytes(network),
-        flash_bytes=len(compiled.network),
-        areas=tuple(areas(network, configuration)),
-        memories=measures(estimate),
-        cycles=estimate.cycles,
-        npu_cycles=estimate.npu_cycles,
-        figures=estimate.figures,
-        origins=(origins,),
-        diagnostics=configuration.warnings,
-        log=compiled.log,
-    )
 
 
 def _cycles(graph: Graph, compiled: Compiled) -> dict[int | None, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mizzen.artifact.npu import read_network
 from mizzen.compiler.ethos_u.tosa import (
     CONSTANTS,
     defect_of,
@@ -16,13 +17,16 @@ from mizzen.compiler.ethos_u.tosa import (
     read_tosa,
     report_of,
 )
+from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
+from mizzen.compiler.refusals import Refused, settle
+from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa as package
-from mizzen.report import CompileReport, OperatorPlacement
+from mizzen.partition import extract_operations
+from mizzen.report import CompileReport
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import reasons_as_compiled
-from mizzen.targets.ethos_u.vela.blame import Refused, find_refused, part
 from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
@@ -44,17 +48,21 @@ def check_tosa(
     """
     graph = read_tosa(data, name, configuration.ignore_ops)
     refused = _broken(graph, configuration)
-    while True:
+
+    def attempt(refused: Refusals) -> _Tried | Refused:
         trial = _Trial(graph, [row for row in _computing(graph) if row not in refused])
         found = trial.attempt(configuration, on_progress)
-        if not isinstance(found, dict):
-            break
-        refused.update(found)
+        return Refused(found) if isinstance(found, dict) else (trial, found)
+
+    tried = settle(attempt, refused)
+    assert tried is not None, "there is no limit to tries"
+    trial, compiled = tried
     by_index = {index_of(operation): reasons for operation, reasons in refused.items()}
-    if found is None:
-        return _nothing(tuple(placements_of(graph, {}, by_index)), name, configuration)
-    placements = tuple(placements_of(graph, trial.cycles(found), by_index))
-    return report_of(placements, name, configuration, found, {})
+    if compiled is None:
+        return compile_report(name, configuration, placements_of(graph, {}, by_index), [])
+    placements = placements_of(graph, trial.cycles(compiled), by_index)
+    network = read_network(compiled.network, name)
+    return report_of(placements, name, configuration, compiled, network)
 
 
 def _computing(graph: Graph) -> list[Operation]:
@@ -74,7 +82,7 @@ class _Trial:
     """Operations of a graph that are compiled without the others."""
 
     def __init__(self, graph: Graph, operations: Sequence[Operation]) -> None:
-        self.part = part(graph, operations)
+        self.part = extract_operations(graph, operations).graph
         copies = (row for row in self.part if row.kind not in CONSTANTS)
         self.originals: Mapping[Operation, Operation] = dict(zip(copies, operations, strict=True))
 
@@ -120,7 +128,7 @@ def _defect(operation: Operation) -> Reason:
     return Reason("compiler-defect", said.message, help=said.help or "", source=said.rule or "")
 
 
-def _said(refused: Refused, configuration: EthosUConfiguration) -> Reason:
+def _said(refused: RefusedOperation, configuration: EthosUConfiguration) -> Reason:
     return Reason(
         "compiler",
         f"the compiler does not take {refused.operation.kind} for "
@@ -130,23 +138,4 @@ def _said(refused: Refused, configuration: EthosUConfiguration) -> Reason:
     )
 
 
-def _nothing(
-    placements: tuple[OperatorPlacement, ...], name: str, configuration: EthosUConfiguration
-) -> CompileReport:
-    """Return the report of a network of which the NPU takes nothing."""
-    return CompileReport(
-        model=name,
-        configuration=configuration.as_dict(),
-        compiler="none",
-        placements=placements,
-        arena_bytes=0,
-        flash_bytes=0,
-        areas=(),
-        memories=(),
-        cycles=0,
-        npu_cycles=0,
-        figures={},
-        origins=(),
-        diagnostics=configuration.warnings,
-        log="",
-    )
+_Tried = tuple[_Trial, Compiled | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.compiler.codegen import RegionCode
-from mizzen.flatbuffer import read, write
+from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.graph import Value
 
@@ -15,8 +15,8 @@ def named_network(region: RegionCode, names: dict[Value, str]) -> bytes:
 
     names  what values of the program's edge are called there; others keep the compiler's names
     """
-    record = read(region.network, SCHEMA, region.part.graph.name)
-    (main,) = record["subgraphs"]
+    (found,) = region.model.record["subgraphs"]
+    main: Record = {**found, "tensors": [dict(tensor) for tensor in found["tensors"]]}
     for side, values in (("inputs", region.part.inputs), ("outputs", region.part.outputs)):
         for index, value in zip(main[side], values, strict=True):
             tensor = main["tensors"][index]
@@ -29,4 +29,4 @@ def named_network(region: RegionCode, names: dict[Value, str]) -> bytes:
                     "scale": np.asarray(value.quantization.scales, np.float32),
                     "zero_point": np.asarray(value.quantization.zero_points, np.int64),
                 }
-    return write(record, SCHEMA)
+    return write({**region.model.record, "subgraphs": [main]}, SCHEMA)

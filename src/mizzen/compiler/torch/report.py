@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mizzen.compiler.backend import ResolvedTarget
-from mizzen.compiler.codegen import RegionCode, areas_of, figures_of, memories_of, performance_of
+from mizzen.compiler.codegen import RegionCode
+from mizzen.compiler.report import NOTHING_COMPILED, compile_report
 from mizzen.compiler.torch.legality import is_edge
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation
@@ -17,27 +18,18 @@ def report_of(
     lowered: Lowered,
     partition: Partition,
     code: Mapping[tuple[int, ...], RegionCode],
-    chosen: ResolvedTarget,
+    target: ResolvedTarget,
 ) -> CompileReport:
-    """Return the report; cycles and constants of several regions add up, their arena is shared."""
+    """Return the report of a program's compilation."""
     used = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
-    costs = [region.costs for region in used]
-    areas = areas_of(costs)
-    return CompileReport(
-        model=lowered.program.name,
-        configuration=chosen.configuration.as_dict(),
-        compiler=used[0].compiler if used else "none",
-        placements=_placements(lowered, partition, used),
-        arena_bytes=max((area.used_bytes for area in areas if area.name == "arena"), default=0),
+    return compile_report(
+        lowered.program.name,
+        target.configuration,
+        _placements(lowered, partition, used),
+        [region.costs for region in used],
+        compiler=used[0].compiler if used else NOTHING_COMPILED,
         flash_bytes=sum(len(region.network) for region in used),
-        areas=areas,
-        memories=memories_of(costs),
-        cycles=sum(row.cycles for row in costs),
-        npu_cycles=sum(row.npu_cycles for row in costs),
-        figures=figures_of(costs),
-        performance=performance_of(costs),
-        origins=tuple(dict(region.origins) for region in used),
-        diagnostics=tuple(chosen.configuration.warnings),
+        origins=[region.origins for region in used],
         log="".join(region.log for region in used),
     )
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from mizzen.artifact.npu import read_network as read
+from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
 from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.package.tosa import write
+from mizzen.partition import extract_operations
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.blame import Refused, find_refused, part
 from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
@@ -77,7 +78,7 @@ def stopped(graph: Graph) -> Stopped:
     return answer
 
 
-def places(refused: tuple[Refused, ...]) -> list[tuple[int, str]]:
+def places(refused: tuple[RefusedOperation, ...]) -> list[tuple[int, str]]:
     return [(row.index, row.operation.kind) for row in refused]
 
 
@@ -164,7 +165,7 @@ def test_a_part_gives_what_others_take() -> None:
     operations = [
         operation for operation in graph.sorted() if not operation.kind.startswith("CONST")
     ]
-    middle = part(graph, operations[1:3])
+    middle = extract_operations(graph, operations[1:3]).graph
     assert [operation.kind for operation in middle.sorted() if operation.operands] == [
         "RESCALE",
         "CLAMP",

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mizzen.compiler.refusals import RefusalSearch
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.partition import extract_operations
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.compiled import Cause, Stopped
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
@@ -51,7 +53,7 @@ Write = Callable[[Graph], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedOperation:
     """An operation that stops the compiler: its index in `Graph.sorted()`, and how it stops.
 
     said  what the compiler said of it, in its own words
@@ -65,108 +67,36 @@ class Refused:
 
 def find_refused(
     graph: Graph, write: Write, configuration: EthosUConfiguration, stopped: Stopped
-) -> tuple[Refused, ...]:
+) -> tuple[RefusedOperation, ...]:
     """Find operations because of which the compiler stopped at a graph.
 
     At least one is found unless the graph is compiled when it is tried again, or has only
     constants; others may be left, which show when those found are taken out.
     """
-    probing = _Probing(graph, write, configuration)
-    found = probing.alone(_suspects(probing.units, stopped.said))
-    if not found:
-        first = probing.first(stopped)
-        if first is None:
-            return ()
-        found = probing.alone(
-            unit for unit in probing.units if unit[0].kind == first.operation.kind
-        )
-        if all(one.operation is not first.operation for one in found):
-            found = [first, *found]
-    return tuple(sorted(found, key=lambda one: one.index))
+    order = graph.sorted()
 
-
-class _Probing:
-    def __init__(self, graph: Graph, write: Write, configuration: EthosUConfiguration) -> None:
-        self._graph = graph
-        self._write = write
-        self._configuration = configuration
-        order = graph.sorted()
-        self._index = {operation: index for index, operation in enumerate(order)}
-        self.units = _units(order)
-
-    def alone(self, suspects: Iterable[Unit]) -> list[Refused]:
-        """Return the first of each unit that is refused when nothing else is in the graph."""
-        answers: dict[object, Stopped | None] = {}
-        found: list[Refused] = []
-        for unit in suspects:
-            key = tuple(map(_signature, unit))
-            if key not in answers:
-                answers[key] = self._compile([unit])
-            answer = answers[key]
-            if answer is not None:
-                found.append(self._refused(unit, answer))
-        return found
-
-    def first(self, stopped: Stopped) -> Refused | None:
-        """Return the first of the unit with which a beginning of the graph no longer compiles."""
-        compiled, refused = 0, len(self.units)
-        answer = stopped
-        while refused - compiled > 1:
-            middle = (compiled + refused) // 2
-            outcome = self._compile(self.units[:middle])
-            if outcome is None:
-                compiled = middle
-            else:
-                refused, answer = middle, outcome
-        if refused == len(self.units) and self._compile(self.units) is None:
-            return None
-        return self._refused(self.units[refused - 1], answer)
-
-    def _compile(self, units: Sequence[Unit]) -> Stopped | None:
-        operations = [operation for unit in units for operation in unit]
-        answer = generate(
-            self._write(part(self._graph, operations)),
-            self._configuration,
-            NetworkForm.TOSA,
-            time_limit_seconds=PROBE_SECONDS,
-        )
+    def compile(units: Sequence[Unit]) -> Stopped | None:
+        data = write(extract_operations(graph, [row for unit in units for row in unit]).graph)
+        limit = PROBE_SECONDS
+        answer = generate(data, configuration, NetworkForm.TOSA, time_limit_seconds=limit)
         return answer if isinstance(answer, Stopped) else None
 
-    def _refused(self, unit: Unit, answer: Stopped) -> Refused:
-        return Refused(self._index[unit[0]], unit[0], answer.cause, answer.said)
-
-
-def part(graph: Graph, operations: Sequence[Operation]) -> Graph:
-    """Copy operations, in order of execution, and their constants into a graph of their own.
-
-    It takes what they take from others, and gives what others or nobody take from them.
-    """
-    result = Graph(graph.name)
-    copies: dict[Value, Value] = {}
-    outputs: list[Value] = []
-    inside, given = set(operations), set(graph.outputs)
-    for operation in operations:
-        for value in operation.operands:
-            if value not in copies:
-                copies[value] = _provide(result, value)
-        types = [value.type for value in operation.results]
-        operands = [copies[value] for value in operation.operands]
-        made = result.add(operation.kind, operands, types, operation.attributes)
-        copies.update(zip(operation.results, made.results, strict=True))
-        outputs += [
-            value
-            for value in operation.results
-            if value in given or not value.uses or not inside.issuperset(value.uses)
-        ]
-    result.set_outputs(copies[value] for value in outputs)
-    return result
-
-
-def _provide(result: Graph, value: Value) -> Value:
-    producer = value.producer
-    if producer is not None and producer.kind in CONSTANTS:
-        return result.add(producer.kind, (), (value.type,), producer.attributes).result
-    return result.add_input(value.type)
+    units = _units(order)
+    search = RefusalSearch(units, compile, lambda unit: tuple(map(_signature, unit)))
+    found = search.alone(_suspects(units, stopped.said))
+    if not found:
+        first = search.first(stopped)
+        if first is None:
+            return ()
+        unit, answer = first
+        found = search.alone(other for other in units if other[0].kind == unit[0].kind)
+        found.setdefault(unit, answer)
+    index = {operation: index for index, operation in enumerate(order)}
+    rows = [
+        RefusedOperation(index[unit[0]], unit[0], answer.cause, answer.said)
+        for unit, answer in found.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: row.index))
 
 
 def _units(order: Iterable[Operation]) -> list[Unit]:

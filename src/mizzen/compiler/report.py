@@ -1,0 +1,128 @@
+"""The one place that puts the report of a compilation together, whatever was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mizzen.compiler.codegen import Costs
+from mizzen.compiler.options import Configuration
+from mizzen.diagnostics import Device, Diagnostic, Origin, Reason
+from mizzen.frontends.tflite import Model, Operator, macs
+from mizzen.report import Area, CompileReport, Measure, OperatorPlacement
+
+CONSTANTS = "constants"
+"""The area whose bytes no two regions share."""
+
+NOTHING_COMPILED = "none"
+"""The compiler of a network of which the NPU takes nothing."""
+
+
+def compile_report(
+    model: str,
+    configuration: Configuration,
+    placements: Iterable[OperatorPlacement],
+    costs: Sequence[Costs],
+    *,
+    compiler: str = NOTHING_COMPILED,
+    flash_bytes: int = 0,
+    arena_bytes: int | None = None,
+    origins: Sequence[Mapping[int, Origin]] = (),
+    warnings: Sequence[Diagnostic] = (),
+    log: str = "",
+) -> CompileReport:
+    """Return the report of a network whose regions on the NPU have some costs, in their order.
+
+    Regions run one after the other: cycles and constants add up, the arena is shared.
+
+    arena_bytes  of the runtime's arena, where the artifact says more than the regions' costs
+    """
+    areas = _areas(costs)
+    if arena_bytes is None:
+        arena_bytes = max((area.used_bytes for area in areas if area.name == "arena"), default=0)
+    return CompileReport(
+        model=model,
+        configuration=configuration.as_dict(),
+        compiler=compiler,
+        placements=tuple(placements),
+        arena_bytes=arena_bytes,
+        flash_bytes=flash_bytes,
+        areas=areas,
+        memories=_memories(costs),
+        cycles=sum(row.cycles for row in costs),
+        npu_cycles=sum(row.npu_cycles for row in costs),
+        figures=_figures(costs),
+        performance=_performance(costs),
+        origins=tuple(map(dict, origins)),
+        diagnostics=(*configuration.warnings, *warnings),
+        log=log,
+    )
+
+
+def tflite_placement(
+    model: Model,
+    operator: Operator,
+    device: Device,
+    cycles: Mapping[int, int],
+    reasons: Iterable[Reason] = (),
+) -> OperatorPlacement:
+    """Return where an operator of a TFLite network goes; `cycles` by operator index."""
+    outputs = model.main.present(operator.outputs)
+    return OperatorPlacement(
+        index=operator.index,
+        kind=operator.kind,
+        name=outputs[0].name if outputs else "",
+        device=device,
+        macs=macs(model.main, operator),
+        cycles=cycles.get(operator.index, 0),
+        reasons=tuple(reasons),
+    )
+
+
+def ignored(kind: str) -> Reason:
+    """Return the reason of an operator that is on the CPU because the user said so."""
+    return Reason(
+        "asked-for",
+        f"every {kind} was to stay on the CPU",
+        help=f"leave {kind} out of the operators to ignore",
+        source="--ignore-ops",
+    )
+
+
+def _areas(costs: Sequence[Costs]) -> tuple[Area, ...]:
+    rows: dict[tuple[str, str], int] = {}
+    for area in (area for row in costs for area in row.areas):
+        key, used = (area.name, area.memory), area.used_bytes
+        before = rows.get(key, 0)
+        rows[key] = before + used if area.name == CONSTANTS else max(before, used)
+    return tuple(Area(name, memory, used) for (name, memory), used in rows.items())
+
+
+def _memories(costs: Sequence[Costs]) -> tuple[Measure, ...]:
+    """Add up the regions' accesses; of use, the most that one of them has."""
+    rows: dict[str, Measure] = {}
+    for row in (measure for region in costs for measure in region.memories):
+        old = rows.get(row.memory, Measure(row.memory, 0))
+        accesses = dict(old.accesses)
+        for what, (read_bytes, written_bytes) in row.accesses.items():
+            before = accesses.get(what, (0, 0))
+            accesses[what] = (before[0] + read_bytes, before[1] + written_bytes)
+        rows[row.memory] = Measure(
+            row.memory,
+            max(old.used_bytes, row.used_bytes),
+            old.access_cycles + row.access_cycles,
+            accesses,
+        )
+    return tuple(rows.values())
+
+
+def _performance(costs: Sequence[Costs]) -> tuple[dict[str, Any], ...]:
+    return tuple(dict(row.performance) for row in costs if row.performance is not None)
+
+
+def _figures(costs: Sequence[Costs]) -> dict[str, int]:
+    """Add up the numbers of the compiler's own reports."""
+    total: dict[str, int] = {}
+    for name, value in (item for row in costs for item in row.figures.items()):
+        total[name] = total.get(name, 0) + value
+    return total
