@@ -48,8 +48,7 @@ from mizzen.targets.ethos_n.network import (
 from mizzen.targets.ethos_n.program import BufferInfo, BufferKind
 from mizzen.targets.ethos_n.reference import evaluate
 from mizzen.targets.ethos_n.schedule import schedule
-from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, Pass
-from mizzen.targets.ethos_n.schedule.sram_tiles import brick_bytes
+from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, Pass, brick_bytes
 from mizzen.targets.ethos_n.tensors import (
     DataFormat,
     DataType,

@@ -8,8 +8,7 @@ from enum import IntEnum
 
 from mizzen.diagnostics import Diagnostic
 from mizzen.isa import Instruction
-from mizzen.targets.ethos_n.commands import VERSION, decode_partial, struct_of
-from mizzen.targets.ethos_n.commands_rows import Value, members_of
+from mizzen.targets.ethos_n.commands import VERSION, Value, decode_partial, members_of, struct_of
 
 _INDENT = " " * 8
 _NAME_WIDTH = 27

@@ -11,8 +11,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.commands_values import MceOperation, PleOperation, Upsample
 from mizzen.targets.ethos_n.config import VARIANTS, capabilities_of
 from mizzen.targets.ethos_n.lower import lower
-from mizzen.targets.ethos_n.lower.lowering import pointwise_work
-from mizzen.targets.ethos_n.lower.weighted_lowering import interleaved_channels, linear_shape
+from mizzen.targets.ethos_n.lower.lowering import interleaved_channels, linear_shape, pointwise_work
 from mizzen.targets.ethos_n.lower.work_graph import (
     Clamp,
     Concat,

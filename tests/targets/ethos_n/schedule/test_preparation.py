@@ -19,8 +19,14 @@ from mizzen.targets.ethos_n.lower import lower
 from mizzen.targets.ethos_n.lower.work_graph import Mce, Relayout
 from mizzen.targets.ethos_n.network import Network
 from mizzen.targets.ethos_n.schedule import schedule
-from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, Pass, PlePass
-from mizzen.targets.ethos_n.schedule.sram_tiles import Tile
+from mizzen.targets.ethos_n.schedule.attempt import (
+    Attempt,
+    ConvertPass,
+    McePass,
+    Pass,
+    PlePass,
+    Tile,
+)
 
 FOUR_TOPS = VariantConfiguration(VARIANTS["ethos-n78-4tops-4ple"])
 ONE_TOPS = VariantConfiguration(VARIANTS["ethos-n78-1tops-2ple"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.targets.ethos_n.schedule.sram_tiles import Side, Sram, take
+from mizzen.targets.ethos_n.schedule.attempt import Side, Sram, take
 
 CAPACITY = 64
 SIZES = st.lists(st.tuples(st.integers(1, 30), st.sampled_from(Side)), max_size=12)

@@ -17,8 +17,8 @@ from mizzen.targets.ethos_n.config import (
     capabilities_of,
 )
 from mizzen.targets.ethos_n.lower.work_graph import SAME_SHAPE
+from mizzen.targets.ethos_n.schedule.attempt import CELLS, McePlan, Tile, consists_of_cells
 from mizzen.targets.ethos_n.schedule.channel_streaming import stream_channels
-from mizzen.targets.ethos_n.schedule.sram_tiles import CELLS, McePlan, Tile, consists_of_cells
 from mizzen.targets.ethos_n.schedule.strategies import choose_strategy, input_traffic_bytes
 from mizzen.targets.ethos_n.schedule.stripes import Stage
 from mizzen.targets.ethos_n.tensors import DataFormat, Shape

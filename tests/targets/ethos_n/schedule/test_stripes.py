@@ -18,22 +18,21 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.config import BLOCK_CONFIGS, VARIANTS, BlockConfig, capabilities_of
 from mizzen.targets.ethos_n.lower.work_graph import SAME_SHAPE, Ratio, ShapeRatio
-from mizzen.targets.ethos_n.schedule.sram_tiles import (
+from mizzen.targets.ethos_n.schedule.attempt import (
     Holes,
     Tile,
     brick_bytes,
     cell_bytes,
     consists_of_cells,
 )
+from mizzen.targets.ethos_n.schedule.mce_pass import best_algorithm, covered_kernel
 from mizzen.targets.ethos_n.schedule.stripes import (
     Cut,
     Piece,
     Request,
     Stage,
-    best_algorithm,
     best_first,
     boundary_height,
-    covered_kernel,
     cut,
     input_extent,
     largest_weight_bytes,

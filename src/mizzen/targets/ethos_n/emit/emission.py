@@ -39,8 +39,14 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Stored,
 )
 from mizzen.targets.ethos_n.program import BufferInfo, BufferKind, Buffers, Container, Version
-from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, Pass, PlePass
-from mizzen.targets.ethos_n.schedule.sram_tiles import round_up
+from mizzen.targets.ethos_n.schedule.attempt import (
+    Attempt,
+    ConvertPass,
+    McePass,
+    Pass,
+    PlePass,
+    round_up,
+)
 from mizzen.targets.ethos_n.timing.statistics import ParentIds
 from mizzen.targets.ethos_n.timing.statistics import Pass as CompiledPass
 from mizzen.targets.ethos_n.weights.weight_encoding import EncodedWeights, encode

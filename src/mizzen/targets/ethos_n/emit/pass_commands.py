@@ -33,17 +33,20 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.lower.work_graph import Clamp, Concat, Extract, Node, Requantise
 from mizzen.targets.ethos_n.network import TANH_SCALE
-from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, McePass, PlePass
-from mizzen.targets.ethos_n.schedule.sram_tiles import (
+from mizzen.targets.ethos_n.schedule.attempt import (
     BRICK_HEIGHT,
     BRICK_WIDTH,
+    Attempt,
+    ConvertPass,
+    McePass,
+    PlePass,
     Tile,
     brick_bytes,
     cell_bytes,
     round_up,
     volume,
 )
-from mizzen.targets.ethos_n.schedule.stripes import covered_kernel
+from mizzen.targets.ethos_n.schedule.mce_pass import covered_kernel
 from mizzen.targets.ethos_n.tensors import DataType, QuantizationInfo, Shape
 
 MULTIPLIER_BITS = 16

@@ -16,8 +16,8 @@ from itertools import product
 
 from mizzen.targets.ethos_n.commands_values import MceOperation, Strategy, Upsample
 from mizzen.targets.ethos_n.config import BlockConfig, Capabilities
-from mizzen.targets.ethos_n.lower.weighted_lowering import FC_INPUTS_MULTIPLE
-from mizzen.targets.ethos_n.schedule.sram_tiles import (
+from mizzen.targets.ethos_n.lower.lowering import FC_INPUTS_MULTIPLE
+from mizzen.targets.ethos_n.schedule.attempt import (
     BRICK_CHANNELS,
     BRICK_HEIGHT,
     BRICK_WIDTH,

@@ -12,8 +12,8 @@ from enum import Enum
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_n.config import Capabilities, CompilationOptions
+from mizzen.targets.ethos_n.lower.lowering import identity_after
 from mizzen.targets.ethos_n.lower.rewrites import rewrite
-from mizzen.targets.ethos_n.lower.weighted_lowering import identity_after
 from mizzen.targets.ethos_n.lower.work_graph import (
     Clamp,
     Concat,
@@ -31,10 +31,9 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Sink,
     nearest,
 )
-from mizzen.targets.ethos_n.schedule.attempt import Attempt
+from mizzen.targets.ethos_n.schedule.attempt import Attempt, Sram
 from mizzen.targets.ethos_n.schedule.mce_pass import form_mce_pass
 from mizzen.targets.ethos_n.schedule.ple_and_convert_passes import form_convert_pass, form_ple_pass
-from mizzen.targets.ethos_n.schedule.sram_tiles import Sram
 
 
 class Severity(Enum):

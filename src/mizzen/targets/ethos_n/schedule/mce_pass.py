@@ -36,14 +36,20 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Requantise,
     nearest,
 )
-from mizzen.targets.ethos_n.schedule.attempt import Attempt, McePass
+from mizzen.targets.ethos_n.schedule.attempt import (
+    CELLS,
+    Attempt,
+    Holes,
+    McePass,
+    McePlan,
+    consists_of_cells,
+    divide_up,
+    round_up,
+)
 from mizzen.targets.ethos_n.schedule.channel_streaming import stream_channels
-from mizzen.targets.ethos_n.schedule.sram_tiles import CELLS, Holes, McePlan, consists_of_cells
 from mizzen.targets.ethos_n.schedule.strategies import choose_strategy
 from mizzen.targets.ethos_n.schedule.stripes import (
     Stage,
-    best_algorithm,
-    covered_kernel,
     usable_blocks,
 )
 from mizzen.targets.ethos_n.tensors import Shape
@@ -121,6 +127,32 @@ class Chain:
                 return True
             case _:
                 return False
+
+
+WIDE_KERNEL = 3
+"""Extent of the parts that wide kernels, and all of Winograd's, are divided into."""
+LARGEST_KERNEL = 7
+"""A kernel that exceeds this along an axis is wide."""
+MULTIPLICATIONS = 16
+"""Of Winograd's for an output block: 2 x 2, or 2 x 4 with a kernel of one row or column."""
+
+
+def best_algorithm(height: int, width: int) -> Algorithm:
+    """Return the algorithm of fewer multiplications for a kernel; the direct one if equal."""
+    elements = 8 if min(height, width) == 1 else 4
+    parts = divide_up(height, WIDE_KERNEL) * divide_up(width, WIDE_KERNEL)
+    fewer = MULTIPLICATIONS * parts < elements * height * width
+    return Algorithm.WINOGRAD if fewer else Algorithm.DIRECT
+
+
+def covered_kernel(weights: Shape, algorithm: Algorithm) -> Shape:
+    """Return weights' shape with the planes that engines compute: whole parts of wide kernels."""
+    height, width, inputs, outputs = weights
+    if algorithm is Algorithm.WINOGRAD or max(height, width) > LARGEST_KERNEL:
+        height, width = (
+            extent if extent == 1 else round_up(extent, WIDE_KERNEL) for extent in (height, width)
+        )
+    return height, width, inputs, outputs
 
 
 CUT_ALONG_WIDTH = frozenset({Strategy.STRATEGY_4, Strategy.STRATEGY_6})

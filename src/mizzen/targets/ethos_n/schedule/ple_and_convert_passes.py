@@ -22,12 +22,14 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Relayout,
     nearest,
 )
-from mizzen.targets.ethos_n.schedule.attempt import Attempt, ConvertPass, PlePass
-from mizzen.targets.ethos_n.schedule.sram_tiles import (
+from mizzen.targets.ethos_n.schedule.attempt import (
     BRICK_CHANNELS,
     BRICK_HEIGHT,
     BRICK_WIDTH,
+    Attempt,
+    ConvertPass,
     Holes,
+    PlePass,
     PlePlan,
     Side,
     Tile,

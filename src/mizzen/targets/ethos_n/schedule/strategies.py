@@ -22,7 +22,7 @@ from itertools import product
 
 from mizzen.targets.ethos_n.commands_values import Strategy
 from mizzen.targets.ethos_n.config import BlockConfig, Capabilities
-from mizzen.targets.ethos_n.schedule.sram_tiles import (
+from mizzen.targets.ethos_n.schedule.attempt import (
     BRICK_WIDTH,
     CELLS,
     Holes,

@@ -2,12 +2,11 @@
 
 A strategy asks for a stripe of the output; here that is rounded to what the hardware and the
 firmware can do, the stripes of the input and of the weights follow from it, and the tiles' sizes
-from how many stripes are worked on at a time. What they depend on is here too: the algorithm of a
-convolution, the blocks that all parts of a pass can work with, the size of encoded weights.
+from how many stripes are worked on at a time. What they depend on is here too: the blocks that all
+parts of a pass can work with, the size of encoded weights.
 
-Ref: Ethos-N driver stack 23.02, the Support Library's strategies 0 to 7, its choice of the
-algorithm, its block configuration filters and weight size estimate; specification of the compute
-engine 6.8.6.3 as cited there.
+Ref: Ethos-N driver stack 23.02, the Support Library's strategies 0 to 7, its block configuration
+filters and weight size estimate; specification of the compute engine 6.8.6.3 as cited there.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from mizzen.targets.ethos_n.commands_values import (
 )
 from mizzen.targets.ethos_n.config import PATCH_SHAPE, BlockConfig, Capabilities
 from mizzen.targets.ethos_n.lower.work_graph import Ratio, ShapeRatio
-from mizzen.targets.ethos_n.schedule.sram_tiles import (
+from mizzen.targets.ethos_n.schedule.attempt import (
     BRICK_CHANNELS,
     BRICK_HEIGHT,
     BRICK_WIDTH,
@@ -58,32 +57,6 @@ def largest_weight_bytes(shape: Shape, format: DataFormat, capabilities: Capabil
         weights = height * width * round_up(inputs, capabilities.igs)
     channel = divide_up(9 * weights, 8) + PAYLOAD_HEADER_BYTES + CHANNEL_HEADER_BYTES
     return round_up(channel * divide_up(outputs, lanes), STREAM_MULTIPLE_BYTES) * lanes
-
-
-WIDE_KERNEL = 3
-"""Extent of the parts that wide kernels, and all of Winograd's, are divided into."""
-LARGEST_KERNEL = 7
-"""A kernel that exceeds this along an axis is wide."""
-MULTIPLICATIONS = 16
-"""Of Winograd's for an output block: 2 x 2, or 2 x 4 with a kernel of one row or column."""
-
-
-def best_algorithm(height: int, width: int) -> Algorithm:
-    """Return the algorithm of fewer multiplications for a kernel; the direct one if equal."""
-    elements = 8 if min(height, width) == 1 else 4
-    parts = divide_up(height, WIDE_KERNEL) * divide_up(width, WIDE_KERNEL)
-    fewer = MULTIPLICATIONS * parts < elements * height * width
-    return Algorithm.WINOGRAD if fewer else Algorithm.DIRECT
-
-
-def covered_kernel(weights: Shape, algorithm: Algorithm) -> Shape:
-    """Return weights' shape with the planes that engines compute: whole parts of wide kernels."""
-    height, width, inputs, outputs = weights
-    if algorithm is Algorithm.WINOGRAD or max(height, width) > LARGEST_KERNEL:
-        height, width = (
-            extent if extent == 1 else round_up(extent, WIDE_KERNEL) for extent in (height, width)
-        )
-    return height, width, inputs, outputs
 
 
 _8X8, _16X8, _32X8, _16X16 = (
