@@ -27,7 +27,14 @@ from mizzen.quantize.batch_norm import NormalizedConvolution
 from mizzen.quantize.clusters import Clusters
 from mizzen.quantize.composite import Composite, composite_of
 from mizzen.quantize.configuration import QuantizationConfig
-from mizzen.quantize.nodes import channel_axis, cuts_at_zero, known_range, role_of, row_name
+from mizzen.quantize.nodes import (
+    channel_axis,
+    cuts_at_zero,
+    groups_of,
+    known_range,
+    role_of,
+    row_name,
+)
 from mizzen.quantize.recurrence import Kind
 from mizzen.quantize.selection import Selection
 from mizzen.quantize.state import StateReader
@@ -269,7 +276,7 @@ class Annotator:
         config, (activation, weight) = self._configs[node], node.args[:2]
         bias = node.args[2] if len(node.args) > 2 else None
         axis: int | None = channel_axis(node)
-        if axis == 1 and bias_groups(node) > 1:
+        if axis == 1 and groups_of(node) > 1:
             axis = None  # axis 1 holds the channels of one group, not all
         if not isinstance(weight, Node):
             return
@@ -338,9 +345,3 @@ def scale_factor(node: Node) -> float | None:
     if row_name(node) != "mul" or not isinstance(node.args[1], (int, float)):
         return None
     return float(node.args[1]) if node.args[1] > 0 else None
-
-
-def bias_groups(node: Node) -> int:
-    """Return the number of groups of a transposed convolution."""
-    groups = node.args[6] if len(node.args) > 6 else node.kwargs.get("groups", 1)
-    return groups if isinstance(groups, int) else 1

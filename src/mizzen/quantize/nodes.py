@@ -10,6 +10,9 @@ from torch.fx import Node
 from mizzen.diagnostics import Origin, source_line
 from mizzen.frontends.torch.operators import Range, Role, row_of
 
+TRANSPOSED = 6
+"""Where `convolution` says whether it is transposed, and the others have their groups."""
+
 KNOWN_RANGE = "mizzen_range"
 """Key in a node's meta: the `Range` of its result, where a rewriting knows it beforehand."""
 
@@ -43,7 +46,16 @@ def role_of(node: Node) -> Role | None:
 def channel_axis(node: Node) -> int | None:
     """Return the axis of the output channels in a layer's weight; None for other operators."""
     row = row_of(node)
+    if row is not None and row.name == "convolution" and node.args[TRANSPOSED]:
+        return 1
     return None if row is None else row.channel_axis
+
+
+def groups_of(node: Node) -> int:
+    """Return the number of groups of a convolution."""
+    place = TRANSPOSED + 2 if row_name(node) == "convolution" else TRANSPOSED
+    groups = node.args[place] if len(node.args) > place else node.kwargs.get("groups", 1)
+    return groups if isinstance(groups, int) else 1
 
 
 def known_range(node: Node) -> Range | None:

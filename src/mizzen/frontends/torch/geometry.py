@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from mizzen.frontends.torch.call import Arguments
-from mizzen.frontends.torch.operators import overload_of
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
@@ -74,12 +73,10 @@ def pads_of(
     return items[0], items[0], items[1], items[1]
 
 
-def need_batch(call: Arguments, input: str = "self") -> None:
+def need_batch(call: Arguments, rank: int) -> None:
     """Refuse a node whose operator is for images or rows and whose input is a single one."""
-    operator = overload_of(call.node).partition(".")[2]
-    spatial = next(count for count in (1, 2, 3) if f"{count}d" in operator)
     call.need(
-        len(call.shape_of(input)) == spatial + 2,
+        len(call.shape_of(call.first)) == rank,
         "its input has no batch dimension",
         "add a batch dimension of 1 to the model's input",
     )

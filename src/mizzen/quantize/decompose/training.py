@@ -10,7 +10,7 @@ from torch.fx import Node
 from mizzen.quantize.batch_norm import NormalizedConvolution
 from mizzen.quantize.decompose.arithmetic import argument
 from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
-from mizzen.quantize.nodes import channel_axis, row_name
+from mizzen.quantize.nodes import channel_axis, groups_of, row_name
 
 
 def join_normalizations(rewriter: Rewriter, selected: Callable[[Node], bool]) -> None:
@@ -47,7 +47,7 @@ def _can_fold(node: Node) -> bool:
         return False
     if row_name(node) == "linear":
         return len(shape_of(node)) == 2
-    return not (channel_axis(node) == 1 and argument(node, 6, "groups", 1) > 1)
+    return not (channel_axis(node) == 1 and groups_of(node) > 1)
 
 
 def _identity(rewriter: Rewriter, value: Node) -> Node:

@@ -31,7 +31,7 @@ ACCUMULATORS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
 
 def conv2d(call: IntCall) -> Pending:
     """Convolve [N,C,H,W] or [N,C,W], groups too."""
-    need_batch(call, "input")
+    need_batch(call, len(call.shape_of("weight")))
     x, (integers, scales) = call.real("input"), _weight(call)
     weight = channels_last_kernel(integers)
 
@@ -43,7 +43,7 @@ def conv2d(call: IntCall) -> Pending:
 
 def conv_transpose2d(call: IntCall) -> Pending:
     """Convolve [N,C,H,W] transposed; the weight is [C,O/groups,KH,KW]."""
-    need_batch(call, "input")
+    need_batch(call, len(call.shape_of("weight")))
     x, (integers, scales) = call.real("input"), _weight(call, axis=1)
     weight = transposed_kernel(call, integers)
     scales = scales if scales.size == 1 else np.tile(scales, int(call["groups"]))

@@ -11,13 +11,13 @@ from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS
 from mizzen.frontends.torch.int_lowering.int_rescale import as_target, requantize
 from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target
-from mizzen.frontends.torch.pooling import Window, adaptive, averaged
+from mizzen.frontends.torch.pooling import Window, adaptive, averaged, spatial_of
 from mizzen.graph import DType, Value
 
 
 def avg_pool2d(call: IntCall) -> Pending:
     """Return the mean of each window of [N,C,H,W]."""
-    need_batch(call)
+    need_batch(call, spatial_of(call) + 2)
     x = call.real("self")
     call.need(call.arguments.get("divisor_override") is None, "it has a divisor of its own")
     return Pending(
@@ -28,7 +28,7 @@ def avg_pool2d(call: IntCall) -> Pending:
 
 def adaptive_avg_pool2d(call: IntCall) -> Pending:
     """Return the mean of windows that cut [N,C,H,W] into a given number of rows and columns."""
-    need_batch(call)
+    need_batch(call, spatial_of(call) + 2)
     x = call.real("self")
     return Pending(lambda target: adaptive(call, x.value, Means(call, x, target).emit), call.shape)
 

@@ -39,7 +39,7 @@ LAYERS: tuple[Operator, ...] = (
         floats="matmul:addmm"),
     row("scaled_dot_product_attention.default", decomposition="attention:attention",
         integers=DECOMPOSED, floats="matmul"),
-    *each("""bilinear chain_matmul cross einsum inner kron outer|ger pairwise_distance
+    *each("""bilinear chain_matmul cross diff einsum inner kron outer|ger pairwise_distance
           tensordot""", decomposition="arithmetic:compound", integers=DECOMPOSED, floats=APART),
     row("cosine_similarity.default", decomposition="arithmetic:cosine_similarity",
         integers=DECOMPOSED, floats=APART),

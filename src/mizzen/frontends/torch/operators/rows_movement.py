@@ -58,12 +58,9 @@ MOVEMENT: tuple[Operator, ...] = (
     row("flip.default", Role.SHARED, both="movement"),
     row("roll.default", Role.SHARED, both="movement"),
     row("pad.default constant_pad_nd.default", Role.SHARED, both="movement"),
-    row(
-        """reflection_pad1d.default reflection_pad2d.default reflection_pad3d.default
-        replication_pad1d.default replication_pad2d.default replication_pad3d.default""",
-        Role.SHARED,
-        both="movement:edge_pad",
-    ),
+    *each("reflection_pad1d|reflection_pad2d|reflection_pad3d "
+          "replication_pad1d|replication_pad2d|replication_pad3d", Role.SHARED,
+          both="movement:edge_pad"),
     row("pixel_shuffle.default", Role.SHARED, both="movement"),
     row("pixel_unshuffle.default", Role.SHARED, both="movement"),
     row("channel_shuffle.default", Role.SHARED, both="movement"),
