@@ -81,12 +81,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends",
         "mizzen.frontends.torch.operators",
     ),
+    "mizzen.targets": (),
+    "mizzen.targets.families": ("mizzen.diagnostics",),
     "mizzen.quantize": (
         "mizzen.diagnostics",
         "mizzen.frontends.torch.operators",
+        "mizzen.targets.families",
     ),
-    "mizzen.targets": (),
-    "mizzen.targets.families": ("mizzen.diagnostics",),
     "mizzen.targets.rules": ("mizzen.diagnostics",),
     "mizzen.targets.ethos_u": (
         "mizzen.diagnostics",

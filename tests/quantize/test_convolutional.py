@@ -159,7 +159,9 @@ def test_limits_of_weights_are_honoured(quantize: Callable[..., Any]) -> None:
 
 
 def test_small_ranges_of_16_bits_keep_their_steps(quantize: Callable[..., Any]) -> None:
-    quantizer = EthosUQuantizer("u85").set_global(get_symmetric_a16w8_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u85-256").set_global(
+        get_symmetric_a16w8_quantization_config()
+    )
     flow = quantize(nn.ReLU(), torch.full((1, 4), 0.01), quantizer=quantizer)
     # The largest input is 0.01 or a normal number above; without a floor, it is step 32767.
     assert flow.quantizations()[0][0] < 2**-12
@@ -196,7 +198,7 @@ def test_a_program_with_or_without_guards_is_the_same(quantize: Callable[..., An
     from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
 
     program = torch.export.export(Residual().eval(), (torch.randn(IMAGE),))
-    quantizer = EthosUQuantizer("u55").set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
     with_guards = prepare_pt2e(program.module(), quantizer)
     without = prepare_pt2e(program.module(check_guards=False), quantizer)
     assert str(with_guards.graph) == str(without.graph)

@@ -87,7 +87,7 @@ CASES: dict[str, tuple[nn.Module, list[tuple[int, ...]]]] = {
 
 
 def transformed(module: nn.Module, *inputs: torch.Tensor) -> torch.fx.GraphModule:
-    quantizer = EthosUQuantizer("u55").set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
     program = torch.export.export(module.eval(), inputs).module()
     return quantizer.transform_for_annotation(program)
 
@@ -177,7 +177,7 @@ def test_a_product_with_a_constant_matrix_is_a_linear_layer() -> None:
 
 
 def test_unselected_modules_are_left_whole() -> None:
-    quantizer = EthosUQuantizer("u55").set_module_type(
+    quantizer = EthosUQuantizer("ethos-u55-128").set_module_type(
         nn.Linear, get_symmetric_quantization_config()
     )
     network = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.Softmax(-1)).eval()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from mizzen.quantize import (
 
 
 def prepare(module: nn.Module, *inputs: torch.Tensor) -> torch.fx.GraphModule:
-    quantizer = EthosUQuantizer("u55").set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
     return prepare_pt2e(torch.export.export(module.eval(), inputs).module(), quantizer)
 
 
@@ -106,7 +107,7 @@ def test_other_types_of_numbers_are_refused(kind: torch.dtype) -> None:
 def test_a_quantizer_without_a_configuration_is_refused() -> None:
     program = torch.export.export(nn.Linear(4, 4), (torch.randn(1, 4),)).module()
     with pytest.raises(MizzenError) as error:
-        prepare_pt2e(program, EthosUQuantizer("u55"))
+        prepare_pt2e(program, EthosUQuantizer("ethos-u55-128"))
     assert str(error.value) == (
         "error[E876]: a quantizer must have something to quantize, and no operator was selected\n"
         "  help call set_global(get_symmetric_quantization_config()), or set_module_type"
@@ -122,7 +123,7 @@ def test_what_has_no_integer_form_is_reported_with_its_place() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.sort(self.layer(x)).values
 
-    quantizer = EthosUQuantizer("u55").set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
     program = torch.export.export(Sorted(), (torch.randn(1, 4),)).module()
     prepare_pt2e(program, quantizer)
     (stays,) = quantizer.report()
@@ -132,3 +133,27 @@ def test_what_has_no_integer_form_is_reported_with_its_place() -> None:
     assert stays.diagnostic().as_dict()["message"] == (
         "sort stays in floating point: sort has no integer form"
     )
+
+
+def test_integers_that_the_target_has_not_are_refused() -> None:
+    """Ethos-N computes with 8 bits: with 16, all of a network would be on the CPU."""
+    quantizer = EthosUQuantizer("ethos-n78-4tops-4ple")
+    quantizer.set_global(get_symmetric_quantization_config())
+    wide = get_symmetric_a16w8_quantization_config()
+    for choose in (
+        quantizer.set_global,
+        quantizer.set_io,
+        partial(quantizer.set_module_name, "layer"),
+        partial(quantizer.set_module_type, nn.Linear),
+    ):
+        with pytest.raises(MizzenError) as error:
+            choose(wide)
+        assert str(error.value) == (
+            "error[E878]: activations for Ethos-N must have 8 bits, and 16 came\n"
+            "  help use get_symmetric_quantization_config(), or another accelerator"
+        )
+
+
+def test_an_accelerator_that_there_is_not_is_refused() -> None:
+    with pytest.raises(MizzenError, match="E210"):
+        EthosUQuantizer("ethos-u56-128")

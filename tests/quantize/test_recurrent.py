@@ -57,7 +57,7 @@ def build(name: str) -> nn.Module:
 @pytest.mark.parametrize("name", LAYERS)
 def test_steps_compute_what_the_layer_does(name: str) -> None:
     module, x = build(name).eval(), torch.randn(INPUT)
-    quantizer = EthosUQuantizer("u55").set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
     program = torch.export.export(module, (x,)).module()
     program = quantizer.transform_for_annotation(program)
     # Sums of 8 products in another order, over 9 steps that do not amplify.
@@ -91,7 +91,9 @@ def test_first_states_may_be_inputs(quantize: Callable[..., Any]) -> None:
 
 
 def test_16_bits_are_16_bits_at_every_step(quantize: Callable[..., Any]) -> None:
-    quantizer = EthosUQuantizer("u85").set_global(get_symmetric_a16w8_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u85-256").set_global(
+        get_symmetric_a16w8_quantization_config()
+    )
     x = torch.randn(INPUT)
     flow = quantize(build("lstm"), x, quantizer=quantizer)
     (steps,) = (n for n in flow.converted.graph.nodes if "steps" in str(n.target))
@@ -120,7 +122,7 @@ def test_the_projections_scale_is_that_of_the_gates(quantize: Callable[..., Any]
 
 
 def test_a_layer_that_is_not_selected_stays_whole() -> None:
-    quantizer = EthosUQuantizer("u55").set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
     quantizer.set_module_type(nn.LSTM, None)
     network = nn.Sequential(nn.Linear(5, 5), build("lstm")).eval()
     program = torch.export.export(network, (torch.randn(INPUT),)).module()
@@ -139,7 +141,7 @@ def test_projected_hidden_states_are_reported() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.relu(self.layer(x)[0])
 
-    quantizer = EthosUQuantizer("u55").set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
     program = torch.export.export(Projected().eval(), (torch.randn(INPUT),)).module()
     prepare_pt2e(program, quantizer)
     assert [node.operator for node in quantizer.report()] == ["lstm"]

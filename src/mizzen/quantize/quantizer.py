@@ -8,6 +8,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
+from mizzen.diagnostics import fail
 from mizzen.quantize.annotation import Annotator
 from mizzen.quantize.composite import composite_of
 from mizzen.quantize.configuration import QuantizationConfig
@@ -15,29 +16,32 @@ from mizzen.quantize.decompose import decompose
 from mizzen.quantize.nodes import origin_of
 from mizzen.quantize.report import FloatNode, check_annotation, check_types, float_nodes
 from mizzen.quantize.selection import Selection
+from mizzen.targets.families import family_for
 
 
 class EthosUQuantizer(Quantizer):
-    """Says how a network is quantized so that all of it can run on an Ethos-U.
+    """Says how a network is quantized so that all of it can run on an NPU.
 
     To be given to torchao's `prepare_pt2e` or `prepare_qat_pt2e`. `target` is the accelerator's
     name, ``ethos-u55-128``, or an object that has it as `target`, such as a compile specification.
+    Raises E210 for an accelerator that there is not, and E878 for integers that it has not.
     """
 
     def __init__(self, target: Any) -> None:
         super().__init__()
         self.target: str = target if isinstance(target, str) else str(target.target)
+        self._family = family_for(self.target)
         self._selection = Selection()
         self._report: list[FloatNode] = []
 
     def set_global(self, config: QuantizationConfig | None) -> EthosUQuantizer:
         """Set the configuration of everything that has none of its own."""
-        self._selection.everywhere = config
+        self._selection.everywhere = self._taken(config)
         return self
 
     def set_io(self, config: QuantizationConfig | None) -> EthosUQuantizer:
         """Set the configuration of the network's inputs and outputs."""
-        self._selection.boundary = config
+        self._selection.boundary = self._taken(config)
         return self
 
     def set_module_type(
@@ -46,15 +50,27 @@ class EthosUQuantizer(Quantizer):
         """Set the configuration of all modules of a type; None keeps them in floating point."""
         if isinstance(module_type, type):
             module_type = f"{module_type.__module__}.{module_type.__qualname__}"
-        self._selection.types[module_type] = config
+        self._selection.types[module_type] = self._taken(config)
         return self
 
     def set_module_name(
         self, module_name: str, config: QuantizationConfig | None
     ) -> EthosUQuantizer:
         """Set the configuration of the module at a path; None keeps it in floating point."""
-        self._selection.names[module_name] = config
+        self._selection.names[module_name] = self._taken(config)
         return self
+
+    def _taken(self, config: QuantizationConfig | None) -> QuantizationConfig | None:
+        """Return a configuration whose integers the target has. E878 for another."""
+        known = self._family.activation_bits
+        if config is not None and config.bits not in known:
+            raise fail(
+                "E878",
+                f"activations for {self._family.name} must have "
+                f"{' or '.join(map(str, known))} bits, and {config.bits} came",
+                help="use get_symmetric_quantization_config(), or another accelerator",
+            )
+        return config
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Take compound operators apart where integers need ranges inside of them."""

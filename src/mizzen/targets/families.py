@@ -29,6 +29,7 @@ class Family:
     runtime       where its `mizzen.artifact.program.NpuFamily` is, likewise
     compiler      where its `mizzen.compiler.backend.Backend` is
     memory_inputs inputs of that operator, its first, that are memory and not tensors
+    activation_bits widths of the integers that it wants activations quantised to
     """
 
     name: str
@@ -37,6 +38,7 @@ class Family:
     runtime: str
     compiler: str
     memory_inputs: int = 0
+    activation_bits: tuple[int, ...] = (8,)
 
     @property
     def accelerator_names(self) -> tuple[str, ...]:
@@ -51,6 +53,7 @@ ETHOS_U = Family(
     "mizzen.artifact.ethos_u:ETHOS_U",
     "mizzen.compiler.ethos_u.backend:ETHOS_U",
     memory_inputs=4,
+    activation_bits=(8, 16),
 )
 ETHOS_N = Family(
     "Ethos-N",

@@ -76,7 +76,7 @@ def test_training_mode_is_refused() -> None:
 
 def test_quantised_program_is_for_the_other_profile() -> None:
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()).eval()
-    quantizer = EthosUQuantizer("u55").set_global(get_symmetric_quantization_config())
+    quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
     prepared = prepare_pt2e(export(module, IMAGE, "net").module(), quantizer)
     prepared(*IMAGE)
     with pytest.raises(MizzenError) as caught:
