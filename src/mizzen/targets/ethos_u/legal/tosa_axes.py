@@ -9,6 +9,10 @@ from __future__ import annotations
 from math import prod
 
 from mizzen.graph import Operation
+from mizzen.ops.data_layout import Reverse
+from mizzen.ops.elementwise import ArithmeticRightShift
+from mizzen.ops.reduction import Reduction
+from mizzen.ops.tensor import Argmax, Matmul
 from mizzen.targets.ethos_u.commands import U55_U65
 from mizzen.targets.ethos_u.legal.tosa_kernels import STRIDE_MAXIMUM, padded_stride
 from mizzen.targets.ethos_u.legal.tosa_rule import WRONG, Rule, kinds, rule
@@ -24,33 +28,32 @@ ELEMENTWISE = kinds("ADD ARITHMETIC_RIGHT_SHIFT LOGICAL_LEFT_SHIFT MAXIMUM MINIM
 @rule("shift-rounding", "ARITHMETIC_RIGHT_SHIFT", U55_U65, WRONG).must_have(
     "rounding", "let it round, or choose Ethos-U85"
 )
-def _truncating(operation: Operation) -> str | None:
-    return None if operation["round"] else "round=False"
+def _truncating(operation: ArithmeticRightShift) -> str | None:
+    return None if operation.round else "round=False"
 
 
 @rule("arg-max-extent", "ARGMAX", U55_U65).must_have(
     f"up to {ARG_MAX_EXTENT_MAXIMUM} elements along its axis",
     "give all numbers, and look for the greatest outside",
 )
-def _extent(operation: Operation) -> str | None:
-    axis: int = operation["axis"]
-    extent = operation.operands[0].shape[axis]
+def _extent(operation: Argmax) -> str | None:
+    extent = operation.input.shape[operation.axis]
     return None if extent <= ARG_MAX_EXTENT_MAXIMUM else f"{extent} along it"
 
 
 @rule("matmul-rows", "MATMUL", U55_U65, WRONG).must_have(
     f"up to {EXTENT_MAXIMUM} rows", "split the product"
 )
-def _rows(operation: Operation) -> str | None:
-    rows = operation.operands[0].shape[1]
+def _rows(operation: Matmul) -> str | None:
+    rows = operation.A.shape[1]
     return f"{rows} rows" if rows > EXTENT_MAXIMUM else None
 
 
 @rule("matmul-extents", "MATMUL", U55_U65).must_have(
     f"up to {EXTENT_MAXIMUM} terms and columns", "split the product"
 )
-def _terms_and_columns(operation: Operation) -> str | None:
-    _, terms, columns = operation.operands[1].shape
+def _terms_and_columns(operation: Matmul) -> str | None:
+    _, terms, columns = operation.B.shape
     sizes = {"terms": terms, "columns": columns}
     found = [f"{size} {name}" for name, size in sizes.items() if size > EXTENT_MAXIMUM]
     return " and ".join(found) or None
@@ -83,8 +86,8 @@ PRODUCT_MAXIMUM = 1 << 16
 
 
 @rule("arg-max-axis", "ARGMAX", U55_U65).must_have("the last axis", "transpose its input")
-def _not_last(operation: Operation) -> str | None:
-    axis, rank = operation["axis"], operation.operands[0].type.rank
+def _not_last(operation: Argmax) -> str | None:
+    axis, rank = operation.axis, operation.input.type.rank
     return None if axis == rank - 1 else f"axis {axis} of {rank}"
 
 
@@ -96,8 +99,8 @@ def _images(operation: Operation) -> str | None:
 @rule("reverse-axis", "REVERSE", U55_U65).must_have(
     "another axis than the last", "transpose its input"
 )
-def _last(operation: Operation) -> str | None:
-    shape, axis = operation.operands[0].shape, operation["axis"]
+def _last(operation: Reverse) -> str | None:
+    shape, axis = operation.result.shape, operation.axis
     # Of several images the axes are moved, so that the last is another for the compiler.
     return "the last axis" if axis == len(shape) - 1 and _images(operation) is None else None
 
@@ -106,9 +109,8 @@ def _last(operation: Operation) -> str | None:
     f"up to {PRODUCT_MAXIMUM} elements along, before and behind its axis, or the last axis",
     "sum along the last axis, or in parts",
 )
-def _around(operation: Operation) -> str | None:
-    shape = operation.operands[0].shape
-    axis: int = operation["axis"]
+def _around(operation: Reduction) -> str | None:
+    shape, axis = operation.input.shape, operation.axis
     if axis == len(shape) - 1:
         return None
     found = max(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))

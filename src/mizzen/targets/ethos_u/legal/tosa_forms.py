@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mizzen.graph import DType, Operation
 from mizzen.ops import DEFINITIONS
+from mizzen.ops.tensor import Weighted
 from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.ethos_u.legal.tosa_rule import (
     CONSTANTS,
@@ -91,13 +92,9 @@ def _sum_of_48_bits(operation: Operation) -> str | None:
     return f"{' and '.join(users)} behind it" if users else "nothing behind it"
 
 
-def _dynamic_weights(operation: Operation) -> str | None:
-    names = ("weights", "a bias")
-    found = [
-        name
-        for name, value in zip(names, operation.operands[1:3], strict=True)
-        if not is_fixed(value)
-    ]
+def _dynamic_weights(operation: Weighted) -> str | None:
+    values = {"weights": operation.weight, "a bias": operation.bias}
+    found = [name for name, value in values.items() if not is_fixed(value)]
     return f"{' and '.join(found)} that inputs decide" if found else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mizzen.graph import DType, Operation, Value
 from mizzen.targets import rules
 from mizzen.targets.ethos_u.commands import Arch
@@ -17,7 +19,8 @@ POOLS = frozenset({"AVG_POOL2D", "MAX_POOL2D"})
 FOLDED_STEPS = 8
 """Operations, one after another, through which constants are looked for: graphs are deep."""
 
-Rule = rules.Rule[Operation]
+Rule = rules.Rule[Any]
+"""A row; its measure takes the class of the operations that the row is about."""
 Measure = rules.Measure[Operation]
 
 
