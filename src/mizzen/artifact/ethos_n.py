@@ -234,17 +234,21 @@ class EthosNPrograms(NpuFamily):
         """Return what a custom operator holds. E12x, E91x, E92x or E93x if it is damaged."""
         parts = container_operator(model, operator)
         capabilities = decode_capabilities(parts.capabilities.tobytes())
-        program = NpuProgram(
-            read_program(parts.container.tobytes(), capabilities),
-            tuple(map(_tensor, parts.inputs)),
-            tuple(map(_tensor, parts.outputs)),
-            model.name,
-            origins,
-        )
+        program = read_program(parts.container.tobytes(), capabilities)
+        return self.part(model, operator, origins, program)
+
+    def part(
+        self, model: Model, operator: Operator, origins: Origins, program: object
+    ) -> CompiledPart:
+        """Return a program, a `Program`, between the tensors of its operator."""
+        assert isinstance(program, Program), "the compiler for Ethos-N hands over such"
+        parts = container_operator(model, operator)
+        taken, given = (tuple(map(_tensor, side)) for side in (parts.inputs, parts.outputs))
         inputs, outputs = (
             tuple(row.index for row in side) for side in (parts.inputs, parts.outputs)
         )
-        return CompiledPart(program, inputs, outputs)
+        held = NpuProgram(program, taken, given, model.name, origins)
+        return CompiledPart(held, inputs, outputs)
 
     def accelerator_of(self, program: NpuProgram) -> str:
         """Return the variant that the operator says it is for."""

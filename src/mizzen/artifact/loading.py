@@ -71,10 +71,15 @@ def _contents(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
     return vela_raw.contents_of(data, name)
 
 
-def contents_of(model: Model, origins: Sequence[Origins] = ()) -> Contents:
-    """Return what a compiled TFLite network holds."""
+def contents_of(
+    model: Model, origins: Sequence[Origins] = (), programs: Sequence[object] = ()
+) -> Contents:
+    """Return what a compiled TFLite network holds.
+
+    programs  of its NPU operators, in order, as far as their compiler hands them over
+    """
     main = model.main
-    steps = tuple(_steps(model, origins))
+    steps = tuple(_steps(model, origins, programs))
     needed = {index for step in steps for index in step.inputs} | set(main.outputs)
     values = {index: main.tensors[index].values for index in needed}
     edge = (*main.inputs, *main.outputs)
@@ -97,7 +102,7 @@ def _info(tensor: Tensor, file: str) -> TensorInfo:
     return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
 
 
-def _steps(model: Model, origins: Sequence[Origins]) -> Iterator[Step]:
+def _steps(model: Model, origins: Sequence[Origins], programs: Sequence[object]) -> Iterator[Step]:
     streams = 0
     for on_npu, operators in groupby(model.main.operators, is_npu):
         if not on_npu:
@@ -105,5 +110,6 @@ def _steps(model: Model, origins: Sequence[Origins]) -> Iterator[Step]:
             continue
         for operator in operators:
             known = origins[streams] if streams < len(origins) else {}
-            yield npu_step(model, operator, known)
+            program = programs[streams] if streams < len(programs) else None
+            yield npu_step(model, operator, known, program)
             streams += 1

@@ -29,7 +29,12 @@ def family_of(operator: Operator) -> NpuFamily:
     return loaded(found.runtime)
 
 
-def npu_step(model: Model, operator: Operator, origins: Origins) -> NpuStep:
-    """Make the step of an NPU operator, whose tensors are the model's; `origins` of its stream."""
+def npu_step(model: Model, operator: Operator, origins: Origins, program: object = None) -> NpuStep:
+    """Make the step of an NPU operator, whose tensors are the model's; `origins` of its stream.
+
+    program  as the compiler of its family hands it over; None to read it from the operator
+    """
     family = family_of(operator)
-    return NpuStep(family, family.read(model, operator, origins))
+    if program is None:
+        return NpuStep(family, family.read(model, operator, origins))
+    return NpuStep(family, family.part(model, operator, origins, program))

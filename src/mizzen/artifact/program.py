@@ -156,6 +156,12 @@ class NpuFamily(ABC):
     def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
         """Return the compiled part that a custom operator holds. E12x if it is damaged."""
 
+    def part(
+        self, model: Model, operator: Operator, origins: Origins, program: object
+    ) -> CompiledPart:
+        """Return the part of an operator whose program its compiler hands over; else it is read."""
+        return self.read(model, operator, origins)
+
     @abstractmethod
     def accelerator_of(self, program: Any) -> str:
         """Return the accelerator that a program is for."""

@@ -1,8 +1,8 @@
-"""The step of a compiled region of a PyTorch program, whose network may turn its tensors."""
+"""The step of a compiled region of a PyTorch program, whose tensors the CPU may move."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mizzen.artifact.interface import Array, Values
@@ -16,18 +16,17 @@ VIEWS = ("RESHAPE", "TRANSPOSE")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What a network does to a tensor at its edge: the tensor outside, and how it is moved.
+class EdgeMove:
+    """How the CPU moves a tensor at a region's edge; nothing without an order.
 
-    What goes in is reshaped to `shape`; then axis d of what comes out is its axis `order[d]`.
+    It is reshaped to `shape`; then axis d of what comes out is its axis `order[d]`.
     """
 
-    outside: int
     shape: Shape = ()
     order: Permutation = ()
 
     def apply(self, array: Array) -> Array:
-        """Turn a batch `[N, *shape]`."""
+        """Move a batch `[N, *shape]`."""
         if not self.order:
             return array
         batch = array.shape[0]
@@ -36,46 +35,33 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What a region's network does around its NPU operator, tensor by tensor of the operator."""
+    """How the tensors of a region's NPU operator are moved, in its order."""
 
-    inputs: tuple[Turn, ...]
-    outputs: tuple[Turn, ...]
+    inputs: tuple[EdgeMove, ...]
+    outputs: tuple[EdgeMove, ...]
 
 
 def edge_of(model: Model, step: NpuStep) -> Edge:
-    """Find what a network does around its one NPU operator: RESHAPEs, TRANSPOSEs, if anything."""
+    """Read what a region's network does around its NPU operator: RESHAPEs, TRANSPOSEs, or nothing.
+
+    For networks that come from a file; who compiles one knows it.
+    """
     views = [row for row in model.main.operators if row.kind in VIEWS]
     before = {row.outputs[0]: row for row in views}
     behind = {row.inputs[0]: row for row in views}
     return Edge(
-        tuple(_turn_before(model, before, index) for index in step.inputs),
-        tuple(_turn_behind(model, behind, index) for index in step.outputs),
+        tuple(_move(model, before.get(index)) for index in step.inputs),
+        tuple(_move(model, behind.get(index)) for index in step.outputs),
     )
 
 
-def _turn_before(model: Model, views: Mapping[int, Operator], index: int) -> Turn:
-    row = views.get(index)
+def _move(model: Model, row: Operator | None) -> EdgeMove:
     if row is None:
-        return Turn(index)
-    turned = row.inputs[0]
-    shape, order = model.main.tensors[turned].shape, _order(model, row)
-    outer = views.get(turned)
-    return Turn(turned if outer is None else outer.inputs[0], shape, order)
-
-
-def _turn_behind(model: Model, views: Mapping[int, Operator], index: int) -> Turn:
-    row = views.get(index)
-    if row is None:
-        return Turn(index)
-    shape, order = model.main.tensors[index].shape, _order(model, row)
-    outer = views.get(row.outputs[0])
-    return Turn((row if outer is None else outer).outputs[0], shape, order)
-
-
-def _order(model: Model, row: Operator) -> Permutation:
-    axes = model.main.tensors[row.inputs[1]].values
+        return EdgeMove()
+    moved, permutation = (model.main.tensors[index] for index in row.inputs)
+    axes = permutation.values
     assert axes is not None, "the axes of a region's TRANSPOSE are a constant"
-    return tuple(axes.tolist())
+    return EdgeMove(moved.shape, tuple(axes.tolist()))
 
 
 class RegionStep(NpuStep):
@@ -91,13 +77,13 @@ class RegionStep(NpuStep):
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs from the inputs in `values`."""
         given = [
-            turn.apply(values[index]).reshape(batch, *place.shape)
-            for index, turn, place in zip(
+            move.apply(values[index]).reshape(batch, *place.shape)
+            for index, move, place in zip(
                 self.inputs, self._edge.inputs, self.program.inputs, strict=True
             )
         ]
         outcome = self.simulator.run(given, batch)
-        for index, turn, array in zip(
+        for index, move, array in zip(
             self.outputs, self._edge.outputs, outcome.outputs, strict=True
         ):
-            values[index] = turn.apply(array).reshape(batch, *self.shapes[index])
+            values[index] = move.apply(array).reshape(batch, *self.shapes[index])

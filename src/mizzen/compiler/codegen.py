@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from mizzen.artifact.region_step import Edge
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph
@@ -13,6 +14,9 @@ from mizzen.ops.limits import WindowLimits
 from mizzen.partition import Extracted, Partition
 from mizzen.partition.placement import Legal
 from mizzen.report import Area, Measure
+
+NOT_MOVED = Edge((), ())
+"""Of an operator without tensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,15 @@ class OperatorCode(RegionCode):
 
     constants        bytes that are the operator's first inputs
     given, computed  which inputs and outputs of the region are those of the operator, in its order
+    edge             how the CPU moves the operator's tensors, in its order
+    program          what executes it, if the family's runtime need not read it from the operator
     """
 
     constants: tuple[bytes, ...] = ()
     given: tuple[int, ...] = ()
     computed: tuple[int, ...] = ()
+    edge: Edge = NOT_MOVED
+    program: object = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,8 @@ def compile_lowered(
         origins=origins,
     )
     network = read_network(data, artifact_name)
-    return Artifact(data, artifact_name, contents_of(network, origins), report)
+    programs = [code.program for code in codes.values()]
+    return Artifact(data, artifact_name, contents_of(network, origins, programs), report)
 
 
 def _is_edge(operation: Operation) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.artifact.interface import Array
-from mizzen.compiler.ethos_n.edge_layout import EdgeTransposes, images_last, take_turns
+from mizzen.compiler.ethos_n.edge_layout import EdgeTransposes, images_last, take_out_views
 from mizzen.graph import DType, Graph, Quantization, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.passes.layout import Movement
@@ -54,7 +54,7 @@ def turned(region: Region, *outputs: Value) -> EdgeTransposes:
     wanted = evaluate(region.graph, region.given)
     before = images_last(region.graph)
     prepare(region.graph)
-    turns = take_turns(region.graph, before)
+    turns = take_out_views(region.graph, before)
     inner = [
         _moved(array, turn).reshape(value.shape)
         for array, turn, value in zip(region.given, turns.inputs, region.graph.inputs, strict=True)

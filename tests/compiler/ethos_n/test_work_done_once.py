@@ -40,6 +40,7 @@ def test_a_graph_is_covered_and_a_stream_encoded_once() -> None:
     found = calls(DIGITS)
     assert found["targets/ethos_n/patterns/covering.py", "Covering.__init__"] == 1
     assert found["targets/ethos_n/commands.py", "encode"] == 1
+    assert not found["targets/ethos_n/commands.py", "decode_partial"]
     assert found["targets/ethos_n/program.py", "write_container"] == 1
     assert found["targets/ethos_n/timing/cycles.py", "statistics_of"] == sum(
         found["targets/ethos_n/emit/emission.py", name] for name in ("Emission._emit_pass",)

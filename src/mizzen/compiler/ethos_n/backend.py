@@ -15,7 +15,7 @@ from mizzen.frontends.tflite import Model
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
-    from mizzen.compiler.ethos_n.regions import TurningRegions
+    from mizzen.compiler.ethos_n.regions import ChannelsFirstRegions
     from mizzen.report import CompileReport
 
 
@@ -68,11 +68,11 @@ class EthosN(Backend[EthosNConfiguration]):
         """Refuse a TOSA file, as `compile_tosa` does."""
         raise _without_scales(name)
 
-    def region_compiler(self, configuration: EthosNConfiguration) -> TurningRegions:
+    def region_compiler(self, configuration: EthosNConfiguration) -> ChannelsFirstRegions:
         """Return what compiles regions of tensor graphs, whatever their order of axes."""
-        from mizzen.compiler.ethos_n.regions import TurningRegions
+        from mizzen.compiler.ethos_n.regions import ChannelsFirstRegions
 
-        return TurningRegions(configuration.target, configuration.inline)
+        return ChannelsFirstRegions(configuration.target, configuration.inline)
 
     def support(self, config: str | None) -> Support:
         """Return what the family supports; files of configurations are of no use here."""

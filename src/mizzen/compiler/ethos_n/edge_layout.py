@@ -31,10 +31,6 @@ class EdgeTransposes:
     outputs: tuple[Movement | None, ...]
 
 
-NO_TURNS = EdgeTransposes((), ())
-"""Of a region without inputs and outputs."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """A value as a view of another: the order in which it has the other's elements."""
@@ -55,7 +51,7 @@ def images_last(graph: Graph) -> tuple[Outside, ...]:
     """Let a graph take images with channels last where that is how all its operations want them.
 
     What takes an image and something else, a sum for instance, then finds both in one order and
-    shape. Gives what each input was.
+    shape. Returns what each input was.
     """
     wanted = orders_wanted(graph)
     inputs = tuple(graph.inputs)
@@ -78,7 +74,7 @@ def _image_last(graph: Graph, value: Value, wanted: Mapping[Value, Order]) -> Or
     return last
 
 
-def take_turns(graph: Graph, outside: tuple[Outside, ...]) -> EdgeTransposes:
+def take_out_views(graph: Graph, outside: tuple[Outside, ...]) -> EdgeTransposes:
     """Take views of inputs and outputs out of a region's graph, and say what they did.
 
     outside  what each input is outside the region

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
 from mizzen.artifact.npu import read_network
+from mizzen.artifact.region_step import Edge, EdgeMove
 from mizzen.compiler.codegen import Costs, OperatorCode, RegionRefusal
-from mizzen.compiler.ethos_n.edge_layout import NO_TURNS, EdgeTransposes, images_last, take_turns
+from mizzen.compiler.ethos_n.edge_layout import EdgeTransposes, images_last, take_out_views
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Value
@@ -33,6 +33,7 @@ from mizzen.targets.ethos_n.patterns import (
     prepare,
     unprofitable,
 )
+from mizzen.targets.ethos_n.program import program_with
 from mizzen.targets.ethos_n.signedness import as_unsigned
 from mizzen.targets.ethos_n.timing import Estimated, as_data, estimate, pass_cycles
 from mizzen.targets.families import ETHOS_N
@@ -59,17 +60,6 @@ MIXED = Reason(
 def _never(value: Value) -> bool:
     """Say that a value is signed, as all are of a graph that does not come from TFLite."""
     return False
-
-
-@dataclass(frozen=True, eq=False)
-class ContainerCode(OperatorCode):
-    """A region's code, and how its operator stands in a network.
-
-    constants  the container, the capabilities
-    turns      what the CPU does to inputs and outputs of the region
-    """
-
-    turns: EdgeTransposes = NO_TURNS
 
 
 WINDOW_LIMITS = WindowLimits(longest_stride=3, largest_kernel=64)
@@ -105,10 +95,10 @@ class EthosNRegions:
 
     def compile(
         self, part: Extracted, on_progress: ProgressCallback | None
-    ) -> ContainerCode | RegionRefusal:
+    ) -> OperatorCode | RegionRefusal:
         """Compile a region, whose graph is changed to the form that the NPU has."""
         groups = _groups(part)
-        apart, turns = self._prepared(part)
+        apart, moves = self._prepared(part)
         unsigned = {self._is_unsigned(value) for value in (*part.inputs, *part.outputs)}
         if len(unsigned) > 1:
             return RegionRefusal(dict.fromkeys(groups, MIXED), MIXED)
@@ -126,12 +116,12 @@ class EthosNRegions:
             reason = _reason(error)
             blamed = _at(part, error.diagnostic.origin) or self._refused_alone(part.graph)
             return RegionRefusal(dict.fromkeys(blamed or groups, reason), reason)
-        return self._code(part, turns, generated, compiled)
+        return self._code(part, moves, generated, compiled)
 
     def _prepared(self, part: Extracted) -> tuple[Mapping[int, int], EdgeTransposes]:
         """Bring a region's graph into the form that the NPU has; here it is in it already.
 
-        Gives new groups with those that they come from, and what the CPU does at the edges.
+        Returns new groups with those that they come from, and what the CPU does at the edges.
         """
         return {}, EdgeTransposes((None,) * len(part.inputs), (None,) * len(part.outputs))
 
@@ -159,18 +149,18 @@ class EthosNRegions:
     def _code(
         self,
         part: Extracted,
-        turns: EdgeTransposes,
+        moves: EdgeTransposes,
         generated: Generated,
         compiled: CompiledNetwork,
-    ) -> ContainerCode:
+    ) -> OperatorCode:
         capabilities = self._configuration.capabilities
         constants = compiled.serialize(), encode_capabilities(capabilities)
         given, computed = generated.input_order, _computed(generated, compiled)
         estimated = estimate(compiled.passes, capabilities)
         per_pass = [ceil(pass_cycles(*row, capabilities)) for row in estimated]
         origins = _pass_origins(generated, compiled)
-        network = _network(part, turns, constants, given, computed)
-        return ContainerCode(
+        network = _network(part, moves, constants, given, computed)
+        return OperatorCode(
             part=part,
             model=read_network(network, part.graph.name),
             network=network,
@@ -181,15 +171,16 @@ class EthosNRegions:
             constants=constants,
             given=given,
             computed=computed,
-            turns=turns,
+            edge=_edge(moves, given, computed),
+            program=program_with(compiled.container, capabilities, compiled.commands),
         )
 
 
-class TurningRegions(EthosNRegions):
+class ChannelsFirstRegions(EthosNRegions):
     """Compiles regions of graphs that have channels first, as PyTorch's programs do.
 
     The order of axes that is best for the whole graph need not be that of a region, whose edges
-    the CPU turns as it likes: a region is brought into form, and covered, for itself.
+    the CPU moves as it likes: a region is brought into form, and covered, for itself.
     """
 
     def legality(self, graph: Graph) -> Legal:
@@ -199,22 +190,22 @@ class TurningRegions(EthosNRegions):
         """
         groups = {row.group for row in graph if row.group is not None}
         copy = extract(graph, groups).graph
-        apart, _ = _turned_graph(copy)
+        apart, _ = _channels_last(copy)
         of_copy = super().legality(copy)
         reasons = {row.group: of_copy(row) for row in copy if row.group not in apart}
         return lambda operation: reasons.get(operation.group, ())
 
     def _prepared(self, part: Extracted) -> tuple[Mapping[int, int], EdgeTransposes]:
-        return _turned_graph(part.graph)
+        return _channels_last(part.graph)
 
     def _generated(self, part: Extracted) -> Generated:
         return generate(part.graph, self._configuration)
 
 
-def _turned_graph(graph: Graph) -> tuple[Mapping[int, int], EdgeTransposes]:
-    """Bring a graph into the NPU's form, with channels last; the CPU turns its edges."""
+def _channels_last(graph: Graph) -> tuple[Mapping[int, int], EdgeTransposes]:
+    """Bring a graph into the NPU's form, with channels last; the CPU moves its edges."""
     outside = images_last(graph)
-    return prepare(graph), take_turns(graph, outside)
+    return prepare(graph), take_out_views(graph, outside)
 
 
 def _reason(error: MizzenError) -> Reason:
@@ -242,24 +233,36 @@ def _computed(generated: Generated, compiled: CompiledNetwork) -> tuple[int, ...
     )
 
 
+def _edge(moves: EdgeTransposes, given: Sequence[int], computed: Sequence[int]) -> Edge:
+    """Return how the CPU moves the tensors of the operator, in its order."""
+    return Edge(
+        tuple(_move(moves.inputs[index]) for index in given),
+        tuple(_move(moves.outputs[index]) for index in computed),
+    )
+
+
+def _move(moved: Movement | None) -> EdgeMove:
+    return EdgeMove() if moved is None else EdgeMove(moved.shape, moved.perms)
+
+
 def _network(
     part: Extracted,
-    turns: EdgeTransposes,
+    moves: EdgeTransposes,
     constants: Sequence[bytes],
     given: Sequence[int],
     computed: Sequence[int],
 ) -> bytes:
-    """Return a TFLite network of the region's operator, and of what turns its tensors."""
+    """Return a TFLite network of the region's operator, and of what moves its tensors."""
     builder = NetworkBuilder(COMPILER)
     inputs = [_tensor(builder, value, value.shape) for value in part.inputs]
     outputs = [_tensor(builder, value, value.shape) for value in part.outputs]
     inner = [
-        index if turn is None else _turned(builder, value, index, turn)
-        for value, index, turn in zip(part.inputs, inputs, turns.inputs, strict=True)
+        index if move is None else _add_input_move(builder, value, index, move)
+        for value, index, move in zip(part.inputs, inputs, moves.inputs, strict=True)
     ]
     made = [
-        index if turn is None else _tensor(builder, value, turn.shape, NPU_SUFFIX)
-        for value, index, turn in zip(part.outputs, outputs, turns.outputs, strict=True)
+        index if move is None else _tensor(builder, value, move.shape, NPU_SUFFIX)
+        for value, index, move in zip(part.outputs, outputs, moves.outputs, strict=True)
     ]
     held = [
         builder.constant(f"{ETHOS_N.code}_{index}", np.frombuffer(data, np.uint8))
@@ -270,9 +273,9 @@ def _network(
         [*held, *(inner[index] for index in given)],
         [made[index] for index in computed],
     )
-    for value, index, source, turn in zip(part.outputs, outputs, made, turns.outputs, strict=True):
-        if turn is not None:
-            _given_back(builder, value, source, index, turn)
+    for value, index, source, move in zip(part.outputs, outputs, made, moves.outputs, strict=True):
+        if move is not None:
+            _add_output_move(builder, value, source, index, move)
     return builder.finish(inputs, outputs)
 
 
@@ -284,31 +287,31 @@ def _tensor(builder: NetworkBuilder, value: Value, shape: Shape, suffix: str = "
     return builder.tensor(name, shape, dtype, found.scales, found.zero_points)
 
 
-def _turned(builder: NetworkBuilder, value: Value, source: int, turn: Movement) -> int:
+def _add_input_move(builder: NetworkBuilder, value: Value, source: int, move: Movement) -> int:
     """Add an input as the NPU takes it, and what moves it."""
-    if turn.shape != value.shape:
+    if move.shape != value.shape:
         whole = source
-        source = _tensor(builder, value, turn.shape, SHAPED_SUFFIX)
-        _reshape(builder, whole, source, turn.shape)
-    index = _tensor(builder, value, turn.result, NPU_SUFFIX)
-    _transpose(builder, source, index, turn)
+        source = _tensor(builder, value, move.shape, SHAPED_SUFFIX)
+        _reshape(builder, whole, source, move.shape)
+    index = _tensor(builder, value, move.result, NPU_SUFFIX)
+    _transpose(builder, source, index, move)
     return index
 
 
-def _given_back(
-    builder: NetworkBuilder, value: Value, made: int, target: int, turn: Movement
+def _add_output_move(
+    builder: NetworkBuilder, value: Value, made: int, target: int, move: Movement
 ) -> None:
     """Move an output from what the NPU gives."""
-    if turn.result == value.shape:
-        _transpose(builder, made, target, turn)
+    if move.result == value.shape:
+        _transpose(builder, made, target, move)
         return
-    moved = _tensor(builder, value, turn.result, SHAPED_SUFFIX)
-    _transpose(builder, made, moved, turn)
+    moved = _tensor(builder, value, move.result, SHAPED_SUFFIX)
+    _transpose(builder, made, moved, move)
     _reshape(builder, moved, target, value.shape)
 
 
-def _transpose(builder: NetworkBuilder, source: int, target: int, turn: Movement) -> None:
-    axes = builder.constant(f"axes_{target}", np.asarray(turn.perms, np.int32))
+def _transpose(builder: NetworkBuilder, source: int, target: int, move: Movement) -> None:
+    axes = builder.constant(f"axes_{target}", np.asarray(move.perms, np.int32))
     builder.operator("TRANSPOSE", [source, axes], [target], ("TransposeOptions", {}))
 
 

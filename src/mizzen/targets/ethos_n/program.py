@@ -282,6 +282,13 @@ def program_of(container: Container, capabilities: Capabilities) -> Program:
     return Program(container, capabilities, tuple(decode(stream)), buffers)
 
 
+def program_with(
+    container: Container, capabilities: Capabilities, commands: tuple[Command, ...]
+) -> Program:
+    """Return the program of a container whose commands are known, and need not be decoded."""
+    return Program(container, capabilities, commands, _resolve(container))
+
+
 def _listed(container: Container) -> Iterator[Buffer]:
     for kind in BufferKind:
         infos: tuple[BufferInfo, ...] = getattr(container, kind.value)
