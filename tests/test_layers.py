@@ -113,6 +113,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets.ethos_u.vela": (
         "mizzen.diagnostics",
         "mizzen.graph",
+        "mizzen.ops",
         "mizzen.targets.ethos_u",
     ),
     "mizzen.targets.ethos_u.vela_raw": (

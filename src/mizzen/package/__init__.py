@@ -1,10 +1,8 @@
-"""Files that Mizzen writes: one package for each format.
+"""What leaves Mizzen as a file: networks of TFLite and TOSA, written and cut.
 
-`tflite` builds networks, cuts parts out and puts custom operators in the place of parts, which is
-how compiled regions come into a `.tflite`; `tosa` writes a graph as the file that other compilers
-and Arm's reference model take.
+Writers take plain data (a graph, or a file's own records) and give bytes; they read back what they
+wrote in tests, by readers that others wrote. Records that Mizzen does not understand are kept as
+they came, so that cutting a network in parts loses nothing.
 
-Readers are front-ends (`mizzen.frontends`); writers are here because they need no front-end: a
-network is a record of its file's schema, or a graph. They know no NPU: what stands in a custom
-operator is bytes to them.
+It must not know targets, nor who asks: compilers decide what goes into a file.
 """

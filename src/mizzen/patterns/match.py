@@ -168,7 +168,7 @@ class _Attempt:
         bound.setdefault(step, operation)
         for index, operand in reversed(places[1:]):
             rest = (operand, operation.operands[index], rest)
-        behind = operation.operands[0]
+        behind = operation.operand
         producer = behind.producer
         further = producer is not None and (node.most is None or len(passed) < node.most)
         if further and producer is not None and self.step(node, producer, passed, rest):

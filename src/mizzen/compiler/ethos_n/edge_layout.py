@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.graph import DType, Graph, Value
+from mizzen.ops.data_layout import Reshape, Transpose
 from mizzen.passes.layout import Movement, Order, composed, movement, permuted, row_major
 from mizzen.passes.layout import wanted_orders as orders_wanted
 
-VIEWS = ("RESHAPE", "TRANSPOSE")
+VIEWS = (Reshape, Transpose)
 TO_CHANNELS_LAST = (0, 2, 3, 1)
 TO_CHANNELS_FIRST = (0, 3, 1, 2)
 
@@ -121,16 +122,13 @@ def _reshaped(graph: Graph, source: Value, wanted: Value) -> Value:
     if source.shape == wanted.shape:
         return source
     shape = graph.constant(wanted.shape, DType.SHAPE)
-    user = next(iter(wanted.uses))
-    return graph.add(
-        "RESHAPE", [source, shape], [wanted.type], {}, origin=user.origin, group=user.group
-    ).result
+    return graph.add_beside(next(iter(wanted.uses)), "RESHAPE", [source, shape], wanted.type)
 
 
 def _ends(graph: Graph, seen: _Seen) -> Iterator[_Seen]:
     """Follow views to the values with which something computes."""
     users = tuple(seen.value.uses)
-    views = [user for user in users if user.kind in VIEWS]
+    views = [user for user in users if isinstance(user, VIEWS)]
     if len(views) < len(users) or not users or seen.value in graph.outputs:
         yield seen
     for user in views:
@@ -144,17 +142,17 @@ def _ends(graph: Graph, seen: _Seen) -> Iterator[_Seen]:
 def _viewed_by_output(value: Value) -> _Seen:
     """Return what is computed of which an output is a view, and the output's order of it."""
     order, source = row_major(prod(value.shape)), value
-    while (producer := source.producer) is not None and producer.kind in VIEWS:
+    while (producer := source.producer) is not None and isinstance(producer, VIEWS):
         before = composed(order, _order(producer))
         if before is None:
             break
-        order, source = before, producer.operands[0]
+        order, source = before, producer.input1
     return _Seen(source, order)
 
 
-def _order(view: Operation) -> Order:
+def _order(view: Reshape | Transpose) -> Order:
     """Return the order in which a view has its operand's elements."""
-    shape = view.operands[0].shape
-    if view.kind == "RESHAPE":
+    shape = view.input1.shape
+    if isinstance(view, Reshape):
         return row_major(prod(shape))
-    return permuted(shape, tuple(map(int, view["perms"])))
+    return permuted(shape, view.perms)

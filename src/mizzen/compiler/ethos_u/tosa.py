@@ -25,6 +25,8 @@ from mizzen.flatbuffer.tosa import ENDING
 from mizzen.frontends import tosa as frontend
 from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph, Operation
+from mizzen.ops.control_flow import Variable
+from mizzen.ops.data_node import Constant
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
 from mizzen.partition.cost import macs_of
@@ -39,8 +41,6 @@ from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""
-
-CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
 
 def compile_tosa(
@@ -109,12 +109,12 @@ def _require_valid(graph: Graph) -> None:
     if wrong is not None:
         raise MizzenError(wrong)
     for operation in graph:
-        if operation.kind == "VARIABLE":
+        if isinstance(operation, Variable):
             # The compiler would keep them among the constants, which cannot be written.
             raise fail(
                 "E158",
                 "state must come and go as inputs and outputs, and the network has the variable "
-                f"{operation['name']!r}",
+                f"{operation.name!r}",
                 origin=operation.origin,
                 help="make the variable an input, and what is written to it an output",
             )
@@ -134,7 +134,7 @@ def _require_right(graph: Graph, arch: Arch) -> None:
 
 def defect_of(operation: Operation) -> Diagnostic:
     """Make the error for an operation that the compiler would get wrong whatever is done."""
-    if operation.kind in SUMS:
+    if isinstance(operation, SUMS):
         rule = "operands must be scaled by one number, or by 2^15 or more before they are summed"
         advice = "scale the operands up further, and the sum down again"
     else:
@@ -219,7 +219,7 @@ def placements_of(
     rows = {index_of(operation): operation for operation in reversed(graph.sorted())}
     for index in sorted(index for index in rows if index is not None):
         operation = rows[index]
-        if operation.kind in CONSTANTS:
+        if isinstance(operation, Constant):
             continue
         origin = operation.origin
         yield OperatorPlacement(

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from mizzen.artifact.npu import read_network
 from mizzen.compiler.ethos_u.tosa import (
-    CONSTANTS,
     defect_of,
     index_of,
     placements_of,
@@ -22,6 +21,7 @@ from mizzen.compiler.refusals import Refused, settle
 from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation
+from mizzen.ops.data_node import Constant
 from mizzen.package import tosa as package
 from mizzen.partition import extract_operations
 from mizzen.report import CompileReport
@@ -66,7 +66,7 @@ def check_tosa(
 
 
 def _computing(graph: Graph) -> list[Operation]:
-    return [row for row in graph.sorted() if row.kind not in CONSTANTS]
+    return [row for row in graph.sorted() if not isinstance(row, Constant)]
 
 
 def _broken(graph: Graph, configuration: EthosUConfiguration) -> Refusals:
@@ -83,7 +83,7 @@ class _Trial:
 
     def __init__(self, graph: Graph, operations: Sequence[Operation]) -> None:
         self.part = extract_operations(graph, operations).graph
-        copies = (row for row in self.part if row.kind not in CONSTANTS)
+        copies = (row for row in self.part if not isinstance(row, Constant))
         self.originals: Mapping[Operation, Operation] = dict(zip(copies, operations, strict=True))
 
     def attempt(
@@ -107,7 +107,7 @@ class _Trial:
     def _original(self, operation: Operation) -> Operation:
         """Return the operation that a copy, or what was put behind one, stands for."""
         while operation not in self.originals:
-            producer = operation.operands[0].producer
+            producer = operation.operand.producer
             assert producer is not None, "what was added has an operand that was computed"
             operation = producer
         return self.originals[operation]
@@ -117,7 +117,7 @@ class _Trial:
         order, found = self.part.sorted(), dict[int | None, int]()
         for work in compiled.work:
             row = None if work.operator is None else order[work.operator]
-            if row is not None and row.kind not in CONSTANTS:
+            if row is not None and not isinstance(row, Constant):
                 index = index_of(self._original(row))
                 found[index] = found.get(index, 0) + work.cycles
         return found

@@ -14,6 +14,8 @@ from typing import Any
 
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.ops.data_node import Constant
+from mizzen.ops.type_conversion import Rescale
 from mizzen.partition import extract_operations
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.compiled import Cause, Stopped
@@ -22,7 +24,6 @@ from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
 PROBE_SECONDS = 20.0
 """How long the compiler may take for a part of a graph: a part may make it run without end too."""
 
-CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
 SMALL_ELEMENTS = 16
 """Constants of at most as many elements may be what the compiler minds: zero points, shifts."""
@@ -107,10 +108,10 @@ def _units(order: Iterable[Operation]) -> list[Unit]:
     """
     units: dict[Operation, list[Operation]] = {}
     for operation in order:
-        if operation.kind in CONSTANTS:
+        if isinstance(operation, Constant):
             continue
-        producer = operation.operands[0].producer if operation.operands else None
-        if operation.kind == "RESCALE" and producer in units and _accumulates(operation):
+        producer = operation.operand.producer if operation.operands else None
+        if isinstance(operation, Rescale) and producer in units and _accumulates(operation):
             units[operation] = units[producer]
             units[producer].append(operation)
         else:
@@ -118,8 +119,8 @@ def _units(order: Iterable[Operation]) -> list[Unit]:
     return [tuple(unit) for first, unit in units.items() if unit[0] is first]
 
 
-def _accumulates(rescale: Operation) -> bool:
-    value = rescale.operands[0]
+def _accumulates(rescale: Rescale) -> bool:
+    value = rescale.input
     return value.dtype is DType.INT48 or (value.dtype is DType.INT32 and len(value.uses) == 1)
 
 

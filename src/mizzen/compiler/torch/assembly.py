@@ -23,6 +23,8 @@ from mizzen.frontends.tflite import Quantization as TensorQuantization
 from mizzen.frontends.torch.int_lowering.int_extract import extract as extract_torch
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation, Value
+from mizzen.ops.control_flow import Custom
+from mizzen.ops.data_node import Constant
 from mizzen.partition import Device, Partition, Region
 
 
@@ -63,7 +65,7 @@ def _edge_names(lowered: Lowered) -> dict[Value, str]:
     for index, value in enumerate(lowered.graph.outputs):
         producer = value.producer
         if producer is not None and is_edge(producer):
-            names.setdefault(producer.operands[0], f"output_{index}")
+            names.setdefault(producer.input_list[0], f"output_{index}")
     return names
 
 
@@ -82,7 +84,7 @@ class _Assembly:
         self.tensors: dict[object, int] = {}
         self.operations: dict[int, list[Operation]] = {}
         for operation in lowered.graph.sorted():
-            if operation.group is not None and operation.kind not in ("CONST", "CONST_SHAPE"):
+            if operation.group is not None and not isinstance(operation, Constant):
                 self.operations.setdefault(operation.group, []).append(operation)
 
     def contents(self) -> Contents:
@@ -137,10 +139,10 @@ class _Assembly:
         inside = torch_groups | (late & early)
         before = [group for group in groups if group not in late | inside]
         after = [group for group in groups if group in late - inside]
-        steps = [self._edge(self.operations[group][0]) for group in before if self._is_used(group)]
+        steps = [self._edge(self._custom(group)) for group in before if self._is_used(group)]
         if inside:
             steps.append(self._torch([group for group in groups if group in inside]))
-        return steps + [self._edge(self.operations[group][0]) for group in after]
+        return steps + [self._edge(self._custom(group)) for group in after]
 
     def _ordered(self, groups: Sequence[int]) -> list[int]:
         """Bring groups into an order in which each takes what those before it gave."""
@@ -174,24 +176,29 @@ class _Assembly:
         operations = self.operations[group]
         return len(operations) == 1 and is_edge(operations[0])
 
+    def _custom(self, group: int) -> Custom:
+        (operation,) = self.operations[group]
+        assert is_edge(operation)
+        return operation
+
     def _is_used(self, group: int) -> bool:
         """Whether someone takes what an edge gives: PyTorch takes the integers before it."""
-        (operation,) = self.operations[group]
-        if operation["operator_name"] != DEQUANTIZE:
+        operation = self._custom(group)
+        if operation.operator_name != DEQUANTIZE:
             return True
         result = operation.result
         return result in self.lowered.graph.outputs or any(is_edge(row) for row in result.uses)
 
-    def _edge(self, operation: Operation) -> Step:
-        if operation["operator_name"] == DEQUANTIZE:
+    def _edge(self, operation: Custom) -> Step:
+        if operation.operator_name == DEQUANTIZE:
             return self._dequantize(operation)
         return self._quantize(operation)
 
-    def _quantize(self, operation: Operation) -> Step:
+    def _quantize(self, operation: Custom) -> Step:
         node = self.lowered.node_of[operation.result]
         _, scale, zero_point, low, high = node.args[:5]
         return QuantizeStep(
-            self.number(operation.operands[0]),
+            self.number(operation.input_list[0]),
             self.number(operation.result),
             float(scale),
             int(zero_point),
@@ -200,8 +207,8 @@ class _Assembly:
             operation.result.dtype.numpy,
         )
 
-    def _dequantize(self, operation: Operation) -> Step:
-        source = operation.operands[0]
+    def _dequantize(self, operation: Custom) -> Step:
+        source = operation.input_list[0]
         assert source.quantization is not None
         quantization = source.quantization
         return DequantizeStep(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from mizzen.diagnostics import Reason
 from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation
+from mizzen.ops.control_flow import Custom
 from mizzen.partition.placement import Legal
 
 Checks = Sequence[Callable[[Any], str | None]]
@@ -18,9 +19,9 @@ QUANTIZE, DEQUANTIZE = "torch.quantize", "torch.dequantize"
 EDGES = (QUANTIZE, DEQUANTIZE)
 
 
-def is_edge(operation: Operation) -> bool:
+def is_edge(operation: Operation) -> TypeGuard[Custom]:
     """Whether an operation only makes integers of real numbers, or the other way round."""
-    return operation.kind == "CUSTOM" and operation["operator_name"] in EDGES
+    return isinstance(operation, Custom) and operation.operator_name in EDGES
 
 
 def legality(lowered: Lowered, of_target: Legal, additional: Checks) -> Legal:
@@ -39,7 +40,7 @@ def legality(lowered: Lowered, of_target: Legal, additional: Checks) -> Legal:
 
 def form_of(operation: Operation) -> Sequence[Reason]:
     """Return why an operation has no form in integers, whatever the NPU; nothing if it has one."""
-    if operation.kind != "CUSTOM":
+    if not isinstance(operation, Custom):
         return ()
     refusal = noted(operation)
     return (Reason("no-integer-form", refusal.reason, help=refusal.help or ""),)

@@ -1,4 +1,12 @@
-"""TFLite networks and artifacts, read into typed data with every index checked."""
+"""TFLite networks and artifacts, read into typed data with every index checked; lowered to graphs.
+
+Reading and lowering are apart, since most users of a file (placement, reports, running) want its
+operators and tensors, not a graph; only who lowers pays for importing the lowerings. Each operator
+becomes operations of one group that compute the integers of TFLite Micro's kernels bit for bit, or
+a CUSTOM operation that says why it has no such form: the graph is whole whatever the network is.
+
+It must not know targets: what a custom operator of an artifact holds is for `mizzen.artifact`.
+"""
 
 from mizzen.frontends.tflite.macs import macs
 from mizzen.frontends.tflite.model import Model, Operator, Quantization, Subgraph, Tensor

@@ -15,6 +15,7 @@ from mizzen.frontends.torch.int_lowering.int_context import noted
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Array, Operation
+from mizzen.ops.control_flow import Custom
 from mizzen.ops.limits import WindowLimits
 from mizzen.quantize import (
     EthosUQuantizer,
@@ -51,9 +52,9 @@ class Found:
     def on_cpu(self) -> dict[str, str]:
         """What PyTorch computes, and why."""
         return {
-            row["operator_name"].removeprefix("torch."): noted(row).reason
+            row.operator_name.removeprefix("torch."): noted(row).reason
             for row in self.lowered.graph
-            if row.kind == "CUSTOM" and row["operator_name"] not in EDGES
+            if isinstance(row, Custom) and row.operator_name not in EDGES
         }
 
     @property

@@ -26,8 +26,9 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
 from mizzen.frontends.torch.program import TorchProgram, tensor_type
 from mizzen.frontends.torch.source import kind_of, origin_of
 from mizzen.frontends.torch.tensors import Array, results_of
-from mizzen.graph import DType, Graph, Operation, Quantization, Value
+from mizzen.graph import DType, Graph, Quantization, Value
 from mizzen.ops import Builder
+from mizzen.ops.control_flow import Custom
 from mizzen.ops.limits import WindowLimits
 
 Result = Term | tuple[Term, ...]
@@ -164,9 +165,9 @@ def note(node: Any, refusal: NodeRefusal) -> bytes:
     return json.dumps(parts, sort_keys=True).encode()
 
 
-def noted(operation: Operation) -> NodeRefusal:
+def noted(operation: Custom) -> NodeRefusal:
     """Read why PyTorch has an operation."""
-    parts = json.loads(operation["implementation_attrs"])
+    parts = json.loads(operation.implementation_attrs)
     return NodeRefusal(parts["reason"], parts["help"])
 
 

@@ -69,11 +69,11 @@ def reshape_asked(emission: Emission, match: Match) -> None:
 
 def concatenated(emission: Emission, match: Match) -> None:
     """Add a concatenation; integers stay what they are."""
-    concat, result = match.root, match.root.result
-    _check(*dict.fromkeys(concat.operands), result)
+    concat, result = match[CONCATENATED], match.root.result
+    _check(*dict.fromkeys(concat.input1), result)
     output = quantization_info(result)
-    parts = [emission.reinterpreted(emission.operand(value), output) for value in concat.operands]
-    axis = int(concat["axis"]) % max(result.type.rank, 1)
+    parts = [emission.reinterpreted(emission.operand(value), output) for value in concat.input1]
+    axis = concat.axis % max(result.type.rank, 1)
     emission.bind(result, emission.add(Concatenation(axis, output), *parts))
 
 
@@ -101,8 +101,8 @@ def spread(emission: Emission, match: Match) -> None:
 
 
 def _moved(step: Operation, elements: Array) -> Array:
-    if step.kind == "TRANSPOSE":
-        return elements.transpose(tuple(step["perms"]))
+    if isinstance(step, Transpose):
+        return elements.transpose(step.perms)
     return elements.reshape(step.result.shape)
 
 
@@ -128,7 +128,7 @@ def resized(emission: Emission, match: Match) -> None:
     source, result = match[X], match.root.result
     findings = Findings()
     findings.feature_map(source, result)
-    mode: ResizeMode = match.root["mode"]
+    mode = match[RESIZED].mode
     findings.need(
         mode is ResizeMode.NEAREST,
         "mode",
@@ -187,9 +187,9 @@ def parts_of(operations: Sequence[Operation]) -> Iterator[Parts]:
     cuts: dict[tuple[Value, int], dict[int, list[Operation]]] = {}
     for operation in operations:
         axis = _only_axis(operation)
-        if axis is not None:
-            starts = cuts.setdefault((operation.operands[0], axis), {})
-            start = int(contents(operation.operands[1]).reshape(-1)[axis])
+        if axis is not None and isinstance(operation, data_layout.Slice):
+            starts = cuts.setdefault((operation.input1, axis), {})
+            start = int(contents(operation.start).reshape(-1)[axis])
             starts.setdefault(start, []).append(operation)
     for (value, axis), starts in cuts.items():
         for first in starts.get(0, ()):
@@ -221,9 +221,9 @@ def _row(
 
 def _only_axis(operation: Operation) -> int | None:
     """Return the axis along which a SLICE cuts, if it is one axis."""
-    if operation.kind != "SLICE" or operation.operands[1].constant is None:
+    if not isinstance(operation, data_layout.Slice) or operation.start.constant is None:
         return None
-    given, taken = operation.operands[0].shape, operation.result.shape
+    given, taken = operation.input1.shape, operation.result.shape
     axes = [axis for axis, (a, b) in enumerate(zip(given, taken, strict=True)) if a != b]
     return axes[0] if len(axes) == 1 else None
 

@@ -16,6 +16,9 @@ from itertools import chain
 
 from mizzen.diagnostics import Reason
 from mizzen.graph import Graph, Operation, Value
+from mizzen.ops.control_flow import Custom
+from mizzen.ops.data_layout import Slice
+from mizzen.ops.data_node import Constant
 from mizzen.partition import Device, Partition, Region
 from mizzen.patterns import Cover, Guard, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal
@@ -128,7 +131,6 @@ Ref: Apache TVM v0.14.0, Ethos-N: `IsComputeIntensivePartition`.
 """
 
 
-CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 SOURCE = "Mizzen's pattern table for Ethos-N"
 
 SAYINGS: dict[str, tuple[str, str]] = {
@@ -223,7 +225,7 @@ class Covering:
     def _from_slices(self) -> Iterator[tuple[Composite, int]]:
         """Return splits, which are several operations side by side, and when they can be done."""
         free = [row for row in self._order if self._cover.composite_of(row) is None]
-        for parts in parts_of([row for row in free if row.kind == "SLICE"]):
+        for parts in parts_of([row for row in free if isinstance(row, Slice)]):
             add = _splitting(parts)
             reasons = self._ask(add)
             if reasons:
@@ -340,7 +342,7 @@ class Covering:
 
 
 def _no_form(operation: Operation) -> Reason:
-    kind = operation.kind if operation.kind != "CUSTOM" else str(operation["operator_name"])
+    kind = operation.operator_name if isinstance(operation, Custom) else operation.kind
     return Reason(
         "no-form",
         f"Ethos-N78 has no form of {kind}",
@@ -381,7 +383,7 @@ def _constant(operations: Iterable[Operation]) -> set[Operation]:
     found: set[Operation] = set()
     for operation in operations:
         operands = operation.operands
-        if operation.kind in CONSTANTS or (
+        if isinstance(operation, Constant) or (
             operands and all(value.producer in found for value in operands)
         ):
             found.add(operation)
@@ -410,7 +412,7 @@ def legality(covering: Covering) -> Legal:
     """
     members: dict[int | None, list[Operation]] = {}
     for operation in covering.graph.sorted():
-        if operation.kind not in CONSTANTS:
+        if not isinstance(operation, Constant):
             members.setdefault(operation.group, []).append(operation)
     found = {group: covering.reasons(rows) for group, rows in members.items()}
     _spread(covering, found)

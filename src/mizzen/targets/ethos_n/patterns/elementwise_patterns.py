@@ -466,7 +466,7 @@ def clip(emission: Emission, match: Match) -> None:
     """Add bounds, in quantised numbers."""
     result = match.root.result
     _checked(match[OPERAND], result)
-    low, high = int(match.root["min_val"]), int(match.root["max_val"])
+    low, high = int(match[CLAMP].min_val), int(match[CLAMP].max_val)
     emission.bind(result, emission.add(Relu(low, high), emission.as_it_is(match[OPERAND])))
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from mizzen.graph import DType, Graph, Operation
+from mizzen.ops.data_layout import Reshape, Transpose
+from mizzen.ops.data_node import Constant
+from mizzen.ops.type_conversion import Rescale
 from mizzen.passes import FOLD_CONSTANTS, REMOVE_IDLE, Pipeline
 from mizzen.passes.layout import Edges, layout
 
-VIEWS = ("RESHAPE", "TRANSPOSE")
+VIEWS = (Reshape, Transpose)
 TURNED = Pipeline((REMOVE_IDLE, FOLD_CONSTANTS, layout(Edges.FREE), REMOVE_IDLE))
 
 
@@ -34,27 +37,17 @@ def _reshape_bytes(graph: Graph) -> None:
     In between they keep sums, for instance, from being seen as one: only bytes are feature maps.
     """
     for operation in graph.sorted():
-        widening = operation.operands[0].producer if operation.kind == "RESHAPE" else None
+        if not isinstance(operation, Reshape):
+            continue
+        widening, shape = operation.input1.producer, operation.result.shape
         if widening is None or not _widens(widening):
             continue
         source, *rest = widening.operands
-        first = graph.add(
-            "RESHAPE",
-            [source, operation.operands[1]],
-            [source.type.with_shape(operation.result.shape)],
-            {},
-            origin=operation.origin,
-            group=operation.group,
-        )
-        behind = graph.add(
-            "RESCALE",
-            [first.result, *rest],
-            [widening.result.type.with_shape(operation.result.shape)],
-            widening.attributes,
-            origin=widening.origin,
-            group=widening.group,
-        )
-        graph.replace(operation.result, behind.result)
+        operands = (source, operation.shape)
+        first = graph.add_beside(operation, "RESHAPE", operands, source.type.with_shape(shape))
+        type = widening.result.type.with_shape(shape)
+        behind = graph.add_beside(widening, "RESCALE", (first, *rest), type, widening.attributes)
+        graph.replace(operation.result, behind)
         graph.erase(operation)
     graph.erase_dead()
 
@@ -62,9 +55,9 @@ def _reshape_bytes(graph: Graph) -> None:
 def _widens(operation: Operation) -> bool:
     """Whether an operation makes wider integers of bytes, whatever their shape."""
     return (
-        operation.kind == "RESCALE"
-        and not operation["per_channel"]
-        and operation.operands[0].dtype is DType.INT8
+        isinstance(operation, Rescale)
+        and not operation.per_channel
+        and operation.input.dtype is DType.INT8
         and operation.result.dtype is DType.INT32
     )
 
@@ -75,7 +68,7 @@ def _apart(graph: Graph) -> dict[int, int]:
     made: dict[int, int] = {}
     for operation in graph.sorted():
         group = operation.group
-        if operation.kind not in VIEWS or group is None:
+        if not isinstance(operation, VIEWS) or group is None:
             continue
         before = _reaches(operation, group, _producers)
         after = _reaches(operation, group, _users)
@@ -104,7 +97,7 @@ def _reaches(
 
 def _producers(operation: Operation) -> list[Operation]:
     found = [value.producer for value in operation.operands]
-    return [row for row in found if row is not None and row.kind not in ("CONST", "CONST_SHAPE")]
+    return [row for row in found if row is not None and not isinstance(row, Constant)]
 
 
 def _users(operation: Operation) -> list[Operation]:

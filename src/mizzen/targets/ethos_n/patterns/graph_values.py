@@ -20,6 +20,12 @@ import numpy as np
 
 from mizzen.diagnostics import Origin, Reason
 from mizzen.graph import Array, DType, Operation, Quantization, Value
+from mizzen.ops import data_layout
+from mizzen.ops.activation import Clamp
+from mizzen.ops.data_layout import Concat, Reverse, Slice, Transpose
+from mizzen.ops.data_node import Identity
+from mizzen.ops.tensor import MaxPool2d
+from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_n.network import (
     Network,
     Node,
@@ -129,9 +135,7 @@ def _numpy_name(dtype: DType) -> str:
 DATA_TYPES = {DType.INT8: DataType.S8, DType.UINT8: DataType.U8}
 """Types of feature maps and weights."""
 
-KEEPS = frozenset(
-    {"CLAMP", "CONCAT", "IDENTITY", "MAX_POOL2D", "RESHAPE", "REVERSE", "SLICE", "TRANSPOSE"}
-)
+KEEPS = (Clamp, Concat, Identity, MaxPool2d, data_layout.Reshape, Reverse, Slice, Transpose)
 """Operations that keep numbers as they are: what they take and give is quantised alike."""
 
 LEAST_SCALE = float(np.finfo(np.float32).tiny)
@@ -170,10 +174,10 @@ def quantization_of(value: Value) -> Quantization | None:
         seen.add(found)
         if found.quantization is not None:
             return found.quantization
-        waiting += [user.results[0] for user in found.uses if user.kind in KEEPS]
+        waiting += [user.results[0] for user in found.uses if isinstance(user, KEEPS)]
         producer = found.producer
-        if producer is not None and producer.kind in KEEPS:
-            waiting.append(producer.operands[0])
+        if isinstance(producer, KEEPS):
+            waiting.append(producer.operand)
     return None
 
 
@@ -254,8 +258,9 @@ class Rescaling:
 
 def rescaling_of(operation: Operation) -> Rescaling:
     """Read a RESCALE. UnfitError unless its parameters are constants, and signed."""
+    assert isinstance(operation, Rescale)
     _, multiplier, shift, before, after = operation.operands
-    if operation["input_unsigned"] or operation["output_unsigned"]:
+    if operation.input_unsigned or operation.output_unsigned:
         raise unfit("unsigned", "RESCALE must be of signed numbers, and is of unsigned ones")
     ratios = np.ldexp(
         contents(multiplier).reshape(-1).astype(np.float64),
@@ -326,7 +331,7 @@ def need_exponents(findings: Findings, source: TensorInfo) -> None:
     )
 
 
-def need_plane(findings: Findings, source: TensorInfo, kernel: tuple[int, int]) -> None:
+def need_plane(findings: Findings, source: TensorInfo, kernel: tuple[int, ...]) -> None:
     """Note a padded average over a plane of a single row or column."""
     least = min(source.height, source.width)
     findings.need(

@@ -14,7 +14,7 @@ import numpy as np
 
 from mizzen.graph import DType, Value
 from mizzen.ops.reduction import ReduceSum
-from mizzen.ops.tensor import AvgPool2d, DepthwiseConv2d, MaxPool2d
+from mizzen.ops.tensor import AvgPool2d, DepthwiseConv2d, MaxPool2d, Pool2d
 from mizzen.ops.type_conversion import Rescale
 from mizzen.patterns import Const, Is, Match, Pattern, Reject, Var, of, op
 from mizzen.targets.ethos_n.network import (
@@ -67,10 +67,15 @@ BOTH_AXES = op(ReduceSum, ONE_AXIS, once=True)
 REDUCED_SCALED = op(Rescale, BOTH_AXES)
 
 
+def _pooling(match: Match) -> Pool2d:
+    assert isinstance(match.root, Pool2d)
+    return match.root
+
+
 def _is_whole_plane(match: Match) -> Reject | None:
     """The window is the whole plane, and is not padded."""
     kernel, plane = tuple(match[ONES].shape[:2]), match[PLANE].shape[1:3]
-    if kernel != plane or any(match[SUMMED]["pad"]) or number(match[ONES_ZERO]) != 0:
+    if kernel != plane or any(match[SUMMED].pad) or number(match[ONES_ZERO]) != 0:
         return Reject("the window must be the whole plane", match[SUMMED])
     return None
 
@@ -105,7 +110,7 @@ def average(emission: Emission, match: Match) -> None:
     findings = Findings()
     window = averaged_window(match, findings)
     findings.settle()
-    need_plane(findings, info_of(match[X]), match.root["kernel"])
+    need_plane(findings, info_of(match[X]), _pooling(match).kernel)
     _pool(emission, match, findings, window, PoolingType.AVG)
 
 
@@ -121,7 +126,7 @@ def average_of_ones(emission: Emission, match: Match) -> None:
         help="leave out the padding, or average 3x3 with stride 1, padded by 1",
     )
     findings.settle()
-    _ones(emission, match[X], match.root.result, match.root["kernel"], window.stride)
+    _ones(emission, match[X], match.root.result, _pooling(match).kernel, window.stride)
 
 
 def averaged_window(match: Match, findings: Findings) -> Window:
@@ -151,7 +156,7 @@ def _pool(
     emission: Emission, match: Match, findings: Findings, window: Window, type: PoolingType
 ) -> None:
     findings.settle()
-    height, width = match.root["kernel"]
+    height, width = _pooling(match).kernel
     operation = Pooling((height, width), window.stride, window.padding, type)
     (given,) = output_infos(operation, (info_of(match[X]),))
     needs_extents(findings, given.shape, match.root.result)
@@ -244,7 +249,7 @@ def _is_padded_in_front(match: Match) -> Reject | None:
     """Windows are 3x3, every second one, and the first one begins outside."""
     window = window_of(match, Findings(), 0)
     padding = window.padding
-    found = (tuple(match.root["kernel"]), window.stride, padding.top, padding.left)
+    found = (tuple(_pooling(match).kernel), window.stride, padding.top, padding.left)
     if found != ((3, 3), BY_TWO, 1, 1):
         return Reject("windows must be 3x3 by 2, padded by 1 in front", match.root)
     return None
@@ -252,8 +257,8 @@ def _is_padded_in_front(match: Match) -> Reject | None:
 
 def _has_stages(match: Match) -> Reject | None:
     """The window is a square plane, and is not padded."""
-    height, width = match.root["kernel"]
-    whole = (height, width) == match[X].shape[1:3] and not any(match.root["pad"])
+    height, width = _pooling(match).kernel
+    whole = (height, width) == match[X].shape[1:3] and not any(_pooling(match).pad)
     if PAD in match or not whole or height != width or height not in STAGED_SIDES:
         return Reject(f"it must be a plane with one side of {STAGED_SIDES}", match.root)
     return None
@@ -308,7 +313,7 @@ def staged_average(emission: Emission, match: Match) -> None:
     findings = Findings()
     averaged_window(match, findings)
     findings.settle()
-    side, source = match.root["kernel"][0] // 2, info_of(match[X])
+    side, source = _pooling(match).kernel[0] // 2, info_of(match[X])
     result = quantization_info(match.root.result)
     first = convolved_with_ones(
         emission, emission.operand(match[X]), (2, 2), BY_TWO, source.quantization

@@ -12,9 +12,9 @@ from math import prod
 
 import numpy as np
 
-from mizzen.graph import Array, Operation, Value
+from mizzen.graph import Array, Value
 from mizzen.ops.data_layout import Pad, Slice
-from mizzen.ops.tensor import Conv2d, DepthwiseConv2d, TransposeConv2d
+from mizzen.ops.tensor import Conv2d, DepthwiseConv2d, Pool2d, TransposeConv2d, Windowed
 from mizzen.ops.type_conversion import Rescale
 from mizzen.patterns import Const, Match, Pattern, Reject, Var, maybe, op
 from mizzen.targets.ethos_n.network import (
@@ -79,9 +79,9 @@ def window_of(match: Match, findings: Findings, filling: int) -> Window:
 
     filling  the number that a PAD must pad with
     """
-    operation = next(row for row in match.operations if "stride" in row.attributes)
-    vertical, horizontal = operation["stride"]
-    top, bottom, left, right = operation["pad"]
+    operation = next(row for row in match.operations if isinstance(row, (Pool2d, Windowed)))
+    vertical, horizontal = operation.stride
+    top, bottom, left, right = operation.pad
     if PAD in match:
         more = _amounts(match, findings, filling)
         top, bottom, left, right = top + more[0], bottom + more[1], left + more[2], right + more[3]
@@ -118,7 +118,7 @@ def _amounts(match: Match, findings: Findings, filling: int) -> Pads:
 def _cut(match: Match, findings: Findings) -> tuple[int, int]:
     """Return how many rows and columns are cut off at the end."""
     start = contents(match[START]).reshape(-1)
-    before, after = match[CUT].operands[0].shape, match[CUT].result.shape
+    before, after = match[CUT].input1.shape, match[CUT].result.shape
     lost = np.subtract(before, after).tolist()
     only_end = not start.any() and len(lost) == 4 and not (lost[0] or lost[3])
     findings.need(
@@ -393,8 +393,8 @@ def _zero_points(
     findings.settle()
 
 
-def _dilation(findings: Findings, operation: Operation) -> None:
-    dilation = list(operation["dilation"])
+def _dilation(findings: Findings, operation: Windowed) -> None:
+    dilation = list(operation.dilation)
     findings.need(
         dilation == [1, 1],
         "dilation",

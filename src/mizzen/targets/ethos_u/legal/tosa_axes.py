@@ -64,7 +64,7 @@ def _terms_and_columns(operation: Matmul) -> str | None:
     "swap the operands, or reshape both to a smaller rank",
 )
 def _single_first(operation: Operation) -> str | None:
-    first, result = operation.operands[0].shape, operation.result.shape
+    first, result = operation.operand.shape, operation.result.shape
     if prod(first) > 1 or len(result) <= BROADCAST_RANK_MAXIMUM:
         return None
     if sum(extent > 1 for extent in result) <= 1:
@@ -92,7 +92,7 @@ def _not_last(operation: Argmax) -> str | None:
 
 
 def _images(operation: Operation) -> str | None:
-    images = prod(operation.operands[0].shape[:-3])
+    images = prod(operation.operand.shape[:-3])
     return None if images == 1 else f"{images} images"
 
 

@@ -74,7 +74,7 @@ def _booleans(operation: Operation) -> str | None:
 
 def _first_is(*wanted: DType) -> Measure:
     def measure(operation: Operation) -> str | None:
-        found = operation.operands[0].dtype
+        found = operation.operand.dtype
         return None if found in wanted or found is DType.BOOL else found.value
 
     return measure

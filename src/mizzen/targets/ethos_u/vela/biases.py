@@ -12,21 +12,18 @@ from collections import defaultdict
 
 import numpy as np
 
-from mizzen.graph import Array, DType, Graph, Operation, integer_range
-
-WEIGHTED = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"})
-"""Operations that the compiler encodes weights, biases and scales of."""
-
-_INPUT, _WEIGHTS, _BIAS, _INPUT_ZERO_POINT, _WEIGHTS_ZERO_POINT = range(5)
+from mizzen.graph import Array, DType, Graph, Operation, Value, integer_range
+from mizzen.ops.tensor import Weighted
+from mizzen.ops.type_conversion import Rescale
 
 
-def tell_biases_apart(graph: Graph) -> tuple[Operation, ...]:
+def tell_biases_apart(graph: Graph) -> tuple[Weighted, ...]:
     """Make weights different by their zero points; gives operations whose weights have no room."""
-    alike: dict[object, list[Operation]] = defaultdict(list)
+    alike: dict[object, list[Weighted]] = defaultdict(list)
     for operation in graph:
-        if operation.kind in WEIGHTED and operation.operands[_WEIGHTS].constant is not None:
+        if isinstance(operation, Weighted) and operation.weight.constant is not None:
             alike[_encoded(operation)].append(operation)
-    wrong: list[Operation] = []
+    wrong: list[Weighted] = []
     for operations in alike.values():
         first, *others = _by_bias(operations)
         free = _free_zero_points(first[0])
@@ -36,11 +33,9 @@ def tell_biases_apart(graph: Graph) -> tuple[Operation, ...]:
     return tuple(wrong)
 
 
-def _encoded(operation: Operation) -> object:
+def _encoded(operation: Weighted) -> object:
     """Return what the compiler knows encoded weights by: their contents and scales."""
-    weights, zero_point = (
-        operation.operands[index].constant for index in (_WEIGHTS, _WEIGHTS_ZERO_POINT)
-    )
+    weights, zero_point = operation.weight.constant, operation.weight_zp.constant
     assert weights is not None
     offset = None if zero_point is None else zero_point.tobytes()
     scales = tuple(_scales(user) for user in operation.result.uses)
@@ -49,29 +44,28 @@ def _encoded(operation: Operation) -> object:
 
 def _scales(user: Operation) -> object:
     """Return the scales of a RESCALE as numbers, since the same has several multipliers."""
-    if user.kind != "RESCALE":
+    if not isinstance(user, Rescale):
         return None
-    multiplier, shift = (value.constant for value in user.operands[1:3])
+    multiplier, shift = user.multiplier.constant, user.shift.constant
     if multiplier is None or shift is None:
         return None
     return np.ldexp(multiplier.astype(np.float64), -shift.astype(np.int64)).tobytes()
 
 
-def _by_bias(operations: list[Operation]) -> list[list[Operation]]:
+def _by_bias(operations: list[Weighted]) -> list[list[Weighted]]:
     """Gather the operations that have one bias."""
-    found: dict[object, list[Operation]] = defaultdict(list)
+    found: dict[object, list[Weighted]] = defaultdict(list)
     for operation in operations:
-        bias = operation.operands[_BIAS]
-        contents = bias.constant
-        found[bias if contents is None else contents.tobytes()].append(operation)
+        contents = operation.bias.constant
+        found[operation.bias if contents is None else contents.tobytes()].append(operation)
     return list(found.values())
 
 
-def _free_zero_points(operation: Operation) -> list[int]:
+def _free_zero_points(operation: Weighted) -> list[int]:
     """Return the zero points that INT8 weights have room for besides their own, nearest first."""
-    if operation.operands[_WEIGHTS].dtype is not DType.INT8:
+    if operation.weight.dtype is not DType.INT8:
         return []
-    weights, own = _constant(operation, _WEIGHTS), int(_constant(operation, _WEIGHTS_ZERO_POINT)[0])
+    weights, own = _constant(operation.weight), int(_constant(operation.weight_zp)[0])
     low, high = integer_range(DType.INT8)
     least = max(low, own + low - int(weights.min()))
     greatest = min(high, own + high - int(weights.max()))
@@ -79,20 +73,20 @@ def _free_zero_points(operation: Operation) -> list[int]:
     return sorted(others, key=lambda other: (abs(other - own), other))
 
 
-def _constant(operation: Operation, index: int) -> Array:
-    values = operation.operands[index].constant
+def _constant(value: Value) -> Array:
+    values = value.constant
     assert values is not None
     return values
 
 
-def _move_zero_point(graph: Graph, operations: list[Operation], zero_point: int) -> None:
+def _move_zero_point(graph: Graph, operations: list[Weighted], zero_point: int) -> None:
     """Return weights another zero point, and move them along."""
     first = operations[0]
-    weights, own = _constant(first, _WEIGHTS), int(_constant(first, _WEIGHTS_ZERO_POINT)[0])
+    weights, own = _constant(first.weight), int(_constant(first.weight_zp)[0])
     moved = (weights.astype(np.int16) + (zero_point - own)).astype(np.int8)
     origin, group = first.origin, first.group
     changed = graph.constant(moved, DType.INT8, origin=origin, group=group)
     offset = graph.constant([zero_point], DType.INT8, origin=origin, group=group)
     for operation in operations:
-        graph.set_operand(operation, _WEIGHTS, changed)
-        graph.set_operand(operation, _WEIGHTS_ZERO_POINT, offset)
+        graph.set_operand(operation, Weighted.weight.index, changed)
+        graph.set_operand(operation, Weighted.weight_zp.index, offset)

@@ -10,22 +10,37 @@ from collections.abc import Sequence
 import numpy as np
 
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.ops.data_layout import Concat, Pad, Reshape, Slice, Tile, Transpose
+from mizzen.ops.data_node import Identity
+from mizzen.ops.elementwise import Add, Maximum, Minimum, Mul, Sub, Table
+from mizzen.ops.reduction import ReduceMax, ReduceMin, ReduceProduct, ReduceSum
+from mizzen.ops.scatter_gather import Scatter
+from mizzen.ops.tensor import (
+    AvgPool2d,
+    Conv2d,
+    Conv3d,
+    DepthwiseConv2d,
+    Matmul,
+    MaxPool2d,
+    TransposeConv2d,
+)
+from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.vela.biases import tell_biases_apart
 from mizzen.targets.ethos_u.vela.clamps import LIMITED, clamp_uses, clamped
 from mizzen.targets.ethos_u.vela.defects_u85 import part_functions
 
-MISPLACED = frozenset({"REDUCE_MAX", "TRANSPOSE_CONV2D"})
+MISPLACED = (ReduceMax, TransposeConv2d)
 """Operations whose result, where it is a part of a larger tensor, the compiler writes at the
 start of that tensor, or with that tensor's size."""
 
-SUMS = frozenset({"ADD", "SUB"})
-ELEMENTWISE = SUMS | {"MAXIMUM", "MINIMUM", "MUL"}
+SUMS = (Add, Sub)
+ELEMENTWISE = (*SUMS, Maximum, Minimum, Mul)
 """Operations that can rescale their operands on the way."""
 
-WINDOWED = frozenset({"AVG_POOL2D", "CONV2D", "DEPTHWISE_CONV2D", "MAX_POOL2D"})
+WINDOWED = (AvgPool2d, Conv2d, DepthwiseConv2d, MaxPool2d)
 
-FINISHED = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "MATMUL", "REDUCE_SUM"})
+FINISHED = (Conv2d, Conv3d, DepthwiseConv2d, Matmul, ReduceSum)
 """Operations that rescale their result on the way; other RESCALEs are operations of their own,
 which are misplaced."""
 
@@ -36,17 +51,17 @@ WHOLE = 2.0**14
 """The greatest whole scale up to which both operands of a sum are scaled on the way, as if their
 scales were equal."""
 
-CARRIERS = frozenset({"IDENTITY", "RESCALE"})
+CARRIERS = (Identity, Rescale)
 """Operations that the compiler makes part of what gives their operand."""
 
-PLACES = frozenset({"CONCAT", "PAD", "RESHAPE", "SCATTER", "TILE"})
+PLACES = (Concat, Pad, Reshape, Scatter, Tile)
 """Operations whose operand becomes a part of a larger tensor, or one of another shape."""
 
-MOVES = frozenset({"CONCAT", "PAD", "SLICE", "TILE"})
+MOVES = (Concat, Pad, Slice, Tile)
 """Operations that move parts of tensors."""
 
 
-REDUCTIONS = frozenset({"REDUCE_MAX", "REDUCE_MIN", "REDUCE_PRODUCT", "REDUCE_SUM"})
+REDUCTIONS = (ReduceMax, ReduceMin, ReduceProduct, ReduceSum)
 """Of one element they are nothing, and the compiler rescales what they give once too often."""
 
 
@@ -61,19 +76,19 @@ def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
     for operation in graph:
         if not operation.operands:
             continue
-        if operation.kind in REDUCTIONS and operation.operands[0].shape == operation.result.shape:
+        if isinstance(operation, REDUCTIONS) and operation.operand.shape == operation.result.shape:
             _pass_on(graph, operation)
             continue
-        if operation.kind == "REDUCE_MIN" and operation.result.dtype in LIMITED:
+        if isinstance(operation, ReduceMin) and operation.result.dtype in LIMITED:
             clamp_uses(graph, operation.result)
-            alone = clamped(graph, operation.operands[0], operation)
+            alone = clamped(graph, operation.operand, operation)
             graph.set_operand(operation, 0, alone)
         is_part = _is_part(operation.result) and not _begins(operation, graph.outputs)
         if is_part and _is_misplaced(operation):
             _part(graph, operation)
-        if _loses_place(operation) and _is_moved(operation.operands[0]):
-            clamp_uses(graph, operation.operands[0])
-        if operation.kind == "TABLE" and operation.result.dtype is DType.INT8:
+        if _loses_place(operation) and _is_moved(operation.operand):
+            clamp_uses(graph, operation.operand)
+        if isinstance(operation, Table) and operation.result.dtype is DType.INT8:
             _part_table(graph, operation)
     if arch is Arch.U85:
         part_functions(graph)  # the CLAMPs above are functions, too
@@ -84,7 +99,7 @@ def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
 def _is_part(value: Value) -> bool:
     """Whether the value becomes, as it is, a part of a tensor or one of another shape."""
     return any(
-        user.kind in PLACES or (user.kind in CARRIERS and _is_part(user.result))
+        isinstance(user, PLACES) or (isinstance(user, CARRIERS) and _is_part(user.result))
         for user in value.uses
     )
 
@@ -99,57 +114,57 @@ def _begins(operation: Operation, outputs: Sequence[Value]) -> bool:
     if len(result.uses) != 1 or result in outputs:
         return False
     (user,) = result.uses
-    if operation.kind == "TRANSPOSE_CONV2D":
-        return user.kind == "RESCALE" and _begins(user, outputs)
-    producer = operation.operands[0].producer if operation.kind == "RESCALE" else None
+    if isinstance(operation, TransposeConv2d):
+        return isinstance(user, Rescale) and _begins(user, outputs)
+    producer = operation.operand.producer if isinstance(operation, Rescale) else None
     return (
         producer is not None
-        and producer.kind == "TRANSPOSE_CONV2D"
-        and user.kind == "CONCAT"
-        and user["axis"] == len(result.shape) - 1
+        and isinstance(producer, TransposeConv2d)
+        and isinstance(user, Concat)
+        and user.axis == len(result.shape) - 1
         and result.shape[0] == 1
         and result.dtype is DType.INT8
         and [place for place, part in enumerate(user.operands) if part is result] == [0]
         and user.result not in outputs
-        and all(each.kind == "CONV2D" for each in user.result.uses)
+        and all(isinstance(each, Conv2d) for each in user.result.uses)
     )
 
 
 def _is_misplaced(operation: Operation) -> bool:
     """Whether the compiler makes several operations of it, or one that takes the whole tensor."""
-    match operation.kind:
-        case "DEPTHWISE_CONV2D":
-            *_, multiplier = operation.operands[1].shape
+    match operation:
+        case DepthwiseConv2d():
+            *_, multiplier = operation.weight.shape
             return multiplier > 1
-        case "RESCALE":
+        case Rescale():
             return not _is_finish(operation)
-        case kind:
-            return kind in MISPLACED
+        case _:
+            return isinstance(operation, MISPLACED)
 
 
-def _is_finish(rescale: Operation) -> bool:
+def _is_finish(rescale: Rescale) -> bool:
     """Whether a RESCALE is done on the way by what gives its operand."""
-    producer = rescale.operands[0].producer
-    if rescale.operands[0].dtype in LIMITED:
+    producer = rescale.input.producer
+    if rescale.input.dtype in LIMITED:
         return True  # it is one operation, whose place is right
     if producer is None:
         return False
-    if producer.kind in ELEMENTWISE:
-        exact = producer.kind in SUMS or producer.kind == "MUL" or _scale(rescale) == 1.0
+    if isinstance(producer, ELEMENTWISE):
+        exact = isinstance(producer, (*SUMS, Mul)) or _scale(rescale) == 1.0
         return exact and _rescales_operands(producer)
-    return producer.kind in FINISHED
+    return isinstance(producer, FINISHED)
 
 
 def _loses_place(operation: Operation) -> bool:
     """Whether the compiler reads the operand where it is not, if it is made of parts."""
-    if operation.operands[0].dtype not in LIMITED:
+    if operation.operand.dtype not in LIMITED:
         return False
-    if operation.kind == "RESCALE" and operation.result.dtype is DType.INT32:
+    if isinstance(operation, Rescale) and operation.result.dtype is DType.INT32:
         users = tuple(operation.result.uses)
         return len(users) != 1 or not _rescales_operands(users[0])
-    if operation.kind in WINDOWED and operation.operands[0].shape[0] > 1:
+    if isinstance(operation, WINDOWED) and operation.operand.shape[0] > 1:
         return True  # of several images each is an operation
-    if operation.kind == "AVG_POOL2D":
+    if isinstance(operation, AvgPool2d):
         return operation.result.dtype is DType.INT16
     return _is_misplaced(operation)
 
@@ -157,14 +172,14 @@ def _loses_place(operation: Operation) -> bool:
 def _rescales_operands(operation: Operation) -> bool:
     """Whether the compiler rescales the operands of an operation on the way."""
     operands = operation.operands[:2]
-    if operation.kind not in ELEMENTWISE or not all(map(_is_rescaled_alone, operands)):
+    if not isinstance(operation, ELEMENTWISE) or not all(map(_is_rescaled_alone, operands)):
         return False
-    rescales = [value.producer for value in operands if value.producer is not None]
+    rescales = [each.producer for each in operands if isinstance(each.producer, Rescale)]
     low, high = sorted(map(_scale, rescales))
-    dtypes = {rescale.operands[0].dtype for rescale in rescales}
+    dtypes = {rescale.input.dtype for rescale in rescales}
     if len(dtypes) != 1:
         return False
-    if operation.kind not in SUMS:
+    if not isinstance(operation, SUMS):
         return low == high == 1.0
     (dtype,) = dtypes
     if high == HEADROOM.get(dtype):
@@ -175,25 +190,25 @@ def _rescales_operands(operation: Operation) -> bool:
 def _is_rescaled_alone(value: Value) -> bool:
     """Whether a value is what a RESCALE gives to only one operation."""
     producer = value.producer
-    return producer is not None and producer.kind == "RESCALE" and len(value.uses) == 1
+    return producer is not None and isinstance(producer, Rescale) and len(value.uses) == 1
 
 
 def _is_confused(operation: Operation) -> bool:
     """Whether the compiler adds numbers of two scales as if they had the same."""
     operands = operation.operands
-    if operation.kind not in SUMS or not all(map(_is_rescaled_alone, operands)):
+    if not isinstance(operation, SUMS) or not all(map(_is_rescaled_alone, operands)):
         return False
-    rescales = [value.producer for value in operands if value.producer is not None]
+    rescales = [each.producer for each in operands if isinstance(each.producer, Rescale)]
     low, high = sorted(map(_scale, rescales))
-    if low == high or high > WHOLE or high in {HEADROOM.get(r.operands[0].dtype) for r in rescales}:
+    if low == high or high > WHOLE or high in {HEADROOM.get(r.input.dtype) for r in rescales}:
         return False
     return low >= 1 and low.is_integer() and high.is_integer()
 
 
-def _scale(rescale: Operation) -> float:
+def _scale(rescale: Rescale) -> float:
     """Return the scale of a RESCALE; 0 where it has several, or they are not known."""
-    multiplier, shift = (value.constant for value in rescale.operands[1:3])
-    if multiplier is None or shift is None or rescale["per_channel"]:
+    multiplier, shift = rescale.multiplier.constant, rescale.shift.constant
+    if multiplier is None or shift is None or rescale.per_channel:
         return 0.0
     return float(np.ldexp(float(multiplier[0]), -int(shift[0])))
 
@@ -206,9 +221,9 @@ def _is_of_several(value: Value) -> bool:
     producer = value.producer
     if producer is None:
         return False
-    if producer.kind in CARRIERS:
-        return _is_of_several(producer.operands[0])
-    return producer.kind == "TRANSPOSE" or _is_misplaced(producer)
+    if isinstance(producer, CARRIERS):
+        return _is_of_several(producer.operand)
+    return isinstance(producer, Transpose) or _is_misplaced(producer)
 
 
 def _is_moved(value: Value) -> bool:
@@ -216,17 +231,17 @@ def _is_moved(value: Value) -> bool:
     producer = value.producer
     if producer is None:
         return False
-    if producer.kind in ("IDENTITY", "RESHAPE") or _keeps_order(producer):
-        return _is_moved(producer.operands[0])
-    return producer.kind in MOVES
+    if isinstance(producer, (Identity, Reshape)) or _keeps_order(producer):
+        return _is_moved(producer.operand)
+    return isinstance(producer, MOVES)
 
 
 def _keeps_order(operation: Operation) -> bool:
     """Whether it is a TRANSPOSE that only moves dimensions of one element."""
-    if operation.kind != "TRANSPOSE":
+    if not isinstance(operation, Transpose):
         return False
-    shape = operation.operands[0].shape
-    longer = [axis for axis in operation["perms"] if shape[axis] > 1]
+    shape = operation.input1.shape
+    longer = [axis for axis in operation.perms if shape[axis] > 1]
     return longer == sorted(longer)
 
 
@@ -237,22 +252,21 @@ def _part(graph: Graph, operation: Operation) -> None:
         clamp_uses(graph, value)
         return
     for user in tuple(value.uses):
-        if user.kind == "RESCALE" and _is_part(user.result):
+        if isinstance(user, Rescale) and _is_part(user.result):
             _part(graph, user)
 
 
-def _part_table(graph: Graph, table: Operation) -> None:
-    value = table.operands[0]
+def _part_table(graph: Graph, table: Table) -> None:
+    value = table.input1
     if _is_of_several(value):
         graph.set_operand(table, 0, clamped(graph, value, table))
 
 
 def _pass_on(graph: Graph, operation: Operation) -> None:
     """Take an operation out that gives what it takes."""
-    value = operation.operands[0]
+    value = operation.operand
     if operation.result in graph.outputs:
-        identity = graph.add("IDENTITY", [value], [value.type], origin=operation.origin)
-        identity.group, value = operation.group, identity.result
+        value = graph.add_beside(operation, "IDENTITY", [value], value.type)
         value.name, operation.result.name = operation.result.name, ""
     graph.replace(operation.result, value)
     graph.erase(operation)

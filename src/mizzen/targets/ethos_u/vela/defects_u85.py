@@ -6,18 +6,24 @@ Ref: Vela 5.2.0, found by running what it compiled and comparing with TOSA's ref
 from __future__ import annotations
 
 from mizzen.graph import Graph, Operation
+from mizzen.ops.activation import Clamp
+from mizzen.ops.data_layout import Reshape, Reverse, Transpose
+from mizzen.ops.data_node import Identity
+from mizzen.ops.elementwise import Select, Table
+from mizzen.ops.tensor import MaxPool2d
+from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.vela.clamps import LIMITED, clamped
 
-FUNCTIONS = frozenset({"CLAMP", "TABLE"})
+FUNCTIONS = (Clamp, Table)
 """Operations that the compiler makes part of what gives their operand."""
 
-TURNS = frozenset({"REVERSE", "TRANSPOSE"})
+TURNS = (Reverse, Transpose)
 """Operations that the NPU does while it writes a result."""
 
-CARRIERS = frozenset({"IDENTITY", "RESCALE", "RESHAPE"})
+CARRIERS = (Identity, Rescale, Reshape)
 """Operations that need not be operations of the NPU."""
 
-SELECTIONS = frozenset({"MAX_POOL2D", "SELECT"})
+SELECTIONS = (MaxPool2d, Select)
 """Operations whose result keeps the limits of its type when it is rescaled to another."""
 
 
@@ -29,14 +35,14 @@ def part_functions(graph: Graph) -> None:
     a wider type: it makes one operation of both, which saturates at the narrow type's limits.
     """
     for operation in graph:
-        if operation.kind in FUNCTIONS:
+        if isinstance(operation, FUNCTIONS):
             _part_function(graph, operation)
-        elif operation.kind == "RESCALE" and _is_selected(operation):
+        elif isinstance(operation, Rescale) and _is_selected(operation):
             _take_apart(graph, operation)
 
 
 def _take_apart(graph: Graph, operation: Operation) -> None:
-    graph.set_operand(operation, 0, clamped(graph, operation.operands[0], operation))
+    graph.set_operand(operation, 0, clamped(graph, operation.operand, operation))
 
 
 def _part_function(graph: Graph, operation: Operation) -> None:
@@ -44,23 +50,23 @@ def _part_function(graph: Graph, operation: Operation) -> None:
 
     With a CLAMP on one side only, the compiler loses limits, or crashes.
     """
-    first_turn, producer = None, operation.operands[0].producer
-    while producer is not None and producer.kind in TURNS | CARRIERS:
-        first_turn = producer if producer.kind in TURNS else first_turn
-        producer = producer.operands[0].producer
-    if first_turn is None or producer is None or producer.kind not in FUNCTIONS:
+    first_turn, producer = None, operation.operand.producer
+    while producer is not None and isinstance(producer, (*TURNS, *CARRIERS)):
+        first_turn = producer if isinstance(producer, TURNS) else first_turn
+        producer = producer.operand.producer
+    if first_turn is None or producer is None or not isinstance(producer, FUNCTIONS):
         return
-    if first_turn.operands[0].dtype in LIMITED:
+    if first_turn.operand.dtype in LIMITED:
         _take_apart(graph, first_turn)
     _take_apart(graph, operation)
 
 
-def _is_selected(rescale: Operation) -> bool:
+def _is_selected(rescale: Rescale) -> bool:
     """Whether what is rescaled to another type is selected from the elements of tensors."""
-    value = rescale.operands[0]
+    value = rescale.input
     if value.dtype not in LIMITED or value.dtype is rescale.result.dtype:
         return False
     producer = value.producer
-    while producer is not None and producer.kind in TURNS | {"IDENTITY", "RESHAPE"}:
-        producer = producer.operands[0].producer
-    return producer is not None and producer.kind in SELECTIONS
+    while producer is not None and isinstance(producer, (*TURNS, Identity, Reshape)):
+        producer = producer.operand.producer
+    return producer is not None and isinstance(producer, SELECTIONS)
