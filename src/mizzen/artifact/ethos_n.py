@@ -19,6 +19,7 @@ from mizzen.artifact.program import (
     MemoryRegion,
     NpuFamily,
     ProgramView,
+    RunOutcome,
 )
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, fail
 from mizzen.frontends.tflite import Model, Operator, Tensor
@@ -75,14 +76,6 @@ class NpuProgram:
                     f"container says, and have {came}",
                     help="the artifact is damaged; compile it again",
                 )
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """What a run gives; an Ethos-N program keeps no state."""
-
-    outputs: tuple[Array, ...]
-    variables: tuple[Array, ...] = ()
 
 
 class NpuSimulator:

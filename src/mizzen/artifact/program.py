@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mizzen.artifact.interface import Array, Origins, Variable
-from mizzen.diagnostics import Diagnostic
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
 
 if TYPE_CHECKING:
     from mizzen.frontends.tflite import Model, Operator
@@ -30,6 +30,14 @@ class Outcome(Protocol):
     def variables(self) -> Sequence[Array]:
         """The next state."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What a run gives, of a program that keeps no state unless it says so."""
+
+    outputs: tuple[Array, ...]
+    variables: tuple[Array, ...] = ()
 
 
 class Simulator(Protocol):
@@ -170,10 +178,31 @@ class NpuFamily(ABC):
     def simulator(self, program: Any) -> Any:
         """Plan a program's execution; returns a `Simulator`."""
 
-    @abstractmethod
     def hazards(self, program: Any) -> HazardReport:
-        """Find accesses to memory whose order nothing guarantees."""
+        """Find accesses to memory whose order nothing guarantees. E679 without a checker."""
+        raise self._without("a checker of accesses to memory")
 
-    @abstractmethod
     def view(self, program: Any) -> ProgramView:
-        """Take a program apart to look at it."""
+        """Take a program apart to look at it. E679 without a listing."""
+        raise self._without("a listing of its programs")
+
+    def _without(self, what: str) -> MizzenError:
+        return fail(
+            "E679",
+            f"{type(self).__name__} must have {what}, and has none",
+            help="ask whoever made this family of NPUs for one",
+        )
+
+
+def constant_of(model: Model, operator: Operator, index: int) -> bytes:
+    """Return the bytes of a constant input of a compiled part. E120 if it is not a constant."""
+    present = index < len(operator.inputs) and operator.inputs[index] >= 0
+    data = model.main.tensors[operator.inputs[index]].data if present else None
+    if data is None:
+        raise fail(
+            "E120",
+            f"input {index} of a compiled part must be a constant",
+            origin=model.origin(operator),
+            help="the artifact is damaged; compile it again",
+        )
+    return data.tobytes()

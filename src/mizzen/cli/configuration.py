@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from mizzen.cli.layout import read_size
+from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.cli.console import Console
     from mizzen.compiler.backend import ResolvedTarget
 
-DEFAULT_ACCELERATOR = "ethos-u55-256"
-
 
 class Keywords(TypedDict):
     """What the options say, as keywords of `mizzen.compile` and `mizzen.check`."""
 
-    accelerator: str
+    accelerator: str | None
     config: str | None
     system_config: str | None
     memory_mode: str | None
@@ -35,9 +34,8 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--accelerator-config",
         metavar="NAME",
-        default=DEFAULT_ACCELERATOR,
         help="the NPU, for instance ethos-u55-128 or ethos-n78-4tops-4ple; `mizzen targets` lists "
-        "them (default: %(default)s)",
+        f"them (default: {DEFAULT_ACCELERATOR})",
     )
     group.add_argument(
         "--config",

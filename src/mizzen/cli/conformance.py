@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mizzen.cli.configuration import DEFAULT_ACCELERATOR, names_list, positive_number
+from mizzen.cli.configuration import names_list, positive_number
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, paragraph, table
+from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.diagnostics import Diagnostic
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mizzen.compiler.options import CompileOptions, Configuration, ConfigurationLine
-from mizzen.compiler.support import Support
-from mizzen.diagnostics import ProgressCallback
+from mizzen.compiler.support import Support, SupportTable
+from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, fail
+from mizzen.targets.families import Family
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -27,49 +28,100 @@ C = TypeVar("C", bound=Configuration)
 
 
 class Backend(ABC, Generic[C]):
-    """What makes programs for one NPU family."""
+    """What makes programs for one NPU family.
+
+    A family says what its configuration is and what compiles regions of tensor graphs; TFLite
+    networks and PyTorch programs then compile. The other methods are for what it does otherwise.
+
+    family  its row of the table of families
+    suffix  what the names of its artifacts end with
+    """
+
+    family: Family
+    suffix: str
 
     @abstractmethod
     def resolve(self, options: CompileOptions) -> C:
         """Return the configuration in force. Raises E2xx for what cannot be."""
 
     @abstractmethod
+    def region_compiler(self, configuration: C) -> RegionCompiler:
+        """Return what compiles regions of tensor graphs."""
+
     def configuration_lines(self, configuration: C) -> Iterable[ConfigurationLine]:
-        """Say which configuration is in force, and what of it nobody asked for."""
+        """Say which configuration is in force, and what of it is a default."""
+        yield ConfigurationLine("accelerator", str(configuration.as_dict()["accelerator"]))
 
-    @abstractmethod
     def artifact_name(self, stem: str, ending: str) -> str:
-        """Name the artifact of a network called `stem`."""
+        """Return the name of the artifact of a network called `stem`."""
+        return f"{stem}_{self.suffix}{ending}"
 
-    @abstractmethod
     def compile_tflite(
         self, model: Model, data: bytes, configuration: C, on_progress: ProgressCallback | None
     ) -> Artifact:
         """Compile a TFLite network that was read from the file `data`."""
+        from mizzen.compiler.tflite import compile_lowered
+        from mizzen.frontends.tflite.lower import lower
 
-    @abstractmethod
+        compiler = self.region_compiler(configuration)
+        name = self.artifact_name(Path(model.name).stem, ".tflite")
+        return compile_lowered(
+            model, lower(model), compiler, configuration, self.family, name, on_progress
+        )
+
     def compile_tosa(
         self, data: bytes, name: str, configuration: C, on_progress: ProgressCallback | None
     ) -> Artifact:
-        """Compile a file's TOSA network, all of which must run on the NPU."""
+        """Compile a file's TOSA network, all of which must run on the NPU. E995 if none can."""
+        raise self._without_scales(name)
 
-    @abstractmethod
     def check_tosa(
         self, data: bytes, name: str, configuration: C, on_progress: ProgressCallback | None
     ) -> CompileReport:
         """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
+        raise self._without_scales(name)
 
-    @abstractmethod
-    def region_compiler(self, configuration: C) -> RegionCompiler:
-        """Return what compiles regions of tensor graphs."""
-
-    @abstractmethod
     def support(self, config: str | None) -> Support:
         """Return what the family supports; `config` names a file of configurations to list."""
+        names = self.family.accelerator_names
+        rows = tuple((name,) for name in names)
+        table = SupportTable(f"Accelerators of {self.family.name}", ("accelerator",), rows)
+        return Support({}, (), tuple({"name": name} for name in names), (), (table,))
 
-    @abstractmethod
     def write_summary(self, report: CompileReport, configuration: C, folder: Path) -> Path | None:
         """Write the summary file that the family's users know; None where there is none."""
+        return None
+
+    def _without_scales(self, name: str) -> MizzenError:
+        return fail(
+            "E995",
+            f"{self.family.name} needs the scales of all tensors, and {name} has none: TOSA keeps "
+            "only what rescaling makes of them",
+            rule="TOSA 1.0, RESCALE",
+            help="compile the .tflite or the .pt2 that the file was made of",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlainConfiguration:
+    """The configuration of a family of which only the accelerator can be chosen."""
+
+    accelerator: str
+    ignore_ops: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON-ready data."""
+        return {"accelerator": self.accelerator}
+
+
+class PlainBackend(Backend[PlainConfiguration]):
+    """The backend of a family of which only the accelerator can be chosen."""
+
+    def resolve(self, options: CompileOptions) -> PlainConfiguration:
+        """Return the configuration in force. E225 for options that the family does not have."""
+        options.refuse_target_options(self.family.name)
+        return PlainConfiguration(options.accelerator_name.lower(), tuple(options.ignore_ops))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack
 
-from mizzen.compiler.backend import ResolvedTarget
-from mizzen.compiler.compile import compile_file, file_of
+from mizzen.compiler.compile import file_of, require_known
+from mizzen.compiler.frontends import front_end_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.registry import resolve_target
 from mizzen.diagnostics import Diagnostic, ProgressCallback
-from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.sidecar import as_dict
 
@@ -68,19 +67,11 @@ def check(
     of a `.tosa` that the NPU does not take are no error here, but on the CPU, with their reasons.
     """
     target = resolve_target(CompileOptions(accelerator, **options))
-    report = _report(*file_of(model), target, on_progress)
+    require_known(target.configuration.ignore_ops)
+    data, name = file_of(model)
+    report = front_end_of(data, name).check(data, name, target, on_progress)
     failures = tuple(failures_of(report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget))
     return CheckReport(report, max_cpu_ops, sram_budget, failures)
-
-
-def _report(
-    data: bytes, name: str, chosen: ResolvedTarget, on_progress: ProgressCallback | None
-) -> CompileReport:
-    if is_tosa(data, name):
-        return chosen.backend.check_tosa(data, name, chosen.configuration, on_progress)
-    report = compile_file(data, name, chosen, on_progress).report
-    assert report is not None, "a compilation always reports"
-    return report
 
 
 def failures_of(

@@ -6,14 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mizzen.artifact.region_step import Edge
+import numpy as np
+
+from mizzen.artifact.npu import read_network
+from mizzen.artifact.region_step import Edge, EdgeMove
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph
 from mizzen.ops.limits import WindowLimits
+from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import Extracted, Partition
 from mizzen.partition.placement import Legal
 from mizzen.report import Area, Measure
+from mizzen.targets.families import Family
 
 NOT_MOVED = Edge((), ())
 """Of an operator without tensors."""
@@ -111,3 +116,55 @@ class RegionCompiler(Protocol):
     ) -> RegionCode | RegionRefusal:
         """Compile a region, whose graph may be changed."""
         ...
+
+
+class PlainRegions:
+    """Compiles regions of the operations that an NPU has, whatever their operands.
+
+    operations  the kinds of TOSA operations that it has
+    """
+
+    operations: frozenset[str]
+    window_limits = WindowLimits(longest_stride=1, largest_kernel=1)
+
+    def legality(self, graph: Graph) -> Legal:
+        """Return what says why an operation of a graph cannot be on the NPU."""
+        return lambda row: () if row.kind in self.operations else (self._missing(row.kind),)
+
+    def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
+        """Keep every region: what is worth its transfers the partition says."""
+        return {}
+
+    def _missing(self, kind: str) -> Reason:
+        has = ", ".join(sorted(self.operations))
+        return Reason("operations", f"the NPU has no {kind}", limit=f"one of {has}")
+
+
+def operator_code(
+    part: Extracted, family: Family, program: bytes, costs: Costs, compiler: str
+) -> OperatorCode:
+    """Return the code of a region whose operator takes and gives what the region does, in order.
+
+    program  the one constant that the operator has
+    """
+    builder = NetworkBuilder(compiler)
+    inputs, outputs = (
+        [builder.tensor(value.name, value.shape, value.dtype.numpy) for value in side]
+        for side in (part.inputs, part.outputs)
+    )
+    held = builder.constant(family.code, np.frombuffer(program, np.uint8))
+    builder.operator(family.code, [held, *inputs], outputs)
+    network = builder.finish(inputs, outputs)
+    return OperatorCode(
+        part=part,
+        model=read_network(network, part.graph.name),
+        network=network,
+        compiler=compiler,
+        origins={},
+        cycles={},
+        costs=costs,
+        constants=(program,),
+        given=tuple(range(len(inputs))),
+        computed=tuple(range(len(outputs))),
+        edge=Edge((EdgeMove(),) * len(inputs), (EdgeMove(),) * len(outputs)),
+    )

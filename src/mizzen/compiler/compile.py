@@ -9,17 +9,13 @@ from pathlib import Path
 from typing import Unpack
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.npu import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.frontends import front_end_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.registry import resolve_target
 from mizzen.diagnostics import ProgressCallback, fail
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
-from mizzen.frontends.tflite import Model, require_quantized
-
-EXPORTED = ".pt2"
-"""How the names of exported PyTorch programs end."""
 
 UNNAMED = "model.tflite"
 UNNAMED_TOSA = "model.tosa"
@@ -51,22 +47,8 @@ def compile_file(
     data: bytes, name: str, chosen: ResolvedTarget, on_progress: ProgressCallback | None = None
 ) -> Artifact:
     """Compile a file's network, whatever form it has, for a configuration."""
-    backend, configuration = chosen.backend, chosen.configuration
-    _require_known(configuration.ignore_ops)
-    if is_tosa(data, name):
-        return backend.compile_tosa(data, name, configuration, on_progress)
-    if name.endswith(EXPORTED):
-        from mizzen.compiler.torch.pt2 import compile_exported
-
-        return compile_exported(data, name, chosen, on_progress)
-    return backend.compile_tflite(_network(data, name), data, configuration, on_progress)
-
-
-def _network(data: bytes, name: str) -> Model:
-    model = read_network(data, name)
-    _require_source(model)
-    require_quantized(model)
-    return model
+    require_known(chosen.configuration.ignore_ops)
+    return front_end_of(data, name).compile(data, name, chosen, on_progress)
 
 
 def file_of(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
@@ -81,18 +63,8 @@ def file_of(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
         raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
 
 
-def _require_source(model: Model) -> None:
-    compiled = next((operator for operator in model.main.operators if is_npu(operator)), None)
-    if compiled is not None:
-        raise fail(
-            "E109",
-            f"{model.name} must be a network as it was trained, and is already compiled for an NPU",
-            origin=model.origin(compiled),
-            help="give the original .tflite; `mizzen run` and `mizzen inspect` take compiled ones",
-        )
-
-
-def _require_known(kinds: Sequence[str]) -> None:
+def require_known(kinds: Sequence[str]) -> None:
+    """Refuse types of operators to keep on the CPU that TFLite does not have. E222."""
     for kind in kinds:
         if kind not in BuiltinOperator.__members__:
             close = difflib.get_close_matches(kind, BuiltinOperator.__members__, n=1)

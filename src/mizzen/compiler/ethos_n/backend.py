@@ -10,17 +10,20 @@ from mizzen.compiler.backend import Backend
 from mizzen.compiler.ethos_n.configuration import EthosNConfiguration, resolve
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.compiler.support import Support
-from mizzen.diagnostics import MizzenError, ProgressCallback, fail
+from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
+from mizzen.targets import families
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.ethos_n.regions import ChannelsFirstRegions
-    from mizzen.report import CompileReport
 
 
 class EthosN(Backend[EthosNConfiguration]):
     """Ethos-N78."""
+
+    family = families.ETHOS_N
+    suffix = "ethosn"
 
     def resolve(self, options: CompileOptions) -> EthosNConfiguration:
         """Return the configuration in force. Raises E2xx for what cannot be, E911 for the SRAM."""
@@ -32,10 +35,6 @@ class EthosN(Backend[EthosNConfiguration]):
         """Say which configuration is in force."""
         return configuration.lines()
 
-    def artifact_name(self, stem: str, ending: str) -> str:
-        """Name an artifact after its NPU."""
-        return f"{stem}_ethosn{ending}"
-
     def compile_tflite(
         self,
         model: Model,
@@ -46,27 +45,8 @@ class EthosN(Backend[EthosNConfiguration]):
         """Compile a network; what the NPU does not take stays on the CPU."""
         from mizzen.compiler.ethos_n.tflite import compile_network
 
-        return compile_network(model, configuration, on_progress)
-
-    def compile_tosa(
-        self,
-        data: bytes,
-        name: str,
-        configuration: EthosNConfiguration,
-        on_progress: ProgressCallback | None,
-    ) -> Artifact:
-        """Refuse a TOSA file, E995: it has no scales, from which the compiler makes its own."""
-        raise _without_scales(name)
-
-    def check_tosa(
-        self,
-        data: bytes,
-        name: str,
-        configuration: EthosNConfiguration,
-        on_progress: ProgressCallback | None,
-    ) -> CompileReport:
-        """Refuse a TOSA file, as `compile_tosa` does."""
-        raise _without_scales(name)
+        name = self.artifact_name(Path(model.name).stem, ".tflite")
+        return compile_network(model, configuration, name, on_progress)
 
     def region_compiler(self, configuration: EthosNConfiguration) -> ChannelsFirstRegions:
         """Return what compiles regions of tensor graphs, whatever their order of axes."""
@@ -80,21 +60,5 @@ class EthosN(Backend[EthosNConfiguration]):
 
         return support()
 
-    def write_summary(
-        self, report: CompileReport, configuration: EthosNConfiguration, folder: Path
-    ) -> Path | None:
-        """Write nothing: the report has everything, and no other tool reads a summary."""
-        return None
-
 
 ETHOS_N = EthosN()
-
-
-def _without_scales(name: str) -> MizzenError:
-    return fail(
-        "E995",
-        f"Ethos-N needs the scales of all tensors, and {name} has none: TOSA keeps only what "
-        "rescaling makes of them",
-        rule="TOSA 1.0, RESCALE",
-        help="compile the .tflite or the .pt2 that the file was made of",
-    )

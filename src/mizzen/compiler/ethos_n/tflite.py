@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.ethos_n.configuration import EthosNConfiguration
@@ -23,16 +22,18 @@ CHANGES_SIGN = Reason(
 
 
 def compile_network(
-    model: Model, configuration: EthosNConfiguration, on_progress: ProgressCallback | None
+    model: Model,
+    configuration: EthosNConfiguration,
+    name: str,
+    on_progress: ProgressCallback | None,
 ) -> Artifact:
-    """Compile a network that was read from a file."""
+    """Compile a network that was read from a file to the artifact `name`."""
     lowered = lower(model)
     compiler = EthosNRegions(configuration.target, configuration.inline, lowered.is_unsigned)
 
     def rule(operator: Operator) -> Sequence[Reason]:
         return (CHANGES_SIGN,) if _changes_sign(lowered, operator) else ()
 
-    name = f"{Path(model.name).stem}_ethosn.tflite"
     return compile_lowered(
         model, lowered, compiler, configuration, ETHOS_N, name, on_progress, rule
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,16 @@ from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.compiler.support import Support
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.families import ETHOS_U as FAMILY
+from mizzen.targets import families
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Setting
+from mizzen.targets.ethos_u.system_config import ASKED, DEFAULT, resolve
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.ethos_u.regions import TosaRegions
     from mizzen.report import CompileReport
 
+ACCELERATOR = "accelerator"
 CACHE = "arena_cache_size"
 SHOWN_SETTINGS = (
     ("system_config", "system"),
@@ -31,10 +33,13 @@ SHOWN_SETTINGS = (
 class EthosU(Backend[EthosUConfiguration]):
     """Ethos-U."""
 
+    family = families.ETHOS_U
+    suffix = "vela"
+
     def resolve(self, options: CompileOptions) -> EthosUConfiguration:
         """Return the configuration in force. Raises E2xx for what cannot be."""
-        options.refuse_target_options(FAMILY.name)
-        return resolve(
+        options.refuse_target_options(self.family.name)
+        resolved = resolve(
             options.accelerator_name,
             config=options.config,
             system_config=options.system_config,
@@ -43,26 +48,25 @@ class EthosU(Backend[EthosUConfiguration]):
             arena_cache_size=options.arena_cache_size,
             ignore_ops=options.ignore_ops,
         )
+        source = DEFAULT if options.accelerator is None else ASKED
+        accelerator = Setting(ACCELERATOR, resolved.accelerator.name, source)
+        return replace(resolved, settings=(accelerator, *resolved.settings))
 
     def configuration_lines(
         self, configuration: EthosUConfiguration
     ) -> Iterator[ConfigurationLine]:
         """Say which configuration is in force, and what of it nobody asked for."""
-        optimise = configuration.optimise.value
-        yield ConfigurationLine(
-            "accelerator", f"{configuration.accelerator.name}, optimise {optimise}"
-        )
         settings = {setting.name: setting for setting in configuration.settings}
+        accelerator, optimise = configuration.accelerator.name, configuration.optimise.value
+        is_default = settings[ACCELERATOR].source == DEFAULT
+        name = f"{accelerator} (default)" if is_default else accelerator
+        yield ConfigurationLine("accelerator", f"{name}, optimise {optimise}")
         for name, label in SHOWN_SETTINGS:
             setting = settings.get(name)
             if setting is not None and not setting.source.startswith("default:"):
                 value = int(setting.value) if name == CACHE else str(setting.value)
-                yield ConfigurationLine(label, value, setting.source == "default")
+                yield ConfigurationLine(label, value, setting.source == DEFAULT)
         yield ConfigurationLine("from", ", ".join(configuration.files))
-
-    def artifact_name(self, stem: str, ending: str) -> str:
-        """Name an artifact as Vela does."""
-        return f"{stem}_vela{ending}"
 
     def compile_tflite(
         self,

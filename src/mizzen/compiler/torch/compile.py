@@ -19,8 +19,6 @@ from mizzen.ops.limits import WindowLimits
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-DEFAULT_ACCELERATOR = "ethos-u55-128"
-
 
 def compile_program(
     exported: ExportedProgram,

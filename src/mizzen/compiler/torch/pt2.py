@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.frontends import EXPORTED
 from mizzen.diagnostics import ProgressCallback, fail
 from mizzen.quantize.requirement import register_operators, require_torch
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
-
-ENDING = ".pt2"
-
-
-def is_exported(name: str) -> bool:
-    """Whether a file says by its name that it is an exported program."""
-    return name.endswith(ENDING)
 
 
 def load_exported(data: bytes, name: str) -> ExportedProgram:
@@ -48,7 +42,7 @@ def compile_exported(
     """Compile a file's program, which must be quantised. E167 for one that is not."""
     from mizzen.compiler.torch.compile import compile_program
 
-    stem = name.removesuffix(ENDING)
+    stem = name.removesuffix(EXPORTED)
     return compile_program(load_exported(data, name), chosen, name=stem, on_progress=on_progress)
 
 
