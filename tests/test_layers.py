@@ -81,13 +81,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends",
         "mizzen.frontends.torch.operators",
     ),
-    "mizzen.targets": (),
     "mizzen.targets.families": ("mizzen.diagnostics",),
     "mizzen.quantize": (
         "mizzen.diagnostics",
         "mizzen.frontends.torch.operators",
         "mizzen.targets.families",
     ),
+    "mizzen.targets": (),
     "mizzen.targets.rules": ("mizzen.diagnostics",),
     "mizzen.targets.ethos_u": (
         "mizzen.diagnostics",
@@ -190,8 +190,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.package",
         "mizzen.cpu",
         "mizzen.frontends.tflite",
-        "mizzen.quantize",
         "mizzen.targets.families",
+        "mizzen.quantize",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.sim",
         "mizzen.targets.ethos_u.hazards",
@@ -226,19 +226,27 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
     ),
-    "mizzen.compiler.compile": (
+    "mizzen.compiler.frontends": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
+        "mizzen.report",
         "mizzen.frontends.tflite",
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.torch",
     ),
-    "mizzen.compiler.check": (
+    "mizzen.compiler.compile": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
+        "mizzen.artifact",
+        "mizzen.compiler",
+        "mizzen.compiler.frontends",
+    ),
+    "mizzen.compiler.check": (
+        "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.compiler",
+        "mizzen.compiler.frontends",
         "mizzen.compiler.compile",
     ),
     "mizzen.compiler.ethos_u": (

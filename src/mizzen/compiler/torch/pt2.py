@@ -7,11 +7,11 @@ import logging
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget
-from mizzen.compiler.frontends import EXPORTED
 from mizzen.diagnostics import ProgressCallback, fail
 from mizzen.quantize.requirement import register_operators, require_torch
 
@@ -42,8 +42,8 @@ def compile_exported(
     """Compile a file's program, which must be quantised. E167 for one that is not."""
     from mizzen.compiler.torch.compile import compile_program
 
-    stem = name.removesuffix(EXPORTED)
-    return compile_program(load_exported(data, name), chosen, name=stem, on_progress=on_progress)
+    exported, stem = load_exported(data, name), Path(name).stem
+    return compile_program(exported, chosen, name=stem, on_progress=on_progress)
 
 
 @contextmanager
