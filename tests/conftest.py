@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Return what a worker of several executed to the one that prints."""
+    """Hand what a worker of several executed to the one that prints."""
     worker: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if worker is not None:
         found = session.config.stash[COVERAGE]

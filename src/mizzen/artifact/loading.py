@@ -31,7 +31,7 @@ def load(path: str | Path, accelerator: str | None = None) -> Artifact:
     """Read an artifact: a compiled `.tflite`, one with nothing for an NPU, or Vela's raw `.npz`.
 
     `accelerator` asserts which configuration the artifact is for. Raises E1xx for files that are
-    none or are damaged, E113 for another accelerator, E210 for one that there is not.
+    not artifacts or are damaged, E113 for another accelerator, E210 for one that there is not.
     """
     if accelerator is not None:
         family_for(accelerator)

@@ -14,7 +14,7 @@ from mizzen.targets.ethos_u.vela_raw import raw
 def contents_of(data: bytes, name: str) -> Contents:
     """Read an archive: one program, whose tensors get their places as indices.
 
-    Raises E54x for a file that is none.
+    Raises E54x for a file that is not one.
     """
     model = raw.read(data, name)
     program = model.program

@@ -119,7 +119,7 @@ def _wrong_number(number: int, artifact: Artifact) -> MizzenError:
 
 
 def _array(path: str) -> Array:
-    """Read a .npy file. E203 if it is none."""
+    """Read a .npy file. E203 if it is not one."""
     import numpy as np
 
     try:

@@ -40,7 +40,7 @@ class _Search:
     )
 
     def compile(self, region: Region) -> RegionRefusal | None:
-        """Compile a region unless that was done; gives why it cannot be."""
+        """Compile a region unless that was done; return why it cannot be."""
         if region.groups in self.code:
             return None
         part = extract(self.graph, region.groups, self.graph.name)

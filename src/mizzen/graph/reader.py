@@ -40,7 +40,7 @@ WORDS = {"none": None, "true": True, "false": False}
 def parse(text: str, file: str = "text") -> Graph:
     """Read a graph with its blobs.
 
-    Raises E810 for text that is none of a graph, E811 for names that do not fit together, E812 for
+    Raises E810 for text that is not a graph, E811 for names that do not fit together, E812 for
     blobs that are missing or damaged; the origin has the line.
     """
     reader = _Reader(text, file)

@@ -26,7 +26,7 @@ def _no_such_key(key: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstructionSet:
-    """All commands of one machine; `explain` puts into words why a key is none of them."""
+    """All commands of one machine; `explain` puts into words why a key is not one of them."""
 
     name: str
     commands: tuple[Command, ...]
@@ -51,7 +51,7 @@ class InstructionSet:
         object.__setattr__(self, "_by_name", by_name)
 
     def __getitem__(self, name: str) -> Command:
-        """Return a command by name; E513 if this machine has none of that name."""
+        """Return a command by name; E513 if this machine has no command of that name."""
         command = self._by_name.get(name)
         if command is None:
             raise fail("E513", f"{self.name} has no command {name}")

@@ -39,7 +39,7 @@ class RuleError(ValueError):
 
 
 class NotConstantError(RuleError):
-    """An operand must be a constant and is none."""
+    """An operand must be a constant and is not one."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ class Row:
 
 
 Shapes = Callable[[Sequence[Value], Attributes], tuple[Shape, ...]]
-"""Gives the results' shapes, or raises RuleError."""
+"""Returns the results' shapes, or raises RuleError."""
 Infer = Callable[[Sequence[Value], Attributes], tuple[TensorType, ...]]
-"""Gives the results' types where no table of element types does, or raises RuleError."""
+"""Returns the results' types where no table of element types says, or raises RuleError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +215,8 @@ class TosaOperation(Operation):
 
     A subclass that is given a kind and the section of TOSA that has it is that operation, and its
     fields are the definition: ``isinstance(operation, Conv2d)`` tells the kind, and then
-    ``operation.weight`` is a value and ``operation.stride`` a tuple of int. One that is given none
-    is a family, with fields that its members share.
+    ``operation.weight`` is a value and ``operation.stride`` a tuple of int. A subclass
+    without a kind is a family, with fields that its members share.
     """
 
     definition: ClassVar[Definition]

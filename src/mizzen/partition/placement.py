@@ -3,8 +3,8 @@
 A group, the operations of one computation of the user's model, is never torn apart. A group is on
 the NPU if every operation of it is legal there and its region is worth its transfers.
 
-Each group has a stage: the number of changes of side on the way to it. Stages never fall along an
-edge, so regions made of one stage's groups of one side cannot wait for each other in a circle.
+Each group has a stage: the number of changes of device on the way to it. Stages never fall along an
+edge, so regions made of one stage's groups of one device cannot wait for each other in a circle.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Partition:
 
 
 Legal = Callable[[Operation], Sequence[Reason]]
-"""Gives what keeps an operation from the NPU; nothing if it may run there."""
+"""Returns what keeps an operation from the NPU; nothing if it may run there."""
 
 Edge = Callable[[Operation], bool]
 """Whether an operation only carries numbers over the model's edge, which the host does anyway."""
@@ -185,7 +185,7 @@ def _regions(groups: _Groups, on_cpu: set[int]) -> list[Region]:
 def _stages(
     order: Sequence[int], before: Mapping[int, set[int]], on_cpu: set[int]
 ) -> dict[int, int]:
-    """Count changes of side; the CPU's stages are even, the NPU's odd."""
+    """Count changes of device; the CPU's stages are even, the NPU's odd."""
     stages: dict[int, int] = {}
     for group in order:
         side = 0 if group in on_cpu else 1

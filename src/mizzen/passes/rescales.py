@@ -1,4 +1,4 @@
-"""Return each user a RESCALE of its own."""
+"""Let each user have a RESCALE of its own."""
 
 from __future__ import annotations
 

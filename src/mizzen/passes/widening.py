@@ -1,4 +1,4 @@
-"""Return linear layers the shape in which an NPU multiplies fastest."""
+"""Bring linear layers into the shape in which an NPU multiplies fastest."""
 
 from __future__ import annotations
 

@@ -309,7 +309,7 @@ def find(graph: Graph, pattern: Pattern, operation: Operation) -> Match | None:
 def explain(graph: Graph, pattern: Pattern, operation: Operation) -> Miss | None:
     """Say why a pattern does not match with an operation as its last.
 
-    Gives the first of the ways that got furthest; a guard's refusal is further than any other.
+    Returns the first of the ways that got furthest; a guard's refusal is further than any other.
     None if the pattern matches, or if the operation's kind alone speaks against it.
     """
     misses: list[Miss] = []

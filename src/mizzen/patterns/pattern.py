@@ -31,7 +31,7 @@ class Reject:
 
 
 Guard = Callable[["Match"], Reject | None]
-"""Gives None where the match will do. A pure function; the first line of its docstring prints."""
+"""Returns None where the match will do. A pure function; the first line of its docstring prints."""
 
 
 @dataclass(frozen=True, slots=True)

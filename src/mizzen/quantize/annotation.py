@@ -234,7 +234,7 @@ class Annotator:
         )
 
     def _shared(self, key: Any, place: Any, spec: QuantizationSpecBase) -> QuantizationSpecBase:
-        """Return `spec` to the first place that asks for `key`, and a reference to it later."""
+        """Return `spec` where `key` is asked for first, and a reference to it later."""
         first = self._firsts.setdefault(key, place)
         return spec if first == place else SharedQuantizationSpec(first)
 

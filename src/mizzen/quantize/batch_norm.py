@@ -100,7 +100,7 @@ class NormalizedConvolution(Composite):
         return weight * self._shaped(factor, weight), shift if offset is None else shift + offset
 
     def convert(self, model: GraphModule, node: Node) -> None:
-        """Replace the node by a convolution with folded weights, quantized."""
+        """Replace the node by a convolution with folded weights, quantised."""
         operands = [_tensor(model, operand) for operand in node.args[1:7]]
         weight, bias = self.folded(*cast(Any, operands))
         switch = cast(Node, node.args[7])
@@ -117,7 +117,7 @@ class NormalizedConvolution(Composite):
     def _quantized(
         self, model: GraphModule, node: Node, weight: Tensor, bias: Tensor
     ) -> tuple[Node, Node]:
-        """Insert weight and bias with the quantization that torchao would give them."""
+        """Insert weight and bias with the quantisation that torchao would give them."""
         observer: Any = self.observers["weight"]
         last = observer.activation_post_process
         last.reset_min_max_vals()
@@ -158,7 +158,7 @@ def _round_trip(
     limits: tuple[int, int, torch.dtype],
     axis: int | None,
 ) -> Node:
-    """Insert quantization and dequantization of a constant."""
+    """Insert quantisation and dequantisation of a constant."""
     value, scales, zero_points = tensors
     attribute = _attribute(model, node, value)
     if axis is None:

@@ -1,4 +1,4 @@
-"""Quantization configurations: how the integers of activations and weights are chosen."""
+"""Quantisation configurations: how the integers of activations and weights are chosen."""
 
 from __future__ import annotations
 

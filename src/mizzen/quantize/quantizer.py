@@ -1,4 +1,4 @@
-"""The quantizer that torchao's PT2E flow is given for an Ethos-U."""
+"""The quantiser that torchao's PT2E flow is given for an Ethos-U."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mizzen.targets.families import family_for
 
 
 class EthosUQuantizer(Quantizer):
-    """Says how a network is quantized so that all of it can run on an NPU.
+    """Says how a network is quantised so that all of it can run on an NPU.
 
     To be given to torchao's `prepare_pt2e` or `prepare_qat_pt2e`. `target` is the accelerator's
     name, ``ethos-u55-128``, or an object that has it as `target`, such as a compile specification.

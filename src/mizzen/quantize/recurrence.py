@@ -1,7 +1,7 @@
 """Recurrences: the steps of LSTM, GRU and RNN layers, and the operators they ship as.
 
 Each recurrence is written once, over `at(name, value)`, which is called with every intermediate
-result. Calibration looks at it there, training rounds it with a gradient, and the quantized
+result. Calibration looks at it there, training rounds it with a gradient, and the quantised
 operator rounds it to the integers of its grid. So what the operators compute, in order, is what the
 functions below say, with a rounding at each `at`. All steps of a sequence use the same grids.
 
@@ -131,7 +131,7 @@ def _stacked(sequence: list[Tensor], reverse: bool) -> Tensor:
 def on_grids(
     kind: Kind, scales: Sequence[float], zero_points: Sequence[int], bits: Sequence[int]
 ) -> At:
-    """Return the `at` that rounds to the grids of a quantized operator."""
+    """Return the `at` that rounds to the grids of a quantised operator."""
     grids = dict(zip(GRIDS[kind], map(Grid, scales, zero_points, bits), strict=True))
     return lambda name, value: grids[name].round(value)
 

@@ -21,7 +21,7 @@ NARROW = (torch.float16, torch.bfloat16)
 
 @dataclass(frozen=True)
 class FloatNode:
-    """A computation that is not quantized."""
+    """A computation that is not quantised."""
 
     origin: Origin
     operator: str
@@ -92,7 +92,7 @@ COMPLEX = "no NPU has complex numbers: keep the transform out of the model, or w
 
 
 def check_annotation(module: GraphModule) -> None:
-    """Raise E876 where a program has nothing to quantize."""
+    """Raise E876 where a program has nothing to quantise."""
     if not any(ANNOTATION in node.meta for node in module.graph.nodes):
         raise fail(
             "E876",

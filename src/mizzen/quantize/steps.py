@@ -1,6 +1,6 @@
 """The recurrent node of a prepared program: a module that observes inside of its recurrence.
 
-It stands where the quantized operator will be. torchao's `convert_pt2e` asks every observer for
+It stands where the quantised operator will be. torchao's `convert_pt2e` asks every observer for
 its conversion, and this is one to it.
 """
 
@@ -95,7 +95,7 @@ class RecurrentSteps(Composite):
         return torch.iinfo(cast(Any, self.observers[name]).dtype).bits
 
     def convert(self, model: GraphModule, node: Node) -> None:
-        """Replace the node of this module by the quantized operator. Called by torchao."""
+        """Replace the node of this module by the quantised operator. Called by torchao."""
         grids = [self._grid(name) for name in GRIDS[self.kind]]
         operator = getattr(torch.ops.mizzen, f"{self.kind.value}_steps_quantized").default
         arguments = (

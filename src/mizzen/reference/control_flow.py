@@ -9,7 +9,7 @@ from mizzen.graph import Array, Graph, Operation
 from mizzen.ops.control_flow import CondIf, Custom, Variable, VariableRead, VariableWrite, WhileLoop
 
 CustomKernel = Callable[[Custom, Sequence[Array]], Sequence[Array]]
-"""Gives the results of a CUSTOM operation, one array for each: only who made it knows them."""
+"""Returns the results of a CUSTOM operation, one array for each: only who made it knows them."""
 Run = Callable[[Graph, Sequence[Array]], list[Array]]
 """Evaluates a body on the values that it takes."""
 Variables = dict[str, Array]

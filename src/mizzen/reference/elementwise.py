@@ -79,12 +79,12 @@ def intdiv(operation: Operation, a: Array, b: Array) -> Array:
 
 
 def maximum(operation: tosa.Extremum, a: Array, b: Array) -> Array:
-    """Return the greater; a NaN, or what is none, as `nan_mode` says."""
+    """Return the greater; of a NaN and a number, what `nan_mode` says."""
     return _extremum(operation, a, b, np.greater_equal)
 
 
 def minimum(operation: tosa.Extremum, a: Array, b: Array) -> Array:
-    """Return the lesser; a NaN, or what is none, as `nan_mode` says."""
+    """Return the lesser; of a NaN and a number, what `nan_mode` says."""
     return _extremum(operation, a, b, np.less)
 
 

@@ -20,14 +20,14 @@ def reduce_any(operation: tosa.Reduction, values: Array) -> Array:
 
 
 def reduce_max(operation: tosa.ReduceExtremum, values: Array) -> Array:
-    """Return the greatest along the axis; a NaN, or what is none, as `nan_mode` says."""
+    """Return the greatest along the axis; of a NaN and a number, what `nan_mode` says."""
     ignore = operation.nan_mode is NanMode.IGNORE
     compare = np.fmax if ignore else np.maximum
     return compare.reduce(values, axis=operation.axis, keepdims=True)
 
 
 def reduce_min(operation: tosa.ReduceExtremum, values: Array) -> Array:
-    """Return the least along the axis; a NaN, or what is none, as `nan_mode` says."""
+    """Return the least along the axis; of a NaN and a number, what `nan_mode` says."""
     ignore = operation.nan_mode is NanMode.IGNORE
     compare = np.fmin if ignore else np.minimum
     return compare.reduce(values, axis=operation.axis, keepdims=True)

@@ -91,7 +91,7 @@ def _placement_data(row: OperatorPlacement) -> dict[str, Any]:
 
 
 def from_dict(document: dict[str, Any]) -> CompileReport:
-    """Take a report out of JSON data; KeyError, TypeError or ValueError if it is none."""
+    """Take a report out of JSON data; KeyError, TypeError or ValueError if it is not one."""
     return CompileReport(
         model=_text(document, "model"),
         configuration=dict(document["configuration"]),

@@ -38,7 +38,7 @@ def compile_converted(
     The artifact takes and gives what the program does: floating-point tensors in PyTorch's layout.
     `options` are those of `mizzen.compile`, but `ignore_ops`. Its `report` says what went where
     and why. Raises E16x for programs that cannot be read, E2xx
-    for a configuration that is none; what the compiler refuses runs in PyTorch.
+    for a configuration that is not one; what the compiler refuses runs in PyTorch.
     """
     return compile_program(
         exported,

@@ -40,9 +40,8 @@ def compile(
     quantization    another configuration than int8 with scales by channel
 
     `options` are those of `mizzen.compile`, but `ignore_ops`. The artifact takes and gives what the
-    model does. Raises E165 without PyTorch, E16x where the
-    model cannot be exported, E87x where it cannot be quantised, E2xx for a configuration that is
-    none.
+    model does. Raises E165 without PyTorch, E16x where the model cannot be exported, E87x where it
+    cannot be quantised, E2xx for a configuration that is not one.
     """
     require_torch()
     asked = CompileOptions(accelerator, **options)

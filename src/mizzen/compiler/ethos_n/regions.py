@@ -323,7 +323,7 @@ def _reshape(builder: NetworkBuilder, source: int, target: int, shape: Shape) ->
 
 
 def _pass_origins(generated: Generated, compiled: CompiledNetwork) -> list[Origin | None]:
-    """Return of each pass the operator of the first operation that is in it."""
+    """Return the operator of the first operation in each pass."""
     found: list[Origin | None] = []
     for row in compiled.passes:
         origins = [generated.network[operation].origin for operation in sorted(row.operation_ids)]
@@ -332,7 +332,7 @@ def _pass_origins(generated: Generated, compiled: CompiledNetwork) -> list[Origi
 
 
 def _origins(compiled: CompiledNetwork, origins: Sequence[Origin | None]) -> dict[int, Origin]:
-    """Return byte offset of a command to its operator."""
+    """Return the operator of each command, by the command's byte offset."""
     rows = zip(offsets(compiled.commands), origins, strict=True)
     return {offset: origin for offset, origin in rows if origin is not None}
 

@@ -91,7 +91,7 @@ def _without_booleans(model: Model, hidden: Collection[int]) -> list[Record]:
 
 
 def _restore_types(main: Record, model: Model) -> None:
-    """Return inputs and outputs of the network their types again."""
+    """Set the types of the network's inputs and outputs as they were."""
     for name, indices in (("inputs", model.main.inputs), ("outputs", model.main.outputs)):
         for place, index in zip(main[name], indices, strict=True):
             main["tensors"][int(place)]["type"] = int(model.main.tensors[index].type)

@@ -122,7 +122,7 @@ class TosaRegions:
 def lower_region(part: Extracted, arch: Arch) -> tuple[Operation, ...]:
     """Bring a region into the form that the core takes.
 
-    Gives the operations of which the core would make something wrong even so.
+    Returns the operations of which the core would make something wrong even so.
     """
     STANDARD.run(part.graph)
     wrong = avoid_defects(part.graph, arch)

@@ -168,7 +168,7 @@ def _failure(graph: Graph, configuration: EthosUConfiguration, stopped: Stopped)
 
 
 def _reshaped(graph: Graph, network: bytes, name: str) -> bytes:
-    """Return inputs and outputs the shapes that they have in the graph.
+    """Set the shapes of inputs and outputs as they are in the graph.
 
     The compiler gives them those of the RESHAPE that they go into or come from; their bytes are
     the same. It has no rank 0.
@@ -191,7 +191,7 @@ def index_of(operation: Operation) -> int | None:
 
 
 def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
-    """Return byte offset of a command to the operator, for the one NPU operator there is."""
+    """Return the operator of each command of the one NPU operator, by byte offset."""
     found: dict[int, Origin] = {}
     order = graph.sorted()
     for command in compiled.commands:

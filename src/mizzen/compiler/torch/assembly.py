@@ -56,7 +56,7 @@ def _only_edges(contents: Contents) -> bool:
 
 
 def _edge_names(lowered: Lowered) -> dict[Value, str]:
-    """Return integers at the edge the names of the program's inputs and outputs."""
+    """Name the integers at the edge as the program's inputs and outputs are named."""
     names: dict[Value, str] = {}
     for value in lowered.graph.inputs:
         for user in value.uses:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load_exported(data: bytes, name: str) -> ExportedProgram:
-    """Read a `.pt2`. E164 for a file that is none, E165 without PyTorch."""
+    """Read a `.pt2`. E164 for a file that is not one, E165 without PyTorch."""
     require_torch()
     with _quiet():
         import torch

@@ -162,7 +162,7 @@ class Context:
 
 
 def contents(tensor: Tensor) -> Array:
-    """Return the contents of a constant as TFLite has them; refuse one that is none, or packed."""
+    """Return a constant's contents as TFLite has them; refuse packed ones and other tensors."""
     values = tensor.values
     if values is None:
         what = "packed" if tensor.data is not None else "no constant"

@@ -27,7 +27,7 @@ def fit(
 ) -> tuple[Value, Pads]:
     """Leave out the rows and columns that no window reaches, which TOSA does not allow.
 
-    Padding goes first, then the input's last rows and columns. Gives the input and the padding.
+    Padding goes first, then the input's last rows and columns. Returns the input and the padding.
     Ref: TOSA 1.0, 2.3.3: the last window must end where the padded input ends.
     """
     result = list(pads)

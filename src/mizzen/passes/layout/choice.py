@@ -50,7 +50,7 @@ def _descend(network: Network) -> None:
 
 
 def _follow_operands(network: Network) -> None:
-    """Return each node, in order of execution, the order in which its operands cost least."""
+    """Choose for each node, in order of execution, the order in which its operands cost least."""
     for node in network.nodes:
         if node.freedom is not None and node.takes:
             before = node.order

@@ -47,7 +47,7 @@ def decompose(module: GraphModule, selected: Callable[[Node], bool], *, is_qat: 
 
 
 def separate_biases(rewriter: Rewriter) -> None:
-    """Return each layer a bias node of its own: its scale is that of the layer's input."""
+    """Put a bias node of its own before each layer: its scale is that of the layer's input."""
     seen: set[Node] = set()
     for node in rewriter.nodes():
         if channel_axis(node) is None or len(node.args) < 3:

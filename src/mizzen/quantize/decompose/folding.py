@@ -69,7 +69,7 @@ def _is_frozen(rewriter: Rewriter, node: Node) -> bool:
 
 
 def bound(rewriter: Rewriter) -> None:
-    """Return masks of minus infinity a finite value, where they are added to scores."""
+    """Make masks of minus infinity finite, where they are added to scores."""
     for node in rewriter.nodes():
         if row_name(node) not in ("add", "where"):
             continue

@@ -22,7 +22,7 @@ KEPT_META = ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn")
 """What a new node takes over from the node it is made for."""
 
 Rule = Callable[["Rewriter", Node], Node | None]
-"""Gives what replaces a node, or None where it stays."""
+"""Returns what replaces a node, or None where it stays."""
 
 
 @dataclass

@@ -227,7 +227,7 @@ class _Layer:
         return DType.INT16 if self.x.type is FileType.INT16 else DType.INT8
 
     def _scales(self) -> Array:
-        """Return by what sums are multiplied, one or one for each channel, as float64.
+        """Return what sums are multiplied by, one number or one for each channel, as float64.
 
         LiteRT's kernels for unsigned bytes multiply the scales of input and weights in float32.
         """

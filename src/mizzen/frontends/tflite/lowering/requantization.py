@@ -149,7 +149,7 @@ def reach(dtype: DType, zero_point: int) -> int:
 
 
 def quantized(real: float, quantization: Quantization) -> int:
-    """Return integer that stands for a real number, computed in float32, ties away from zero."""
+    """Return the integer that stands for a real number, in float32, ties away from zero."""
     with np.errstate(over="ignore"):
         ratio = np.float32(real) / np.float32(quantization.scale)
     if not abs(ratio) < 1 << 31:

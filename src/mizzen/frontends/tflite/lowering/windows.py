@@ -25,7 +25,7 @@ class Window:
     dilation: Pair = (1, 1)
 
     def places(self, size: int, axis: int) -> int:
-        """Return at how many places along an axis (0 height, 1 width) of a size it is."""
+        """Return the number of places along an axis (0 height, 1 width) of a size."""
         stride = self.stride[axis]
         if self.padding == SAME:
             return -(-size // stride)

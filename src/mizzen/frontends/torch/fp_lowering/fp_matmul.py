@@ -82,7 +82,7 @@ def scaled_dot_product_attention(call: FpCall) -> Value:
 
 
 def _repeated(b: Builder, x: Value, heads: int) -> Value:
-    """Return each head of keys or values to as many heads of queries, one after the other."""
+    """Repeat each head of keys or values for as many heads of queries, one after the other."""
     *front, count, rows, width = x.shape
     lifted = reshape(b, x, (*front, count, 1, rows, width))
     repeated = tiled(b, lifted, (*front, count, heads // count, rows, width))

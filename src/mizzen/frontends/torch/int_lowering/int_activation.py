@@ -29,7 +29,7 @@ FRACTION_BITS = 7
 """Bits of fraction in what a 16-bit table gives."""
 
 Entries = Callable[[Array], Array]
-"""Gives the integers that a table has for integers of its input."""
+"""Returns the integers that a table has for integers of its input."""
 
 
 def unary(call: IntCall) -> Pending:

@@ -126,7 +126,7 @@ def _lower_node(context: Context, node: Any) -> Result:
 
 
 READ_STATE = "mizzen.read_state.default"
-"""The quantizer's copy of a buffer that is written later: in SSA form, the buffer itself."""
+"""The quantiser's copy of a buffer that is written later: in SSA form, the buffer itself."""
 
 
 def _item(context: Context, node: Any) -> Result:

@@ -1,7 +1,7 @@
 """The operators of PyTorch, one row for those that are treated alike, whatever asks.
 
 A row has what quantisation makes of an operator, what takes it apart before calibration, and its
-lowerings to integers and to floating-point numbers; what it has not, it says why. So the quantizer
+lowerings to integers and to floating-point numbers; what it has not, it says why. So the quantiser
 cannot make integers of what the lowering does not know, and users are told the same everywhere.
 
 Rows name functions and import none of them: the table is read without PyTorch, and a compilation

@@ -106,7 +106,7 @@ LAYERS: tuple[Operator, ...] = (
         integers=DECOMPOSED, floats="normalization"),
     row("rms_norm.default", decomposition="normalization:rms_norm", integers=DECOMPOSED,
         floats="normalization"),
-    # Recurrent layers, and the operators that the quantizer makes of them.
+    # Recurrent layers, and the operators that the quantiser makes of them.
     *each("lstm.input gru.input rnn_tanh.input rnn_relu.input",
           decomposition="layers:replace_layers", integers=DECOMPOSED, floats="recurrent"),
     row("lstm.data gru.data rnn_tanh.data rnn_relu.data",

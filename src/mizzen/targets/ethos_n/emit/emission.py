@@ -98,7 +98,7 @@ class BufferTable:
         return self.add(Entry(BufferKind.INTERMEDIATE, size))
 
     def add_sram_map(self) -> int:
-        """Return a number to a feature map in SRAM."""
+        """Number a feature map in SRAM."""
         self._sram_maps += 1
         return FIRST_SRAM_ID + self._sram_maps - 1
 

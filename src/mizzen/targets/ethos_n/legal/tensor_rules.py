@@ -17,7 +17,7 @@ from mizzen.targets.ethos_n.tensors import DataFormat, DataType, TensorInfo
 from mizzen.targets.rules import Breach
 
 Pick = Callable[[Case[O]], TensorInfo]
-"""Gives the tensor that a rule is about."""
+"""Returns the tensor that a rule is about."""
 
 CHUNK_BYTES = 8 * 8
 """SRAM for each channel: the least part of a plane that NHWC can be turned into bricks by."""

@@ -1,4 +1,4 @@
-"""The pattern table, a graph's composites by it, and why what is in none of them is in none.
+"""The pattern table, a graph's composites by it, and why an operation is in none of them.
 
 Rows of the table are in order of priority; a row is taken where its pattern matches and the library
 supports what it becomes. Names are those of Apache TVM's Ethos-N integration. From the composites
@@ -163,7 +163,7 @@ SAYINGS: dict[str, tuple[str, str]] = {
         "split the tensor: all parts along one axis, nothing left out",
     ),
 }
-"""Why operations that some composite has are in none here, and what would be better."""
+"""Why operations that some composite could have are in none here, and what would be better."""
 
 OTHERWISE = "write it with convolutions, poolings, sums and the functions of the pattern table"
 
@@ -424,7 +424,7 @@ def legality(covering: Covering) -> Legal:
 
 
 def _spread(covering: Covering, found: dict[int | None, tuple[Reason, ...]]) -> None:
-    """Return reasons to groups whose operations are in a composite with those of refused groups.
+    """Add reasons to groups whose operations are in a composite with those of refused groups.
 
     A composite is done whole: a PAD that is only right in front of its convolution stays where
     that stays.

@@ -98,7 +98,7 @@ class Roundings:
                 return Lying.BRICKS
 
     def concatenated_by(self, operand: Operand) -> Node | None:
-        """Return concatenation that an operand in brick groups is put into as it lies, if any."""
+        """Return the concatenation that takes an operand in brick groups as it lies, if any."""
         reader = self.alone.get(operand)
         if reader is None or not isinstance(reader.operation, Concatenation):
             return None

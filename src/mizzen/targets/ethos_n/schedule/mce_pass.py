@@ -172,7 +172,7 @@ def algorithm_of(mce: Node, options: CompilationOptions) -> Algorithm:
 def find_plan(
     chain: Chain, mce: Node, attempt: Attempt, options: CompilationOptions
 ) -> McePlan | None:
-    """Return the plan of a chain, whose work of the compute engines is in `mce`; None for none."""
+    """Return the plan of a chain whose work of the compute engines is in `mce`, if there is one."""
     work, source = mce.doing(Mce), chain.nodes[0].source
     algorithm = algorithm_of(mce, options)
     ple = chain.kernel.kernel

@@ -326,7 +326,7 @@ def _note(heads: Array, part: _Part) -> None:
 
 
 def _arranged(streams: Array, layout: WeightLayout, places: Places) -> Array:
-    """Return each tap its weight; E948 where there is one that no tap has."""
+    """Return the weight of each tap; E948 where there is one that no tap has."""
     offsets = np.cumsum((0, *places.counts))
     taps = (places.place + offsets[places.iteration]).ravel()
     found = streams[:, taps]

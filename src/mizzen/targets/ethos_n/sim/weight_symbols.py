@@ -341,7 +341,7 @@ def _counts(chunks: list[Chunks]) -> Numbers:
 
 
 def _spread(chunks: list[Chunks], per_stream: list[int]) -> Numbers:
-    """Return each chunk the number of its stream."""
+    """Return the number of each chunk's stream."""
     return np.repeat(np.array(per_stream, np.int64), _counts(chunks))
 
 

@@ -51,7 +51,7 @@ class Streams:
         return exclusive_sum(self.counts)
 
     def spread(self, per_stream: Array) -> Array:
-        """Return each value that of its stream."""
+        """Return each stream's value for each of its elements."""
         return np.repeat(per_stream, self.counts)
 
 

@@ -28,7 +28,7 @@ def transfer_u55(registers: Registers, instruction: Instruction, origin: Origin)
 
 
 def transfer_u85(registers: Registers, instruction: Instruction, origin: Origin) -> Transfer:
-    """Return transfer of a DMA_START of U85; with indices, any row up to the greatest counts."""
+    """Return the transfer of a U85's DMA_START; with indices, any row up to the greatest counts."""
     ends = [_end(registers, end) for end in ("SRC", "DST")]
     indices = list(_indices(registers))
     return _transfer(registers, instruction, origin, ends[0], ends[1], *indices)

@@ -40,7 +40,7 @@ __all__ = [
 def reasons(operation: Operation, arch: Arch) -> tuple[Reason, ...]:
     """Return what keeps an operation from an architecture, whatever the order of its axes.
 
-    Empty where it may run there. Operations on constants only are none for the NPU: they are
+    Empty where it may run there. Operations on constants only are not for the NPU: they are
     computed before. CUSTOM operations have their own reasons, from whoever made them.
     """
     if operation.kind == "CUSTOM" or _is_computed_before(operation):

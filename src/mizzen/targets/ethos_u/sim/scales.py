@@ -41,7 +41,7 @@ class ChannelScales:
 def decode(
     stream: npt.NDArray[np.uint8], channels: int, format: RecordFormat = RECORD_U55
 ) -> ChannelScales:
-    """Read `channels` records from `stream`; E623 if it is too short or a record is none."""
+    """Read `channels` records from `stream`; E623 if it is too short or a record is not one."""
     rule = f"bias and scale records, {format.machine}"
     if len(stream) < channels * RECORD_BYTES:
         raise fail(

@@ -80,7 +80,7 @@ def _constant(value: Value) -> Array:
 
 
 def _move_zero_point(graph: Graph, operations: list[Weighted], zero_point: int) -> None:
-    """Return weights another zero point, and move them along."""
+    """Change the zero point of weights, and move them along."""
     first = operations[0]
     weights, own = _constant(first.weight), int(_constant(first.weight_zp)[0])
     moved = (weights.astype(np.int16) + (zero_point - own)).astype(np.int8)

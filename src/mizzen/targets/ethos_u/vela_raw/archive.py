@@ -73,7 +73,7 @@ class Archive:
         return fail(code, message, origin=Origin(model=self.name))
 
     def array(self, key: str) -> npt.NDArray[np.generic]:
-        """Return an array of numbers or text, a view of the archive; E151, E152 if it is none."""
+        """Return an array of numbers or text, a view of the archive; E151, E152 if it is not."""
         return self._array(key, self._member(key))
 
     def data(self, key: str) -> npt.NDArray[np.uint8]:
@@ -83,21 +83,21 @@ class Archive:
         return np.frombuffer(member.contents, np.uint8)
 
     def integers(self, key: str) -> npt.NDArray[np.int64]:
-        """Return an array of integers; an empty one may be of any type. E153 if it is none."""
+        """Return an array of integers; an empty one may be of any type. E153 if it is not one."""
         array = self.array(key)
         if array.size and (array.dtype.kind not in "iu" or array.dtype == np.uint64):
             raise self.error("E153", f"{key} must hold signed integers, not {array.dtype}")
         return np.zeros(array.shape, np.int64) if not array.size else array.astype(np.int64)
 
     def integer(self, key: str) -> int:
-        """Return a single integer; E153 if it is none."""
+        """Return a single integer; E153 if it is not one."""
         array = self.integers(key)
         if array.size != 1:
             raise self.error("E153", f"{key} must be one integer, not {array.size}")
         return int(array.reshape(-1)[0])
 
     def texts(self, key: str) -> list[str]:
-        """Return a list of texts; E153 if it is none."""
+        """Return a list of texts; E153 if it is not one."""
         array = self.array(key)
         if array.dtype.kind != "U" or array.ndim != 1:
             raise self.error("E153", f"{key} must be a list of texts, not {array.dtype}")
@@ -145,7 +145,7 @@ class Archive:
 
 
 def open_archive(data: bytes, name: str) -> Archive:
-    """Unpack an archive; E150 if it is none, or unpacks to over `MAX_ARCHIVE_BYTES`."""
+    """Unpack an archive; E150 if it is not one, or unpacks to over `MAX_ARCHIVE_BYTES`."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             total = sum(member.file_size for member in archive.infolist())

@@ -31,7 +31,7 @@ Entry = dict[str, str | npt.NDArray[np.generic]]
 
 
 class ObjectArrayError(Exception):
-    """The pickle is none that Vela writes; the text says why."""
+    """The pickle is not one that Vela writes; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
