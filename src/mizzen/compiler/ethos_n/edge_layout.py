@@ -67,11 +67,11 @@ def _image_last(graph: Graph, value: Value, wanted: Mapping[Value, Order]) -> Or
     if wanted.get(value) != last or last == own:
         return own
     shape = tuple(value.shape[axis] for axis in TO_CHANNELS_LAST)
-    turned = graph.add_input(value.type.with_shape(shape), value.name)
-    back = graph.add("TRANSPOSE", [turned], [value.type], {"perms": TO_CHANNELS_FIRST})
+    moved = graph.add_input(value.type.with_shape(shape), value.name)
+    back = graph.add("TRANSPOSE", [moved], [value.type], {"perms": TO_CHANNELS_FIRST})
     graph.replace(value, back.result)
-    rest = [row for row in graph.inputs if row is not turned]
-    graph.set_inputs([turned if row is value else row for row in rest])
+    rest = [row for row in graph.inputs if row is not moved]
+    graph.set_inputs([moved if row is value else row for row in rest])
     return last
 
 
@@ -112,10 +112,10 @@ def _view_of_input(graph: Graph, value: Value) -> _Seen:
     if len(orders) != 1 or any(end.value is value or end.value in graph.outputs for end in ends):
         return own
     first = ends[0].value
-    turned = graph.add_input(first.type, value.name)
+    moved = graph.add_input(first.type, value.name)
     for end in ends:
-        graph.replace(end.value, _reshaped(graph, turned, end.value))
-    return _Seen(turned, orders.pop())
+        graph.replace(end.value, _reshaped(graph, moved, end.value))
+    return _Seen(moved, orders.pop())
 
 
 def _reshaped(graph: Graph, source: Value, wanted: Value) -> Value:

@@ -77,45 +77,29 @@ def requantise_before_relabel(graph: Graph, node: Node) -> bool:
 
 
 def requantise_before_concat(graph: Graph, node: Node) -> bool:
-    """A requantisation behind a concatenation goes before it, to every part.
-
-    Not where it is a part of a concatenation along another axis, which needs it in one buffer.
-    """
-    after = _only_user(node)
-    if after is None or not isinstance(node.work, Concat) or not isinstance(after.work, Requantise):
+    """A requantisation behind a concatenation goes before it, to every part."""
+    after = _moved_before_concat(graph, node, Requantise)
+    if after is None:
         return False
-    if _concatenates_another_way(node, after):
-        return False
-    _move_before_concat(graph, node, after)
     node.quantization, node.data_type = after.quantization, after.data_type
     return True
 
 
-def _concatenates_another_way(concat: Node, after: Node) -> bool:
-    """Say whether a concatenation, copied or requantised, goes into one along another axis."""
-    node: Node | None = after
-    while node is not None and isinstance(node.work, Copy | Requantise):
-        if any(isinstance(user.work, Concat) and user.work != concat.work for user in node.users):
-            return True
-        node = _only_user(node)
-    return False
-
-
 def copy_before_concat(graph: Graph, node: Node) -> bool:
-    """A copy behind a concatenation goes before it, to every part.
+    """A copy behind a concatenation goes before it, to every part."""
+    return _moved_before_concat(graph, node, Copy) is not None
+
+
+def _moved_before_concat(graph: Graph, concat: Node, kind: type) -> Node | None:
+    """Move what is behind a concatenation, if it is of a kind, to every part; return what it was.
 
     Not where it is a part of a concatenation along another axis, which needs it in one buffer.
     """
-    after = _only_user(node)
-    if after is None or not isinstance(node.work, Concat) or not isinstance(after.work, Copy):
-        return False
-    if _concatenates_another_way(node, after):
-        return False
-    _move_before_concat(graph, node, after)
-    return True
-
-
-def _move_before_concat(graph: Graph, concat: Node, after: Node) -> None:
+    after = _only_user(concat)
+    if after is None or not isinstance(concat.work, Concat) or not isinstance(after.work, kind):
+        return None
+    if _concatenates_another_way(concat, after):
+        return None
     for place, source in enumerate(list(concat.inputs)):
         moved = Node(
             after.work,
@@ -127,6 +111,17 @@ def _move_before_concat(graph: Graph, concat: Node, after: Node) -> None:
         )
         graph.insert_before(concat, place, moved)
     graph.bypass(after)
+    return after
+
+
+def _concatenates_another_way(concat: Node, after: Node) -> bool:
+    """Say whether a concatenation, copied or requantised, goes into one along another axis."""
+    node: Node | None = after
+    while node is not None and isinstance(node.work, Copy | Requantise):
+        if any(isinstance(user.work, Concat) and user.work != concat.work for user in node.users):
+            return True
+        node = _only_user(node)
+    return False
 
 
 def _merge_into_user(graph: Graph, node: Node, first: type, second: type) -> bool:

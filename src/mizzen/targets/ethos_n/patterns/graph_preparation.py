@@ -16,7 +16,7 @@ from mizzen.passes import FOLD_CONSTANTS, REMOVE_IDLE, Pipeline
 from mizzen.passes.layout import Edges, layout
 
 VIEWS = (Reshape, Transpose)
-TURNED = Pipeline((REMOVE_IDLE, FOLD_CONSTANTS, layout(Edges.FREE), REMOVE_IDLE))
+WITH_CHANNELS_LAST = Pipeline((REMOVE_IDLE, FOLD_CONSTANTS, layout(Edges.FREE), REMOVE_IDLE))
 
 
 def prepare(graph: Graph) -> dict[int, int]:
@@ -26,7 +26,7 @@ def prepare(graph: Graph) -> dict[int, int]:
     run on the CPU without taking their operators along. Returns these new groups, and the group
     that each comes from.
     """
-    TURNED.run(graph)
+    WITH_CHANNELS_LAST.run(graph)
     _reshape_bytes(graph)
     return _apart(graph)
 

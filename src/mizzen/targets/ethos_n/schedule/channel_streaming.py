@@ -28,13 +28,13 @@ from mizzen.targets.ethos_n.schedule.attempt import (
     volume,
 )
 from mizzen.targets.ethos_n.schedule.stripes import (
-    OUTPUT_STRIPES,
     Cut,
     Piece,
     Stage,
     boundary_height,
     input_extent,
     largest_weight_bytes,
+    output_piece,
     place,
     reaches_neighbours,
     stripe_channels,
@@ -139,7 +139,7 @@ def _cut(stage: Stage, ask: _Ask, capabilities: Capabilities) -> Cut | None:
     return Cut(
         _input_piece(stage, stripe, made, ask.buffering),
         _weight_piece(stage, stripe, made, ask.reloading, capabilities),
-        _output_piece(stage, output, capabilities),
+        output_piece(stage, output, capabilities.ogs),
     )
 
 
@@ -216,14 +216,3 @@ def _weight_piece(
     weights = (*stage.kernel[:2], inputs, made[3])
     each = largest_weight_bytes(weights, stage.weight_format, capabilities)
     return Piece(weights, each * stripes, stripes)
-
-
-def _output_piece(stage: Stage, stripe: Shape, capabilities: Capabilities) -> Piece:
-    _, height, width, channels = stage.output
-    total = 1
-    for axis in (1, 2, 3):
-        total *= divide_up(stage.output[axis], stripe[axis])
-    stripes = min(OUTPUT_STRIPES, total)
-    planes = round_up(height, BRICK_HEIGHT) * round_up(width, BRICK_WIDTH)
-    largest = planes * round_up(channels, capabilities.ogs)
-    return Piece(stripe, min(volume(stripe) * stripes, largest), stripes)

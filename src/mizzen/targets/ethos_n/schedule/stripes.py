@@ -12,7 +12,7 @@ filters and weight size estimate; specification of the compute engine 6.8.6.3 as
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mizzen.targets.ethos_n.commands_values import (
@@ -330,16 +330,23 @@ def _weight_piece(
 
 
 def _output_piece(stage: Stage, stripe: Shape, capabilities: Capabilities) -> Piece:
+    piece = output_piece(stage, stripe, capabilities.srams)
+    # The DMA writes a stripe of one patch's width as whole brick groups.
+    smallest = round_up(stripe[1], BRICK_HEIGHT) * round_up(stripe[2], BRICK_WIDTH) * stripe[3]
+    return replace(piece, bytes=max(piece.bytes, smallest))
+
+
+def output_piece(stage: Stage, stripe: Shape, together: int) -> Piece:
+    """Return the output's tile, two stripes or all of it; channels in multiples of `together`."""
     _, height, width, channels = stage.output
     total = 1
     for axis in (1, 2, 3):
         total *= divide_up(stage.output[axis], stripe[axis])
     stripes = min(OUTPUT_STRIPES, total)
     planes = round_up(height, BRICK_HEIGHT) * round_up(width, BRICK_WIDTH)
-    largest = planes * round_up(channels, capabilities.srams)
-    # The DMA writes a stripe of one patch's width as whole brick groups.
-    smallest = round_up(stripe[1], BRICK_HEIGHT) * round_up(stripe[2], BRICK_WIDTH) * stripe[3]
-    return Piece(stripe, max(min(volume(stripe) * stripes, largest), smallest), stripes)
+    return Piece(
+        stripe, min(volume(stripe) * stripes, planes * round_up(channels, together)), stripes
+    )
 
 
 def side_across(offset: int, capabilities: Capabilities) -> Side:
