@@ -24,9 +24,8 @@ from torchao.quantization.pt2e.quantizer import (
 
 from mizzen.frontends.torch.operators import Role, row_of
 from mizzen.quantize.batch_norm import NormalizedConvolution
-from mizzen.quantize.clusters import Clusters
 from mizzen.quantize.composite import Composite, composite_of
-from mizzen.quantize.configuration import QuantizationConfig
+from mizzen.quantize.configuration import QuantizationConfig, Selection
 from mizzen.quantize.nodes import (
     channel_axis,
     cuts_at_zero,
@@ -36,9 +35,37 @@ from mizzen.quantize.nodes import (
     row_name,
 )
 from mizzen.quantize.recurrence import Kind
-from mizzen.quantize.selection import Selection
 from mizzen.quantize.state import StateReader
 from mizzen.quantize.steps import RecurrentSteps
+
+
+@dataclass
+class Clusters:
+    """Disjoint sets of values, each a node that produces a tensor (or several, by getitem)."""
+
+    _parents: dict[Node, Node] = field(default_factory=dict[Node, Node])
+
+    def root(self, value: Node) -> Node:
+        """Return the value that stands for the cluster of `value`."""
+        parents = self._parents
+        root = value
+        while (parent := parents.get(root, root)) is not root:
+            root = parent
+        while (parent := parents.get(value, value)) is not root:
+            parents[value], value = root, parent
+        return root
+
+    def join(self, one: Node, other: Node) -> None:
+        """Make the clusters of two values one."""
+        self._parents[self.root(other)] = self.root(one)
+
+    def members(self, values: list[Node]) -> Iterator[list[Node]]:
+        """Return the clusters of `values`, in the order in which each one's first value comes."""
+        found: dict[Node, list[Node]] = {}
+        for value in values:
+            found.setdefault(self.root(value), []).append(value)
+        yield from found.values()
+
 
 ANNOTATION = "quantization_annotation"
 COMPOSITE = (Role.RECURRENT, Role.NORMALIZED, Role.STATE)

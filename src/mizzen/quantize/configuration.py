@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from torch.fx import Node
 from torchao.quantization.pt2e.quantizer import (
     DerivedQuantizationSpec,
     QuantizationSpec,
@@ -13,6 +14,7 @@ from torchao.quantization.pt2e.quantizer import (
 )
 
 from mizzen.diagnostics import fail
+from mizzen.quantize.nodes import module_stack
 from mizzen.quantize.observers import (
     ActivationObserver,
     RangeObserver,
@@ -234,3 +236,50 @@ def get_uint8_io_quantization_config(is_qat: bool = False) -> QuantizationConfig
         observer = with_arguments(ActivationObserver, eps=INT8_EPSILON)
     spec = _activation(torch.uint8, 0, 255, observer, torch.per_tensor_affine)
     return QuantizationConfig("uint8 inputs and outputs", spec, spec, None, is_qat)
+
+
+@dataclass
+class Selection:
+    """What the user set. A name goes before a type, a type before the global configuration.
+
+    Among nested modules the innermost that something was set for decides. None keeps a module in
+    floating point.
+    """
+
+    everywhere: QuantizationConfig | None = None
+    boundary: QuantizationConfig | None = None
+    names: dict[str, QuantizationConfig | None] = field(
+        default_factory=dict[str, QuantizationConfig | None]
+    )
+    types: dict[str, QuantizationConfig | None] = field(
+        default_factory=dict[str, QuantizationConfig | None]
+    )
+
+    def configuration(self, node: Node) -> QuantizationConfig | None:
+        """Return the node's configuration, None where it stays in floating point."""
+        stack = module_stack(node)
+        for path, _ in reversed(stack):
+            if path in self.names:
+                return self.names[path]
+        for _, kind in reversed(stack):
+            if kind in self.types:
+                return self.types[kind]
+        return self.everywhere
+
+    def reason(self, node: Node) -> str:
+        """Say why `configuration` gave None."""
+        stack = module_stack(node)
+        for path, _ in reversed(stack):
+            if path in self.names:
+                return f'set_module_name("{path}", None) keeps it in floating point'
+        for _, kind in reversed(stack):
+            if kind in self.types:
+                name = kind.rpartition(".")[2]
+                return f"set_module_type({name}, None) keeps it in floating point"
+        return "no configuration was set for it: see set_global"
+
+    @property
+    def configurations(self) -> list[QuantizationConfig]:
+        """Return every configuration that was set."""
+        found = [self.everywhere, self.boundary, *self.names.values(), *self.types.values()]
+        return [config for config in found if config is not None]

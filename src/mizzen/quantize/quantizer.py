@@ -11,11 +11,10 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 from mizzen.diagnostics import fail
 from mizzen.quantize.annotation import Annotator
 from mizzen.quantize.composite import composite_of
-from mizzen.quantize.configuration import QuantizationConfig
+from mizzen.quantize.configuration import QuantizationConfig, Selection
 from mizzen.quantize.decompose import decompose
 from mizzen.quantize.nodes import origin_of
 from mizzen.quantize.report import FloatNode, check_annotation, check_types, float_nodes
-from mizzen.quantize.selection import Selection
 from mizzen.targets.families import family_for
 
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.torch.call import Call
-from mizzen.frontends.torch.geometry import fit, pads_of, pair
-from mizzen.frontends.torch.shapes import channels_first, concat, image, slice_
+from mizzen.frontends.torch.shapes import channels_first, concat, fit, image, pads_of, pair, slice_
 from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import Value
 

@@ -12,12 +12,13 @@ from math import prod
 import numpy as np
 
 from mizzen.frontends.torch.call import TRAINING, Call, Move, Term
-from mizzen.frontends.torch.geometry import by_axis, start_index
 from mizzen.frontends.torch.shapes import (
+    by_axis,
     concat,
     padded,
     permuted,
     reshape,
+    start_index,
     tiled,
 )
 from mizzen.frontends.torch.shapes import (

@@ -10,8 +10,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mizzen.frontends.torch.call import Call, Term
-from mizzen.frontends.torch.geometry import Pads, cuts_of, fit, regular_step, window_pair
-from mizzen.frontends.torch.shapes import channels_first, concat, image, padded, slice_
+from mizzen.frontends.torch.shapes import (
+    Pads,
+    channels_first,
+    concat,
+    cuts_of,
+    fit,
+    image,
+    padded,
+    regular_step,
+    slice_,
+    window_pair,
+)
 from mizzen.graph import Value
 from mizzen.ops import Builder
 

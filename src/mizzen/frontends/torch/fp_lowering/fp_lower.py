@@ -20,8 +20,7 @@ from mizzen.frontends.torch.fp_lowering.fp_context import (
 )
 from mizzen.frontends.torch.operators import Missing, functional_name, overload_of, row_of
 from mizzen.frontends.torch.operators.row import Form
-from mizzen.frontends.torch.program import Role, TorchProgram
-from mizzen.frontends.torch.source import GETITEM, kind_of
+from mizzen.frontends.torch.program import GETITEM, Role, TorchProgram, kind_of
 from mizzen.frontends.torch.tensors import (
     is_tensor,
     mapped,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.diagnostics import fail
 from mizzen.frontends.torch.fp_lowering.fp_lower import in_place_of, is_computable
-from mizzen.frontends.torch.program import TorchProgram, functional, taken_apart
-from mizzen.frontends.torch.source import kind_of, origin_of
+from mizzen.frontends.torch.program import TorchProgram, functional, kind_of, origin_of, taken_apart
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -23,8 +23,7 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
     Target,
     Term,
 )
-from mizzen.frontends.torch.program import TorchProgram, tensor_type
-from mizzen.frontends.torch.source import kind_of, origin_of
+from mizzen.frontends.torch.program import TorchProgram, kind_of, origin_of, tensor_type
 from mizzen.frontends.torch.tensors import Array, results_of
 from mizzen.graph import DType, Graph, Quantization, Value
 from mizzen.ops import Builder

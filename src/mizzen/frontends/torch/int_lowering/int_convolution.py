@@ -1,8 +1,9 @@
-"""Convolutions, linear layers of integers: sums, which one RESCALE brings to the result's scale."""
+"""Convolutions, linear layers, products: sums, which one RESCALE brings to the result's scale."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,10 @@ from mizzen.frontends.torch.convolution import (
     convolved_back,
     transposed_kernel,
 )
-from mizzen.frontends.torch.geometry import need_batch
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.int_lowering.int_rescale import requantize
 from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target
-from mizzen.frontends.torch.shapes import reshape
+from mizzen.frontends.torch.shapes import need_batch, reshape
 from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
@@ -137,3 +137,31 @@ def _bias(call: IntCall, scale: Array, outputs: int) -> Array:
             return found.integers.astype(np.int64)
     limit = 2**31 - 1
     return np.clip(np.rint(found.real.astype(np.float64) / scale), -limit, limit).astype(np.int64)
+
+
+def matmul(call: IntCall) -> Pending:
+    """[..., H, C] times [..., C, W]; leading dimensions must be the same."""
+    names = ("self", "mat2" if "mat2" in call.arguments else "other")
+    x, y = (call.real(name) for name in names)
+    left, right = x.value.shape, y.value.shape
+    call.need(
+        len(left) >= 2 and len(right) >= 2 and left[:-2] == right[:-2],
+        "its operands are no stacks of as many matrices",
+        "expand the smaller operand to the other's leading dimensions",
+    )
+    call.need(x.value.dtype is y.value.dtype, "its operands have different types")
+
+    def emit(target: Target) -> Value:
+        b = call.b
+        count = prod(left[:-2])
+        value = b(
+            "MATMUL",
+            reshape(b, x.value, (count, *left[-2:])),
+            reshape(b, y.value, (count, *right[-2:])),
+            b.constant([x.zero_point], x.value.dtype),
+            b.constant([y.zero_point], y.value.dtype),
+        )
+        value = requantize(b, value, x.scale * y.scale, target)
+        return reshape(b, value, call.shape)
+
+    return Pending(emit, call.shape)

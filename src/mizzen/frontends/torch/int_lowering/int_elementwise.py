@@ -1,6 +1,8 @@
-"""Sums, differences, products, extremes of two tensors, and clamps.
+"""Sums, differences, products, extremes, comparisons of two tensors, and clamps.
 
-Both operands come to one scale, with headroom, in 32 bits; one RESCALE gives the result.
+Both operands come to one scale, with headroom, in 32 bits; one RESCALE gives the result. Numbers of
+one scale compare as their integers do; with a number that is no tensor, PyTorch itself says which
+integers are on which side of it. Ref: TOSA 1.0, 2.7 comparison operators.
 """
 
 from __future__ import annotations
@@ -11,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.choice import compared
+from mizzen.frontends.torch.int_lowering.int_activation import evaluate, reals_of
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.int_lowering.int_rescale import as_target, clamped, requantize, rescale
-from mizzen.frontends.torch.int_lowering.int_terms import Constant, Pending, Real, Target
+from mizzen.frontends.torch.int_lowering.int_terms import Constant, Pending, Plain, Real, Target
 from mizzen.frontends.torch.shapes import same_rank
-from mizzen.graph import DType, Quantization, Value
+from mizzen.graph import DType, Quantization, Value, integer_range
 from mizzen.ops import Builder
 
 HEADROOM_BITS = {DType.INT8: 20, DType.INT16: 12}
@@ -144,3 +148,30 @@ def _bounds(call: IntCall) -> tuple[float, float]:
 
 def _number(value: Any, default: float) -> float:
     return default if value is None else float(value)
+
+
+def compare(call: IntCall) -> Plain:
+    """Compare two tensors, broadcast."""
+    x, y = call.real("self"), call.real("other")
+    call.need(
+        (x.scale, x.zero_point) == (y.scale, y.zero_point),
+        "its operands have different scales",
+        "quantise the comparison itself: its operands then share a scale",
+    )
+    return Plain(compared(call, centered(call.b, x), centered(call.b, y)))
+
+
+def compare_number(call: IntCall) -> Plain:
+    """Compare a tensor with a number: with the first integer on the other side of it."""
+    b, x, name = call.b, call.real("self"), call.operator
+    low, high = integer_range(x.value.dtype)
+    points = np.arange(low, high + 1)
+    holds = evaluate(call.node, call["self"], reals_of(x, points))
+    negated = name in ("lt", "le", "ne")
+    found = points[~holds if negated else holds]
+    limit = int(found[0]) if found.size else high + 1
+    shape = (1,) * x.value.type.rank
+    constant = b.constant(np.full(shape, limit - x.zero_point), DType.INT32)
+    kind = "EQUAL" if name in ("eq", "ne") else "GREATER_EQUAL"
+    value = b(kind, centered(b, x), constant)
+    return Plain(b("LOGICAL_NOT", value) if negated else value)

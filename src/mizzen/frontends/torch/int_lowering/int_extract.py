@@ -8,7 +8,7 @@ from typing import Any
 
 from mizzen.frontends.torch.int_lowering.int_context import is_dequantize
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
-from mizzen.frontends.torch.source import GETITEM
+from mizzen.frontends.torch.program import GETITEM
 from mizzen.graph import Value
 
 

@@ -73,6 +73,7 @@ Form = str | Missing
 class Operator:
     """A row: overloads that are treated alike, aliases among them; the first gives the name.
 
+    name           of the first overload, without it: ``add``
     overloads      ``add.Tensor``; those of another library than ATen begin with its name
     role           what quantisation makes of it; None where nothing is quantised
     integers       its integer lowering
@@ -85,6 +86,7 @@ class Operator:
     is_source      whether it gives a constant whatever the values of its operands are
     """
 
+    name: str
     overloads: tuple[str, ...]
     role: Role | None
     integers: Form
@@ -94,11 +96,6 @@ class Operator:
     channel_axis: int | None = None
     cuttable: bool = False
     is_source: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the first overload, without it: ``add``."""
-        return self.overloads[0].rpartition(".")[0].rpartition(".")[2]
 
 
 def row(
@@ -122,7 +119,7 @@ def row(
     other = whole if floats is None else _function(floats, "fp_lowering.fp_", operator)
     assert one is not None, overloads
     assert other is not None, overloads
-    return Operator(names, role, one, other, **rest)
+    return Operator(operator, names, role, one, other, **rest)
 
 
 def each(names: str, role: Role | None = None, **rest: Any) -> Iterator[Operator]:

@@ -99,10 +99,10 @@ ELEMENTWISE: tuple[Operator, ...] = (
     # Comparisons, truth values, choices.
     *each("eq.Tensor ge.Tensor|greater_equal.Tensor gt.Tensor|greater.Tensor "
           "le.Tensor|less_equal.Tensor lt.Tensor|less.Tensor ne.Tensor|not_equal.Tensor",
-          Role.COMPARED, integers="comparison:compare", floats="elementwise:compare"),
+          Role.COMPARED, integers="elementwise:compare", floats="elementwise:compare"),
     *each("eq.Scalar ge.Scalar|greater_equal.Scalar gt.Scalar|greater.Scalar "
           "le.Scalar|less_equal.Scalar lt.Scalar|less.Scalar ne.Scalar|not_equal.Scalar",
-          Role.COMPARED, integers="comparison:compare_number", floats="elementwise:compare"),
+          Role.COMPARED, integers="elementwise:compare_number", floats="elementwise:compare"),
     *each(
         """logical_and|bitwise_and.Tensor|bitwise_and.Scalar|__and__.Tensor|__and__.Scalar
         logical_or|bitwise_or.Tensor|bitwise_or.Scalar|__or__.Tensor|__or__.Scalar
