@@ -143,7 +143,7 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
 
 def load_torch(data: bytes) -> Any:
     """Read a part of PyTorch's. E165 without PyTorch."""
-    from mizzen.quantize.requirement import register_operators, require_torch
+    from mizzen.quantize import register_operators, require_torch
 
     require_torch()
     import torch

@@ -1,4 +1,9 @@
-"""Quantization of PyTorch programs for Ethos-U, by torchao's PT2E flow.
+"""Quantization of PyTorch programs for NPUs, by torchao's PT2E flow.
+
+torchao calibrates and converts; what it needs to be told is here: which values become integers,
+which of them share a scale, and what must be taken apart first because it has ranges inside. All of
+that is read from the registry of operators, so that nothing is quantised that the lowering does
+not know. A target is only asked for the widths of integers that it wants.
 
 The names here import torch and torchao when they are first used; E165 where these are missing.
 """
@@ -9,9 +14,10 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mizzen.quantize.requirement import require_torch
+from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.quantize.configuration import (
@@ -31,6 +37,23 @@ __all__ = [
     "get_symmetric_quantization_config",
     "get_uint8_io_quantization_config",
 ]
+
+
+def require_torch() -> None:
+    """Raise E165 unless PyTorch and torchao are installed."""
+    missing = [name for name in ("torch", "torchao") if find_spec(name) is None]
+    if missing:
+        raise fail(
+            "E165",
+            f"{' and '.join(missing)} must be installed for PyTorch networks",
+            help="pip install 'mizzen[torch]'",
+        )
+
+
+def register_operators() -> None:
+    """Make PyTorch know the operators of quantised programs, which files name."""
+    import_module("torch.ao.quantization.fx._decomposed")
+    import_module("mizzen.quantize.recurrence")
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from torchao.quantization.pt2e.quantizer import (
 
 from mizzen.frontends.torch.operators import Role, row_of
 from mizzen.quantize.batch_norm import NormalizedConvolution
-from mizzen.quantize.composite import Composite, composite_of
+from mizzen.quantize.composite import Composite, StateReader, composite_of
 from mizzen.quantize.configuration import QuantizationConfig, Selection
 from mizzen.quantize.nodes import (
     channel_axis,
@@ -35,7 +35,6 @@ from mizzen.quantize.nodes import (
     row_name,
 )
 from mizzen.quantize.recurrence import Kind
-from mizzen.quantize.state import StateReader
 from mizzen.quantize.steps import RecurrentSteps
 
 

@@ -11,9 +11,9 @@ from torch.fx import GraphModule, Node
 
 from mizzen.diagnostics import Diagnostic, Origin, Severity, fail
 from mizzen.quantize.annotation import ANNOTATION, gives_float
+from mizzen.quantize.composite import StateReader
 from mizzen.quantize.configuration import Selection
 from mizzen.quantize.nodes import operator_name, origin_of, role_of
-from mizzen.quantize.state import StateReader
 
 WIDE = (torch.float64, torch.complex64, torch.complex128)
 NARROW = (torch.float16, torch.bfloat16)

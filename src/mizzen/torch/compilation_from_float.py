@@ -11,7 +11,7 @@ from mizzen.compiler.registry import resolve_target
 from mizzen.compiler.torch.compile import compile_program
 from mizzen.compiler.torch.export import export
 from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail
-from mizzen.quantize.requirement import require_torch
+from mizzen.quantize import require_torch
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.diagnostics import ProgressCallback, fail
-from mizzen.quantize.requirement import register_operators, require_torch
+from mizzen.quantize import register_operators, require_torch
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

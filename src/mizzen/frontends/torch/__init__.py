@@ -1,1 +1,11 @@
-"""Read programs that torch.export wrote, and lower them to graphs of TOSA operations."""
+"""Exported PyTorch programs, read and lowered to graphs of TOSA operations.
+
+One registry, `operators`, says what each operator of ATen is: its other names, what quantisation
+makes of it, what lowers it, or why nothing does. A quantised program becomes integers
+(`int_lowering`), another one floating-point numbers (`fp_lowering`). Those two are apart because
+they round differently; what only moves numbers, or finds out which numbers are meant (windows,
+groups, resizing), is written once, beside them, for a `Call` of either.
+
+A program is taken as it was exported: its nodes' own types and shapes are the truth. Nothing here
+knows a target, whose limits are given as data, nor who quantised the program.
+"""

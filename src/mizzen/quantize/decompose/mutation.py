@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from mizzen.quantize.composite import StateReader
 from mizzen.quantize.decompose.rewriting import Rewriter, aten, writes_first_operand
 from mizzen.quantize.nodes import operator_name
-from mizzen.quantize.state import StateReader
 
 PARTS = {"slice": aten.slice_scatter.default, "select": aten.select_scatter.default}
 """Views of a part of a tensor, and what replaces that part."""

@@ -15,8 +15,14 @@ import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_rescale import clamped, requantize, typed
-from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target
+from mizzen.frontends.torch.int_lowering.int_terms import (
+    Pending,
+    Real,
+    Target,
+    clamped,
+    requantize,
+    typed,
+)
 from mizzen.frontends.torch.operators import functional_name
 from mizzen.frontends.torch.tensors import Array, operator_of, tensor_of, without_gradient
 from mizzen.graph import DType, Quantization, Value, integer_range

@@ -12,7 +12,6 @@ import numpy as np
 from mizzen.diagnostics import Origin
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.call import Call, Move
-from mizzen.frontends.torch.int_lowering.int_rescale import as_target, typed
 from mizzen.frontends.torch.int_lowering.int_terms import (
     Constant,
     Integers,
@@ -22,6 +21,8 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
     Real,
     Target,
     Term,
+    as_target,
+    typed,
 )
 from mizzen.frontends.torch.program import TorchProgram, kind_of, origin_of, tensor_type
 from mizzen.frontends.torch.tensors import Array, results_of

@@ -18,8 +18,7 @@ from mizzen.frontends.torch.convolution import (
     transposed_kernel,
 )
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_rescale import requantize
-from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target
+from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target, requantize
 from mizzen.frontends.torch.shapes import need_batch, reshape
 from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Value

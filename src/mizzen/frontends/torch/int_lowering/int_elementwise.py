@@ -16,8 +16,17 @@ from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.choice import compared
 from mizzen.frontends.torch.int_lowering.int_activation import evaluate, reals_of
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_rescale import as_target, clamped, requantize, rescale
-from mizzen.frontends.torch.int_lowering.int_terms import Constant, Pending, Plain, Real, Target
+from mizzen.frontends.torch.int_lowering.int_terms import (
+    Constant,
+    Pending,
+    Plain,
+    Real,
+    Target,
+    as_target,
+    clamped,
+    requantize,
+    rescale,
+)
 from mizzen.frontends.torch.shapes import same_rank
 from mizzen.graph import DType, Quantization, Value, integer_range
 from mizzen.ops import Builder

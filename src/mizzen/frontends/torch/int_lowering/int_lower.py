@@ -23,7 +23,6 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     Result,
     quantization_of,
 )
-from mizzen.frontends.torch.int_lowering.int_rescale import requantize, typed
 from mizzen.frontends.torch.int_lowering.int_terms import (
     Array,
     Constant,
@@ -34,6 +33,8 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
     Real,
     Target,
     Term,
+    requantize,
+    typed,
 )
 from mizzen.frontends.torch.operators import overload_of, row_of
 from mizzen.frontends.torch.operators.row import CPU

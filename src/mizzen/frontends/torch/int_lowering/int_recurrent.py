@@ -16,8 +16,13 @@ from mizzen.frontends.torch.int_lowering.int_activation import table
 from mizzen.frontends.torch.int_lowering.int_context import IntCall, Result
 from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS
 from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply
-from mizzen.frontends.torch.int_lowering.int_rescale import as_target, requantize
-from mizzen.frontends.torch.int_lowering.int_terms import Constant, Real, Target
+from mizzen.frontends.torch.int_lowering.int_terms import (
+    Constant,
+    Real,
+    Target,
+    as_target,
+    requantize,
+)
 from mizzen.frontends.torch.shapes import concat, reshape, slice_
 from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Quantization, Value

@@ -13,8 +13,14 @@ from mizzen.frontends.torch.convolution import POINTWISE
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS, IntLayer
 from mizzen.frontends.torch.int_lowering.int_elementwise import centered
-from mizzen.frontends.torch.int_lowering.int_rescale import as_target, requantize
-from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target, Term
+from mizzen.frontends.torch.int_lowering.int_terms import (
+    Pending,
+    Real,
+    Target,
+    Term,
+    as_target,
+    requantize,
+)
 from mizzen.frontends.torch.pooling import Window, adaptive, averaged, spatial_of
 from mizzen.frontends.torch.shapes import channels_first, image, need_batch, permuted, reshape
 from mizzen.graph import DType, Value

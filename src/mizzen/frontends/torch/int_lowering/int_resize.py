@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_rescale import as_target, rescale
-from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target
+from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target, as_target, rescale
 from mizzen.frontends.torch.resize import Resizing, resizing
 from mizzen.frontends.torch.shapes import channels_first
 from mizzen.graph import ResizeMode, Value

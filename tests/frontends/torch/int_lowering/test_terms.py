@@ -12,15 +12,16 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizz
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.frontends.torch.int_lowering.int_rescale import (
+from mizzen.frontends.torch.int_lowering.int_terms import (
     SHIFT_MAX,
     SHIFT_MIN,
+    Real,
+    Target,
     as_target,
     clamped,
     multiplier_of,
     requantize,
 )
-from mizzen.frontends.torch.int_lowering.int_terms import Real, Target
 from mizzen.graph import DType, Graph, Quantization, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.reference import evaluate
