@@ -1,4 +1,4 @@
-"""Quantization of PyTorch programs for NPUs, by torchao's PT2E flow.
+"""Quantisation of PyTorch programs for NPUs, by torchao's PT2E flow.
 
 torchao calibrates and converts; what it needs to be told is here: which values become integers,
 which of them share a scale, and what must be taken apart first because it has ranges inside. All of

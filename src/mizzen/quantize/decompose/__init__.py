@@ -1,4 +1,13 @@
-"""Taking compound operators apart, before calibration, where integers need ranges inside."""
+"""Takes compound operators apart, before calibration, where integers need ranges inside.
+
+An LSTM, a softmax or a normalisation in one piece has one range for its result, but its integers
+need one for every intermediate step. Rules rewrite such operators into steps that calibration can
+observe (`arithmetic`, `attention`, `normalization`, `layers`); operators in place become ones that
+return new tensors (`mutation`), and what parameters alone decide is computed once (`folding`).
+
+The program computes the same in floating point afterwards. A rule sees the program only: which
+ranges follow, and what becomes of them on an NPU, it must not know.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""How TFLite's operators become TOSA operations; importing this registers all of them."""
+"""How TFLite's operators become TOSA operations: one file for each kind of operator.
+
+A lowering function takes an operator in its context and adds operations, registered under the
+operator's name in the file's schema; importing this package registers all of them. It must give the
+integers that TensorFlow Lite Micro's kernel gives, for all inputs, so its file cites the kernel.
+Where TOSA rounds otherwise, it refuses with the reason, and the CPU keeps the operator.
+
+A function sees one operator and its tensors. It must not know its neighbours, nor any NPU: what
+could be better done together is left to the passes.
+"""
 
 from mizzen.frontends.tflite.lowering import lower_activation as activation
 from mizzen.frontends.tflite.lowering import lower_arrangement as arrangement
