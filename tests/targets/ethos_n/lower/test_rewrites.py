@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.targets.ethos_n.lower.rewrites import RULES, rewrite
 from mizzen.targets.ethos_n.lower.work_graph import (
+    RULES,
     Concat,
     Copy,
     Graph,
@@ -22,6 +22,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Stored,
     Work,
     make_node,
+    rewrite,
 )
 from mizzen.targets.ethos_n.tensors import QuantizationInfo, TensorInfo
 
