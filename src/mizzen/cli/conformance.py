@@ -72,7 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
-    """Run the networks that were asked for, and give the table."""
+    """Run the networks that were asked for, and return the table."""
     from mizzen.conformance.cases import selected
     from mizzen.conformance.compilers import Compiler
     from mizzen.conformance.suite import run

@@ -88,14 +88,14 @@ def _hazard_texts(
 
 def _interface(artifact: Artifact, console: Console) -> str:
     rows = [
-        (word, f"{info.name} {info.dtype}{shape(info.shape)}{_quantisation(info)}")
+        (word, f"{info.name} {info.dtype}{shape(info.shape)}{_quantization(info)}")
         for word, infos in (("input", artifact.inputs), ("output", artifact.outputs))
         for info in infos
     ]
     return f"Interface\n{fields(rows, width=console.width)}"
 
 
-def _quantisation(info: TensorInfo) -> str:
+def _quantization(info: TensorInfo) -> str:
     quantization = info.quantization
     if quantization is None or len(quantization.scale) != 1:
         return ""

@@ -83,7 +83,7 @@ def table(
 ) -> str:
     """Write rows in aligned columns; the last one is wrapped to `width`.
 
-    `right` gives the columns of numbers, which are aligned to the right.
+    `right` has the columns of numbers, which are aligned to the right.
     """
     lines = [headings, *rows] if headings else list(rows)
     if not lines:

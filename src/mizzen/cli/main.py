@@ -40,7 +40,7 @@ class Exit(IntEnum):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line, `sys.argv` by default, and give the exit status."""
+    """Run one command line, `sys.argv` by default, and return the exit status."""
     words = normalise(sys.argv[1:] if arguments is None else arguments)
     console = Console(json="--json" in words)
     try:

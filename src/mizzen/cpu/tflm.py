@@ -79,7 +79,7 @@ class CpuKernels:
         return CpuSession(self, batch)
 
     def open(self, key: int, batch: int) -> _Worker:
-        """Make the interpreters of a session, and give the worker that has them."""
+        """Make the interpreters of a session, and return the worker that has them."""
         with _lock:
             worker = self._load()
             request = {"verb": "open", "key": key, "batch": batch, "network": self._key}
@@ -178,7 +178,7 @@ class _Worker:
         return outputs
 
     def end(self) -> int:
-        """End the worker and give its exit status."""
+        """End the worker and return its exit status."""
         with contextlib.suppress(ValueError):
             _workers.remove(self)
         os.close(self._log)

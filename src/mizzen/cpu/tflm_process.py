@@ -116,7 +116,7 @@ class _Server:
         self._sessions: dict[int, tuple[_Network, list[Any]]] = {}
 
     def answer(self, request: Document, arrays: list[Array]) -> list[Array]:
-        """Do what a request asks; give the arrays that it asks for."""
+        """Do what a request asks; return the arrays that it asks for."""
         for key in request["forget"]:
             self._networks.pop(key, None)
             self._sessions.pop(key, None)

@@ -29,7 +29,7 @@ class _Writer:
         self._schema = schema
 
     def table(self, name: str, record: Record) -> int:
-        """Write a table behind what it refers to; give its place. ValueError: an unknown field."""
+        """Write a table behind what it refers to; return its place. ValueError: unknown field."""
         fields = self._schema.fields(name)
         unknown = record.keys() - {field.name for field in fields}
         if unknown:
@@ -44,7 +44,7 @@ class _Writer:
         return int(self.builder.EndObject())
 
     def _child(self, field: Field, value: Any) -> Any:
-        """Write what the field refers to, and give what to store in the table."""
+        """Write what the field refers to, and return what to store in the table."""
         if field.is_vector:
             return self._vector(field, value)
         match field.kind:

@@ -57,7 +57,7 @@ class Builder:
         dtype: DType | None = None,
         **attributes: Any,
     ) -> Value:
-        """Add an operation with one result and give it.
+        """Add an operation with one result and return it.
 
         quantization  of the result; none follows from the operands
         dtype         the result's element type where the operands leave a choice (CAST, MATMUL of
@@ -76,7 +76,7 @@ class Builder:
     def many(
         self, kind: str, *operands: Value, dtype: DType | None = None, **attributes: Any
     ) -> tuple[Value, ...]:
-        """Add an operation with any number of results and give them."""
+        """Add an operation with any number of results and return them."""
         definition = definition_of(kind, self.origin)
         whole = complete(definition, attributes, self.origin)
         types = infer(definition, operands, whole, dtype, self.origin)
@@ -92,7 +92,7 @@ class Builder:
         types: Sequence[TensorType],
         **attributes: Any,
     ) -> tuple[Value, ...]:
-        """Add a custom operation with results of the given types and give them."""
+        """Add a custom operation with results of the given types and return them."""
         definition = definition_of("CUSTOM")
         attributes["operator_name"] = operator_name
         whole = complete(definition, attributes, self.origin)

@@ -109,7 +109,7 @@ class _Attempt:
         return self.guarded() or self.back(mark)
 
     def back(self, mark: int) -> bool:
-        """Forget what was bound since; give False."""
+        """Forget what was bound since; return False."""
         bound = self.bound
         while len(bound) > mark:
             bound.popitem()
@@ -247,7 +247,7 @@ class _Attempt:
         return True
 
     def miss_producer(self, node: Op[Any], value: Value) -> bool:
-        """Keep that a value comes from another operation than it must; give False."""
+        """Keep that a value comes from another operation than it must; return False."""
         if self.misses is None:
             return False
         producer = value.producer
@@ -258,7 +258,7 @@ class _Attempt:
         return False
 
     def miss(self, at: Operation | Value, reason: str, *parts: object) -> bool:
-        """Keep what does not fit of an operation, or what takes a value; give False.
+        """Keep what does not fit of an operation, or what takes a value; return False.
 
         Text is made only for who asks.
         """

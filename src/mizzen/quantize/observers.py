@@ -69,7 +69,7 @@ class ActivationObserver(HistogramObserver):
     _parameters_found: Parameters | None = None
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
-        """Add the values of `x_orig`, of any shape, and give it back."""
+        """Add the values of `x_orig`, of any shape, and return it."""
         check_finite(x_orig, self.origin)
         self._parameters_found = None
         base: Any = super()
@@ -90,7 +90,7 @@ class RangeObserver(MinMaxObserver):
     origin: Origin | None = None
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
-        """Widen the range to the values of `x_orig`, and give it back."""
+        """Widen the range to the values of `x_orig`, and return it."""
         check_finite(x_orig, self.origin)
         base: Any = super()
         return base.forward(x_orig)
@@ -152,7 +152,7 @@ class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
     origin: Origin | None = None
 
     def forward(self, X: torch.Tensor) -> torch.Tensor:  # noqa: N803 - torchao's name
-        """Follow the range of `X` and give it rounded to the integers of that range."""
+        """Follow the range of `X` and return it rounded to the integers of that range."""
         check_finite(X, self.origin)
         if self.is_per_channel and self.ch_axis != 0:
             unfused: Any = FakeQuantize

@@ -16,7 +16,7 @@ from mizzen.diagnostics import MizzenError, fail
 from mizzen.graph import Array, DType, Operation, integer_range
 
 Kernel = Callable[..., Array | tuple[Array, ...]]
-"""Takes the operation and its operands' elements, gives the results' elements."""
+"""Takes the operation and its operands' elements, returns the results' elements."""
 Kernels = dict[type[Operation], Kernel]
 """The kernels of a chapter, by the class of operations."""
 

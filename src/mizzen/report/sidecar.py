@@ -32,7 +32,7 @@ def sidecar_path(artifact: Path) -> Path:
 
 
 def write_sidecar(report: CompileReport, artifact: Path) -> Path:
-    """Write the report of the artifact in file `artifact`, and give the report's path."""
+    """Write the report of the artifact in file `artifact`, and return the report's path."""
     path = sidecar_path(artifact)
     digest = hashlib.sha256(artifact.read_bytes()).hexdigest()
     document = {"version": VERSION, "artifact_sha256": digest, **as_dict(report)}

@@ -47,7 +47,7 @@ def to_tosa(
 
 
 def _integers(exported: ExportedProgram, name: str) -> bytes:
-    _require_quantised(exported, name)
+    _require_quantized(exported, name)
     lowered = lower(read(exported, name), TosaRegions.window_limits)
     placed = partition(lowered.graph, form_of, edge=is_edge)
     for group, row in placed.groups.items():
@@ -69,7 +69,7 @@ def _operations(graph: Graph, group: int) -> list[Operation]:
     return [row for row in graph if row.group == group]
 
 
-def _require_quantised(exported: ExportedProgram, name: str) -> None:
+def _require_quantized(exported: ExportedProgram, name: str) -> None:
     nodes = [node for node in exported.graph.nodes if node.op == "call_function"]
     if any("quantize" in str(node.target) for node in nodes):
         return

@@ -60,7 +60,7 @@ class EthosUCompileSpec:
     def dump_intermediate_artifacts_to(
         self, output_path: str | PathLike[str] | None
     ) -> EthosUCompileSpec:
-        """Write every region's TOSA and compiled network into a folder; gives itself.
+        """Write every region's TOSA and compiled network into a folder; returns itself.
 
         Nothing of the folder's name gets into an artifact.
         """
@@ -68,7 +68,7 @@ class EthosUCompileSpec:
         return self
 
     def dump_debug_info(self, debug_mode: DebugMode | None) -> EthosUCompileSpec:
-        """Write where each TOSA operation comes from; gives itself.
+        """Write where each TOSA operation comes from; returns itself.
 
         JSON: a file beside the others. TOSA: in the operations' locations too.
         """

@@ -31,7 +31,7 @@ MEMORIES = (
 
 
 def write_summary(report: CompileReport, configuration: EthosUConfiguration, folder: Path) -> Path:
-    """Write the summary of a compilation into a folder, and give its path."""
+    """Write the summary of a compilation into a folder, and return its path."""
     stem = Path(report.model).stem
     path = folder / f"{stem}_summary_{configuration.system.name}.csv"
     columns = summary(report, configuration)

@@ -19,7 +19,7 @@ OLD_CODE_LIMIT = 127
 
 
 class NetworkBuilder:
-    """Collects tensors and operators of one subgraph, and gives the file.
+    """Collects tensors and operators of one subgraph, and returns the file.
 
     Tensors are referred to by the index that `tensor` and `constant` give.
     """

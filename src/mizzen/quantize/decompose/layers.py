@@ -84,7 +84,7 @@ class Layers:
         return self._call(aten.add.Tensor, one, outside), inside
 
     def _steps(self, operands: list[Any], reverse: bool) -> list[Node]:
-        """Insert the node of the steps and give its results."""
+        """Insert the node of the steps and return its results."""
         from mizzen.quantize.steps import RecurrentSteps
 
         module = RecurrentSteps(self.kind, reverse)

@@ -66,7 +66,7 @@ class Rewriter:
                 waiting += self._made[::-1]
 
     def call(self, target: Any, *arguments: Any, **keywords: Any) -> Node:
-        """Insert a call before the node being rewritten, and give it."""
+        """Insert a call before the node being rewritten, and return it."""
         place = self._current()
         with self.module.graph.inserting_before(place):
             node = self.module.graph.call_function(target, arguments, keywords)
@@ -116,7 +116,7 @@ class Rewriter:
         return recorder.nodes.get(id(result))
 
     def constant(self, value: torch.Tensor, name: str = "constant") -> Node:
-        """Add a buffer that holds `value` and give the node that reads it."""
+        """Add a buffer that holds `value` and return the node that reads it."""
         while hasattr(self.module, attribute := f"_{name}_{self._constants}"):
             self._constants += 1
         self._constants += 1

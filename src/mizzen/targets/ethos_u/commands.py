@@ -61,7 +61,7 @@ def decode(words: npt.NDArray[np.uint32], arch: Arch) -> list[Instruction]:
 
 
 def decode_partial(words: npt.NDArray[np.uint32], arch: Arch) -> Unpack:
-    """Decode the good prefix of a stream, uint32 [words]; gives the diagnostic that ended it."""
+    """Decode the good prefix of a stream, uint32 [words]; returns the diagnostic that ended it."""
     return instruction_set(arch).decode_partial(words)
 
 

@@ -40,7 +40,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Copy,
     Layout,
     Node,
-    Requantise,
+    Requantization,
     Work,
     make_node,
 )
@@ -216,16 +216,16 @@ def node(work: Work | None, quantization: QuantizationInfo = OUT) -> Node:
         ([node(Clamp(20, 200)), node(Clamp(100, 255))], Bounds(100, 200)),
         # In half the steps, around another zero point: (200 - 100) * 2 + 10, (100 - 100) * 2 + 10.
         (
-            [node(Clamp(100, 200)), node(Requantise(), QuantizationInfo(10, (0.02,)))],
+            [node(Clamp(100, 200)), node(Requantization(), QuantizationInfo(10, (0.02,)))],
             Bounds(10, 210),
         ),
         # Halves go away from zero: (101 - 100) / 2 is 1, (99 - 100) / 2 is -1.
         (
-            [node(Clamp(99, 101)), node(Requantise(), QuantizationInfo(50, (0.08,)))],
+            [node(Clamp(99, 101)), node(Requantization(), QuantizationInfo(50, (0.08,)))],
             Bounds(49, 51),
         ),
         # What is beyond the type is saturated.
-        ([node(Requantise(), QuantizationInfo(0, (0.01,)))], Bounds(0, 255)),
+        ([node(Requantization(), QuantizationInfo(0, (0.01,)))], Bounds(0, 255)),
         ([node(Copy()), node(Clamp(1, 2))], Bounds(1, 2)),
     ],
 )

@@ -25,7 +25,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Ratio,
     Relabel,
     Relayout,
-    Requantise,
+    Requantization,
     ShapeRatio,
     Sink,
     Source,
@@ -317,7 +317,7 @@ def test_works_of_the_layer_engine() -> None:
     assert pointwise_work(LeakyRelu(0.25, OUT), (info,)) == FusedPle(
         PleOperation.LEAKY_RELU, alpha=0.25
     )
-    assert pointwise_work(Requantize(OUT), (info,)) == Requantise()
+    assert pointwise_work(Requantize(OUT), (info,)) == Requantization()
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_only_parts_of_another_quantisation_are_requantised() -> None:
     nodes = lowered(network, network.add(Concatenation(3, IN), first, second).operand)
     (whole,) = [node for node in nodes if isinstance(node.work, Concat)]
     before = [part.source for part in whole.inputs]
-    assert [type(node.work) for node in before] == [Relayout, Requantise]
+    assert [type(node.work) for node in before] == [Relayout, Requantization]
     assert before[1].quantization == IN
 
 
@@ -381,8 +381,8 @@ def test_strict_precision_gives_every_requantisation_a_stage() -> None:
     plain, strict = (
         lower(network, SIXTEEN_BANKS, strict_precision=flag).sorted() for flag in (False, True)
     )
-    assert works(plain) == [Source, Relayout, Requantise, Relayout, Sink]
-    assert works(strict) == [Source, Relayout, Mce, Requantise, Relayout, Sink]
+    assert works(plain) == [Source, Relayout, Requantization, Relayout, Sink]
+    assert works(strict) == [Source, Relayout, Mce, Requantization, Relayout, Sink]
     identity = strict[2].doing(Mce)
     assert (identity.weight_data * identity.weights.quantization.scale == 1).all()
 

@@ -16,7 +16,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Node,
     Relabel,
     Relayout,
-    Requantise,
+    Requantization,
     Sink,
     Source,
     Stored,
@@ -82,17 +82,20 @@ def test_a_map_that_two_read_in_bricks_is_brought_into_bricks() -> None:
 
 def test_requantisation_goes_before_what_is_only_read_otherwise() -> None:
     graph = rewritten(
-        (Source(), NHWC), (Relabel(), NHWC), (Requantise(), NHWC, NARROW), (Sink(0), NHWC, NARROW)
+        (Source(), NHWC),
+        (Relabel(), NHWC),
+        (Requantization(), NHWC, NARROW),
+        (Sink(0), NHWC, NARROW),
     )
-    assert works(graph) == [Source, Requantise, Relabel, Sink]
+    assert works(graph) == [Source, Requantization, Relabel, Sink]
     assert graph.sorted()[2].quantization == NARROW
 
 
 def test_requantisation_stays_behind_another_meaning() -> None:
     graph = rewritten(
-        (Source(), NHWC), (Relabel(), NHWC, NARROW), (Requantise(), NHWC), (Sink(0), NHWC)
+        (Source(), NHWC), (Relabel(), NHWC, NARROW), (Requantization(), NHWC), (Sink(0), NHWC)
     )
-    assert works(graph) == [Source, Relabel, Requantise, Sink]
+    assert works(graph) == [Source, Relabel, Requantization, Sink]
 
 
 def concatenated(*behind: Work, axis: int = 3) -> tuple[Graph, Node]:
@@ -110,17 +113,17 @@ def concatenated(*behind: Work, axis: int = 3) -> tuple[Graph, Node]:
     return graph, whole
 
 
-@pytest.mark.parametrize("work", [Requantise(), Copy()])
+@pytest.mark.parametrize("work", [Requantization(), Copy()])
 def test_what_is_behind_a_concatenation_is_done_to_its_parts(work: Work) -> None:
     graph, whole = concatenated(work)
     rewrite(graph)
     assert [part.work for part in whole.inputs] == [work, work]
     assert [user.work for user in whole.users] == [Sink(0)]
-    if isinstance(work, Requantise):
+    if isinstance(work, Requantization):
         assert whole.quantization == NARROW
 
 
-@pytest.mark.parametrize("work", [Requantise(), Copy()])
+@pytest.mark.parametrize("work", [Requantization(), Copy()])
 def test_a_part_of_another_concatenation_is_made_in_one_buffer_first(work: Work) -> None:
     graph, whole = concatenated(work)
     (behind,) = whole.users
@@ -152,27 +155,30 @@ def test_of_two_requantisations_the_second_remains() -> None:
     """The first keeps -5.12 to 5.08, and the second only -1.28 to 1.27."""
     graph = rewritten(
         (Source(), NHWCB),
-        (Requantise(), NHWCB),
-        (Requantise(), NHWCB, NARROW),
+        (Requantization(), NHWCB),
+        (Requantization(), NHWCB, NARROW),
         (Sink(0), NHWCB, NARROW),
     )
-    assert works(graph) == [Source, Requantise, Sink]
+    assert works(graph) == [Source, Requantization, Sink]
     assert graph.sorted()[1].operation_ids == {1, 2}
 
 
 def test_what_the_first_of_two_requantisations_saturates_stays_so() -> None:
     graph = rewritten(
-        (Source(), NHWCB), (Requantise(), NHWCB, NARROW), (Requantise(), NHWCB), (Sink(0), NHWCB)
+        (Source(), NHWCB),
+        (Requantization(), NHWCB, NARROW),
+        (Requantization(), NHWCB),
+        (Sink(0), NHWCB),
     )
-    assert works(graph) == [Source, Requantise, Requantise, Sink]
+    assert works(graph) == [Source, Requantization, Requantization, Sink]
 
 
 @pytest.mark.parametrize(
     ("steps", "left"),
     [
         ((Copy(), Copy()), [Copy]),
-        ((Copy(), Requantise()), [Requantise]),
-        ((Requantise(), Copy()), [Requantise, Copy]),
+        ((Copy(), Requantization()), [Requantization]),
+        ((Requantization(), Copy()), [Requantization, Copy]),
     ],
 )
 def test_copies_are_made_once(steps: tuple[Work, Work], left: list[type]) -> None:
@@ -210,7 +216,7 @@ def test_constants_whose_bytes_are_taken_as_they_lie_are_brought_into_bricks(use
     assert Relayout in works(rewritten(*steps))
 
 
-MOVES = st.sampled_from([Relayout(), Relabel(), Copy(), Requantise(), Concat(3)])
+MOVES = st.sampled_from([Relayout(), Relabel(), Copy(), Requantization(), Concat(3)])
 STEPS = st.lists(
     st.tuples(MOVES, st.sampled_from(Layout), st.sampled_from([WIDE, NARROW])), max_size=8
 )

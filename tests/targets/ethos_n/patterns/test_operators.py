@@ -55,7 +55,7 @@ def of_one_channel(net: Net) -> Value:
     return net.conv(net.input(1, 8, 8, 1), 8, depthwise=True, q=(0.05, 0))
 
 
-def requantised_average(net: Net) -> Value:
+def requantized_average(net: Net) -> Value:
     x = net.pool("AVG_POOL2D", net.input(1, 8, 8, 16), (8, 8), (1, 1))
     return net.requantize(x, (0.02, 1))
 
@@ -165,7 +165,7 @@ OPERATORS: dict[str, tuple[Build, str, str, int]] = {
     ),
     # A mean is within a step of the input, which is 2.5 of the output's, and requantised.
     "average that is requantised": (
-        requantised_average, "qnn_avg_pool2d qnn_requantize", "Pooling DepthwiseConvolution", 3,
+        requantized_average, "qnn_avg_pool2d qnn_requantize", "Pooling DepthwiseConvolution", 3,
     ),
     "mean": (
         lambda n: n.mean(n.input(1, 7, 7, 16), (0.05, 3)), "qnn_mean reshape", "MeanXy", 1,

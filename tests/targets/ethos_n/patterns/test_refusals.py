@@ -162,7 +162,7 @@ def part(net: Net) -> None:
     net.outputs(net.part(x, 1, 0, 4))
 
 
-def unquantised(net: Net) -> None:
+def unquantized(net: Net) -> None:
     x = net.graph.add_input(TensorType((1, 8, 8, 16), DType.INT8))
     b = net.begin("RELU")
     net.outputs(b("CLAMP", x, min_val=-5, max_val=9))
@@ -238,7 +238,7 @@ REFUSALS: dict[Callable[[Net], None], tuple[str, ...]] = {
     padding: ("padding number=9, padding number must = 3",),
     lone_padding: ("it pads, the next operator must be a convolution that can pad itself",),
     part: ("it takes a part, parts must be all of a tensor, along one axis",),
-    unquantised: ("quantization=unknown, feature maps must have one scale and one zero point",),
+    unquantized: ("quantization=unknown, feature maps must have one scale and one zero point",),
     maximum: ("Ethos-N78 has no form of MAXIMUM",),
     scale: (
         "Convolution must have input scale * weight scale / output scale from 0 to under 65536, "

@@ -111,7 +111,7 @@ op y conv x b w 1 1 1 1 1 1 110 1 0.04 -1
         ("op z relu y 110 200", [["Relayout", "Mce", "Clamp", "Relayout"]]),
         (
             "op z requant y 100 1 0.05 -1 -",
-            [["Relayout", "Mce", "Requantise", "Relayout"]],
+            [["Relayout", "Mce", "Requantization", "Relayout"]],
         ),
         ("op z leaky y 0.1 100 1 0.05 -1", [["Relayout", "Mce", "FusedPle", "Relayout"]]),
         # A bound that comes behind a kernel needs a stage of its own.
@@ -123,11 +123,11 @@ op y conv x b w 1 1 1 1 1 1 110 1 0.04 -1
         # before one that does.
         (
             "op p pool y 2 2 2 2 0 0 0 0 MAX; op z requant p 100 1 0.05 -1 -",
-            [["Relayout", "Mce", "FusedPle", "Requantise", "Relayout"]],
+            [["Relayout", "Mce", "FusedPle", "Requantization", "Relayout"]],
         ),
         (
             "op p sigmoid y; op z requant p 10 1 0.005 -1 -",
-            [["Relayout", "Mce", "FusedPle"], ["Mce", "Requantise", "Relayout"]],
+            [["Relayout", "Mce", "FusedPle"], ["Mce", "Requantization", "Relayout"]],
         ),
         # Two kernels are two passes.
         (

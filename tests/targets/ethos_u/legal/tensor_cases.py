@@ -132,7 +132,7 @@ def quantize(before: str, after: str) -> bytes:
 PER_AXIS = Map(MAP, "int8", [0.01 * (i + 1) for i in range(8)], [0] * 8, axis=3)
 LIKE_16 = Map(MAP, "int16")
 
-QUANTISED: Cases = {
+QUANTIZED: Cases = {
     "quantize-float32": lambda: quantize("float32", "int8"),
     "quantize-int16-int8": lambda: quantize("int16", "int8"),
     "quantize-int8-uint8": lambda: quantize("int8", "uint8"),
@@ -193,5 +193,5 @@ QUANTISED: Cases = {
 TENSOR_CASES: Cases = {
     **elementwise(),
     **{name: case for dtype in (*TYPES, "int64", "bool") for name, case in moved(dtype).items()},
-    **QUANTISED,
+    **QUANTIZED,
 }

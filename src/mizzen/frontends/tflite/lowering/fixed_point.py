@@ -62,7 +62,7 @@ def scaled(values: Numbers, multiplier: int, exponent: int) -> Numbers:
 
 
 def exp_of_negative(values: Numbers) -> Numbers:
-    """Return exp of numbers <= 0 of four integer bits, of none."""
+    """Return exp of numbers <= 0 of four integer bits; the results have none."""
     within = (values & (QUARTER - 1)) - QUARTER
     result = _exp_of_last_quarter(raised(within, 4))
     rest = within - values
@@ -92,14 +92,14 @@ def _twice_reciprocal(values: Numbers) -> Numbers:
 
 
 def logistic(values: Numbers) -> Numbers:
-    """Return 1 / (1 + exp(-x)) of numbers of four integer bits, of none."""
+    """Return 1 / (1 + exp(-x)) of numbers of four integer bits; the results have none."""
     positive = raised(_twice_reciprocal(exp_of_negative(-np.abs(values))), 1)
     result = np.where(values > 0, positive, ONE - positive)
     return np.where(values == 0, 1 << 30, result)
 
 
 def tanh(values: Numbers) -> Numbers:
-    """Return tanh of numbers of four integer bits, of none."""
+    """Return tanh of numbers of four integer bits; the results have none."""
     power = exp_of_negative_doubled(-np.abs(values))
     result = raised(_twice_reciprocal(power) - ONE_OF_TWO_BITS, 2)
     return np.where(values == 0, 0, np.where(values < 0, -result, result))

@@ -12,7 +12,7 @@ INDEX = Missing(
     "its result has 64 bits, which no NPU gives",
     "take the index on the host: it costs one pass over the outputs",
 )
-QUANTISED = missing("it computes with integers")
+QUANTIZED = missing("it computes with integers")
 
 LAYERS: tuple[Operator, ...] = (
     # Weights; `channel_axis` is that of the output channels.
@@ -112,5 +112,5 @@ LAYERS: tuple[Operator, ...] = (
     row("lstm.data gru.data rnn_tanh.data rnn_relu.data",
         both=missing("it packs sequences of lengths that depend on data")),
     *each("mizzen.lstm_steps_quantized.default mizzen.gru_steps_quantized.default "
-          "mizzen.rnn_steps_quantized.default", integers="recurrent", floats=QUANTISED),
+          "mizzen.rnn_steps_quantized.default", integers="recurrent", floats=QUANTIZED),
 )  # fmt: skip

@@ -31,7 +31,7 @@ from mizzen.targets.ethos_n.commands_values import (
     Upsample,
     UpsampleEdge,
 )
-from mizzen.targets.ethos_n.lower.work_graph import Clamp, Concat, Extract, Node, Requantise
+from mizzen.targets.ethos_n.lower.work_graph import Clamp, Concat, Extract, Node, Requantization
 from mizzen.targets.ethos_n.network import TANH_SCALE
 from mizzen.targets.ethos_n.schedule.attempt import (
     BRICK_HEIGHT,
@@ -118,10 +118,10 @@ def activation_bounds(mce: Node, behind: Iterable[Node]) -> Bounds:
             case Clamp(lower, upper):
                 bounds = Bounds(max(bounds.least, lower), min(bounds.largest, upper))
                 quantization = node.quantization
-            case Requantise():
+            case Requantization():
                 bounds = Bounds(
-                    _requantised(bounds.least, quantization, node.quantization, node.data_type),
-                    _requantised(bounds.largest, quantization, node.quantization, node.data_type),
+                    _requantized(bounds.least, quantization, node.quantization, node.data_type),
+                    _requantized(bounds.largest, quantization, node.quantization, node.data_type),
                 )
                 quantization = node.quantization
             case _:
@@ -129,7 +129,7 @@ def activation_bounds(mce: Node, behind: Iterable[Node]) -> Bounds:
     return bounds
 
 
-def _requantised(
+def _requantized(
     number: int, before: QuantizationInfo, after: QuantizationInfo, data_type: DataType
 ) -> int:
     """Return a quantised number in another quantisation; halves are rounded away from zero."""
@@ -228,7 +228,7 @@ def written_quantization(made: McePass) -> QuantizationInfo:
     """Return the quantisation that the compute engines write: the last requantisation's, if any."""
     found = made.mce.quantization
     for node in made.nodes:
-        if isinstance(node.work, Requantise):
+        if isinstance(node.work, Requantization):
             found = node.quantization
     return found
 

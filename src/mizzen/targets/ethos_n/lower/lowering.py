@@ -35,7 +35,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Ratio,
     Relabel,
     Relayout,
-    Requantise,
+    Requantization,
     ShapeRatio,
     Sink,
     Source,
@@ -93,7 +93,7 @@ def interleaved_channels(channels: int, srams: int) -> int:
     return rounded * (STRIDE * STRIDE - 1) + channels
 
 
-REQUANTISING_WEIGHT = 128
+REQUANTIZING_WEIGHT = 128
 """Weight of an identity that a requantisation may ride on: 128 * 1/128."""
 COPYING_WEIGHT = 2
 """Weight of an identity that only enlarges: 2 * 1/2."""
@@ -120,7 +120,7 @@ def identity_mce(
 def identity_after(node: Node) -> Node:
     """Make, unconnected, a stage that gives what `node` gives."""
     return Node(
-        identity_mce(node.shape, REQUANTISING_WEIGHT),
+        identity_mce(node.shape, REQUANTIZING_WEIGHT),
         node.shape,
         node.data_type,
         node.quantization,
@@ -275,7 +275,7 @@ def fully_connected_nodes(
     return [*nodes, make_node(mce, result, Layout.NHWCB, ids)]
 
 
-PleWork = Clamp | FusedPle | LonePle | Requantise
+PleWork = Clamp | FusedPle | LonePle | Requantization
 Pointwise = Addition | LeakyRelu | MeanXy | Pooling | Relu | Requantize | Sigmoid | Tanh
 
 MEANS = {7: PleOperation.MEAN_XY_7X7, 8: PleOperation.MEAN_XY_8X8}
@@ -290,7 +290,7 @@ def pointwise_work(operation: Pointwise, inputs: tuple[TensorInfo, ...]) -> PleW
         case Relu(lower, upper):
             return Clamp(lower, upper)
         case Requantize():
-            return Requantise()
+            return Requantization()
         case LeakyRelu(alpha):
             return FusedPle(PleOperation.LEAKY_RELU, alpha=alpha)
         case Sigmoid() | Tanh():
@@ -354,7 +354,7 @@ def add_concatenation(
             graph.insert_before(concat, place, part)
     for place, info in enumerate(infos):
         if concat.inputs[place].quantization != operation.output:
-            work = Requantise()
+            work = Requantization()
             part = Node(work, info.shape, info.data_type, operation.output, layout, set(ids))
             graph.insert_before(concat, place, part)
             if strict_precision:
@@ -483,7 +483,7 @@ class _Lowering:
         work = pointwise_work(operation, tuple(operand.info for operand in node.inputs))
         made = make_node(work, node.operand.info, Layout.NHWCB, {node.id})
         self._chain(node.inputs, [made])
-        if isinstance(work, Requantise) and self.strict_precision:
+        if isinstance(work, Requantization) and self.strict_precision:
             self.graph.insert_before(made, 0, identity_after(made.source))
         return made
 

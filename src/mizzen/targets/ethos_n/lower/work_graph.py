@@ -173,13 +173,13 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Requantise:
+class Requantization:
     """The same reals in another quantisation or type, by the scaling behind the accumulators."""
 
 
 Work = (
     Source | Sink | Stored | Mce | Clamp | FusedPle | LonePle | Relayout | Relabel | Concat
-    | Extract | Copy | Requantise
+    | Extract | Copy | Requantization
 )  # fmt: skip
 
 
@@ -393,7 +393,7 @@ def drop_opposite_relayouts(graph: Graph, node: Node) -> bool:
     return True
 
 
-def requantise_before_relabel(graph: Graph, node: Node) -> bool:
+def requantize_before_relabel(graph: Graph, node: Node) -> bool:
     """A requantisation behind a relabelling goes before it, where it can ride on what is there.
 
     Not where the relabelling gives the numbers another meaning, which the order then matters for.
@@ -401,10 +401,10 @@ def requantise_before_relabel(graph: Graph, node: Node) -> bool:
     after = _only_user(node)
     if after is None or not isinstance(node.work, Relabel):
         return False
-    if not isinstance(after.work, Requantise) or node.quantization != node.source.quantization:
+    if not isinstance(after.work, Requantization) or node.quantization != node.source.quantization:
         return False
     moved = Node(
-        Requantise(),
+        Requantization(),
         node.source.shape,
         after.data_type,
         after.quantization,
@@ -417,9 +417,9 @@ def requantise_before_relabel(graph: Graph, node: Node) -> bool:
     return True
 
 
-def requantise_before_concat(graph: Graph, node: Node) -> bool:
+def requantize_before_concat(graph: Graph, node: Node) -> bool:
     """A requantisation behind a concatenation goes before it, to every part."""
-    after = _moved_before_concat(graph, node, Requantise)
+    after = _moved_before_concat(graph, node, Requantization)
     if after is None:
         return False
     node.quantization, node.data_type = after.quantization, after.data_type
@@ -458,7 +458,7 @@ def _moved_before_concat(graph: Graph, concat: Node, kind: type) -> Node | None:
 def _concatenates_another_way(concat: Node, after: Node) -> bool:
     """Say whether a concatenation, copied or requantised, goes into one along another axis."""
     node: Node | None = after
-    while node is not None and isinstance(node.work, Copy | Requantise):
+    while node is not None and isinstance(node.work, Copy | Requantization):
         if any(isinstance(user.work, Concat) and user.work != concat.work for user in node.users):
             return True
         node = _only_user(node)
@@ -474,17 +474,17 @@ def _merge_into_user(graph: Graph, node: Node, first: type, second: type) -> boo
     return True
 
 
-def merge_copy_into_requantisation(graph: Graph, node: Node) -> bool:
+def merge_copy_into_requantization(graph: Graph, node: Node) -> bool:
     """A copy that is requantised is only requantised."""
-    return _merge_into_user(graph, node, Copy, Requantise)
+    return _merge_into_user(graph, node, Copy, Requantization)
 
 
-def merge_requantisations(graph: Graph, node: Node) -> bool:
+def merge_requantizations(graph: Graph, node: Node) -> bool:
     """Of two requantisations the second remains, if the first saturates nothing that it keeps."""
     after = _only_user(node)
-    if after is None or not isinstance(node.work, Requantise) or not _covers(node, after):
+    if after is None or not isinstance(node.work, Requantization) or not _covers(node, after):
         return False
-    return _merge_into_user(graph, node, Requantise, Requantise)
+    return _merge_into_user(graph, node, Requantization, Requantization)
 
 
 def _covers(node: Node, after: Node) -> bool:
@@ -554,11 +554,11 @@ def drop_relayout_of_constant(graph: Graph, node: Node) -> bool:
 
 RULES: tuple[Rule, ...] = (
     drop_opposite_relayouts,
-    requantise_before_relabel,
-    requantise_before_concat,
+    requantize_before_relabel,
+    requantize_before_concat,
     copy_before_concat,
-    merge_copy_into_requantisation,
-    merge_requantisations,
+    merge_copy_into_requantization,
+    merge_requantizations,
     merge_copies,
     merge_concats,
     drop_unused,

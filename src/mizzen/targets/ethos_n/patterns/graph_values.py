@@ -409,7 +409,7 @@ class Emission:
         return self._shaped[key]
 
     def add(self, operation: NetworkOperation, *inputs: Operand) -> Operand:
-        """Add an operation with one output and give that."""
+        """Add an operation with one output and return that."""
         return self.add_node(operation, *inputs).operand
 
     def add_node(self, operation: NetworkOperation, *inputs: Operand) -> Node:

@@ -32,7 +32,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Node,
     Relabel,
     Relayout,
-    Requantise,
+    Requantization,
     Sink,
     nearest,
     rewrite,
@@ -328,10 +328,10 @@ def repair(graph: Graph, node: Node, attempt: Attempt, severity: Severity) -> bo
                 changed = True
             else:
                 changed |= left_out and _give_stage_before(graph, node)
-        case Requantise():
+        case Requantization():
             grave = severity is Severity.GRAVE
             # Of several in a row the first gets a stage, which the others ride on too.
-            rides = isinstance(node.source.work, Requantise) and len(node.source.users) == 1
+            rides = isinstance(node.source.work, Requantization) and len(node.source.users) == 1
             changed |= grave and left_out and not rides and _give_stage_before(graph, node)
         case _:
             changed |= _repair_movement(graph, node, attempt, severity)

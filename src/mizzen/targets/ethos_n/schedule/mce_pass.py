@@ -33,7 +33,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Mce,
     Node,
     Relayout,
-    Requantise,
+    Requantization,
     nearest,
 )
 from mizzen.targets.ethos_n.schedule.attempt import (
@@ -79,7 +79,7 @@ class Chain:
     ple: Node | None = None
     extracts: bool = False
     relayouts: bool = False
-    requantises: bool = False
+    requantizes: bool = False
 
     @property
     def kernel(self) -> FusedPle:
@@ -110,14 +110,14 @@ class Chain:
         open_for_ple = self.ple is None and not self.relayouts
         match node.work:
             case Clamp():
-                return open_for_ple and not self.requantises
+                return open_for_ple and not self.requantizes
             case FusedPle():
                 if open_for_ple:
                     self.ple = node
                 return open_for_ple
-            case Requantise():
+            case Requantization():
                 fits = self.kernel.kernel in KEEPS_NUMBERS
-                self.requantises |= fits
+                self.requantizes |= fits
                 return fits
             case Relayout():
                 fits = required is None or node.layout is required

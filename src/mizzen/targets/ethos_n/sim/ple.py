@@ -104,7 +104,7 @@ class PleSettings:
 
 
 Bound = Callable[..., Array]
-"""Takes the inputs, `[n, H, W, C]` of the kernel's type, gives the output."""
+"""Takes the inputs, `[n, H, W, C]` of the kernel's type, returns the output."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,17 +56,17 @@ def _softmax_depth(operator: OperatorFacts) -> str | None:
 @rule("same-quantisation", "MAXIMUM MINIMUM", ALL).must_have(
     "the same scale and zero point everywhere", "QUANTIZE the inputs to the output's scale"
 )
-def _same_quantisation(operator: OperatorFacts) -> str | None:
+def _same_quantization(operator: OperatorFacts) -> str | None:
     output = operator.outputs[0]
     for tensor in operator.inputs:
         if tensor is None or tensor.dtype == "INT32":
             continue
         if (tensor.scales, tensor.zero_points) != (output.scales, output.zero_points):
-            return f"{_quantisation(tensor)} and {_quantisation(output)}"
+            return f"{_quantization(tensor)} and {_quantization(output)}"
     return None
 
 
-def _quantisation(tensor: TensorFacts) -> str:
+def _quantization(tensor: TensorFacts) -> str:
     if not tensor.scales:
         return f"none of {named(tensor)}"
     return f"scale {tensor.scales[0]:g}, zero point {tensor.zero_points[0]} of {named(tensor)}"
@@ -199,7 +199,7 @@ _PLAIN_LSTM = "build the layer without it"
 OPERATOR_RULES: tuple[Rule, ...] = (
     _softmax_rows,
     _softmax_depth,
-    _same_quantisation,
+    _same_quantization,
     rule("elu-type", "ELU", ALL).must_have("INT8 in and out", "quantise it to INT8")(
         _types("INT8")
     ),

@@ -40,14 +40,14 @@ DEPTH_MAXIMUM = 1 << 16
 """Largest depth that weights are applied to."""
 
 INTEGERS = ("INT8", "UINT8", "INT16", "INT32", "INT64")
-QUANTISED = ("INT8", "UINT8", "INT16")
+QUANTIZED = ("INT8", "UINT8", "INT16")
 ZERO_POINTS_U85 = {"INT8": range(-128, 128), "UINT8": range(256)}
 
 
-_QUANTISE = "quantise it: convert the network with full integer quantisation"
+_QUANTIZE = "quantise it: convert the network with full integer quantisation"
 _PER_TENSOR = "use one scale for the whole tensor"
-_UNQUANTISED_TOO = "ARG_MAX EXPAND_DIMS MIRROR_PAD PAD PADV2 QUANTIZE TRANSPOSE"
-_UNQUANTISED_TOO_U85 = (
+_UNQUANTIZED_TOO = "ARG_MAX EXPAND_DIMS MIRROR_PAD PAD PADV2 QUANTIZE TRANSPOSE"
+_UNQUANTIZED_TOO_U85 = (
     "ASSIGN_VARIABLE GATHER READ_VARIABLE REDUCE_ALL REDUCE_ANY SCATTER_ND SELECT SELECT_V2"
 )
 _PARAMETRISED = (
@@ -70,7 +70,7 @@ def _boolean(operator: OperatorFacts) -> str | None:
 
 
 @rule("integer", _EVERY, ALL).must_have(
-    f"feature maps of {', '.join(INTEGERS[:-1])} or {INTEGERS[-1]}", _QUANTISE
+    f"feature maps of {', '.join(INTEGERS[:-1])} or {INTEGERS[-1]}", _QUANTIZE
 )
 def _no_integer(operator: OperatorFacts) -> str | None:
     wanted = (*INTEGERS, "BOOL", "RESOURCE")
@@ -102,13 +102,13 @@ def _scalar(operator: OperatorFacts) -> str | None:
 
 
 @rule(
-    "quantised", every_operator_but(*_UNQUANTISED_TOO.split(), *_UNQUANTISED_TOO_U85.split()), ALL
-).must_have("a scale for every feature map and for weights", _QUANTISE)
-def _unquantised(operator: OperatorFacts) -> str | None:
+    "quantised", every_operator_but(*_UNQUANTIZED_TOO.split(), *_UNQUANTIZED_TOO_U85.split()), ALL
+).must_have("a scale for every feature map and for weights", _QUANTIZE)
+def _unquantized(operator: OperatorFacts) -> str | None:
     tensors = feature_maps(operator)
     if (weight := weights(operator)) is not None:
         tensors.append(weight)
-    return _tell(tensor for tensor in tensors if tensor.dtype in QUANTISED and not tensor.scales)
+    return _tell(tensor for tensor in tensors if tensor.dtype in QUANTIZED and not tensor.scales)
 
 
 @rule("per-axis", every_operator_but(*WEIGHTED), ALL).must_have(
@@ -264,7 +264,7 @@ TENSOR_RULES: tuple[Rule, ...] = (
     )(_of_type("INT32")),
     _open_extent,
     _scalar,
-    _unquantised,
+    _unquantized,
     _per_axis,
     rule("zero-point", every_operator_but(*_ANY_ZERO_POINT.split()), U55_U65).must_have(
         "zero points of 0 for INT32, and from 0 for unsigned types", "quantise it again"

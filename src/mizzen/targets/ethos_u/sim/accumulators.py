@@ -39,7 +39,7 @@ class Sums:
         self._stays = not accumulators.written
 
     def __call__(self, added: Array, start: int, stop: int, rows: slice) -> Array | None:
-        """Add to the sums of images `start:stop`; gives None if they stay where they are."""
+        """Add to the sums of images `start:stop`; returns None if they stay where they are."""
         if self._starts:
             added = added.astype(np.int64) + self._initial(start, stop)[:, rows]
         if not self._stays:

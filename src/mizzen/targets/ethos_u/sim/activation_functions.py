@@ -101,7 +101,7 @@ def _table_curve(function: Function, base: Array, slope: Array) -> Lookup:
 
 
 def sigmoid(values: Array) -> Array:
-    """Sigmoid of int64 `values` in units of 1/0x3000; gives Q0.15."""
+    """Sigmoid of int64 `values` in units of 1/0x3000; returns Q0.15."""
     magnitude = np.abs(values)
     segment = magnitude >> 9
     result = _interpolate(segment, magnitude & 511, 9, 0x7FFF << 10)
@@ -109,7 +109,7 @@ def sigmoid(values: Array) -> Array:
 
 
 def tanh(values: Array) -> Array:
-    """Hyperbolic tangent of int64 `values` in units of 1/0x3000; gives Q0.15."""
+    """Hyperbolic tangent of int64 `values` in units of 1/0x3000; returns Q0.15."""
     magnitude = np.abs(values)
     segment = magnitude >> 8
     result = _interpolate(segment, magnitude & 255, 8, 0xFFFF << 8)

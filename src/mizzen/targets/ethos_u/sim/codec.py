@@ -61,7 +61,7 @@ class _Worker:
         return np.frombuffer(weights, np.int16) if len(weights) == length else None
 
     def end(self) -> int:
-        """End the worker and give its exit status."""
+        """End the worker and return its exit status."""
         self.process.kill()
         status = self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):

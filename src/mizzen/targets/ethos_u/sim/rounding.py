@@ -77,7 +77,7 @@ class Scaling:
     bound: int
 
     def apply(self, v: Int64) -> Int64:
-        """Scale `v` `[..., C]` in place and give it back; `|v|` must be at most `bound`."""
+        """Scale `v` `[..., C]` in place and return it; `|v|` must be at most `bound`."""
         if self.truncate:
             return self._truncated(v)
         np.multiply(v, self.multiplier, out=v)

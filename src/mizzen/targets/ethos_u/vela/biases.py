@@ -18,7 +18,7 @@ from mizzen.ops.type_conversion import Rescale
 
 
 def tell_biases_apart(graph: Graph) -> tuple[Weighted, ...]:
-    """Make weights different by their zero points; gives operations whose weights have no room."""
+    """Make weights different by their zero points; return operations without room for that."""
     alike: dict[object, list[Weighted]] = defaultdict(list)
     for operation in graph:
         if isinstance(operation, Weighted) and operation.weight.constant is not None:

@@ -66,7 +66,7 @@ REDUCTIONS = (ReduceMax, ReduceMin, ReduceProduct, ReduceSum)
 
 
 def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
-    """Change what the compiler would get wrong; gives the operations where nothing helps.
+    """Change what the compiler would get wrong; return the operations where nothing helps.
 
     Operations are parted from those that move parts of tensors, where the compiler would make one
     of both and lose the place of the part. A CLAMP that changes nothing does it; the compiler
