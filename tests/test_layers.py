@@ -226,7 +226,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
     ),
-    "mizzen.compiler.frontends": (
+    "mizzen.compiler.compile": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
         "mizzen.report",
@@ -235,18 +235,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler",
         "mizzen.compiler.torch",
     ),
-    "mizzen.compiler.compile": (
-        "mizzen.diagnostics",
-        "mizzen.flatbuffer",
-        "mizzen.artifact",
-        "mizzen.compiler",
-        "mizzen.compiler.frontends",
-    ),
     "mizzen.compiler.check": (
         "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.compiler",
-        "mizzen.compiler.frontends",
         "mizzen.compiler.compile",
     ),
     "mizzen.compiler.ethos_u": (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mizzen.artifact.ethos_u import NpuOperator, npu_operator
-from mizzen.artifact.npu import is_npu
-from mizzen.artifact.npu import read_network as read
+from mizzen.artifact.steps import is_npu
+from mizzen.artifact.steps import read_network as read
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.package.tflite.builder import NetworkBuilder

@@ -96,7 +96,7 @@ def test_names_of_cases_are_their_own() -> None:
 
 
 def test_what_cases_say_is_what_they_build() -> None:
-    from mizzen.artifact.npu import read_network as read
+    from mizzen.artifact.steps import read_network as read
 
     for case in cases():
         operators = read(case.build(), case.name).main.operators

@@ -19,9 +19,8 @@ from mizzen.package.tosa import write
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 Step = Callable[[Builder, Value], Value]
 

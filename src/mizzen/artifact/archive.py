@@ -17,9 +17,8 @@ import numpy as np
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.artifact.interface import Array, Carried, TensorInfo
-from mizzen.artifact.npu import is_npu, npu_step, read_network
 from mizzen.artifact.region_step import RegionStep, edge_of
-from mizzen.artifact.steps import NpuStep, Step
+from mizzen.artifact.steps import NpuStep, Step, is_npu, npu_step, read_network
 from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Quantization
 

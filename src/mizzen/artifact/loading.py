@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.interface import Origins, TensorInfo
-from mizzen.artifact.npu import is_npu, npu_step, read_network
-from mizzen.artifact.steps import CpuStep, Step
+from mizzen.artifact.steps import CpuStep, Step, is_npu, npu_step, read_network
 from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Model, Tensor
 from mizzen.report import read_sidecar

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack
 
-from mizzen.compiler.compile import file_of, require_known
-from mizzen.compiler.frontends import front_end_of
+from mizzen.compiler.compile import file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.registry import resolve_target
 from mizzen.diagnostics import Diagnostic, ProgressCallback

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mizzen.artifact.npu import read_network
 from mizzen.artifact.region_step import Edge, EdgeMove
+from mizzen.artifact.steps import read_network
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.loading import contents_of
-from mizzen.artifact.npu import read_network
+from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import OperatorCode, RegionCompiler
 from mizzen.compiler.options import Configuration
 from mizzen.compiler.placement import Placement, place

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from mizzen.artifact.npu import read_network
-from mizzen.compiler.ethos_u.cpu_fallback import Generated
-from mizzen.compiler.ethos_u.report import report_of
+from mizzen.artifact.steps import read_network
+from mizzen.compiler.ethos_u.report import Generated, report_of
 from mizzen.conformance.verdict import Verdict
 from mizzen.frontends.tflite import Model
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.compiled import Cause, Stopped
-from mizzen.targets.ethos_u.vela.generate import core_path, generate
+from mizzen.targets.ethos_u.vela.generate import Cause, Stopped, core_path, generate
 
 SCRIPT = Path(__file__).with_name("legacy_process.py")
 TIME_LIMIT_SECONDS = 60.0

@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("tflite_micro", reason="TensorFlow Lite Micro is not installed")
 
 import mizzen
-from mizzen.artifact.npu import read_network as read
 from mizzen.artifact.steps import CpuStep, NpuStep
+from mizzen.artifact.steps import read_network as read
 from mizzen.targets.ethos_n.commands_values import Location, McePle
 
 from .kernels import STEP, differences

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.artifact.npu import read_network as read
-from mizzen.compiler.ethos_u import cpu_fallback as fallback
-from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
+from mizzen.artifact.steps import read_network as read
+from mizzen.compiler.ethos_u import tflite as fallback
+from mizzen.compiler.ethos_u.tflite import compile_with_cpu_fallback
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Stopped
+from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped
 
 from .networks import MAP, Net, error, regions, report_of
 

@@ -18,8 +18,7 @@ from mizzen.graph import DType, Graph, ResizeMode, RoundingMode, TensorType, Val
 from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.compiled import Compiled
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 ACCELERATOR = "ethos-u55-128"
 MAP = TensorType((1, 8, 8, 16), DType.INT8)

@@ -4,7 +4,7 @@ import numpy as np
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget
-from mizzen.compiler.frontends import TFLITE, FrontEnd
+from mizzen.compiler.compile import TFLITE, FrontEnd
 from mizzen.diagnostics import ProgressCallback
 from mizzen.package.tflite.builder import NetworkBuilder
 

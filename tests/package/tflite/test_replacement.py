@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.artifact.npu import read_network as read
+from mizzen.artifact.steps import read_network as read
 from mizzen.frontends.tflite import Model
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.package.tflite.replacement import Replacement, replace_operators

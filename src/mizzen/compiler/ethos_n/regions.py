@@ -7,8 +7,8 @@ from math import ceil
 
 import numpy as np
 
-from mizzen.artifact.npu import read_network
 from mizzen.artifact.region_step import Edge, EdgeMove
+from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import Costs, OperatorCode, RegionRefusal
 from mizzen.compiler.ethos_n.edge_layout import EdgeTransposes, images_last, take_out_views
 from mizzen.compiler.refusals import RefusalSearch

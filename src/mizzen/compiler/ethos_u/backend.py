@@ -13,8 +13,8 @@ from mizzen.compiler.support import Support
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
 from mizzen.targets import families
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Setting
-from mizzen.targets.ethos_u.system_config import ASKED, DEFAULT, resolve
+from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.system_config import DEFAULT, resolve
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -48,9 +48,13 @@ class EthosU(Backend[EthosUConfiguration]):
             arena_cache_size=options.arena_cache_size,
             ignore_ops=options.ignore_ops,
         )
-        source = DEFAULT if options.accelerator is None else ASKED
-        accelerator = Setting(ACCELERATOR, resolved.accelerator.name, source)
-        return replace(resolved, settings=(accelerator, *resolved.settings))
+        if options.accelerator is not None:
+            return resolved
+        settings = (
+            replace(row, source=DEFAULT) if row.name == ACCELERATOR else row
+            for row in resolved.settings
+        )
+        return replace(resolved, settings=tuple(settings))
 
     def configuration_lines(
         self, configuration: EthosUConfiguration

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mizzen.artifact.npu import read_network
+from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import RegionCode, RegionRefusal
-from mizzen.compiler.ethos_u.costs import costs_of
+from mizzen.compiler.ethos_u.report import costs_of
 from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation
@@ -19,9 +19,8 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import defects, reasons, reasons_as_compiled
 from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
-from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped, generate
 
 STANDARD = standard(WINDOW_LIMITS)
 

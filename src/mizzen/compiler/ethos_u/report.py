@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from mizzen.artifact.npu import is_npu
-from mizzen.compiler.ethos_u.costs import arena_bytes, costs_of
-from mizzen.compiler.ethos_u.cpu_fallback import Generated
-from mizzen.compiler.ethos_u.legality import breaches_of, confused_of, defects_of
+from mizzen.artifact.ethos_u import ALLOCATION, npu_operator
+from mizzen.artifact.steps import is_npu
+from mizzen.compiler.codegen import Costs
 from mizzen.compiler.report import compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
-from mizzen.frontends.tflite import Model, Operator
-from mizzen.report import CompileReport, Device, OperatorPlacement
+from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.model import ABSENT
+from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.compiled import Compiled
+from mizzen.targets.ethos_u.legal.tflite import breaches
+from mizzen.targets.ethos_u.legal.tflite_defects import confused_biases, defects
+from mizzen.targets.ethos_u.legal.tflite_facts import OperatorFacts, TensorFacts
+from mizzen.targets.ethos_u.vela.generate import Compiled, Stopped
 
 STOPS_COMPILER = "stops-the-compiler"
 COMPILER = "compiler"
 """Rules that no table has: a defect, and the compiler's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Generated code, the operators by index that were hidden for it, and what they led to."""
+
+    compiled: Compiled
+    hidden: frozenset[int]
+    stopped: Stopped | None
 
 
 def origins_of(model: Model, compiled: Compiled) -> list[dict[int, Origin]]:
@@ -163,3 +177,104 @@ def _wrong(
     for operator, row in confused_of(model, on_npu, configuration.accelerator.arch):
         origin = model.origin(operator)
         yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
+
+
+_ON_CHIP = {"shram", "lutram"}
+"""Memories inside the NPU, which the compiler lists with the system's."""
+
+
+def costs_of(compiled: Compiled, network: Model, configuration: EthosUConfiguration) -> Costs:
+    """Return the costs of a compiled network, which is `compiled.network`, read."""
+    estimate = compiled.estimate
+    measures = (
+        Measure(row.name, row.peak_bytes, row.access_cycles, row.accesses)
+        for row in estimate.memories
+        if row.name not in _ON_CHIP
+    )
+    return Costs(
+        estimate.cycles,
+        estimate.npu_cycles,
+        tuple(_areas(network, configuration)),
+        tuple(measures),
+        estimate.figures,
+    )
+
+
+def arena_bytes(network: Model) -> int:
+    """Return the size of the runtime's tensor arena."""
+    return max(_ends(network).values(), default=0)
+
+
+def _areas(network: Model, configuration: EthosUConfiguration) -> Iterator[Area]:
+    """Measure what a network holds where: constants of NPU operators, feature maps, cache."""
+    mode, main = configuration.mode, network.main
+    parts = [npu_operator(network, row) for row in main.operators if is_npu(row)]
+    constants = {part.read_only.tobytes() for part in parts}
+    cache = max((part.scratch_fast_bytes or 0 for part in parts), default=0)
+    of_cpu = [row for row in main.operators if not is_npu(row)]
+    tensors = {index for row in of_cpu for index in (*row.inputs, *row.outputs)}
+    ends = _ends(network)
+    maps = [part.scratch_bytes for part in parts] + [ends[i] for i in tensors if i in ends]
+    yield Area("constants", configuration.memory(mode.constants).value, sum(map(len, constants)))
+    yield Area("arena", configuration.memory(mode.arena).value, max(maps, default=0))
+    if mode.spills:
+        yield Area("cache", configuration.memory(mode.cache).value, cache)
+
+
+def _ends(network: Model) -> dict[int, int]:
+    """Return the end of each tensor that the compiler placed in the runtime's arena, by index."""
+    contents = network.metadata.get(ALLOCATION)
+    if contents is None:
+        return {}
+    offsets = contents[: contents.nbytes // 4 * 4].view("<i4").tolist()[3:]
+    return {
+        tensor.index: offset + (tensor.size_bytes or 0)
+        for offset, tensor in zip(offsets, network.main.tensors, strict=False)
+        if offset >= 0
+    }
+
+
+def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
+    """Return every rule that an operator of the main subgraph breaks on a family."""
+    return breaches(facts(model, operator, arch))
+
+
+def defects_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
+    """Return the compiler's known defects that an operator of the main subgraph meets."""
+    return tuple(defects(facts(model, operator, arch)))
+
+
+def confused_of(
+    model: Model, indices: Sequence[int], arch: Arch
+) -> tuple[tuple[Operator, Reason], ...]:
+    """Return those of some operators on the NPU whose biases the compiler confuses."""
+    operators = [model.main.operators[index] for index in indices]
+    found = confused_biases([facts(model, operator, arch) for operator in operators])
+    return tuple((operators[index], breach) for index, breach in found)
+
+
+def facts(model: Model, operator: Operator, arch: Arch) -> OperatorFacts:
+    """Return what the rules need to know about an operator of the main subgraph."""
+    tensors = model.main.tensors
+    return OperatorFacts(
+        kind=operator.kind,
+        arch=arch,
+        inputs=tuple(None if i == ABSENT else _tensor(tensors[i]) for i in operator.inputs),
+        outputs=tuple(_tensor(tensors[index]) for index in operator.outputs),
+        options=operator.options,
+        intermediates=tuple(_tensor(tensors[i]) for i in operator.intermediates if i != ABSENT),
+    )
+
+
+def _tensor(tensor: Tensor) -> TensorFacts:
+    quantization = tensor.quantization
+    return TensorFacts(
+        name=tensor.name,
+        shape=tensor.shape,
+        shape_signature=tensor.shape_signature,
+        dtype=tensor.type.name,
+        scales=quantization.scale if quantization else (),
+        zero_points=quantization.zero_point if quantization else (),
+        constant=tensor.data is not None,
+        values=tensor.values,
+    )

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.loading import contents_of
-from mizzen.artifact.npu import read_network
-from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.report import origins_of, report_of
-from mizzen.diagnostics import ProgressCallback
-from mizzen.frontends.tflite import Model
+from mizzen.artifact.steps import read_network
+from mizzen.compiler.ethos_u.masking import mask, unmask
+from mizzen.compiler.ethos_u.report import Generated, breaches_of, origins_of, report_of
+from mizzen.compiler.refusals import HidingSearch
+from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
+from mizzen.flatbuffer.tflite import TensorType
+from mizzen.frontends.tflite import Model, Operator, macs
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.legal.tflite_facts import STOPS
+from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Compiled, Stopped, generate
 
 
 def compile_network(
@@ -28,3 +35,120 @@ def compile_network(
     network = read_network(data, model.name)
     report = report_of(model, network, configuration, generated, origins)
     return Artifact(data, name, contents_of(network, origins), report)
+
+
+TRIES = 64
+"""How often to compile at most while looking for the operators that stop the compiler."""
+
+TRY_LIMIT_SECONDS = 5.0
+"""Time for one of these."""
+
+SEARCH_SECONDS = 20.0
+"""Time for all of them; operators that were not tried by then stay on the CPU."""
+
+
+def compile_with_cpu_fallback(
+    model: Model,
+    data: bytes,
+    configuration: EthosUConfiguration,
+    *,
+    time_limit_seconds: float = TIME_LIMIT_SECONDS,
+    on_progress: ProgressCallback | None = None,
+) -> Generated:
+    """Compile a network whose file is `data`; raises E3xx where nothing helps."""
+    outcome = generate(
+        data, configuration, time_limit_seconds=time_limit_seconds, on_progress=on_progress
+    )
+    if isinstance(outcome, Compiled):
+        return Generated(outcome, frozenset(), None)
+    limit = min(time_limit_seconds, TRY_LIMIT_SECONDS)
+    found = _Search(model, configuration, limit, on_progress).find(outcome)
+    if found is None:
+        raise MizzenError(_hopeless(outcome, model))
+    return found
+
+
+def _hopeless(stopped: Stopped, model: Model) -> Diagnostic:
+    kinds = sorted({row.kind for row in model.main.operators if not row.custom})
+    tried = f"it does so too with every {', '.join(kinds)} on the CPU"
+    diagnostic = stopped.diagnostic
+    return replace(
+        diagnostic, message=f"{diagnostic.message}; {tried}" if kinds else diagnostic.message
+    )
+
+
+class _Search:
+    """Looks for the fewest operators without which the compiler gives a network."""
+
+    def __init__(
+        self,
+        model: Model,
+        configuration: EthosUConfiguration,
+        limit_seconds: float,
+        on_progress: ProgressCallback | None,
+    ) -> None:
+        self._model = model
+        self._configuration = configuration
+        self._limit_seconds = limit_seconds
+        self._on_progress = on_progress
+
+    def find(self, stopped: Stopped) -> Generated | None:
+        """Find them; None if there is no network even without any operator for the NPU."""
+        search = HidingSearch(self._compile, TRIES, SEARCH_SECONDS)
+        found = search.find(self._guesses(stopped), self._kinds())
+        return None if found is None else Generated(found[1], found[0], stopped)
+
+    @property
+    def _hideable(self) -> frozenset[int]:
+        operators = self._model.main.operators
+        return frozenset(row.index for row in operators if not row.custom)
+
+    def _guesses(self, stopped: Stopped) -> Iterator[frozenset[int]]:
+        """Return the operators that are known to stop the compiler, and those that it names."""
+        arch = self._configuration.accelerator.arch
+        main = self._model.main
+        stopping, named = set[int](), set[int]()
+        for operator in main.operators:
+            rows = breaches_of(self._model, operator, arch)
+            if any(row.source == STOPS for row in rows) or self._at_boolean_border(operator):
+                stopping.add(operator.index)
+            outputs = main.present(operator.outputs)
+            if any(f"'{tensor.name}'" in stopped.said for tensor in outputs):
+                named.add(operator.index)
+        candidates = (stopping, named, stopping | named)
+        hideable = self._hideable
+        sets = dict.fromkeys(frozenset(hidden) & hideable for hidden in candidates if hidden)
+        yield from sets
+
+    def _at_boolean_border(self, operator: Operator) -> bool:
+        """Whether an operator takes or gives a boolean input or output of the network.
+
+        For these the compiler puts in conversions that only U85 can run.
+        """
+        main = self._model.main
+        touched = {*operator.inputs, *operator.outputs} & {*main.inputs, *main.outputs}
+        return self._configuration.accelerator.arch is not Arch.U85 and any(
+            main.tensors[index].type is TensorType.BOOL for index in touched
+        )
+
+    def _kinds(self) -> list[list[int]]:
+        """Return the operators of each type, those that compute most first."""
+        main = self._model.main
+        work: dict[str, int] = {}
+        groups: dict[str, list[int]] = {}
+        for operator in main.operators:
+            if operator.index in self._hideable:
+                work[operator.kind] = work.get(operator.kind, 0) + macs(main, operator)
+                groups.setdefault(operator.kind, []).append(operator.index)
+        return [groups[kind] for kind in sorted(work, key=lambda kind: -work[kind])]
+
+    def _compile(self, hidden: frozenset[int]) -> Compiled | None:
+        outcome = generate(
+            mask(self._model, hidden),
+            self._configuration,
+            time_limit_seconds=self._limit_seconds,
+            on_progress=self._on_progress,
+        )
+        if isinstance(outcome, Stopped):
+            return None
+        return replace(outcome, network=unmask(outcome.network, self._model, hidden))

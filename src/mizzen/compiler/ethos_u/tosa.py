@@ -13,8 +13,8 @@ import numpy as np
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.loading import contents_of
-from mizzen.artifact.npu import read_network
-from mizzen.compiler.ethos_u.costs import arena_bytes, costs_of
+from mizzen.artifact.steps import read_network
+from mizzen.compiler.ethos_u.report import arena_bytes, costs_of
 from mizzen.compiler.ethos_u.tosa_refusals import find_refused
 from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, Reason, fail
@@ -35,9 +35,8 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import defects
 from mizzen.targets.ethos_u.legal.tosa_rule import WRONG
-from mizzen.targets.ethos_u.vela.compiled import Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped, generate
 
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mizzen.artifact.npu import read_network
+from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.tosa import (
     defect_of,
     index_of,
@@ -27,9 +27,8 @@ from mizzen.partition import extract_operations
 from mizzen.report import CompileReport
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import reasons_as_compiled
-from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 Refusals = dict[Operation, tuple[Reason, ...]]
 

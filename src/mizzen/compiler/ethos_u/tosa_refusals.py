@@ -18,8 +18,7 @@ from mizzen.ops.data_node import Constant
 from mizzen.ops.type_conversion import Rescale
 from mizzen.partition import extract_operations
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.compiled import Cause, Stopped
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.vela.generate import Cause, NetworkForm, Stopped, generate
 
 PROBE_SECONDS = 20.0
 """How long the compiler may take for a part of a graph: a part may make it run without end too."""

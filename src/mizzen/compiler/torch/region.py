@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mizzen.artifact.npu import is_npu, npu_step
 from mizzen.artifact.region_step import Edge, EdgeMove, RegionStep
+from mizzen.artifact.steps import is_npu, npu_step
 from mizzen.compiler.codegen import OperatorCode, RegionCode
 
 

@@ -8,10 +8,8 @@ a CUSTOM operation that says why it has no such form: the graph is whole whateve
 It must not know targets: what a custom operator of an artifact holds is for `mizzen.artifact`.
 """
 
-from mizzen.frontends.tflite.macs import macs
-from mizzen.frontends.tflite.model import Model, Operator, Quantization, Subgraph, Tensor
-from mizzen.frontends.tflite.quantized import require_quantized
-from mizzen.frontends.tflite.reading import read
+from mizzen.frontends.tflite.model import Model, Operator, Quantization, Subgraph, Tensor, macs
+from mizzen.frontends.tflite.reading import read, require_quantized
 
 __all__ = [
     "Model",

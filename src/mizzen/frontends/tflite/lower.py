@@ -14,7 +14,7 @@ from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.tflite import lowering
 from mizzen.frontends.tflite.context import Context
 from mizzen.frontends.tflite.model import Model, Operator
-from mizzen.frontends.tflite.quantized import require_quantized
+from mizzen.frontends.tflite.reading import require_quantized
 from mizzen.graph import Graph, Operation, Value
 from mizzen.ops import Builder
 

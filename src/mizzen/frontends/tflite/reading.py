@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.flatbuffer import Member, Record
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
@@ -21,7 +21,6 @@ from mizzen.frontends.tflite.model import (
     Subgraph,
     Tensor,
 )
-from mizzen.frontends.tflite.order import MemoryInputs, no_memory, require_order
 
 MAX_TENSOR_BYTES = 1 << 30
 """More than the memory of any system around an NPU; a larger tensor is a damaged one."""
@@ -34,6 +33,15 @@ INLINE_OFFSETS = (0, 1)
 
 Bytes = npt.NDArray[np.uint8]
 EnumMember = TypeVar("EnumMember", bound=IntEnum)
+
+
+MemoryInputs = Callable[[str], int]
+"""How many of a custom operator's first inputs are memory that it works in, by its code."""
+
+
+def no_memory(code: str) -> int:
+    """Take every input of a custom operator for a tensor of the network."""
+    return 0
 
 
 def read(data: bytes, name: str, memory_inputs: MemoryInputs = no_memory) -> Model:
@@ -253,3 +261,83 @@ def _member(kind: type[EnumMember], number: int) -> EnumMember | None:
         return kind(number)
     except ValueError:
         return None
+
+
+def require_order(model: Model, memory_inputs: MemoryInputs) -> None:
+    """Refuse a network that reads, or gives, a tensor that nothing has made, with E108.
+
+    A tensor comes from outside, has contents, keeps state, has no elements, or is computed by an
+    earlier operator. Memory that an operator works in is not a tensor in this sense.
+    """
+    main = model.main
+    known = set(main.inputs)
+    known.update(tensor.index for tensor in main.tensors if _exists_from_the_start(tensor))
+    for operator in main.operators:
+        memory = memory_inputs(operator.kind) if operator.custom else 0
+        for tensor in main.present(operator.inputs[memory:]):
+            if tensor.index not in known:
+                raise _unknown(tensor, model.origin(operator))
+        known.update(operator.outputs)
+    for tensor in main.present(main.outputs):
+        if tensor.index not in known:
+            raise _unknown(tensor, Origin(model.name))
+
+
+def _exists_from_the_start(tensor: Tensor) -> bool:
+    return tensor.data is not None or tensor.variable or not tensor.elements
+
+
+def _unknown(tensor: Tensor, origin: Origin) -> MizzenError:
+    return fail(
+        "E108",
+        f'tensor {tensor.index} "{tensor.name}" must be an input, a constant, state, or computed '
+        "before it is read, and is none of these",
+        origin=origin,
+        help="get the file again, or convert the network again",
+    )
+
+
+INTEGERS = {
+    TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64,
+    TensorType.UINT16, TensorType.UINT32, TensorType.UINT64, TensorType.INT4,
+}  # fmt: skip
+FLOATS = {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT64}
+
+CONVERSIONS = {"QUANTIZE", "DEQUANTIZE", "CAST"}
+"""Operators between both kinds of numbers: no evidence that a network computes with one of them."""
+
+
+def require_quantized(model: Model) -> None:
+    """Refuse a network that computes with floats only, with E107 naming the first float tensor.
+
+    Networks that compute with floats here and there pass: those operators run on the CPU. Weights
+    do not count, so that a network with integer weights and float activations is refused.
+    """
+    first: tuple[Operator, Tensor] | None = None
+    for operator, tensor in _activations(model):
+        if tensor.type in INTEGERS:
+            return
+        if first is None and tensor.type in FLOATS:
+            first = operator, tensor
+    if first is None:
+        return
+    operator, tensor = first
+    place = model.origin(operator)
+    raise fail(
+        "E107",
+        f'the network must be quantised to integers, but tensor {tensor.index} "{tensor.name}" is '
+        f"{tensor.type.name}, like everything that it computes",
+        origin=Origin(place.model, place.operator, place.kind, place.name),
+        help="convert it with full integer quantisation: a representative data set, and "
+        "TFLITE_BUILTINS_INT8 as the only supported operators",
+    )
+
+
+def _activations(model: Model) -> Iterator[tuple[Operator, Tensor]]:
+    """Return what operators compute with, other than constants, in execution order."""
+    main = model.main
+    for operator in main.operators:
+        if operator.kind not in CONVERSIONS:
+            for tensor in main.present((*operator.inputs, *operator.outputs)):
+                if tensor.data is None:
+                    yield operator, tensor

@@ -14,6 +14,7 @@ import difflib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail
@@ -44,6 +45,10 @@ ConfigFiles = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
 Choice = TypeVar("Choice")
 
 
+_Names = tuple[str, str | None, str | None, str, int | None, tuple[str, ...]]
+"""Accelerator, system configuration, memory mode, optimise, SRAM in bytes, operators to ignore."""
+
+
 def resolve(
     accelerator: str,
     *,
@@ -56,10 +61,23 @@ def resolve(
 ) -> EthosUConfiguration:
     """Put together the configuration in force; `arena_cache_size` is in bytes.
 
+    What only the files of the package say is put together once.
+
     Raises E210 for an unknown accelerator, E211 and E212 for an unknown system configuration or
     memory mode, E213 to E217 for what is wrong with a file, E218 for a memory mode that the NPU
     cannot run, E219 for a file without names to take from it, E220 to E222 for the other options.
     """
+    names = accelerator, system_config, memory_mode, optimise, arena_cache_size, tuple(ignore_ops)
+    return _bundled(*names) if config is None else _resolved(config, *names)
+
+
+@cache
+def _bundled(*names: *_Names) -> EthosUConfiguration:
+    return _resolved(None, *names)
+
+
+def _resolved(config: ConfigFiles, *names: *_Names) -> EthosUConfiguration:
+    accelerator, system_config, memory_mode, optimise, arena_cache_size, ignore_ops = names
     row = find_accelerator(accelerator)
     strategy = _optimise(optimise)
     files = _names(config)

@@ -6,15 +6,14 @@ from functools import cache
 
 import pytest
 
-from mizzen.compiler.ethos_u.legality import breaches_of
+from mizzen.compiler.ethos_u.report import breaches_of
 from mizzen.frontends.tflite import Model, read
 from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite import RULES
 from mizzen.targets.ethos_u.legal.tflite_facts import OPERATORS
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.compiled import Compiled
-from mizzen.targets.ethos_u.vela.generate import generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, generate
 from mizzen.targets.rules import NO_FORM
 
 from .kernel_cases import KERNEL_CASES

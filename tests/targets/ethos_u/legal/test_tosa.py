@@ -27,9 +27,8 @@ from mizzen.targets.ethos_u.legal.tosa import (
 )
 from mizzen.targets.ethos_u.legal.tosa_rule import WRONG
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.compiled import Compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 from .tosa_cases import CASES
 

@@ -19,8 +19,16 @@ from mizzen.targets.ethos_u.commands import decode
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.system_config import memory_modes, resolve, usable_memory_modes
 from mizzen.targets.ethos_u.vela import generate as generating
-from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, OperatorRefusal, Stopped, refusals
-from mizzen.targets.ethos_u.vela.generate import generate, options_text, system_text
+from mizzen.targets.ethos_u.vela.generate import (
+    Cause,
+    Compiled,
+    OperatorRefusal,
+    Stopped,
+    generate,
+    options_text,
+    refusals,
+    system_text,
+)
 from mizzen.targets.ethos_u.vela_ini import BUNDLED, read_files
 
 U55 = resolve("ethos-u55-128")
@@ -76,8 +84,8 @@ def test_every_accelerator_compiles(name: str) -> None:
 def test_commands_are_operations_of_the_stream(model_file: Callable[[str], Path]) -> None:
     """Byte offsets are from the stream's start; each is an operation, of operators in order."""
     from mizzen.artifact.ethos_u import npu_operator
-    from mizzen.artifact.npu import is_npu
-    from mizzen.artifact.npu import read_network as read
+    from mizzen.artifact.steps import is_npu
+    from mizzen.artifact.steps import read_network as read
     from mizzen.targets.ethos_u import driver
     from mizzen.targets.ethos_u.commands import Arch
 

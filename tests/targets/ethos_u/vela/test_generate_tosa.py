@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mizzen.artifact.npu import read_network as read
+from mizzen.artifact.steps import read_network as read
 from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
 from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
@@ -17,9 +17,8 @@ from mizzen.package.tosa import write
 from mizzen.partition import extract_operations
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.compiled import Cause, Compiled, Stopped
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import NetworkForm, generate
+from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, NetworkForm, Stopped, generate
 
 U55 = resolve("ethos-u55-128")
 U85 = resolve("ethos-u85-256")

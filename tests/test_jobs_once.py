@@ -1,0 +1,62 @@
+"""Jobs that have one place: where reports are built, refusals sought, options named."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "mizzen"
+TREES = {
+    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text())
+    for path in SOURCE.rglob("*.py")
+}
+
+
+def files_with(found: Callable[[ast.AST], bool]) -> set[str]:
+    return {name for name, tree in TREES.items() if any(map(found, ast.walk(tree)))}
+
+
+def calls(name: str) -> Callable[[ast.AST], bool]:
+    return lambda node: (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    )
+
+
+def test_compile_reports_are_built_in_one_place_and_read_in_one() -> None:
+    assert files_with(calls("CompileReport")) == {"compiler/report.py", "report/sidecar.py"}
+
+
+def test_refusals_are_sought_in_one_place() -> None:
+    """Whoever looks for what a compiler refuses asks the search; nobody halves parts himself."""
+    searches = ("RefusalSearch", "HidingSearch", "settle")
+    users = {name: files_with(calls(name)) for name in searches}
+    assert users == {
+        "RefusalSearch": {"compiler/ethos_u/tosa_refusals.py", "compiler/ethos_n/regions.py"},
+        "HidingSearch": {"compiler/ethos_u/cpu_fallback.py"},
+        "settle": {"compiler/placement.py", "compiler/ethos_u/tosa_check.py"},
+    }
+
+
+def test_options_go_whole_from_users_to_backends() -> None:
+    """An option of the system is named as a parameter only where the system is resolved."""
+    named = [
+        f"{name}: {node.name}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for argument in (*node.args.args, *node.args.kwonlyargs)
+        if argument.arg == "arena_cache_size"
+    ]
+    assert {row.partition(":")[0] for row in named} == {"targets/ethos_u/system_config.py"}
+    assert len(named) <= 4
+
+
+def test_there_is_one_default_accelerator() -> None:
+    def assigns(node: ast.AST) -> bool:
+        return isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "DEFAULT_ACCELERATOR"
+            for target in node.targets
+        )
+
+    assert files_with(assigns) == {"compiler/options.py"}
