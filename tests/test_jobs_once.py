@@ -33,7 +33,7 @@ def test_refusals_are_sought_in_one_place() -> None:
     users = {name: files_with(calls(name)) for name in searches}
     assert users == {
         "RefusalSearch": {"compiler/ethos_u/tosa_refusals.py", "compiler/ethos_n/regions.py"},
-        "HidingSearch": {"compiler/ethos_u/cpu_fallback.py"},
+        "HidingSearch": {"compiler/ethos_u/tflite.py"},
         "settle": {"compiler/placement.py", "compiler/ethos_u/tosa_check.py"},
     }
 
