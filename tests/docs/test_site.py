@@ -110,3 +110,13 @@ def test_every_exception_has_its_test(repository: Path) -> None:
     defined = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.M)}
     assert named
     assert not named - defined
+
+
+def test_every_word_is_that_of_the_code(repository: Path) -> None:
+    page = (repository / "docs" / "explanation" / "words.md").read_text()
+    names = set(re.findall(r"`([A-Z]\w+)`", page))
+    sources = (path.read_text() for path in (repository / "src").rglob("*.py"))
+    defined = {name for source in sources for name in re.findall(r"^class (\w+)", source, re.M)}
+    codes = {name for name in names if re.fullmatch(r"[A-Z]\d+", name)}
+    assert len(names) > 10
+    assert not names - defined - codes
