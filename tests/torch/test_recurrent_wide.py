@@ -14,8 +14,8 @@ from torch import nn
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.torch.assembly import step_of
 from mizzen.compiler.torch.compile import place
-from mizzen.compiler.torch.region import step_of
 from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph

@@ -26,9 +26,9 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.torch.assembly import step_of
 from mizzen.compiler.torch.compile import place
 from mizzen.compiler.torch.export import export
-from mizzen.compiler.torch.region import step_of
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph

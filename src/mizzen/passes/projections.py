@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
-from mizzen.graph import DType, Graph, Operation, Value
+import numpy as np
+
+from mizzen.graph import Array, Attributes, DType, Graph, Operation, TensorType, Value
+from mizzen.ops.builder import reshaped
 from mizzen.ops.data_layout import Slice
+from mizzen.ops.limits import WindowLimits
+from mizzen.ops.reduction import ReduceMax
 from mizzen.ops.tensor import Conv2d
 from mizzen.ops.type_conversion import Rescale
 from mizzen.passes.pipeline import Pass
@@ -108,3 +114,206 @@ SPLIT_PROJECTIONS = Pass("split-projections", RULES.rewrite)
 A recurrent layer takes one row in each step. Whole, the projection lies in memory until the
 last step, and is the largest tensor there.
 """
+
+
+LEAST_ROWS = 8
+"""Rows from which on turning them costs less than it saves."""
+
+
+REDUCED = Var("source", Is("of integers", lambda value: value.dtype.is_integer))
+MAXIMUM = op(ReduceMax, REDUCED)
+
+
+def _rows(shape: tuple[int, ...]) -> int:
+    return next((size for size in reversed(shape[:-1]) if size > 1), 1)
+
+
+def _along_rows(match: Match) -> Reject | None:
+    """The axis is the last one, and rows are enough to be worth turning."""
+    shape, axis = match[REDUCED].shape, match[MAXIMUM].axis
+    last = len(shape) - 1
+    if axis != last or last == 0:
+        return Reject(f"axis must be the last of several, and is {axis} of {len(shape)}")
+    if shape[last] == 1:
+        return Reject("rows must have more than one element")
+    if _rows(shape) < LEAST_ROWS:
+        return Reject(f"rows must be at least {LEAST_ROWS}, and are {_rows(shape)}")
+    return None
+
+
+def _turn(graph: Graph, match: Match) -> None:
+    operation, value = match[MAXIMUM], match[REDUCED]
+    result = operation.result
+    rows, width = _rows(value.shape), value.shape[-1]
+    batch = prod(value.shape[:-1]) // rows
+    flat = reshaped(graph, operation, value, (batch, rows, width))
+    across = flat.type.with_shape((batch, width, rows))
+    turned = graph.add_beside(operation, "TRANSPOSE", (flat,), across, {"perms": (0, 2, 1)})
+    type, attributes = result.type.with_shape((batch, 1, rows)), {**operation.attributes, "axis": 1}
+    greatest = graph.add_beside(operation, operation.kind, (turned,), type, attributes)
+    graph.supersede(result, reshaped(graph, operation, greatest, result.shape))
+
+
+REDUCTION = Pattern("maxima along rows", MAXIMUM, (_along_rows,))
+REDUCTION_RULES = Rules([Rule(REDUCTION, _turn)])
+
+TURN_MAXIMA = Pass("turn-maxima", REDUCTION_RULES.rewrite)
+"""Turn a tensor before the greatest of its last dimension is found.
+
+An NPU finds the greatest with a pooling, of many channels at once. Along the last dimension
+there is a single channel; that costs more than it does to turn rows into channels first.
+"""
+
+
+LEAST_WIDTH = 2
+"""Pixels that an NPU computes at once beside each other; a column of single ones is half idle."""
+
+LEAST_PIXELS = 8
+"""Fewer fit into one block whatever their shape."""
+
+
+WIDE_SOURCE = Var("source", Is("one pixel wide", lambda value: value.shape[2] == 1))
+KERNEL = Var("weights", Is("a kernel of 1x1", lambda value: value.shape[1:3] == (1, 1)))
+WIDE_CONVOLUTION = op(Conv2d, WIDE_SOURCE, KERNEL, having={"stride": (1, 1), "pad": (0, 0, 0, 0)})
+
+
+def _has_pixels(match: Match) -> Reject | None:
+    """The image has more pixels than fit into one block whatever their shape."""
+    batch, rows, *_ = match[WIDE_SOURCE].shape
+    if batch * rows < LEAST_PIXELS:
+        return Reject(f"pixels must be at least {LEAST_PIXELS}, and are {batch * rows}")
+    return None
+
+
+def _widen(graph: Graph, match: Match) -> None:
+    operation, source = match[WIDE_CONVOLUTION], match[WIDE_SOURCE]
+    result = operation.result
+    pixels = source.shape[0] * source.shape[1]
+    # Rows stay as many as can be: a compiler cuts an image that does not fit between rows.
+    width = LEAST_WIDTH if pixels % LEAST_WIDTH == 0 else pixels
+    image = (1, pixels // width, width)
+    value = reshaped(graph, operation, source, (*image, source.shape[3]))
+    operands = (value, *operation.operands[1:])
+    type = result.type.with_shape((*image, result.shape[3]))
+    wide = graph.add_beside(operation, operation.kind, operands, type, operation.attributes)
+    graph.supersede(result, reshaped(graph, operation, wide, result.shape))
+
+
+WIDENED = Pattern("a linear layer in a column", WIDE_CONVOLUTION, (_has_pixels,))
+WIDENING_RULES = Rules([Rule(WIDENED, _widen)])
+
+WIDEN_COLUMNS = Pass("widen-columns", WIDENING_RULES.rewrite)
+"""Let CONV2D of single pixels, one column of them, work on rows instead.
+
+A linear layer on a sequence is a convolution with a kernel of 1x1. To it the shape of its image
+is all the same, but an NPU that computes blocks of two by two pixels leaves half of itself idle
+in an image that is one pixel wide.
+"""
+
+
+def fold_strides(limits: WindowLimits) -> Pass:
+    """Return the pass that gives CONV2Ds with too long a stride blocks of pixels as channels.
+
+    With blocks of stride times stride pixels as channels the stride is one, and the kernel has as
+    many blocks as it touches; weights are zero where a block reaches beyond it. Pixels beside each
+    other become channels by a RESHAPE; rows below each other by a CONCAT of slices.
+    """
+
+    def run(graph: Graph) -> bool:
+        found = [each for each in graph if isinstance(each, Conv2d) and _strides_far(each, limits)]
+        for operation in found:
+            _Folding(graph, operation).fold()
+        if found:
+            graph.erase_dead()
+        return bool(found)
+
+    return Pass("fold-strides", run)
+
+
+def _strides_far(operation: Conv2d, limits: WindowLimits) -> bool:
+    return (
+        max(operation.stride) > limits.longest_stride
+        and operation.dilation == (1, 1)
+        and all(operand.constant is not None for operand in operation.operands[1:])
+    )
+
+
+class _Folding:
+    def __init__(self, graph: Graph, operation: Conv2d) -> None:
+        self.graph = graph
+        self.operation = operation
+        self.down, self.across = operation.stride
+        _, height, width, _ = operation.weight.shape
+        self.kernel = (-(-height // self.down), -(-width // self.across))
+        """Height and width of the kernel in blocks."""
+
+    def fold(self) -> None:
+        """Replace the convolution."""
+        old = self.operation
+        attributes = {**old.attributes, "stride": (1, 1), "pad": (0, 0, 0, 0)}
+        operands = [self._blocks(), self._weights(), *old.operands[2:]]
+        result = self._add("CONV2D", operands, old.result.type, attributes)
+        self.graph.supersede(old.result, result)
+
+    def _blocks(self) -> Value:
+        """Return the input as [N, rows of blocks, columns of blocks, numbers of a block]."""
+        value = self._padded()
+        batch, height, width, channels = value.shape
+        rows, columns = height // self.down, width // self.across
+        # Memory of a row of blocks: its first row of pixels, block by block, then the next.
+        beside = (batch, rows, self.down * columns, self.across * channels)
+        value = reshaped(self.graph, self.operation, value, beside)
+        if self.down == 1:
+            return value
+        part = (batch, rows, columns, self.across * channels)
+        size, slices = self._shape(part), list[Value]()
+        for row in range(self.down):
+            start = self._shape((0, 0, row * columns, 0))
+            slices.append(self._add("SLICE", (value, start, size), value.type.with_shape(part)))
+        whole = value.type.with_shape((*part[:3], self.down * part[3]))
+        return self._add("CONCAT", slices, whole, {"axis": 3})
+
+    def _padded(self) -> Value:
+        """Return the input with its padding, and with what the last blocks reach beyond it."""
+        value, weights = self.operation.input, self.operation.weight
+        top, bottom, left, right = self.operation.pad
+        bottom += self.kernel[0] * self.down - weights.shape[1]
+        right += self.kernel[1] * self.across - weights.shape[2]
+        if not any((top, bottom, left, right)):
+            return value
+        batch, height, width, channels = value.shape
+        shape = (batch, top + height + bottom, left + width + right, channels)
+        amounts = self._shape((0, 0, top, bottom, left, right, 0, 0))
+        operands = (value, amounts, self.operation.input_zp)
+        return self._add("PAD", operands, value.type.with_shape(shape))
+
+    def _weights(self) -> Value:
+        """Return the weights as [OC, blocks down, blocks across, numbers of a block]."""
+        old, zero = self.operation.weight, self.operation.weight_zp
+        values, (outputs, height, width, channels) = old.constant, old.shape
+        assert values is not None
+        assert zero.constant is not None
+        down, across = self.kernel
+        whole: Array = np.full(
+            (outputs, down * self.down, across * self.across, channels),
+            zero.constant.reshape(-1)[0],
+            values.dtype,
+        )
+        whole[:, :height, :width] = values
+        blocks = whole.reshape(outputs, down, self.down, across, self.across, channels)
+        memory = np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4, 5))
+        given = self.graph.constant_like(old, memory.reshape(outputs, down, across, -1))
+        given.name, old.name = old.name, ""
+        return given
+
+    def _shape(self, numbers: tuple[int, ...]) -> Value:
+        return self.graph.constant(numbers, DType.SHAPE)
+
+    def _add(
+        self,
+        kind: str,
+        operands: Sequence[Value],
+        type: TensorType,
+        attributes: Attributes | None = None,
+    ) -> Value:
+        return self.graph.add_beside(self.operation, kind, operands, type, attributes)

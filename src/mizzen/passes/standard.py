@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from mizzen.ops.limits import WindowLimits
 from mizzen.passes.concatenation import BEGIN_JOINS
-from mizzen.passes.constants import FOLD_CONSTANTS
-from mizzen.passes.duplicates import MERGE_DUPLICATES
+from mizzen.passes.constants import FOLD_CONSTANTS, MERGE_DUPLICATES, REMOVE_IDLE, SPLIT_RESCALES
 from mizzen.passes.layout import LAYOUT
 from mizzen.passes.padding import FUSE_PADDING
 from mizzen.passes.pipeline import Pipeline
-from mizzen.passes.projections import SPLIT_PROJECTIONS
-from mizzen.passes.reductions import TURN_MAXIMA
-from mizzen.passes.rescales import SPLIT_RESCALES
-from mizzen.passes.simplify import REMOVE_IDLE
-from mizzen.passes.strides import fold_strides
-from mizzen.passes.widening import WIDEN_COLUMNS
+from mizzen.passes.projections import SPLIT_PROJECTIONS, TURN_MAXIMA, WIDEN_COLUMNS, fold_strides
 
 _SHORTER = (REMOVE_IDLE, FOLD_CONSTANTS, MERGE_DUPLICATES, LAYOUT, FUSE_PADDING)
 

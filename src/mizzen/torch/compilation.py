@@ -14,7 +14,7 @@ from mizzen.compiler.placement import Placement
 from mizzen.compiler.registry import backend_for, resolve_target
 from mizzen.compiler.torch.assembly import assemble
 from mizzen.compiler.torch.compile import compile_program, lowered_program, place
-from mizzen.compiler.torch.legality import Checks
+from mizzen.compiler.torch.export import Checks
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.torch.partitioner import EthosUPartitioner

@@ -12,13 +12,14 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.artifact.interface import Carried, TensorInfo
-from mizzen.artifact.steps import Step
+from mizzen.artifact.region_step import Edge, EdgeMove, RegionStep
+from mizzen.artifact.steps import Step, is_npu, npu_step
 from mizzen.compiler.backend import ResolvedTarget
-from mizzen.compiler.codegen import RegionCode
-from mizzen.compiler.torch.legality import DEQUANTIZE, is_edge
-from mizzen.compiler.torch.network import named_network
-from mizzen.compiler.torch.region import step_of
+from mizzen.compiler.codegen import OperatorCode, RegionCode
+from mizzen.compiler.torch.export import DEQUANTIZE, is_edge
 from mizzen.compiler.torch.report import report_of
+from mizzen.flatbuffer import Record, write
+from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Quantization as TensorQuantization
 from mizzen.frontends.torch.int_lowering.int_extract import extract as extract_torch
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
@@ -260,3 +261,48 @@ def _info(value: Value) -> TensorInfo:
         if quantization is None
         else TensorQuantization(quantization.scales, quantization.zero_points),
     )
+
+
+def step_of(region: RegionCode, tensors: dict[object, int]) -> RegionStep:
+    """Make the step of a region; `tensors` has the index of each value of the whole graph."""
+    model, part = region.model, region.part
+    (operator,) = [row for row in model.main.operators if is_npu(row)]
+    program = region.program if isinstance(region, OperatorCode) else None
+    step = npu_step(model, operator, dict(region.origins), program)
+    if isinstance(region, OperatorCode):
+        given, computed, edge = region.given, region.computed, region.edge
+    else:
+        # The network is the operator: what it takes and gives are its inputs and outputs.
+        given = [model.main.inputs.index(index) for index in step.inputs]
+        computed = [model.main.outputs.index(index) for index in step.outputs]
+        edge = Edge((EdgeMove(),) * len(given), (EdgeMove(),) * len(computed))
+    shapes = {tensors[value]: value.shape for value in (*part.inputs, *part.outputs)}
+    return RegionStep(
+        step,
+        [tensors[part.inputs[index]] for index in given],
+        [tensors[part.outputs[index]] for index in computed],
+        shapes,
+        edge,
+    )
+
+
+def named_network(region: RegionCode, names: dict[Value, str]) -> bytes:
+    """Return a region's network with inputs and outputs as a runtime wants to see them.
+
+    names  what values of the program's edge are called there; others keep the compiler's names
+    """
+    (found,) = region.model.record["subgraphs"]
+    main: Record = {**found, "tensors": [dict(tensor) for tensor in found["tensors"]]}
+    for side, values in (("inputs", region.part.inputs), ("outputs", region.part.outputs)):
+        for index, value in zip(main[side], values, strict=True):
+            tensor = main["tensors"][index]
+            if value in names:
+                tensor["name"] = names[value]
+            if value.shape:
+                tensor["shape"] = np.asarray(value.shape, np.int32)
+            if value.quantization is not None:
+                tensor["quantization"] = {
+                    "scale": np.asarray(value.quantization.scales, np.float32),
+                    "zero_point": np.asarray(value.quantization.zero_points, np.int64),
+                }
+    return write({**region.model.record, "subgraphs": [main]}, SCHEMA)

@@ -10,7 +10,7 @@ from mizzen.compiler.codegen import RegionCompiler
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.placement import place as place_graph
 from mizzen.compiler.torch.assembly import assemble
-from mizzen.compiler.torch.legality import Checks, is_edge, legality
+from mizzen.compiler.torch.export import Checks, is_edge, legality
 from mizzen.diagnostics import ProgressCallback, fail
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.program import read

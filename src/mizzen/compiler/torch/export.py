@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from mizzen.diagnostics import MizzenError, Origin, fail, source_line
+from mizzen.diagnostics import MizzenError, Origin, Reason, fail, source_line
+from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered
+from mizzen.graph import Operation
+from mizzen.ops.control_flow import Custom
+from mizzen.partition.placement import Legal
 
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
+
 
 FIRST_LINE_LETTERS = 300
 
@@ -56,3 +63,56 @@ def _place(error: BaseException) -> str | None:
         trace.append(f'File "{code.co_filename}", line {current.tb_lineno}, in {code.co_name}')
         current = current.tb_next
     return source_line("\n".join(trace))
+
+
+Checks = Sequence[Callable[[Any], str | None]]
+"""The user's own: each is called with an FX node, and says why it must stay on the CPU, or None."""
+
+QUANTIZE, DEQUANTIZE = "torch.quantize", "torch.dequantize"
+EDGES = (QUANTIZE, DEQUANTIZE)
+
+
+def is_edge(operation: Operation) -> TypeGuard[Custom]:
+    """Whether an operation only makes integers of real numbers, or the other way round."""
+    return isinstance(operation, Custom) and operation.operator_name in EDGES
+
+
+def legality(lowered: Lowered, of_target: Legal, additional: Checks) -> Legal:
+    """Return what says why an operation of a program may not be on an NPU.
+
+    `of_target` has the target's rules; an operation without a form in integers has none, and the
+    user's own come first.
+    """
+    asked = _asked(lowered, additional)
+
+    def legal(operation: Operation) -> Sequence[Reason]:
+        return form_of(operation) or asked.get(operation.group, ()) or of_target(operation)
+
+    return legal
+
+
+def form_of(operation: Operation) -> Sequence[Reason]:
+    """Return why an operation has no form in integers, whatever the NPU; nothing if it has one."""
+    if not isinstance(operation, Custom):
+        return ()
+    refusal = noted(operation)
+    return (Reason("no-integer-form", refusal.reason, help=refusal.help or ""),)
+
+
+def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reason, ...]]:
+    """Ask the user's checks about every group once."""
+    if not additional:
+        return {}
+    found: dict[int | None, tuple[Reason, ...]] = {}
+    for group, nodes in lowered.nodes.items():
+        messages = [
+            message
+            for node in nodes
+            if not is_dequantize(node)
+            for check in additional
+            if (message := check(node)) is not None
+        ]
+        found[group] = tuple(
+            Reason("additional-check", message, source="additional_checks") for message in messages
+        )
+    return found

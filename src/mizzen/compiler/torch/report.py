@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.codegen import RegionCode
 from mizzen.compiler.report import NOTHING_COMPILED, compile_report
-from mizzen.compiler.torch.legality import is_edge
+from mizzen.compiler.torch.export import is_edge
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation
 from mizzen.partition import Device, Partition

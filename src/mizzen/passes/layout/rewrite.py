@@ -8,11 +8,13 @@ from math import prod
 import numpy as np
 
 from mizzen.graph import Array, Attributes, DType, Graph, Operation, Value
+from mizzen.ops.data_layout import Reshape, Transpose
 from mizzen.ops.tensor import Conv2d
-from mizzen.passes.layout.freedom import Freedom, row_major_of
-from mizzen.passes.layout.memory import Memory
-from mizzen.passes.layout.network import Network, Node, Root, Use
+from mizzen.passes.layout.choice import choose
+from mizzen.passes.layout.freedom import Freedom, Memory, row_major_of
+from mizzen.passes.layout.network import Edges, Network, Node, Root, Use, network
 from mizzen.passes.layout.order import Movement, Order, Shape, canonical, movement, refined
+from mizzen.passes.pipeline import Pass
 
 
 def rewrite(graph: Graph, network: Network) -> None:
@@ -249,3 +251,34 @@ def _walk(order: Sequence[tuple[int, int]]) -> Array:
     for steps, stride in order:
         indices = (indices[:, None] + np.arange(steps) * stride).reshape(-1)
     return indices
+
+
+VIEWS = (Reshape, Transpose)
+
+
+def layout(edges: Edges) -> Pass:
+    """Return the pass that lets each operation work in the order that costs least in all."""
+
+    def run(graph: Graph) -> bool:
+        if not any(isinstance(operation, VIEWS) for operation in graph):
+            return False
+        before = graph.version
+        found = network(graph, edges)
+        choose(found)
+        rewrite(graph, found)
+        return graph.version != before
+
+    return Pass("layout", run)
+
+
+LAYOUT = layout(Edges.KEPT)
+
+
+def wanted_orders(graph: Graph) -> dict[Value, Order]:
+    """Return, of the inputs whose users all want one order, that order, were moving them free."""
+    found = network(graph, Edges.FREE)
+    choose(found)
+    wanted = {
+        value: {use.wanted_now() for use in found.roots[value].uses} for value in graph.inputs
+    }
+    return {value: orders.pop() for value, orders in wanted.items() if len(orders) == 1}

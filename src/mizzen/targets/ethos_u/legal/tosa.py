@@ -13,8 +13,13 @@ from __future__ import annotations
 from mizzen.diagnostics import Reason
 from mizzen.graph import Operation
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.legal.tosa_axes import ARITHMETIC_RULES, LAYOUT_RULES
-from mizzen.targets.ethos_u.legal.tosa_forms import FORM_RULES, archs_with, replacement
+from mizzen.targets.ethos_u.legal.tosa_forms import (
+    ARITHMETIC_RULES,
+    FORM_RULES,
+    LAYOUT_RULES,
+    archs_with,
+    replacement,
+)
 from mizzen.targets.ethos_u.legal.tosa_kernels import KERNEL_RULES
 from mizzen.targets.ethos_u.legal.tosa_rule import CONSTANTS, SOURCE, WRONG, Rule, is_fixed
 from mizzen.targets.rules import NO_FORM, Table, no_form

@@ -5,14 +5,16 @@ Ref: Vela 5.2.0, found by running what it compiled and comparing with TOSA's ref
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
-from mizzen.graph import DType, Graph, Operation, Value
-from mizzen.ops.data_layout import Concat, Pad, Reshape, Slice, Tile, Transpose
+from mizzen.graph import Array, DType, Graph, NanMode, Operation, Value, integer_range
+from mizzen.ops.activation import Clamp
+from mizzen.ops.data_layout import Concat, Pad, Reshape, Reverse, Slice, Tile, Transpose
 from mizzen.ops.data_node import Identity
-from mizzen.ops.elementwise import Add, Maximum, Minimum, Mul, Sub, Table
+from mizzen.ops.elementwise import Add, Maximum, Minimum, Mul, Select, Sub, Table
 from mizzen.ops.reduction import ReduceMax, ReduceMin, ReduceProduct, ReduceSum
 from mizzen.ops.scatter_gather import Scatter
 from mizzen.ops.tensor import (
@@ -23,12 +25,10 @@ from mizzen.ops.tensor import (
     Matmul,
     MaxPool2d,
     TransposeConv2d,
+    Weighted,
 )
 from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.vela.biases import tell_biases_apart
-from mizzen.targets.ethos_u.vela.clamps import LIMITED, clamp_uses, clamped
-from mizzen.targets.ethos_u.vela.defects_u85 import part_functions
 
 MISPLACED = (ReduceMax, TransposeConv2d)
 """Operations whose result, where it is a part of a larger tensor, the compiler writes at the
@@ -270,3 +270,159 @@ def _pass_on(graph: Graph, operation: Operation) -> None:
         value.name, operation.result.name = operation.result.name, ""
     graph.replace(operation.result, value)
     graph.erase(operation)
+
+
+def tell_biases_apart(graph: Graph) -> tuple[Weighted, ...]:
+    """Make weights different by their zero points; return operations without room for that."""
+    alike: dict[object, list[Weighted]] = defaultdict(list)
+    for operation in graph:
+        if isinstance(operation, Weighted) and operation.weight.constant is not None:
+            alike[_encoded(operation)].append(operation)
+    wrong: list[Weighted] = []
+    for operations in alike.values():
+        first, *others = _by_bias(operations)
+        free = _free_zero_points(first[0])
+        for same, zero_point in zip(others, free, strict=False):
+            _move_zero_point(graph, same, zero_point)
+        wrong += [operation for same in others[len(free) :] for operation in same]
+    return tuple(wrong)
+
+
+def _encoded(operation: Weighted) -> object:
+    """Return what the compiler knows encoded weights by: their contents and scales."""
+    weights, zero_point = operation.weight.constant, operation.weight_zp.constant
+    assert weights is not None
+    offset = None if zero_point is None else zero_point.tobytes()
+    scales = tuple(_scales(user) for user in operation.result.uses)
+    return operation.kind, weights.shape, weights.tobytes(), offset, scales
+
+
+def _scales(user: Operation) -> object:
+    """Return the scales of a RESCALE as numbers, since the same has several multipliers."""
+    if not isinstance(user, Rescale):
+        return None
+    multiplier, shift = user.multiplier.constant, user.shift.constant
+    if multiplier is None or shift is None:
+        return None
+    return np.ldexp(multiplier.astype(np.float64), -shift.astype(np.int64)).tobytes()
+
+
+def _by_bias(operations: list[Weighted]) -> list[list[Weighted]]:
+    """Gather the operations that have one bias."""
+    found: dict[object, list[Weighted]] = defaultdict(list)
+    for operation in operations:
+        contents = operation.bias.constant
+        found[operation.bias if contents is None else contents.tobytes()].append(operation)
+    return list(found.values())
+
+
+def _free_zero_points(operation: Weighted) -> list[int]:
+    """Return the zero points that INT8 weights have room for besides their own, nearest first."""
+    if operation.weight.dtype is not DType.INT8:
+        return []
+    weights, own = _constant(operation.weight), int(_constant(operation.weight_zp)[0])
+    low, high = integer_range(DType.INT8)
+    least = max(low, own + low - int(weights.min()))
+    greatest = min(high, own + high - int(weights.max()))
+    others = set(range(least, greatest + 1)) - {own}
+    return sorted(others, key=lambda other: (abs(other - own), other))
+
+
+def _constant(value: Value) -> Array:
+    values = value.constant
+    assert values is not None
+    return values
+
+
+def _move_zero_point(graph: Graph, operations: list[Weighted], zero_point: int) -> None:
+    """Change the zero point of weights, and move them along."""
+    first = operations[0]
+    weights, own = _constant(first.weight), int(_constant(first.weight_zp)[0])
+    moved = (weights.astype(np.int16) + (zero_point - own)).astype(np.int8)
+    origin, group = first.origin, first.group
+    changed = graph.constant(moved, DType.INT8, origin=origin, group=group)
+    offset = graph.constant([zero_point], DType.INT8, origin=origin, group=group)
+    for operation in operations:
+        graph.set_operand(operation, Weighted.weight.index, changed)
+        graph.set_operand(operation, Weighted.weight_zp.index, offset)
+
+
+LIMITED = (DType.INT8, DType.INT16)
+"""Types that CLAMP has."""
+
+
+def clamp_uses(graph: Graph, value: Value) -> None:
+    """Have everything that takes a value take it through a CLAMP that changes nothing."""
+    through = clamped(graph, value, value.producer)
+    name, value.name = value.name, ""
+    graph.replace(value, through)
+    assert through.producer is not None
+    graph.set_operand(through.producer, 0, value)
+    through.name = name
+
+
+def clamped(graph: Graph, value: Value, place: Operation | None) -> Value:
+    """Return a value through a CLAMP that changes nothing, as part of an operation's place."""
+    low, high = integer_range(value.dtype)
+    attributes = {"min_val": low, "max_val": high, "nan_mode": NanMode.PROPAGATE}
+    origin, group = (place.origin, place.group) if place else (None, None)
+    clamp = graph.add("CLAMP", [value], [value.type], attributes, origin=origin, group=group)
+    return clamp.result
+
+
+FUNCTIONS = (Clamp, Table)
+"""Operations that the compiler makes part of what gives their operand."""
+
+TURNS = (Reverse, Transpose)
+"""Operations that the NPU does while it writes a result."""
+
+U85_CARRIERS = (Identity, Rescale, Reshape)
+"""Operations that need not be operations of the NPU."""
+
+SELECTIONS = (MaxPool2d, Select)
+"""Operations whose result keeps the limits of its type when it is rescaled to another."""
+
+
+def part_functions(graph: Graph) -> None:
+    """Change what the compiler would get wrong on Ethos-U85; what it computes stays the same.
+
+    A function, then another order of elements, then a function again: the compiler makes one
+    operation of all, which has one of the functions only. What selects elements and is rescaled to
+    a wider type: it makes one operation of both, which saturates at the narrow type's limits.
+    """
+    for operation in graph:
+        if isinstance(operation, FUNCTIONS):
+            _part_function(graph, operation)
+        elif isinstance(operation, Rescale) and _is_selected(operation):
+            _take_apart(graph, operation)
+
+
+def _take_apart(graph: Graph, operation: Operation) -> None:
+    graph.set_operand(operation, 0, clamped(graph, operation.operand, operation))
+
+
+def _part_function(graph: Graph, operation: Operation) -> None:
+    """Part two functions from what turns the one's result for the other.
+
+    With a CLAMP on one side only, the compiler loses limits, or crashes.
+    """
+    first_turn, producer = None, operation.operand.producer
+    while producer is not None and isinstance(producer, (*TURNS, *U85_CARRIERS)):
+        first_turn = producer if isinstance(producer, TURNS) else first_turn
+        producer = producer.operand.producer
+    if first_turn is None or producer is None or not isinstance(producer, FUNCTIONS):
+        return
+    if first_turn.operand.dtype in LIMITED:
+        _take_apart(graph, first_turn)
+    _take_apart(graph, operation)
+
+
+def _is_selected(rescale: Rescale) -> bool:
+    """Whether what is rescaled to another type is selected from the elements of tensors."""
+    value = rescale.input
+    if value.dtype not in LIMITED or value.dtype is rescale.result.dtype:
+        return False
+    producer = value.producer
+    while producer is not None and isinstance(producer, (*TURNS, Identity, Reshape)):
+        producer = producer.operand.producer
+    return producer is not None and isinstance(producer, SELECTIONS)
