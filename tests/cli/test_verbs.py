@@ -67,7 +67,7 @@ def test_compile_writes_artifact_and_report(here: Path, run: Run) -> None:
     ]
     assert "  on the NPU  8 of 8 operators, 100 % of 105,216 MACs\n" in out
     assert err == (
-        "  accelerator  ethos-u55-256, optimise Performance\n"
+        "  accelerator  ethos-u55-256 (default), optimise Performance\n"
         "  system       Ethos_U55_High_End_Embedded (default)\n"
         "  memory mode  Shared_Sram (default)\n"
         "  from         Arm/vela.ini\n"
@@ -106,6 +106,10 @@ def test_compile_as_json(here: Path, run: Run) -> None:
     assert answer["holds"] is True
     assert answer["artifact"] == "output/digits_vela.tflite"
     assert answer["configuration"]["accelerator"] == "ethos-u55-256"
+    (accelerator,) = [
+        row for row in answer["configuration"]["settings"] if row["name"] == "accelerator"
+    ]
+    assert accelerator["source"] == "default"
     assert [row["kind"] for row in answer["operators"]][-1] == "SOFTMAX"
     assert answer["totals"]["operators_on_npu"] == 8
     assert "origins" not in answer

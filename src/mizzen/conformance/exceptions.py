@@ -61,7 +61,7 @@ class Excuse:
 
 BOOLEAN = (
     "CAST", "EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "LOGICAL_AND", "LOGICAL_NOT",
-    "LOGICAL_OR", "NOT_EQUAL", "REDUCE_ALL", "REDUCE_ALL", "SELECT", "SELECT_V2",
+    "LOGICAL_OR", "NOT_EQUAL", "REDUCE_ALL", "REDUCE_ANY", "SELECT", "SELECT_V2",
 )  # fmt: skip
 """Operators that take or give BOOL."""
 

@@ -24,10 +24,10 @@ EVERY: dict[str, cases.Computation] = {
 
 @pytest.mark.parametrize("name", EVERY)
 def test_integers_are_pytorchs_within_a_step(name: str) -> None:
-    """What only moves, and rounds nothing, is exact."""
+    """What only moves, and rounds nothing, is exact; means round ties up, and PyTorch's to even."""
     found = lowered(EVERY[name], image())
     assert found.on_cpu == {}
-    rounds = {"RESCALE", "TABLE"} & set(found.kinds)
+    rounds = {"AVG_POOL2D", "RESCALE", "TABLE"} & set(found.kinds)
     assert found.steps_off() <= (1 if rounds else 0)
 
 
