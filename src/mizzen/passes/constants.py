@@ -1,4 +1,8 @@
-"""Compute what depends on nothing but constants."""
+"""Passes that take away what need not be computed as it stands.
+
+They compute what depends on nothing but constants, compute once what is computed twice, remove
+operations that give what they take, and let each user have a RESCALE of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Compute the projection of a sequence in pieces, each when its steps need it."""
+"""Passes that bring computations into a form that NPUs do faster, or at all.
+
+The projection of a sequence is computed in pieces, each when its steps need it; greatest numbers
+are found along rows, many at once; linear layers get the shape in which an NPU multiplies fastest;
+convolutions with long strides work on blocks of pixels.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Put the artifact of a PyTorch program together: its steps, its tensors, its report."""
+"""Put the artifact of a PyTorch program together: its steps, its tensors, its report.
+
+A region's network gets the names, shapes and scales of the program.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export a model, and say what stands in the way in the user's terms."""
+"""What stands in the way of a PyTorch program, in the user's terms: of its export, of the NPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which orders of elements each operation can work in.
+"""Which orders of elements each operation can work in, and what it looks like in memory then.
 
 An operation that treats all elements alike works in any order that its tensors share. One that
 treats a dimension apart (a sum along it, a concatenation) needs that dimension whole in memory's

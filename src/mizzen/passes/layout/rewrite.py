@@ -1,4 +1,4 @@
-"""Write the graph anew in the orders that were chosen."""
+"""Write the graph anew in the orders that were chosen; the pass that chooses them and does so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Which operations there are on which architecture, of which types."""
+"""Which operations there are on which architecture, of which types; rules of arithmetic and axes.
+
+Some rules hold wherever the axes lie in memory, some of what the compiler is given. Mizzen's passes
+choose the order of axes and fold strides into channels, so what a network is lowered to may break
+the latter and yet be compiled.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Change a graph so that defects of the compiler do not show; what it computes stays the same.
 
+Biases are told apart: operations with the same weights and scales get the bias of the first of
+them, since the compiler takes no notice of biases when it looks for what it has encoded. On
+Ethos-U85 a CLAMP which changes nothing parts operations that the compiler would wrongly join.
+
 Ref: Vela 5.2.0, found by running what it compiled and comparing with TOSA's reference model.
 """
 
