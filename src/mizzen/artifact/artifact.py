@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mizzen.artifact.batching import Batch, arrange, batch_of
+import numpy as np
+
+from mizzen.artifact.batching import Batch, arrange, batch_of, parts_of
 from mizzen.artifact.execution import Contents, KeptState, NoState, execute
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep, Step
@@ -46,7 +49,7 @@ class Artifact:
         faults of the NPU, E701 to E705 where the CPU's kernels fail.
         """
         batch = batch_of(arrays, self.inputs)
-        return self._infer(batch, NoState())
+        return self._infer(batch, lambda _: NoState())
 
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
@@ -78,8 +81,13 @@ class Artifact:
 
             write_sidecar(self.report, target)
 
-    def _infer(self, batch: Batch, state: NoState) -> Array | tuple[Array, ...]:
-        outputs = arrange(execute(self.contents, batch, state), self.outputs, batch)
+    def _infer(self, batch: Batch, state_of: Callable[[int], NoState]) -> Array | tuple[Array, ...]:
+        """Infer a batch in parts; `state_of` gives the state of each, by its place."""
+        arena = self.contents.arena
+        parts = parts_of(batch, batch.size if arena is None else arena.largest_batch)
+        found = [execute(self.contents, part, state_of(place)) for place, part in enumerate(parts)]
+        joined = [np.concatenate(rows) for rows in zip(*found, strict=True)]
+        outputs = arrange(joined, self.outputs, batch)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -91,7 +99,7 @@ class Session:
             raise fail("E713", f"a session needs a batch of at least 1, not {batch}")
         self._artifact = artifact
         self._batch = batch
-        self._state = KeptState()
+        self._states: defaultdict[int, KeptState] = defaultdict(KeptState)
 
     def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
         """Infer once for every stream; arrays and outputs as for `Artifact.run`."""
@@ -102,7 +110,7 @@ class Session:
                 f"every call of this session must bring a batch of {self._batch}, not {batch.size}",
                 help="a session keeps one state for each stream; start another for another batch",
             )
-        return self._artifact._infer(batch, self._state)  # pyright: ignore[reportPrivateUsage] a session is its artifact's other half
+        return self._artifact._infer(batch, self._states.__getitem__)  # pyright: ignore[reportPrivateUsage] a session is its artifact's other half
 
 
 def _accelerator(steps: Sequence[Step], name: str) -> str | None:

@@ -84,6 +84,21 @@ def batch_of(arrays: Arrays, inputs: Sequence[Interface], without_inputs: int = 
     return Batch(sizes.pop(), form, tuple(stacked))
 
 
+def parts_of(batch: Batch, largest: int) -> list[Batch]:
+    """Cut a batch into parts of at most so many inferences."""
+    if batch.size <= largest:
+        return [batch]
+    starts = range(0, batch.size, largest)
+    return [
+        Batch(
+            min(largest, batch.size - start),
+            batch.form,
+            tuple(array[start : start + largest] for array in batch.arrays),
+        )
+        for start in starts
+    ]
+
+
 def arrange(arrays: Arrays, outputs: Sequence[Interface], batch: Batch) -> list[Array]:
     """Bring outputs `[N, *shape]` into the form in which the inputs came."""
     arranged: list[Array] = []

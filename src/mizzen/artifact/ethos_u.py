@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.artifact.arena import Block, Span
 from mizzen.artifact.interface import Origins, variable_of
 from mizzen.artifact.program import (
     CompiledPart,
@@ -24,6 +25,7 @@ from mizzen.artifact.program import (
     MemoryRegion,
     NpuFamily,
     ProgramView,
+    Surroundings,
 )
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.tflite import Model, Operator, Tensor
@@ -58,10 +60,14 @@ class NpuTensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NpuOperator:
-    """An NPU operator's parts; `scratch_fast_bytes` is None where it shares the scratch memory."""
+    """An NPU operator's parts; `scratch_fast_bytes` is None where it shares the scratch memory.
+
+    scratch_offset_bytes  where the scratch memory starts in the arena
+    """
 
     payload: npt.NDArray[np.uint8]
     read_only: npt.NDArray[np.uint8]
+    scratch_offset_bytes: int
     scratch_bytes: int
     scratch_fast_bytes: int | None
     inputs: tuple[NpuTensor, ...]
@@ -79,7 +85,17 @@ class EthosUPrograms(NpuFamily):
             tuple(place.tensor.index for place in parts.inputs),
             tuple(place.tensor.index for place in parts.outputs),
             tuple(variable_of(row.tensor) for row in parts.inputs if row.tensor.variable),
+            dict(_shared(parts)),
         )
+
+    def arena_offsets(self, model: Model) -> dict[int, int]:
+        """Return the byte offset of each tensor in the arena, as the network's metadata says."""
+        operator = next(row for row in model.main.operators if row.kind == FAMILY.code)
+        offsets = _offsets(model, operator)
+        if min(offsets) < NOT_IN_ARENA:
+            message = f"{ALLOCATION} must give offsets of at least {NOT_IN_ARENA}, not"
+            raise _wrong(model, operator, "E121", f"{message} {min(offsets)}")
+        return {index: offset for index, offset in enumerate(offsets) if offset != NOT_IN_ARENA}
 
     def accelerator_of(self, program: Program) -> str:
         """Name the accelerator that the driver payload is for."""
@@ -91,11 +107,13 @@ class EthosUPrograms(NpuFamily):
 
         return Simulator(program)
 
-    def hazards(self, program: Program) -> HazardReport:
+    def hazards(self, program: Program, around: Surroundings | None = None) -> HazardReport:
         """Find accesses that no wait and no block dependency orders."""
-        from mizzen.targets.ethos_u.hazards import find_hazards
+        from mizzen.targets.ethos_u import hazards
 
-        return find_hazards(program)
+        if around is None:
+            return hazards.find_hazards(program)
+        return hazards.find_hazards(program, hazards.Surroundings(around.held, around.final))
 
     def view(self, program: Program) -> ProgramView:
         """Take a program apart to look at it."""
@@ -132,11 +150,23 @@ def npu_operator(model: Model, operator: Operator) -> NpuOperator:
     return NpuOperator(
         payload=payload,
         read_only=np.zeros(0, np.uint8) if read_only is None else read_only,
+        scratch_offset_bytes=_offsets(model, operator)[operator.inputs[_SCRATCH]],
         scratch_bytes=inputs[_SCRATCH].size_bytes or 0,
         scratch_fast_bytes=inputs[_SCRATCH_FAST].size_bytes or 0 if separate else None,
         inputs=_places(model, operator, inputs[MEMORY_INPUTS:]),
         outputs=_places(model, operator, model.main.present(operator.outputs)),
     )
+
+
+def _shared(parts: NpuOperator) -> Iterator[tuple[int, Span]]:
+    """Return where the regions lie that the NPU writes to.
+
+    A driver gives all operators the same fast memory.
+    """
+    start = max(parts.scratch_offset_bytes, 0)
+    yield int(RegionIndex.SCRATCH), Span(Block.ARENA, start, parts.scratch_bytes)
+    if parts.scratch_fast_bytes is not None:
+        yield int(RegionIndex.SCRATCH_FAST), Span(Block.FAST, 0, parts.scratch_fast_bytes)
 
 
 def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tuple[NpuTensor, ...]:

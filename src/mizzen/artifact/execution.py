@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mizzen.artifact.arena import Arena, ArenaValues
 from mizzen.artifact.batching import Batch
 from mizzen.artifact.interface import Array, Carried, TensorInfo, Values, Variable
 from mizzen.artifact.steps import CpuStep, NpuStep, Step
@@ -18,19 +19,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """What an artifact holds: tensors by index, and the steps between them."""
+    """What an artifact holds: tensors by index, and the steps between them.
+
+    arena  where its tensors lie, if its steps share memory
+    """
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     infos: dict[int, TensorInfo]
     steps: tuple[Step, ...]
-    constants: Values
+    constants: dict[int, Array]
     carried: tuple[Carried, ...] = ()
+    arena: Arena | None = None
 
 
 def execute(contents: Contents, batch: Batch, state: NoState) -> list[Array]:
     """Infer a batch; returns the outputs, `[N, *shape]`."""
-    values: Values = dict(zip(contents.inputs, batch.arrays, strict=True))
+    values: Values = {}
+    if contents.arena is not None:
+        values = ArenaValues(contents.arena, batch.size)
+    values.update(zip(contents.inputs, batch.arrays, strict=True))
     for index, constant in contents.constants.items():
         values[index] = np.broadcast_to(constant, (batch.size, *constant.shape))
     state.begin(contents.carried, values, batch.size)
@@ -81,8 +89,8 @@ class KeptState(NoState):
     """State of a session: variables of NPU operators, interpreters of CPU operators."""
 
     def __init__(self) -> None:
-        self._variables: Values = {}
-        self._carried: Values = {}
+        self._variables: dict[int, Array] = {}
+        self._carried: dict[int, Array] = {}
         self._sessions: dict[int, CpuSession] = {}
 
     def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
@@ -106,7 +114,7 @@ class KeptState(NoState):
     def keep(self, variables: Sequence[Variable], values: Values) -> None:
         """Keep the state of an NPU operator for the next call."""
         for variable in variables:
-            self._variables[variable.index] = values[variable.index]
+            self._variables[variable.index] = np.array(values[variable.index])
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
         """Return what computes a step's operators."""

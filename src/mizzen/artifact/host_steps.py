@@ -6,6 +6,7 @@ Numbers are made integers, and real again, exactly as PyTorch does it, without P
 from __future__ import annotations
 
 import io
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-Values = dict[int, Array]
+Values = MutableMapping[int, Array]
 """Tensor index to a batch of values, `[N, *shape]`."""
 
 

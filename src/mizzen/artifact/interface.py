@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ from mizzen.diagnostics import Origin
 from mizzen.frontends.tflite import Quantization, Tensor
 
 Array = npt.NDArray[Any]
-Values = dict[int, Array]
+Shape = tuple[int, ...]
+Values = MutableMapping[int, Array]
 """Tensor index to a batch of values, `[N, *shape]`."""
 Origins = dict[int, Origin]
 """Byte offset of a command in its stream to the model's operator."""

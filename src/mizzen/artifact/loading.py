@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mizzen.artifact.arena_step import share_arena
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.interface import Origins, TensorInfo
@@ -78,7 +79,7 @@ def contents_of(
     programs  of its NPU operators, in order, as far as their compiler hands them over
     """
     main = model.main
-    steps = tuple(_steps(model, origins, programs))
+    steps, arena = share_arena(model, tuple(_steps(model, origins, programs)))
     needed = {index for step in steps for index in step.inputs} | set(main.outputs)
     values = {index: main.tensors[index].values for index in needed}
     edge = (*main.inputs, *main.outputs)
@@ -86,8 +87,9 @@ def contents_of(
         inputs=main.inputs,
         outputs=main.outputs,
         infos={index: _info(main.tensors[index], model.name) for index in edge},
-        steps=steps,
+        steps=tuple(steps),
         constants={index: array for index, array in values.items() if array is not None},
+        arena=arena,
     )
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mizzen.artifact.arena import Span
 from mizzen.artifact.interface import Array, Origins, Variable
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 
@@ -69,6 +70,11 @@ class HazardReport(Protocol):
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What was found."""
+        ...
+
+    @property
+    def written(self) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """The bytes of each region that hold something behind the program."""
         ...
 
     def as_dict(self) -> dict[str, object]:
@@ -149,12 +155,26 @@ class CompiledPart:
     """An NPU operator of an artifact: its program, and the tensors that it takes, gives, keeps.
 
     program  of the type of the family's target
+    shared   where the program's regions lie in memory that all parts of the network share
     """
 
     program: Any
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     variables: tuple[Variable, ...] = ()
+    shared: Mapping[int, Span] = field(default_factory=dict[int, Span])
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a program finds in the memory that it shares, and what it has to leave there.
+
+    held   bytes of each region that hold something, as first and one past the last of each run
+    final  places, among the program's outputs, of those that no later program completes
+    """
+
+    held: Mapping[int, Sequence[tuple[int, int]]]
+    final: frozenset[int]
 
 
 class NpuFamily(ABC):
@@ -178,8 +198,18 @@ class NpuFamily(ABC):
     def simulator(self, program: Any) -> Any:
         """Plan a program's execution; returns a `Simulator`."""
 
-    def hazards(self, program: Any) -> HazardReport:
-        """Find accesses to memory whose order nothing guarantees. E679 without a checker."""
+    def arena_offsets(self, model: Model) -> Mapping[int, int]:
+        """Return the byte offset of each tensor in the arena; none without a plan of it.
+
+        E12x where the plan is damaged.
+        """
+        return {}
+
+    def hazards(self, program: Any, around: Surroundings | None = None) -> HazardReport:
+        """Find accesses to memory whose order nothing guarantees. E679 without a checker.
+
+        around  of a program that shares its memory
+        """
         raise self._without("a checker of accesses to memory")
 
     def view(self, program: Any) -> ProgramView:

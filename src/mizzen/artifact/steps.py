@@ -26,6 +26,7 @@ class NpuStep:
 
     def __init__(self, family: NpuFamily, part: CompiledPart) -> None:
         self.family = family
+        self.part = part
         self.program = part.program
         self.inputs = part.inputs
         self.outputs = part.outputs

@@ -126,6 +126,27 @@ class TestTransfers:
         assert np.array_equal(found, x[:, :, :8])
         assert notes == ["N666"]
 
+    @pytest.mark.parametrize("scatters", [False, True])
+    def test_one_row_by_its_index(self, scatters: bool) -> None:
+        """A transfer of one dimension has one row, and the index says which."""
+        settings = {
+            "SET_DMA0_SRC_REGION": {"region": 1, "idx_mode": not scatters},
+            "SET_DMA0_DST_REGION": {"region": 1, "idx_mode": scatters},
+            "SET_DMA0_SRC": {"address": IFM},
+            "SET_DMA0_DST": {"address": OFM},
+            "SET_DMA0_LEN": {"length": 5},
+            "SET_DMA0_SRC_STRIDE0": {"stride": 5},
+            "SET_DMA0_DST_STRIDE0": {"stride": 5},
+            "SET_DMA0_IDX_REGION": {"region": 1},
+            "SET_DMA0_IDX": {"address": IFM2},
+            "SET_DMA0_IDX_MAX": {"idx_max": 2},
+        }
+        x = random((3, 5))
+        commands = U85_256.commands(settings, "OP_DMA_START")
+        found, _ = run(commands, [x, np.array([2], np.int32)], ((3, 5), np.int8))
+        assert np.array_equal(found[2 if scatters else 0], x[0 if scatters else 2])
+        assert not found[0 if scatters else 1 :][:2].any()
+
     @pytest.mark.parametrize("index", [-1, 3])
     def test_an_index_out_of_range(self, index: int) -> None:
         settings = {

@@ -10,5 +10,6 @@ judges what they agree on. So it must not import `sim`, nor anything that emits.
 """
 
 from mizzen.targets.ethos_u.hazards.checker import HazardReport, find_hazards
+from mizzen.targets.ethos_u.hazards.contents import Surroundings
 
-__all__ = ["HazardReport", "find_hazards"]
+__all__ = ["HazardReport", "Surroundings", "find_hazards"]

@@ -11,12 +11,12 @@ Where an output lies over the operation's own input, no block may be written tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mizzen.diagnostics import Diagnostic
 from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.hazards.contents import Contents, span_of
+from mizzen.targets.ethos_u.hazards.contents import Contents, Ranges, Surroundings, span_of
 from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
 from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
@@ -28,11 +28,15 @@ from mizzen.targets.ethos_u.program import Program, accelerator_of
 
 @dataclass(frozen=True, slots=True)
 class HazardReport:
-    """What was checked and found in one program."""
+    """What was checked and found in one program.
+
+    written  the bytes of each region that hold something behind the program
+    """
 
     accelerator: str
     operations: int
     findings: tuple[Finding, ...]
+    written: Mapping[int, Ranges]
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -48,16 +52,18 @@ class HazardReport:
         }
 
 
-def find_hazards(program: Program) -> HazardReport:
+def find_hazards(program: Program, around: Surroundings | None = None) -> HazardReport:
     """Check the stream of a program for the accelerator that its payload names.
+
+    around  what other programs leave in its memory and find there; None if it is alone
 
     Raises E604 and E605 for a payload that names no accelerator, E5xx for a stream that cannot be
     decoded, E611 and E613 for operations that cannot be resolved, E677 for a stream with branches.
     """
     accelerator = accelerator_of(program.hardware)
-    checker = _Checker(program, accelerator)
+    checker = _Checker(program, accelerator, around)
     findings = tuple(checker.run())
-    return HazardReport(accelerator.name, checker.operations, findings)
+    return HazardReport(accelerator.name, checker.operations, findings, checker.contents.written)
 
 
 Entry = list[Kernel]
@@ -65,11 +71,13 @@ Entry = list[Kernel]
 
 
 class _Checker:
-    def __init__(self, program: Program, accelerator: Accelerator) -> None:
+    def __init__(
+        self, program: Program, accelerator: Accelerator, around: Surroundings | None
+    ) -> None:
         self._program = program
         self._accelerator = accelerator
         self._order = ORDERS[accelerator.arch]
-        self._contents = Contents(program, accelerator)
+        self.contents = Contents(program, accelerator, around)
         self._kernels: list[Entry] = []
         self._transfers: list[Transfer] = []
         self._before: Entry = []
@@ -88,8 +96,8 @@ class _Checker:
                 case Transfer():
                     yield from self._transfer(step)
             self.operations += 1
-            yield from self._contents.execute(step)
-        yield from self._contents.outputs()
+            yield from self.contents.execute(step)
+        yield from self.contents.outputs()
 
     def _wait(self, wait: Wait) -> None:
         queue = self._kernels if wait.queue is Queue.KERNELS else self._transfers

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.findings import BadAccess, Fault, MissingOutput, Span
@@ -17,12 +18,31 @@ from mizzen.targets.ethos_u.hazards.operations import (
 )
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 
+Ranges = Sequence[tuple[int, int]]
+"""First byte, and one past the last, of runs of bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a program finds in memory that others use too, and what it has to leave there.
+
+    held   bytes of each region that hold something, those of its inputs among them
+    final  places, among the program's outputs, of those that nothing behind it completes
+    """
+
+    held: Mapping[int, Ranges]
+    final: frozenset[int]
+
 
 class Contents:
-    """Written bytes by memory; goes through the operations in the stream's order."""
+    """Written bytes by memory; goes through the operations in the stream's order.
 
-    def __init__(self, program: Program, accelerator: Accelerator) -> None:
-        self._program = program
+    around  None for a program that is alone: it finds its inputs, and leaves all its outputs
+    """
+
+    def __init__(
+        self, program: Program, accelerator: Accelerator, around: Surroundings | None = None
+    ) -> None:
         self._sizes = {
             MemoryBlock(Kind.REGION, i): size for i, size in program.region_bytes.items()
         }
@@ -36,8 +56,24 @@ class Contents:
             for region, data in program.constants.items()
         }
         self._goes_on = False
-        for placement in program.inputs:
-            self._add(*_span(placement))
+        if around is None:
+            self._outputs = program.outputs
+            for placement in program.inputs:
+                self._add(*_span(placement))
+            return
+        self._outputs = tuple(program.outputs[index] for index in sorted(around.final))
+        for region, ranges in around.held.items():
+            for start, end in ranges:
+                self._add(MemoryBlock(Kind.REGION, region), interval(start, end - start))
+
+    @property
+    def written(self) -> Mapping[int, Ranges]:
+        """The bytes of each region that something has written."""
+        return {
+            place.index: tuple(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
+            for place, found in self._written.items()
+            if place.kind is Kind.REGION
+        }
 
     def _add(self, place: MemoryBlock, bytes_: Intervals) -> None:
         before = self._written.get(place, EMPTY)
@@ -88,7 +124,7 @@ class Contents:
 
     def outputs(self) -> Iterator[MissingOutput]:
         """Return the outputs that are not written to the last byte at the end of the stream."""
-        for placement in self._program.outputs:
+        for placement in self._outputs:
             place, needed = _span(placement)
             missing = needed - self._written.get(place, EMPTY)
             if missing:

@@ -43,9 +43,10 @@ def _counts(registers: Registers) -> tuple[int, int]:
 def _end(registers: Registers, end: str) -> Intervals:
     mode = registers.choice("SET_DMA0_SRC_REGION", "stride_mode")
     rows, planes = _counts(registers)
-    if registers.choice(f"SET_DMA0_{end}_REGION", "idx_mode") == "ENABLED":
+    named = registers.choice(f"SET_DMA0_{end}_REGION", "idx_mode") == "ENABLED"
+    if named:
         rows = registers.number("SET_DMA0_IDX_MAX") + 1
-    row = registers.number(f"SET_DMA0_{end}_STRIDE0") if mode != "D1" else 0
+    row = registers.number(f"SET_DMA0_{end}_STRIDE0") if named or mode != "D1" else 0
     plane = registers.number(f"SET_DMA0_{end}_STRIDE1") if mode == "D3" else 0
     start, length = registers.number(f"SET_DMA0_{end}"), registers.number("SET_DMA0_LEN")
     return grid(start, length, ((rows, row), (planes, plane)))

@@ -6,7 +6,7 @@ dependencies order work that hardware overlaps; in order execution already obeys
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,22 @@ class Simulator:
             tuple(np.concatenate(same) for same in zip(*variables, strict=True)),
             tuple(self.plan.diagnostics),
         )
+
+    def run_in(self, regions: Mapping[int, npt.NDArray[np.uint8]], batch: int) -> None:
+        """Execute over memory that is not the program's own, `[batch, bytes]` for each region.
+
+        The memory holds inputs and state at their addresses, and whatever else the program reads;
+        outputs and the next state are there afterwards.
+        """
+        for start in range(0, batch, self._part):
+            part = {region: held[start : start + self._part] for region, held in regions.items()}
+            memory, runs = self._bind(min(self._part, batch - start))
+            for region, held in part.items():
+                memory.regions[region][:, : held.shape[1]] = held
+            for run in runs:
+                run()
+            for region, held in part.items():
+                held[...] = memory.regions[region][:, : held.shape[1]]
 
     @property
     def _part(self) -> int:

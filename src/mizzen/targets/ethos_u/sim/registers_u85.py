@@ -438,7 +438,9 @@ class RegistersU85(Registers):
         )
 
     def _dma_end(self, end: str, *, strided: bool, planar: bool) -> DmaEnd:
+        """One end; rows that indices name are a stride apart, even if only one is taken."""
         name = f"SET_DMA0_{end}_REGION"
+        strided = strided or self._choice(name, "idx_mode") == "ENABLED"
         return DmaEnd(
             Space[self._choice(name, "region_mode")],
             self._region(name),

@@ -1,0 +1,147 @@
+"""The step of an NPU operator that works in the arena, with what others leave for it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from mizzen.artifact.arena import Arena, ArenaValues, Block, Span, arena_of, places_of
+from mizzen.artifact.interface import Values
+from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, Surroundings
+from mizzen.artifact.steps import CpuStep, NpuStep, Step
+from mizzen.frontends.tflite import Model
+
+Run = tuple[int, int]
+"""First byte, and one past the last."""
+
+
+class ArenaStep(NpuStep):
+    """An NPU operator that shares its memory with the steps before and after it.
+
+    before  the last such step
+    since   what has been written as tensors after that one: by the CPU, or from outside
+    final   places, among the outputs, of those that no later step completes
+    """
+
+    def __init__(
+        self,
+        family: NpuFamily,
+        part: CompiledPart,
+        before: ArenaStep | None,
+        since: Sequence[Span],
+        final: frozenset[int],
+    ) -> None:
+        super().__init__(family, part)
+        self._before = before
+        self._since = tuple(since)
+        self._final = final
+
+    @cached_property
+    def hazards(self) -> HazardReport:
+        """What the waits of the stream leave unordered, and what of the arena nobody has written.
+
+        Looks at the steps before first: what they leave is written.
+        """
+        held = {
+            region: list(_within(self._held[span.block], span))
+            for region, span in self.part.shared.items()
+        }
+        return self.family.hazards(self.program, Surroundings(held, self._final))
+
+    @cached_property
+    def _held(self) -> Mapping[Block, Sequence[Run]]:
+        """What holds something when the step starts."""
+        found = {block: list[Run]() for block in Block}
+        if self._before is not None:
+            for block, runs in self._before.left.items():
+                found[block] += runs
+        for span in self._since:
+            found[span.block].append((span.offset_bytes, span.end))
+        return {block: _joined(runs) for block, runs in found.items()}
+
+    @cached_property
+    def left(self) -> Mapping[Block, Sequence[Run]]:
+        """What holds something behind the step."""
+        found = {block: list(runs) for block, runs in self._held.items()}
+        for region, span in self.part.shared.items():
+            at = span.offset_bytes
+            written = self.hazards.written.get(region, ())
+            found[span.block] += [(start + at, end + at) for start, end in written]
+        return {block: _joined(runs) for block, runs in found.items()}
+
+    def run(self, values: Values, batch: int) -> None:
+        """Execute in the arena, where the outputs and the variables' next values then lie."""
+        assert isinstance(values, ArenaValues)
+        regions = {region: values.bytes(span) for region, span in self.part.shared.items()}
+        self.simulator.run_in(regions, batch)
+        values.note(self.outputs)
+
+
+def share_arena(model: Model, steps: Sequence[Step]) -> tuple[Sequence[Step], Arena | None]:
+    """Let the NPU operators of a network share the arena that its compiler planned.
+
+    An operator that is all there is has the arena for itself; so has each of a family without a
+    plan. Raises E12x for a plan that is damaged.
+    """
+    parts = [step for step in steps if isinstance(step, NpuStep) and step.part.shared]
+    if not parts or len(steps) == 1:
+        return steps, None
+    touched = {index for step in steps for index in (*step.inputs, *step.outputs)}
+    touched.update((*model.main.inputs, *model.main.outputs))
+    places = places_of(model, parts[0].family.arena_offsets(model), touched)
+    spans = [span for step in parts for span in step.part.shared.values()]
+    arena = arena_of(spans, places)
+    return list(_sharing(model, steps, arena)), arena
+
+
+def _sharing(model: Model, steps: Sequence[Step], arena: Arena) -> Iterator[Step]:
+    before: ArenaStep | None = None
+    since = [*_spans(model.main.inputs, arena)]
+    for position, step in enumerate(steps):
+        if not (isinstance(step, NpuStep) and step.part.shared):
+            since += _spans(step.outputs, arena)
+            yield step
+            continue
+        since += _spans([row.index for row in step.variables], arena)
+        final = _final(step, steps[position + 1 :], model.main.outputs)
+        before = ArenaStep(step.family, step.part, before, since, final)
+        since = []
+        yield before
+
+
+def _final(step: NpuStep, later: Sequence[Step], outputs: Sequence[int]) -> frozenset[int]:
+    return frozenset(
+        place for place, index in enumerate(step.outputs) if _is_final(index, later, outputs)
+    )
+
+
+def _is_final(index: int, later: Sequence[Step], outputs: Sequence[int]) -> bool:
+    """Whether a tensor leaves the NPU as it is; what the NPU reads itself is judged there."""
+    for step in later:
+        if isinstance(step, CpuStep) and index in step.inputs:
+            return True
+        if isinstance(step, NpuStep) and index in step.outputs:
+            return False
+    return index in outputs
+
+
+def _spans(indices: Iterable[int], arena: Arena) -> Iterator[Span]:
+    return (arena.places[index].span for index in indices if index in arena.places)
+
+
+def _within(runs: Sequence[Run], span: Span) -> Iterator[Run]:
+    """Return runs as a region that lies at `span` sees them."""
+    for start, end in runs:
+        low, high = max(start, span.offset_bytes), min(end, span.end)
+        if low < high:
+            yield low - span.offset_bytes, high - span.offset_bytes
+
+
+def _joined(runs: Iterable[Run]) -> Sequence[Run]:
+    found: list[Run] = []
+    for start, end in sorted(runs):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        elif start < end:
+            found.append((start, end))
+    return found
