@@ -162,8 +162,8 @@ def test_a_session_says_that_its_state_is_lost() -> None:
     session.run([X[:1, :, :1]])
     error_of(lambda: CpuKernels(crashing()).run([X]))
     assert error_of(lambda: session.run([X[:1, :, :1]])) == (
-        "error[E705]: the session's state on the CPU must be there, but is lost: another network "
-        "ended the process that held it\n"
+        "error[E705]: the session's state on the CPU must be there, but is lost: the process that "
+        "held it has ended, or belongs to another process\n"
         f"{AT}"
         "  help open a new session"
     )

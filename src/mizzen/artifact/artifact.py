@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from mizzen.artifact.batching import Batch, arrange, batch_of, parts_of
-from mizzen.artifact.execution import Contents, KeptState, NoState, execute
+from mizzen.artifact.execution import Contents, KeptState, execute, execute_in_parts
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep, Step
 from mizzen.diagnostics import Diagnostic, fail
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 class Artifact:
     """A compiled network.
+
+    Running changes nothing in it, so any number of threads may run one at once, and processes that
+    are forked go on with it. A copy shares its steps; pickled, it is read again from its bytes.
 
     inputs, outputs  what an inference takes and gives
     steps            NPU operators, and runs of CPU operators between them, in order
@@ -49,7 +54,7 @@ class Artifact:
         faults of the NPU, E701 to E705 where the CPU's kernels fail.
         """
         batch = batch_of(arrays, self.inputs)
-        return self._infer(batch, lambda _: NoState())
+        return self._arranged(execute_in_parts(self.contents, batch), batch)
 
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
@@ -81,18 +86,47 @@ class Artifact:
 
             write_sidecar(self.report, target)
 
-    def _infer(self, batch: Batch, state_of: Callable[[int], NoState]) -> Array | tuple[Array, ...]:
-        """Infer a batch in parts; `state_of` gives the state of each, by its place."""
+    def __copy__(self) -> Artifact:
+        """Return another artifact of the same steps."""
+        return Artifact(self.data, self.name, self.contents, self.report)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Artifact:
+        """Return another artifact of the same steps: nothing in them ever changes."""
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Callable[..., Artifact], tuple[object, ...]]:
+        """Return what makes the artifact again in another process: its bytes."""
+        from mizzen.artifact.reading import whole
+
+        return _restored, (
+            whole(self.data, self.name, self.contents), self.data, self.name, self.report
+        )  # fmt: skip
+
+    def _infer(self, batch: Batch, states: dict[int, KeptState]) -> Array | tuple[Array, ...]:
+        """Infer a batch in parts, whose states go by their place."""
         arena = self.contents.arena
         parts = parts_of(batch, batch.size if arena is None else arena.largest_batch)
-        found = [execute(self.contents, part, state_of(place)) for place, part in enumerate(parts)]
+        found = [execute(self.contents, part, states[place]) for place, part in enumerate(parts)]
         joined = [np.concatenate(rows) for rows in zip(*found, strict=True)]
-        outputs = arrange(joined, self.outputs, batch)
+        return self._arranged(joined, batch)
+
+    def _arranged(self, arrays: Sequence[Array], batch: Batch) -> Array | tuple[Array, ...]:
+        outputs = arrange(arrays, self.outputs, batch)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
+def _restored(whole: bytes, data: bytes, name: str, report: CompileReport | None) -> Artifact:
+    from mizzen.artifact.reading import contents_from
+
+    origins = () if report is None else report.origins
+    return Artifact(data, name, contents_from(whole, name, origins), report)
+
+
 class Session:
-    """Inferences whose state tensors go on from call to call, for `batch` streams at once."""
+    """Inferences whose state tensors go on from call to call, for `batch` streams at once.
+
+    Calls of several threads take their turns. Its state is in one process and cannot be copied.
+    """
 
     def __init__(self, artifact: Artifact, batch: int = 1) -> None:
         if batch < 1:
@@ -100,9 +134,23 @@ class Session:
         self._artifact = artifact
         self._batch = batch
         self._states: defaultdict[int, KeptState] = defaultdict(KeptState)
+        self._turn = threading.Lock()
+        self._failed = False
+        self._process = os.getpid()
 
     def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
-        """Infer once for every stream; arrays and outputs as for `Artifact.run`."""
+        """Infer once for every stream; arrays and outputs as for `Artifact.run`.
+
+        Raises E713 for another batch too, E715 in a process forked since, E705 if CPU operators
+        have lost their state, E717 after a call that failed between two steps.
+        """
+        if os.getpid() != self._process:
+            raise fail(
+                "E715",
+                f"a session must be run in the process that started it, {self._process}, not in "
+                f"{os.getpid()}",
+                help="start a session of the artifact in each process",
+            )
         batch = batch_of(arrays, self._artifact.inputs, without_inputs=self._batch)
         if batch.size != self._batch:
             raise fail(
@@ -110,7 +158,28 @@ class Session:
                 f"every call of this session must bring a batch of {self._batch}, not {batch.size}",
                 help="a session keeps one state for each stream; start another for another batch",
             )
-        return self._artifact._infer(batch, self._states.__getitem__)  # pyright: ignore[reportPrivateUsage] a session is its artifact's other half
+        with self._turn:
+            return self._next(batch)
+
+    def _next(self, batch: Batch) -> Array | tuple[Array, ...]:
+        if self._failed:
+            raise fail(
+                "E717",
+                "a session's calls must all succeed, and one failed when some of the state was new",
+                help="start another session",
+            )
+        self._failed = True
+        outputs = self._artifact._infer(batch, self._states)  # pyright: ignore[reportPrivateUsage] a session is its artifact's other half
+        self._failed = False
+        return outputs
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled: E716."""
+        raise fail(
+            "E716",
+            "a session must stay one: its state cannot be copied, nor sent to another process",
+            help="copy or send the artifact, and start another session of it",
+        )
 
 
 def _accelerator(steps: Sequence[Step], name: str) -> str | None:

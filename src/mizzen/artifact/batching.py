@@ -54,6 +54,10 @@ class Batch:
     form: Form
     arrays: tuple[Array, ...]
 
+    def part(self, start: int, stop: int) -> Batch:
+        """Return the inferences from `start` to before `stop`."""
+        return Batch(stop - start, self.form, tuple(array[start:stop] for array in self.arrays))
+
 
 def batch_of(arrays: Arrays, inputs: Sequence[Interface], without_inputs: int = 1) -> Batch:
     """Bring arrays into the form `[N, *shape]`; N is `without_inputs` for networks without inputs.
@@ -86,17 +90,8 @@ def batch_of(arrays: Arrays, inputs: Sequence[Interface], without_inputs: int = 
 
 def parts_of(batch: Batch, largest: int) -> list[Batch]:
     """Cut a batch into parts of at most so many inferences."""
-    if batch.size <= largest:
-        return [batch]
     starts = range(0, batch.size, largest)
-    return [
-        Batch(
-            min(largest, batch.size - start),
-            batch.form,
-            tuple(array[start : start + largest] for array in batch.arrays),
-        )
-        for start in starts
-    ]
+    return [batch.part(start, min(start + largest, batch.size)) for start in starts]
 
 
 def arrange(arrays: Arrays, outputs: Sequence[Interface], batch: Batch) -> list[Array]:

@@ -33,8 +33,48 @@ class Contents:
     arena: Arena | None = None
 
 
+VALUES_BUDGET_BYTES = 1 << 28
+"""What the tensors between the steps may take at once; a larger batch is inferred in parts."""
+FIRST_PART = 64
+"""Inferences after which it is known how much one of them takes."""
+
+
+def execute_in_parts(contents: Contents, batch: Batch) -> list[Array]:
+    """Infer a batch whose inferences all start anew; returns the outputs, `[N, *shape]`."""
+    edge = sum(info.size_bytes for info in contents.infos.values())
+    largest = batch.size if contents.arena is None else contents.arena.largest_batch
+    part = min(FIRST_PART, largest, _fitting(edge))
+    if batch.size <= part:
+        return execute(contents, batch, NoState())
+    outputs: list[Array] = []
+    start = 0
+    while start < batch.size:
+        stop = min(start + part, batch.size)
+        values = _values(contents, batch.part(start, stop), NoState())
+        found = [values[index] for index in contents.outputs]
+        if not start:
+            outputs = [np.empty((batch.size, *array.shape[1:]), array.dtype) for array in found]
+        for whole, array in zip(outputs, found, strict=True):
+            whole[start:stop] = array
+        taken = sum(array.nbytes for array in values.values())
+        part = min(largest, _fitting(taken // (stop - start)))
+        start = stop
+    return outputs
+
+
+def _fitting(inference_bytes: int) -> int:
+    return max(1, VALUES_BUDGET_BYTES // max(1, inference_bytes))
+
+
 def execute(contents: Contents, batch: Batch, state: NoState) -> list[Array]:
     """Infer a batch; returns the outputs, `[N, *shape]`."""
+    values = _values(contents, batch, state)
+    # An output may be an input, a constant or state: the caller gets arrays of its own.
+    return [np.array(values[index]) for index in contents.outputs]
+
+
+def _values(contents: Contents, batch: Batch, state: NoState) -> Values:
+    """Compute the tensors of all steps for a batch, `[N, *shape]`."""
     values: Values = {}
     if contents.arena is not None:
         values = ArenaValues(contents.arena, batch.size)
@@ -56,8 +96,7 @@ def execute(contents: Contents, batch: Batch, state: NoState) -> list[Array]:
             case _:
                 step.run(values, batch.size)
     state.end(contents.carried, values)
-    # An output may be an input, a constant or state: the caller gets arrays of its own.
-    return [np.array(values[index]) for index in contents.outputs]
+    return values
 
 
 class NoState:

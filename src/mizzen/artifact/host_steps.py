@@ -6,6 +6,7 @@ Numbers are made integers, and real again, exactly as PyTorch does it, without P
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,6 +17,9 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Values = MutableMapping[int, Array]
 """Tensor index to a batch of values, `[N, *shape]`."""
+
+PROCESS = os.getpid()
+"""The one that imported this; another is a fork of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,8 @@ class TorchStep:
         """Compute the outputs, one inference after the other."""
         import torch
 
+        if os.getpid() != PROCESS:  # PyTorch's threads do not come along when a process is forked
+            torch.set_num_threads(1)
         found: list[list[Array]] = [[] for _ in self.outputs]
         with torch.no_grad():
             for index in range(batch):

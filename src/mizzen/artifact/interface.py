@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,11 @@ class TensorInfo:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     quantization: Quantization | None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the tensor, densely packed."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def quantisation(self) -> Quantization | None:

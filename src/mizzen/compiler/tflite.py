@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.loading import contents_of
+from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import OperatorCode, RegionCompiler
 from mizzen.compiler.options import Configuration

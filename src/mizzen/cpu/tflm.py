@@ -1,7 +1,7 @@
 """Run networks on TFLite Micro's kernels, in a worker process that damaged networks may end.
 
-One worker serves the whole session; it starts with the first network and again after each one that
-ended it.
+One worker serves the whole process and all of its threads, one request at a time; it starts with
+the first network and again after each one that ended it. A process that is forked starts its own.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ SCRIPT = Path(__file__).with_name("tflm_process.py")
 TIME_LIMIT_SECONDS = 60
 """For one inference. The networks that microcontrollers run take milliseconds here."""
 
+FROM_OUTSIDE = (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM))
+"""Signals that no kernel raises: another process, or the system, sends them."""
+
 TEXT_CHARACTERS = 500
 """How much of what the kernels print goes into a diagnostic."""
 
@@ -69,7 +72,7 @@ class CpuKernels:
 
         Every inference starts from the initial state. `batch` is needed if there are no inputs.
         """
-        with _lock:
+        with _turns.lock:
             worker = self._load()
             count = len(inputs[0]) if batch is None else batch
             return worker.ask({"verb": "run", "key": self._key, "batch": count}, inputs, self)
@@ -80,7 +83,7 @@ class CpuKernels:
 
     def open(self, key: int, batch: int) -> _Worker:
         """Make the interpreters of a session, and return the worker that has them."""
-        with _lock:
+        with _turns.lock:
             worker = self._load()
             request = {"verb": "open", "key": key, "batch": batch, "network": self._key}
             worker.ask(request, [], self)
@@ -131,12 +134,13 @@ class CpuSession:
         has ended the worker.
         """
         assert batch in {None, self._batch}
-        with _lock:
+        with _turns.lock:
+            _drop_ended()
             if self._worker not in _workers:
                 raise fail(
                     "E705",
-                    "the session's state on the CPU must be there, but is lost: another network "
-                    "ended the process that held it",
+                    "the session's state on the CPU must be there, but is lost: the process that "
+                    "held it has ended, or belongs to another process",
                     origin=self._kernels.origin,
                     help="open a new session",
                 )
@@ -153,7 +157,13 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
+            bufsize=0,  # so that nothing is left in a buffer that a forked process would write
         )
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether something has ended the worker since its last answer."""
+        return self._process.poll() is not None
 
     def ask(self, request: Document, arrays: Sequence[Array], kernels: CpuKernels) -> list[Array]:
         """Return the arrays of the answer; what goes wrong is an error of `kernels`."""
@@ -192,8 +202,23 @@ class _Worker:
             self._process.kill()
             return self._process.wait()
 
+    def leave(self) -> None:
+        """Let go of the worker in a forked process: it goes on to serve the parent."""
+        os.close(self._log)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+        self._process.returncode = 0  # not to be waited for: it is no child of this process
 
-_lock = threading.RLock()
+
+class _Turns:
+    """Threads take turns with the worker."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+
+_turns = _Turns()
 _keys = itertools.count()
 _workers: list[_Worker] = []
 _forgotten: list[int] = []
@@ -205,7 +230,26 @@ def _end_workers() -> None:
         _workers[0].end()
 
 
+def _begin_in_child() -> None:
+    """Start anew after a fork: workers are the parent's, and so is whoever holds the lock."""
+    _turns.lock = threading.RLock()
+    while _workers:
+        _workers.pop().leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)
+
+
+def _drop_ended() -> None:
+    """Forget a worker that was ended between two requests, by whatever ends processes."""
+    for worker in list(_workers):
+        if worker.has_ended:
+            worker.end()
+
+
 def _the_worker() -> _Worker:
+    _drop_ended()
     if not _workers:
         _require_package()
         _workers.append(_Worker())
@@ -237,6 +281,13 @@ def _ended(status: int, text: str, origin: Origin | None) -> MizzenError:
             help="the network is damaged, or too large for TFLite Micro's kernels",
         )
     how = signal.Signals(-status).name if status < 0 else f"status {status}"
+    if -status in FROM_OUTSIDE:
+        return fail(
+            "E703",
+            f"the process of the CPU's kernels must go on, but something ended it with {how}",
+            origin=origin,
+            help="run it again; the system ends processes when memory is short",
+        )
     printed = f": {_one_line(text)}" if text.strip() else ""
     return fail(
         "E703",

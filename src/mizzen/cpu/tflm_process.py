@@ -40,10 +40,17 @@ def send(stream: IO[bytes], document: Document, arrays: Sequence[Array] = ()) ->
     """Write a message."""
     listed = [(array.dtype.str, array.shape) for array in arrays]
     text = json.dumps({**document, "arrays": listed}).encode()
-    stream.write(struct.pack("<Q", len(text)) + text)
+    _write(stream, struct.pack("<Q", len(text)) + text)
     for array in arrays:
-        stream.write(array.tobytes())
+        _write(stream, array.tobytes())
     stream.flush()
+
+
+def _write(stream: IO[bytes], data: bytes) -> None:
+    """Write all of it: a stream without a buffer may take less at a time."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[stream.write(rest) :]
 
 
 def receive(stream: IO[bytes]) -> tuple[Document, list[Array]]:
@@ -59,10 +66,17 @@ def receive(stream: IO[bytes]) -> tuple[Document, list[Array]]:
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:
+    """Read so much; a stream without a buffer may give less at a time."""
     data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    return data
+    if len(data) == size:
+        return data
+    parts = [data]
+    while (missing := size - sum(map(len, parts))) > 0:
+        part = stream.read(missing)
+        if not part:
+            raise EOFError
+        parts.append(part)
+    return b"".join(parts)
 
 
 class _Network:

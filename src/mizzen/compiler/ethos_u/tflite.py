@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.loading import contents_of
+from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.masking import mask, unmask
 from mizzen.compiler.ethos_u.report import Generated, breaches_of, origins_of, report_of

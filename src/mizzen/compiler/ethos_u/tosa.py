@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.loading import contents_of
+from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.report import arena_bytes, costs_of
 from mizzen.compiler.ethos_u.tosa_refusals import find_refused

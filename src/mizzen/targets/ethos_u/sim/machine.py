@@ -23,7 +23,11 @@ from mizzen.targets.ethos_u.sim.plan import Plan, plan
 Array = npt.NDArray[Any]
 
 MEMORY_BUDGET_BYTES = 1 << 28
-"""A batch whose memory would be larger is executed in several parts."""
+"""A batch whose memory would be larger is executed in several parts; idle memory that is kept for
+the next runs takes no more either."""
+
+Bound = tuple[Memory, list[Run]]
+"""Memory for a batch, and the plan's steps bound to it. One run at a time has it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +42,9 @@ class Outcome:
 class Simulator:
     """Executes one program; planning happens once, at construction.
 
+    Any number of threads may run it at once: each run takes memory of its own and leaves it to the
+    next one.
+
     Raises E5xx for a stream that cannot be decoded and E6xx for one that cannot be executed.
     """
 
@@ -47,7 +54,12 @@ class Simulator:
         instructions = decode(program.words, self.hardware.arch)
         self.plan: Plan = plan(program, instructions, self.hardware)
         self._check_interface()
-        self._bound: tuple[Memory, list[Run]] | None = None
+        self._idle: list[Bound] = []
+        self._image_bytes = sum(
+            size
+            for region, size in (program.region_bytes | self.plan.chain_bytes).items()
+            if region not in program.constants
+        )
 
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
@@ -76,26 +88,25 @@ class Simulator:
         """
         for start in range(0, batch, self._part):
             part = {region: held[start : start + self._part] for region, held in regions.items()}
-            memory, runs = self._bind(min(self._part, batch - start))
-            for region, held in part.items():
-                memory.regions[region][:, : held.shape[1]] = held
-            for run in runs:
-                run()
-            for region, held in part.items():
-                held[...] = memory.regions[region][:, : held.shape[1]]
+            bound = self._take(min(self._part, batch - start))
+            try:
+                _execute_over(bound, part)
+            finally:
+                self._leave(bound)
 
     @property
     def _part(self) -> int:
-        per_image = sum(
-            size
-            for region, size in (self.program.region_bytes | self.plan.chain_bytes).items()
-            if region not in self.program.constants
-        )
-        return max(1, MEMORY_BUDGET_BYTES // max(1, per_image))
+        return max(1, MEMORY_BUDGET_BYTES // max(1, self._image_bytes))
 
     def _run_part(self, inputs: list[Array]) -> tuple[list[Array], list[Array]]:
-        batch = len(inputs[0]) if inputs else 1
-        memory, runs = self._bind(batch)
+        bound = self._take(len(inputs[0]) if inputs else 1)
+        try:
+            return self._execute(bound, inputs)
+        finally:
+            self._leave(bound)
+
+    def _execute(self, bound: Bound, inputs: list[Array]) -> tuple[list[Array], list[Array]]:
+        memory, runs = bound
         for placement, array in zip(self.program.inputs, inputs, strict=True):
             np.copyto(_view(memory, placement), np.asarray(array, placement.dtype))
         for run in runs:
@@ -104,14 +115,26 @@ class Simulator:
         variables = [_view(memory, p).copy() for p in self.program.inputs if p.variable]
         return outputs, variables
 
-    def _bind(self, batch: int) -> tuple[Memory, list[Run]]:
-        if self._bound is None or self._bound[0].batch != batch:
-            sizes = {**self.program.region_bytes, **self.plan.chain_bytes}
-            memory = Memory(batch, sizes, self.program.constants)
-            workspace = Workspace()
-            runs = [step.kernel.bind(memory, workspace) for step in self.plan.steps]
-            self._bound = memory, runs
-        return self._bound
+    def _take(self, batch: int) -> Bound:
+        """Return memory that no other run has: `pop` gives an element to one thread only."""
+        try:
+            bound = self._idle.pop()
+        except IndexError:
+            return self._bind(batch)
+        return bound if bound[0].batch == batch else self._bind(batch)
+
+    def _leave(self, bound: Bound) -> None:
+        """Keep memory for the next run, as much as one part may take, and at least this."""
+        size = bound[0].batch * self._image_bytes
+        if (len(self._idle) + 1) * size > MEMORY_BUDGET_BYTES:
+            self._idle.clear()
+        self._idle.append(bound)
+
+    def _bind(self, batch: int) -> Bound:
+        sizes = {**self.program.region_bytes, **self.plan.chain_bytes}
+        memory = Memory(batch, sizes, self.program.constants)
+        workspace = Workspace()
+        return memory, [step.kernel.bind(memory, workspace) for step in self.plan.steps]
 
     def _check_interface(self) -> None:
         for placement in (*self.program.inputs, *self.program.outputs):
@@ -124,6 +147,16 @@ class Simulator:
                     f"{placement.offset + placement.size_bytes}",
                     help="the artifact is damaged; compile it again",
                 )
+
+
+def _execute_over(bound: Bound, regions: Mapping[int, npt.NDArray[np.uint8]]) -> None:
+    memory, runs = bound
+    for region, held in regions.items():
+        memory.regions[region][:, : held.shape[1]] = held
+    for run in runs:
+        run()
+    for region, held in regions.items():
+        held[...] = memory.regions[region][:, : held.shape[1]]
 
 
 def _view(memory: Memory, placement: TensorAddress) -> Array:

@@ -1,0 +1,91 @@
+"""Bytes to contents: TFLite networks, archives of programs with PyTorch's part, Vela's `.npz`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from mizzen.artifact.arena_step import share_arena
+from mizzen.artifact.execution import Contents
+from mizzen.artifact.interface import Origins, TensorInfo
+from mizzen.artifact.steps import CpuStep, NpuStep, Step, is_npu, npu_step, read_network
+from mizzen.diagnostics import fail
+from mizzen.frontends.tflite import Model, Tensor
+
+ARCHIVE_START = b"PK"
+"""How a ZIP archive starts, which is what an `.npz` is."""
+
+PLAN_NAME = b"plan.json"
+"""In every archive of a program that runs partly in PyTorch."""
+
+
+def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
+    """Return what the bytes of an artifact hold; `origins` of the NPU operators' streams."""
+    if not data.startswith(ARCHIVE_START):
+        return contents_of(read_network(data, name), origins)
+    if PLAN_NAME in data:
+        from mizzen.artifact.archive import is_program, unpack
+
+        if is_program(data):
+            return unpack(data, name)
+    from mizzen.artifact import vela_raw
+
+    return vela_raw.contents_of(data, name)
+
+
+def whole(data: bytes, name: str, contents: Contents) -> bytes:
+    """Return bytes that have all steps of an artifact, its host's too.
+
+    A network of one NPU operator that PyTorch's numbers go around is saved without what makes them
+    integers; for another process it is packed with that.
+    """
+    from mizzen.artifact.archive import is_program, pack
+
+    if all(isinstance(step, (NpuStep, CpuStep)) for step in contents.steps) or is_program(data):
+        return data
+    return pack(name, contents, [data])
+
+
+def contents_of(
+    model: Model, origins: Sequence[Origins] = (), programs: Sequence[object] = ()
+) -> Contents:
+    """Return what a compiled TFLite network holds.
+
+    programs  of its NPU operators, in order, as far as their compiler hands them over
+    """
+    main = model.main
+    steps, arena = share_arena(model, tuple(_steps(model, origins, programs)))
+    needed = {index for step in steps for index in step.inputs} | set(main.outputs)
+    values = {index: main.tensors[index].values for index in needed}
+    edge = (*main.inputs, *main.outputs)
+    return Contents(
+        inputs=main.inputs,
+        outputs=main.outputs,
+        infos={index: _info(main.tensors[index], model.name) for index in edge},
+        steps=tuple(steps),
+        constants={index: array for index, array in values.items() if array is not None},
+        arena=arena,
+    )
+
+
+def _info(tensor: Tensor, file: str) -> TensorInfo:
+    if tensor.dtype is None:
+        raise fail(
+            "E714",
+            f"{file}: tensor {tensor.name!r} must have a type that NumPy has, "
+            f"not {tensor.type.name}",
+        )
+    return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
+
+
+def _steps(model: Model, origins: Sequence[Origins], programs: Sequence[object]) -> Iterator[Step]:
+    streams = 0
+    for on_npu, operators in groupby(model.main.operators, is_npu):
+        if not on_npu:
+            yield CpuStep(model, list(operators))
+            continue
+        for operator in operators:
+            known = origins[streams] if streams < len(origins) else {}
+            program = programs[streams] if streams < len(programs) else None
+            yield npu_step(model, operator, known, program)
+            streams += 1
