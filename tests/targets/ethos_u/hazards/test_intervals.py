@@ -105,4 +105,4 @@ def test_bytes_of_a_box_are_those_of_its_elements(fm: Map, data: st.DataObject) 
     box = Box((starts[0], starts[1], starts[2]), (stops[0], stops[1], stops[2]))
     elements = product(*(range(low, high) for low, high in zip(starts, stops, strict=True)))
     expected = {address(fm, y, x, c) + i for y, x, c in elements for i in range(fm.element_bytes)}
-    assert members(bytes_of(fm, box)) == expected
+    assert members(bytes_of(fm, box).intervals) == expected

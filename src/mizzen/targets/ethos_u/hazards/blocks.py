@@ -6,11 +6,10 @@ convolution does each of them in several jobs, one for each slab of input channe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
+from mizzen.targets.ethos_u.hazards.footprint import NOTHING, Footprint
 from mizzen.targets.ethos_u.hazards.maps import Box, Map, bytes_of
 
 Shape = tuple[int, int, int]
@@ -144,8 +143,8 @@ class Blocks:
     @property
     def counts(self) -> Shape:
         """Blocks along each axis."""
-        sizes = [-(-size // step) for size, step in zip(self.shape, self.block, strict=True)]
-        return sizes[0], sizes[1], sizes[2]
+        (tall, wide, deep), (height, width, depth) = self.block, self.shape
+        return -(-height // tall), -(-width // wide), -(-depth // deep)
 
     @property
     def total(self) -> int:
@@ -156,39 +155,45 @@ class Blocks:
     def at(self, index: int) -> Box:
         """Return a block by its number; depth runs fastest, then width, then height."""
         _, columns, slices = self.counts
-        place = (index // (slices * columns), index // slices % columns, index % slices)
-        spans = [
-            (step * at, min(size, step * (at + 1)))
-            for at, step, size in zip(place, self.block, self.shape, strict=True)
-        ]
-        return _box(spans)
+        (tall, wide, deep), (height, width, depth) = self.block, self.shape
+        index, slice_ = divmod(index, slices)
+        row, column = divmod(index, columns)
+        y, x, c = row * tall, column * wide, slice_ * deep
+        return Box((y, x, c), (min(height, y + tall), min(width, x + wide), min(depth, c + deep)))
 
-    def first_jobs(self, number: int) -> Iterator[list[tuple[Input, Intervals]]]:
-        """Return what each of the first `number` jobs reads, as far as there are so many."""
-        jobs = 0
+    def first_jobs(self, number: int, item: Input) -> list[Box]:
+        """Return what each of the first `number` jobs reads of an input, as far as there are."""
+        jobs: list[Box] = []
         for index in range(min(number, self.total)):
             block = self.at(index)
-            boxes = [(item, item.window.of(block, item.map.shape)) for item in self.inputs]
-            for slab in range(max((_slabs(item, box) for item, box in boxes), default=1)):
-                if jobs == number:
-                    return
-                yield [(item, bytes_of(item.map, _slab(item, box, slab))) for item, box in boxes]
-                jobs += 1
+            boxes = [other.window.of(block, other.map.shape) for other in self.inputs]
+            slabs = max(map(_slabs, self.inputs, boxes), default=1)
+            mine = item.window.of(block, item.map.shape)
+            jobs += [_slab(item, mine, slab) for slab in range(min(slabs, number - len(jobs)))]
+        return jobs
 
-    def last_writes(self, number: int) -> Iterator[Intervals]:
-        """Return what the last blocks write, the very last first."""
-        for index in range(self.total - 1, max(-1, self.total - 1 - number), -1):
-            yield self.written(self.at(index))
+    def last_written(self, number: int) -> list[Box]:
+        """Return which boxes of the result the last blocks write, the very last first."""
+        total = self.total
+        return [self.turned(self.at(total - 1 - i)) for i in range(min(number, total))]
 
-    def written(self, block: Box) -> Intervals:
-        """Return the bytes that a block writes."""
-        if self.result is None:
-            return EMPTY
+    def turned(self, block: Box) -> Box:
+        """Return the box of the result that a block writes."""
+        assert self.result is not None
+        axes, axis = self.result.axes, self.result.reversed
+        if axes == (0, 1, 2) and axis is None:
+            return block
         spans = list(zip(block.start, block.stop, strict=True))
-        if (axis := self.result.reversed) is not None:
+        if axis is not None:
             size = self.shape[axis]
             spans[axis] = (size - spans[axis][1], size - spans[axis][0])
-        return bytes_of(self.result.map, _box([spans[axis] for axis in self.result.axes]))
+        return _box([spans[axis] for axis in axes])
+
+    def written(self, block: Box) -> Footprint:
+        """Return the bytes that a block writes."""
+        if self.result is None:
+            return NOTHING
+        return bytes_of(self.result.map, self.turned(block))
 
 
 def _box(spans: list[tuple[int, int]]) -> Box:

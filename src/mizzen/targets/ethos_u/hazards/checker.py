@@ -12,7 +12,7 @@ Where an output lies over the operation's own input, no block may be written tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mizzen.diagnostics import Diagnostic
 from mizzen.targets.ethos_u.config import Accelerator
@@ -20,7 +20,7 @@ from mizzen.targets.ethos_u.hazards.contents import Contents, Ranges, Surroundin
 from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
 from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
-from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, are_alike, bytes_of
 from mizzen.targets.ethos_u.hazards.operations import ORDERS, Access, Kernel, Operation, Transfer
 from mizzen.targets.ethos_u.hazards.stream import Queue, Wait, steps
 from mizzen.targets.ethos_u.program import Program, accelerator_of
@@ -28,15 +28,17 @@ from mizzen.targets.ethos_u.program import Program, accelerator_of
 
 @dataclass(frozen=True, slots=True)
 class HazardReport:
-    """What was checked and found in one program.
-
-    written  the bytes of each region that hold something behind the program
-    """
+    """What was checked and found in one program, whose memory then has these contents."""
 
     accelerator: str
     operations: int
     findings: tuple[Finding, ...]
-    written: Mapping[int, Ranges]
+    contents: Contents = field(repr=False, compare=False)
+
+    @property
+    def written(self) -> Mapping[int, Ranges]:
+        """The bytes of each region that hold something behind the program."""
+        return self.contents.written
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -63,7 +65,7 @@ def find_hazards(program: Program, around: Surroundings | None = None) -> Hazard
     accelerator = accelerator_of(program.hardware)
     checker = _Checker(program, accelerator, around)
     findings = tuple(checker.run())
-    return HazardReport(accelerator.name, checker.operations, findings, checker.contents.written)
+    return HazardReport(accelerator.name, checker.operations, findings, checker.contents)
 
 
 Entry = list[Kernel]
@@ -144,7 +146,7 @@ def _races(first: Operation, second: Operation, fix: str) -> Iterator[Race]:
         for one in ones:
             for other in others:
                 if one.place == other.place and one.bytes.touches(other.bytes):
-                    span = span_of(one.place, one.bytes & other.bytes)
+                    span = span_of(one.place, one.bytes.intervals & other.bytes.intervals)
                     where = f"{fix} the command at word {second.origin.command}"
                     yield Race(order, first, one.what, second, other.what, span, where)
 
@@ -160,7 +162,7 @@ def _overtakes(first: Kernel, second: Kernel) -> Iterator[Race]:
     if second.blockdep == 0:
         return
     if first.table.touches(second.scratch):
-        span = span_of(INTERNAL, first.table & second.scratch)
+        span = span_of(INTERNAL, first.table.intervals & second.scratch.intervals)
         fix = _blockdep(0, second)
         yield Race(
             Order.WRITE_AFTER_READ, first, "lookup table", second, "shared buffer", span, fix
@@ -183,20 +185,21 @@ def _read_early(first: Kernel, written: Access, second: Kernel, read: Access) ->
 
 def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Intervals]:
     """Return the greatest BLOCKDEP that is safe, and the bytes that this one endangers."""
-    depth = second.blockdep
-    last = list(first.blocks.last_writes(depth))
+    depth, blocks, result = second.blockdep, first.blocks, first.blocks.result
+    assert result is not None
+    item = next((item for item in second.blocks.inputs if item.what == read.what), None)
     safe, found = depth, EMPTY
-    if not any(item.what == read.what for item in second.blocks.inputs):
-        jobs = [read.bytes] * depth
-    else:
-        jobs = [
-            next((part for item, part in job if item.what == read.what), EMPTY)
-            for job in second.blocks.first_jobs(depth)
-        ]
+    last = blocks.last_written(depth)
+    jobs = [None] * depth if item is None else second.blocks.first_jobs(depth, item)
+    alike = item is not None and are_alike(item.map, result.map)
     for f, needed in enumerate(jobs):
-        for b, block in enumerate(last[: depth - f]):
-            if needed.touches(block):
-                safe, found = min(safe, f + b), found | (needed & block)
+        for b, written in enumerate(last[: depth - f]):
+            if alike and needed is not None and not needed.meets(written):
+                continue
+            ours = read.bytes if item is None or needed is None else bytes_of(item.map, needed)
+            theirs = bytes_of(result.map, written)
+            if ours.touches(theirs):
+                safe, found = min(safe, f + b), found | (ours.intervals & theirs.intervals)
     return safe, found
 
 

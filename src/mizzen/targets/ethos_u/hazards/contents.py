@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.findings import BadAccess, Fault, MissingOutput, Span
-from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, interval
+from mizzen.targets.ethos_u.hazards.footprint import Footprint, run
+from mizzen.targets.ethos_u.hazards.intervals import Intervals, interval
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import (
     TABLE_MEMORY_BYTES,
@@ -16,6 +18,7 @@ from mizzen.targets.ethos_u.hazards.operations import (
     Operation,
     Transfer,
 )
+from mizzen.targets.ethos_u.hazards.written import Written
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 
 Ranges = Sequence[tuple[int, int]]
@@ -51,34 +54,29 @@ class Contents:
         kib = accelerator.shram_kib
         own = TABLE_MEMORY_BYTES if kib is None else kib * 1024 // accelerator.cores
         self._sizes[INTERNAL] = own
-        self._written: dict[MemoryBlock, Intervals] = {
-            MemoryBlock(Kind.REGION, region): interval(0, len(data))
-            for region, data in program.constants.items()
-        }
+        self._written: defaultdict[MemoryBlock, Written] = defaultdict(Written)
+        for region, data in program.constants.items():
+            self._written[MemoryBlock(Kind.REGION, region)].add(run(0, len(data)))
         self._goes_on = False
         if around is None:
             self._outputs = program.outputs
             for placement in program.inputs:
-                self._add(*_span(placement))
+                place, bytes_ = _span(placement)
+                self._written[place].add(bytes_)
             return
         self._outputs = tuple(program.outputs[index] for index in sorted(around.final))
         for region, ranges in around.held.items():
             for start, end in ranges:
-                self._add(MemoryBlock(Kind.REGION, region), interval(start, end - start))
+                self._written[MemoryBlock(Kind.REGION, region)].add(run(start, end - start))
 
     @property
     def written(self) -> Mapping[int, Ranges]:
         """The bytes of each region that something has written."""
         return {
-            place.index: tuple(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
+            place.index: tuple(zip(runs.starts.tolist(), runs.ends.tolist(), strict=True))
             for place, found in self._written.items()
-            if place.kind is Kind.REGION
+            if place.kind is Kind.REGION and (runs := found.intervals)
         }
-
-    def _add(self, place: MemoryBlock, bytes_: Intervals) -> None:
-        before = self._written.get(place, EMPTY)
-        if not before.holds(bytes_):
-            self._written[place] = before | bytes_
 
     def execute(self, operation: Operation) -> Iterator[BadAccess]:
         """Return what is wrong with an operation's own accesses, and note what it writes."""
@@ -92,14 +90,13 @@ class Contents:
                 self._end_of_chain()
             self._goes_on = operation.goes_on
         for access in operation.reads:
-            missing = access.bytes - self._written.get(access.place, EMPTY)
-            if missing:
+            if missing := self._written[access.place].missing(access.bytes):
                 span = span_of(access.place, missing)
                 yield BadAccess(Fault.NEVER_WRITTEN, operation, access.what, span)
         if isinstance(operation, Kernel) and operation.scratch:
-            self._written[INTERNAL] = self._written.get(INTERNAL, EMPTY) - operation.scratch
+            self._written[INTERNAL].remove(operation.scratch.intervals)
         for access in operation.writes:
-            self._add(access.place, access.bytes)
+            self._written[access.place].add(access.bytes)
 
     def _end_of_chain(self) -> None:
         """What was in chain buffers is gone when the next operation does not go on with it."""
@@ -109,16 +106,16 @@ class Contents:
     def _move(self, transfer: Transfer, distance: int) -> None:
         """Copy bytes; those that nothing has written stay so, and a copy is no use of them."""
         (source,), (destination,) = transfer.reads, transfer.writes
-        there = self._written.get(source.place, EMPTY) & source.bytes
-        kept = self._written.get(destination.place, EMPTY) - destination.bytes
-        self._written[destination.place] = kept | there.moved(distance)
+        missing = self._written[source.place].missing(source.bytes)
+        self._written[destination.place].add(destination.bytes)
+        self._written[destination.place].remove(missing.moved(distance))
 
     def _outside(self, operation: Operation, access: Access) -> Iterator[BadAccess]:
         if access.place.kind is Kind.CHAIN or not access.bytes:
             return
         size = self._sizes.get(access.place)
-        beyond = access.bytes - interval(0, size or 0)
-        if beyond:
+        if access.bytes.first < 0 or access.bytes.end > (size or 0):
+            beyond = access.bytes.intervals - interval(0, size or 0)
             span = span_of(access.place, beyond)
             yield BadAccess(Fault.OUTSIDE, operation, access.what, span, size)
 
@@ -126,14 +123,13 @@ class Contents:
         """Return the outputs that are not written to the last byte at the end of the stream."""
         for placement in self._outputs:
             place, needed = _span(placement)
-            missing = needed - self._written.get(place, EMPTY)
-            if missing:
+            if missing := self._written[place].missing(needed):
                 yield MissingOutput(placement.name, span_of(place, missing))
 
 
-def _span(placement: TensorAddress) -> tuple[MemoryBlock, Intervals]:
+def _span(placement: TensorAddress) -> tuple[MemoryBlock, Footprint]:
     place = MemoryBlock(Kind.REGION, placement.region)
-    return place, interval(placement.offset, placement.size_bytes)
+    return place, run(placement.offset, placement.size_bytes)
 
 
 def span_of(place: MemoryBlock, bytes_: Intervals) -> Span:

@@ -8,6 +8,7 @@ from mizzen.targets.ethos_u.hazards.blocks import Axis, Input, Pointwise, Result
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.hazards.maps import Kind, bytes_of
 from mizzen.targets.ethos_u.hazards.operations import Kernel
+from mizzen.targets.ethos_u.hazards.written import Written
 
 LOOKED_AT = 4096
 """Blocks that are looked at: an output in the wrong place is so from its first blocks."""
@@ -48,10 +49,9 @@ def _is_element_by_element(item: Input, result: Result) -> bool:
 
 
 def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:
-    written, found = EMPTY, EMPTY
+    written, found = Written(), EMPTY
     for index in range(min(reader.blocks.total, writer.blocks.total, LOOKED_AT)):
         needed = bytes_of(item.map, item.window.of(reader.blocks.at(index), item.map.shape))
-        if needed.touches(written):
-            found = found | (needed & written)
-        written = written | writer.blocks.written(writer.blocks.at(index))
+        found = found | written.shared(needed)
+        written.add(writer.blocks.written(writer.blocks.at(index)))
     return found

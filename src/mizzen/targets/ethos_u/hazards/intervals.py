@@ -122,6 +122,17 @@ def interval(start: int, length: int) -> Intervals:
     return Intervals(np.array([start], np.int64), np.array([start + length], np.int64))
 
 
+def require_sense(runs: int, length: int) -> None:
+    """Check that an access is one that some stream may have. E613 if not."""
+    if runs > LARGEST_RUNS or length > LARGEST_RUN_BYTES:
+        raise fail(
+            "E613",
+            f"an access must be at most {LARGEST_RUNS} runs of at most {LARGEST_RUN_BYTES} bytes, "
+            f"not {runs} of {length}",
+            help="the command stream is damaged; compile it again",
+        )
+
+
 def grid(start: int, length: int, steps: tuple[tuple[int, int], ...]) -> Intervals:
     """Make the set of runs of `length` bytes at all sums of `(count, stride)` from `start`.
 
@@ -133,14 +144,7 @@ def grid(start: int, length: int, steps: tuple[tuple[int, int], ...]) -> Interva
             length *= count
         elif count > 1:
             left.append((count, stride))
-    runs = math.prod(count for count, _ in left)
-    if runs > LARGEST_RUNS or length > LARGEST_RUN_BYTES:
-        raise fail(
-            "E613",
-            f"an access must be at most {LARGEST_RUNS} runs of at most {LARGEST_RUN_BYTES} bytes, "
-            f"not {runs} of {length}",
-            help="the command stream is damaged; compile it again",
-        )
+    require_sense(math.prod(count for count, _ in left), length)
     starts = np.array([start], np.int64)
     for count, stride in left:
         starts = (starts[:, None] + np.arange(count, dtype=np.int64) * stride).ravel()

@@ -20,7 +20,7 @@ from mizzen.targets.ethos_u.hazards.blocks import (
     Whole,
     Window,
 )
-from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, interval
+from mizzen.targets.ethos_u.hazards.footprint import NOTHING, Footprint, footprint, grid, run
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, Map, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import (
     ACCUMULATOR_BUFFERS,
@@ -146,33 +146,36 @@ class KernelsU55:
             yield stream(self.registers, "WEIGHT", suffix)
             yield stream(self.registers, "SCALE", suffix)
 
-    def _table(self, ofm: Map) -> Intervals:
+    def _table(self, ofm: Map) -> Footprint:
         function = int(self.registers.fields("SET_ACTIVATION")["activation_function"])
         if function < FIRST_TABLE:
-            return EMPTY
+            return NOTHING
         start = self._buffer_bytes - TABLE_MEMORY_BYTES + SLOT_BYTES * (function - FIRST_TABLE)
-        return interval(start, TABLE_BYTES[ofm.element_bytes])
+        return run(start, TABLE_BYTES[ofm.element_bytes])
 
-    def _scratch(self, name: str, shape: Shape) -> Intervals:
+    def _scratch(self, name: str, shape: Shape) -> Footprint:
         """Output banks, input banks, and accumulators of a block, as far as the OFM fills it.
 
         Elementwise operations have no accumulators, and the second input before AB_START.
         """
         registers = self.registers
         start = registers.number("SET_AB_START") * BANK_BYTES
-        used = interval(0, OUTPUT_BANKS * BANK_BYTES)
-        used = used | interval(0, registers.number("SET_IFM_IB_END") * BANK_BYTES)
+        used = [
+            grid(0, OUTPUT_BANKS * BANK_BYTES),
+            grid(0, registers.number("SET_IFM_IB_END") * BANK_BYTES),
+        ]
         if name == "OP_ELEMENTWISE":
             if registers.has("SET_IFM2_IB_START"):
                 second = registers.number("SET_IFM2_IB_START") * BANK_BYTES
-                used = used | interval(second, start - second)
-            return used
+                used.append(grid(second, start - second))
+            return footprint(used)
         sizes = zip(registers.block(), shape, strict=True)
         height, width, depth = (min(block, whole) for block, whole in sizes)
         bits = ACCUMULATOR_BITS[registers.choice("SET_ACC_FORMAT", "acc_format")]
         depth = -(-depth // CHANNEL_GRANULE) * CHANNEL_GRANULE
         banks = -(-(height * width * depth * bits // 8) // BANK_BYTES)
-        return used | interval(start, ACCUMULATOR_BUFFERS * banks * BANK_BYTES)
+        used.append(grid(start, ACCUMULATOR_BUFFERS * banks * BANK_BYTES))
+        return footprint(used)
 
 
 class KernelsU85:
@@ -306,10 +309,10 @@ class KernelsU85:
         if registers.choice("SET_OFM_PRECISION", "scale_mode") == "PER_CHANNEL":
             yield stream(registers, "SCALE", "")
 
-    def _table(self) -> Intervals:
+    def _table(self) -> Footprint:
         fields = self.registers.fields("SET_ACTIVATION")
         size = TABLE_BYTES_U85.get(self.registers.choice("SET_ACTIVATION", "activation_function"))
-        return EMPTY if size is None else interval(size * int(fields["table"]), size)
+        return NOTHING if size is None else run(size * int(fields["table"]), size)
 
 
 def is_part_kernel(registers: Registers) -> bool:
@@ -347,4 +350,4 @@ def stream(registers: Registers, kind: str, suffix: str) -> Access:
     start = registers.number(f"SET_{kind}{suffix}_BASE")
     length = registers.number(f"SET_{kind}{suffix}_LENGTH")
     what = {"WEIGHT": "weights", "SCALE": "scales"}[kind]
-    return Access(what, registers.region(f"SET_{kind}_REGION"), interval(start, length))
+    return Access(what, registers.region(f"SET_{kind}_REGION"), run(start, length))

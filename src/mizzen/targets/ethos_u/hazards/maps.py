@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 
-from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, grid
+from mizzen.targets.ethos_u.hazards.footprint import NOTHING, Footprint, Grid, footprint, grid
 
 BRICK = 16
 """Channels in one brick of NHCWB16."""
@@ -53,7 +52,18 @@ class Box:
     @property
     def is_empty(self) -> bool:
         """Whether there is no element in it."""
-        return any(low >= high for low, high in zip(self.start, self.stop, strict=True))
+        (top, left, low), (bottom, right, high) = self.start, self.stop
+        return top >= bottom or left >= right or low >= high
+
+    def meets(self, other: Box) -> bool:
+        """Whether an element is in both."""
+        (top, left, low), (bottom, right, high) = self.start, self.stop
+        (above, before, under), (below, behind, over) = other.start, other.stop
+        return (
+            max(top, above) < min(bottom, below)
+            and max(left, before) < min(right, behind)
+            and max(low, under) < min(high, over)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +104,22 @@ class Map:
         return Box((0, 0, 0), self.shape)
 
     @property
-    def bytes(self) -> Intervals:
+    def bytes(self) -> Footprint:
         """The bytes of all elements."""
         return bytes_of(self, self.box)
+
+    @property
+    def is_one_tile(self) -> bool:
+        """Whether all of it lies at the first base."""
+        height, width, _ = self.shape
+        return height <= self.height_0 and (self.stacked or width <= self.width_0)
 
     def tiles(self) -> Iterator[Tile]:
         """Return the tiles of the whole map; some may be empty."""
         height, width, _ = self.shape
+        if self.is_one_tile:
+            yield Tile(0, 0, height, width, self.bases[0])
+            return
         if self.stacked:
             first, second = min(self.height_0, height), min(self.height_1, height)
             third = max(first, second)
@@ -117,45 +136,72 @@ class Map:
             yield Tile(middle, left, height, right, self.bases[column + 2])
 
 
-@lru_cache(maxsize=4096)
-def bytes_of(fm: Map, box: Box) -> Intervals:
+def are_alike(one: Map, other: Map) -> bool:
+    """Whether elements of two maps share bytes where, and only where, their coordinates are equal.
+
+    False where that takes more than a comparison of bases and distances to tell.
+    """
+    if one.element_bytes != other.element_bytes or one.place != other.place:
+        return False
+    if one.bricks != other.bricks or one.bases[0] != other.bases[0]:
+        return False
+    if one.stride_y != other.stride_y or not (one.is_one_tile and other.is_one_tile):
+        return False
+    height, width, depth = map(max, one.shape, other.shape)
+    if not one.bricks:
+        apart = depth * one.element_bytes <= one.stride_x and width * one.stride_x <= one.stride_y
+        return one.stride_x == other.stride_x and apart
+    row, bricks, step = BRICK * one.element_bytes * width, -(-depth // BRICK), one.stride_c
+    inside = row <= step and bricks * step <= one.stride_y
+    outside = row <= one.stride_y and height * one.stride_y <= step
+    return step == other.stride_c and (inside or outside)
+
+
+def bytes_of(fm: Map, box: Box) -> Footprint:
     """Return the bytes of the elements of `fm` that lie in `box`."""
     if box.is_empty:
-        return EMPTY
-    found = EMPTY
+        return NOTHING
+    (top, left, low), (bottom, right, high) = box.start, box.stop
+    found: list[Grid | None] = []
     for tile in fm.tiles():
-        top, bottom = max(tile.top, box.start[0]), min(tile.bottom, box.stop[0])
-        left, right = max(tile.left, box.start[1]), min(tile.right, box.stop[1])
-        if top >= bottom or left >= right:
+        first, last = max(tile.top, top), min(tile.bottom, bottom)
+        start, stop = max(tile.left, left), min(tile.right, right)
+        if first >= last or start >= stop:
             continue
-        base = tile.base + (top - tile.top) * fm.stride_y
-        rows, columns = bottom - top, right - left
-        for start, length, steps in _runs(fm, left - tile.left, box.start[2], box.stop[2]):
-            found = found | grid(
-                base + start, length, ((columns, steps[0]), (rows, fm.stride_y), *steps[1])
-            )
-    return found
+        base = tile.base + (first - tile.top) * fm.stride_y
+        rows, columns = last - first, stop - start
+        found += (_bricks if fm.bricks else _pixels)(
+            fm, base, start - tile.left, (rows, columns), (low, high)
+        )
+    return footprint(found)
 
 
-Steps = tuple[int, tuple[tuple[int, int], ...]]
+def _pixels(
+    fm: Map, base: int, x: int, extent: tuple[int, int], channels: tuple[int, int]
+) -> Iterator[Grid | None]:
+    """Return the bytes of channels `low .. high - 1` of rows and columns in NHWC."""
+    (rows, columns), (low, high), size = extent, channels, fm.element_bytes
+    start = base + x * fm.stride_x + low * size
+    yield grid(start, (high - low) * size, (columns, fm.stride_x), (rows, fm.stride_y))
 
 
-def _runs(fm: Map, x: int, low: int, high: int) -> Iterator[tuple[int, int, Steps]]:
-    """Return runs of channels `low .. high - 1`: start, length, step along x, other steps."""
-    size = fm.element_bytes
-    if not fm.bricks:
-        yield x * fm.stride_x + low * size, (high - low) * size, (fm.stride_x, ())
-        return
+def _bricks(
+    fm: Map, base: int, x: int, extent: tuple[int, int], channels: tuple[int, int]
+) -> Iterator[Grid | None]:
+    """Return the bytes of channels `low .. high - 1` of rows and columns in NHWCB16."""
+    (rows, columns), (low, high), size = extent, channels, fm.element_bytes
     step = BRICK * size
+    start = base + x * step
     whole_low, whole_high = -(-low // BRICK), high // BRICK
     if whole_low < whole_high:
-        bricks = ((whole_high - whole_low, fm.stride_c),)
-        yield x * step + whole_low * fm.stride_c, step, (step, bricks)
+        first = start + whole_low * fm.stride_c
+        bricks = (whole_high - whole_low, fm.stride_c)
+        yield grid(first, columns * step, bricks, (rows, fm.stride_y))
     if whole_low > whole_high:  # within one brick
         parts = [(low, high)]
     else:
         parts = [(low, whole_low * BRICK), (whole_high * BRICK, high)]
-    for start, end in parts:
-        if start < end:
-            offset = x * step + start // BRICK * fm.stride_c + start % BRICK * size
-            yield offset, (end - start) * size, (step, ())
+    for first, end in parts:
+        if first < end:
+            at = start + first // BRICK * fm.stride_c + first % BRICK * size
+            yield grid(at, (end - first) * size, (columns, step), (rows, fm.stride_y))

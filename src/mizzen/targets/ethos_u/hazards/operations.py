@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.hazards.blocks import Blocks
-from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
+from mizzen.targets.ethos_u.hazards.footprint import NOTHING, Footprint
 from mizzen.targets.ethos_u.hazards.maps import MemoryBlock
 
 
@@ -21,7 +21,7 @@ class Access:
 
     what: str
     place: MemoryBlock
-    bytes: Intervals
+    bytes: Footprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Kernel:
     writes: tuple[Access, ...]
     blocks: Blocks
     blockdep: int
-    table: Intervals = EMPTY
-    scratch: Intervals = EMPTY
+    table: Footprint = NOTHING
+    scratch: Footprint = NOTHING
     goes_on: bool = False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mizzen.diagnostics import Origin
 from mizzen.isa.command import Instruction
-from mizzen.targets.ethos_u.hazards.intervals import Intervals, grid
+from mizzen.targets.ethos_u.hazards.footprint import Footprint, footprint, grid, run
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import Access, Transfer
 from mizzen.targets.ethos_u.hazards.registers import Registers
@@ -21,10 +21,10 @@ def transfer_u55(registers: Registers, instruction: Instruction, origin: Origin)
     skip = registers.number("SET_DMA0_SKIP0") if rows > 1 else 0
     gap = registers.number("SET_DMA0_SKIP1") if planes > 1 else 0
     row = length + skip
-    source = grid(registers.number("SET_DMA0_SRC"), length * rows * planes, ())
-    steps = ((rows, row), (planes, rows * row + gap))
-    destination = grid(registers.number("SET_DMA0_DST"), length, steps)
-    return _transfer(registers, instruction, origin, source, destination)
+    source = run(registers.number("SET_DMA0_SRC"), length * rows * planes)
+    target = registers.number("SET_DMA0_DST")
+    found = grid(target, length, (rows, row), (planes, rows * row + gap))
+    return _transfer(registers, instruction, origin, source, footprint((found,)))
 
 
 def transfer_u85(registers: Registers, instruction: Instruction, origin: Origin) -> Transfer:
@@ -40,7 +40,7 @@ def _counts(registers: Registers) -> tuple[int, int]:
     return rows, registers.number("SET_DMA0_SIZE1") if mode == "D3" else 1
 
 
-def _end(registers: Registers, end: str) -> Intervals:
+def _end(registers: Registers, end: str) -> Footprint:
     mode = registers.choice("SET_DMA0_SRC_REGION", "stride_mode")
     rows, planes = _counts(registers)
     named = registers.choice(f"SET_DMA0_{end}_REGION", "idx_mode") == "ENABLED"
@@ -49,7 +49,7 @@ def _end(registers: Registers, end: str) -> Intervals:
     row = registers.number(f"SET_DMA0_{end}_STRIDE0") if named or mode != "D1" else 0
     plane = registers.number(f"SET_DMA0_{end}_STRIDE1") if mode == "D3" else 0
     start, length = registers.number(f"SET_DMA0_{end}"), registers.number("SET_DMA0_LEN")
-    return grid(start, length, ((rows, row), (planes, plane)))
+    return footprint((grid(start, length, (rows, row), (planes, plane)),))
 
 
 def _indices(registers: Registers) -> Iterator[Access]:
@@ -59,16 +59,16 @@ def _indices(registers: Registers) -> Iterator[Access]:
     rows, planes = _counts(registers)
     row = INDEX_BYTES * rows
     skip = registers.number("SET_DMA0_IDX_SKIP1") if planes > 1 else 0
-    found = grid(registers.number("SET_DMA0_IDX"), row, ((planes, row + skip),))
-    yield Access("indices", registers.region("SET_DMA0_IDX_REGION"), found)
+    found = grid(registers.number("SET_DMA0_IDX"), row, (planes, row + skip))
+    yield Access("indices", registers.region("SET_DMA0_IDX_REGION"), footprint((found,)))
 
 
 def _transfer(
     registers: Registers,
     instruction: Instruction,
     origin: Origin,
-    source: Intervals,
-    destination: Intervals,
+    source: Footprint,
+    destination: Footprint,
     *indices: Access,
 ) -> Transfer:
     mode = registers.choice("SET_DMA0_SRC_REGION", "stride_mode")
