@@ -48,25 +48,39 @@ class Maker:
         return at
 
     def map(self, prefix: str, offset: int, shape: Shape, **more: Any) -> None:
-        """Set the registers of a dense NHWC map of int8."""
+        """Set the registers of a map of int8: dense NHWC in one tile, or a `layout` of its own.
+
+        A layout has `bricks`, bytes of `room_x` and `room_y` beside each pixel and row, a `split`
+        of the height, the right column's height and the width, and offsets of the other `bases`.
+        """
         height, width, depth = shape
+        layout = more.get("layout") or {}
+        bricks, room_y = int(layout.get("bricks", False)), layout.get("room_y", 0)
+        split, bases = layout.get("split", shape), layout.get("bases", (0, 0, 0))
+        pixel = depth + layout.get("room_x", 0)
+        slice_ = width * 16 if bricks else 1
+        row = (slice_ * -(-depth // 16) if bricks else width * pixel) + room_y
         self.add(f"SET_{prefix}_REGION", region=more.get("region", 1))
-        for tile in range(4):
-            self.add(f"SET_{prefix}_BASE{tile}", address=offset)
-        self.add(f"SET_{prefix}_HEIGHT0_M1", height=height)
-        self.add(f"SET_{prefix}_HEIGHT1_M1", height=height)
-        self.add(f"SET_{prefix}_WIDTH0_M1", width=width)
-        self.add(f"SET_{prefix}_STRIDE_Y", stride=width * depth)
-        self.add(f"SET_{prefix}_STRIDE_X", stride=depth)
-        self.add(f"SET_{prefix}_STRIDE_C", stride=1)
+        for tile, further in enumerate((0, *bases)):
+            self.add(f"SET_{prefix}_BASE{tile}", address=offset + further)
+        self.add(f"SET_{prefix}_HEIGHT0_M1", height=split[0] if layout else height)
+        self.add(f"SET_{prefix}_HEIGHT1_M1", height=split[1] if layout else height)
+        self.add(f"SET_{prefix}_WIDTH0_M1", width=split[2] if layout else width)
+        self.add(f"SET_{prefix}_STRIDE_Y", stride=row)
+        self.add(f"SET_{prefix}_STRIDE_X", stride=pixel)
+        self.add(f"SET_{prefix}_STRIDE_C", stride=slice_)
         self.add(f"SET_{prefix}_PRECISION", activation_type=1, scale_mode=1,
-                 activation_storage=more.get("storage", 0))  # fmt: skip
+                 activation_format=bricks, activation_storage=more.get("storage", 0))  # fmt: skip
 
     def copy(self, source: int, target: int, shape: Shape, **more: Any) -> int:
         """Add a copy in blocks of `block` with a `table`, if one is given, and a `blockdep`."""
         block = more.get("block", shape)
-        self.map("IFM", source, shape, storage=more.get("ifm_storage", 0))
-        self.map("OFM", target, shape, storage=more.get("ofm_storage", 0))
+        self.map(
+            "IFM", source, shape, storage=more.get("ifm_storage", 0), layout=more.get("ifm_layout")
+        )
+        self.map(
+            "OFM", target, shape, storage=more.get("ofm_storage", 0), layout=more.get("ofm_layout")
+        )
         for name, extent, step in zip(("HEIGHT", "WIDTH", "DEPTH"), shape, block, strict=True):
             self.add(f"SET_OFM_{name}_M1", **{name.lower(): extent})
             self.add(f"SET_OFM_BLK_{name}_M1", **{name.lower(): step})

@@ -12,7 +12,7 @@ import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.hazards.intervals import grid
+from mizzen.targets.ethos_u.hazards.footprint import grid
 
 MUTANTS = 150
 
@@ -49,7 +49,7 @@ def test_an_access_in_too_many_pieces(
     length: int, steps: tuple[tuple[int, int], ...], what: str
 ) -> None:
     with pytest.raises(MizzenError) as caught:
-        grid(0, length, steps)
+        grid(0, length, *steps)
     assert str(caught.value) == (
         "error[E613]: an access must be at most 4194304 runs of at most 1099511627776 bytes, not "
         f"{what}\n  help the command stream is damaged; compile it again"

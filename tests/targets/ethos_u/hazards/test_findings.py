@@ -284,6 +284,16 @@ def test_an_output_over_what_is_read_by_then(target: int) -> None:
     assert texts(maker.program([(IN + 64, BYTES)], (target + 64, BYTES))) == []
 
 
+def test_an_output_in_place_whose_own_pixels_overlap() -> None:
+    """Each pixel begins within the one before it: writing a block changes what the next one reads."""
+    maker, layout = Maker("ethos-u55-128"), {"room_x": -4}
+    maker.copy(IN, IN, (1, 2, 8), block=(1, 1, 8), ifm_layout=layout, ofm_layout=layout)
+    (found,) = texts(maker.program([(IN, 12)], (IN, 12)))
+    assert found.startswith(
+        "error[E672]: OP_POOL: OFM must write bytes 4..7 of region 1 after IFM of OP_POOL at word "
+    )
+
+
 CHAINED = 2
 
 

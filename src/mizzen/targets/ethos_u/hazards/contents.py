@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.findings import BadAccess, Fault, MissingOutput, Span
 from mizzen.targets.ethos_u.hazards.footprint import Footprint, run
-from mizzen.targets.ethos_u.hazards.intervals import Intervals, interval
+from mizzen.targets.ethos_u.hazards.intervals import Intervals
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import (
     TABLE_MEMORY_BYTES,
@@ -115,7 +115,7 @@ class Contents:
             return
         size = self._sizes.get(access.place)
         if access.bytes.first < 0 or access.bytes.end > (size or 0):
-            beyond = access.bytes.intervals - interval(0, size or 0)
+            beyond = access.bytes.intervals - run(0, size or 0).intervals
             span = span_of(access.place, beyond)
             yield BadAccess(Fault.OUTSIDE, operation, access.what, span, size)
 

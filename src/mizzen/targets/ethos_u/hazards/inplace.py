@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mizzen.targets.ethos_u.hazards.blocks import Axis, Input, Pointwise, Result, Sliding
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
-from mizzen.targets.ethos_u.hazards.maps import Kind, bytes_of
+from mizzen.targets.ethos_u.hazards.maps import Kind, are_alike, bytes_of
 from mizzen.targets.ethos_u.hazards.operations import Kernel
 from mizzen.targets.ethos_u.hazards.written import Written
 
@@ -45,7 +45,8 @@ def _is_element_by_element(item: Input, result: Result) -> bool:
         case _:
             at_point = False
     straight = result.axes == (0, 1, 2) and result.reversed is None
-    return at_point and straight and item.map == result.map
+    same = item.map == result.map and are_alike(item.map, result.map)
+    return at_point and straight and same
 
 
 def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -91,15 +90,6 @@ class Intervals:
         """The same bytes so much further up."""
         return Intervals(self.starts + distance, self.ends + distance)
 
-    def holds(self, other: Intervals) -> bool:
-        """Whether every byte of the other set is in this one."""
-        if not other:
-            return True
-        if not self:
-            return False
-        held = self._below(other.ends) - self._below(other.starts)
-        return int(held.sum()) == other.size
-
 
 def merged(starts: Offsets, ends: Offsets) -> Intervals:
     """Make a set of intervals in any order, which may overlap or be empty."""
@@ -115,13 +105,6 @@ def merged(starts: Offsets, ends: Offsets) -> Intervals:
     return Intervals(starts[opens], reach[closes])
 
 
-def interval(start: int, length: int) -> Intervals:
-    """Make the set of `length` bytes from `start`."""
-    if length <= 0:
-        return EMPTY
-    return Intervals(np.array([start], np.int64), np.array([start + length], np.int64))
-
-
 def require_sense(runs: int, length: int) -> None:
     """Check that an access is one that some stream may have. E613 if not."""
     if runs > LARGEST_RUNS or length > LARGEST_RUN_BYTES:
@@ -131,24 +114,6 @@ def require_sense(runs: int, length: int) -> None:
             f"not {runs} of {length}",
             help="the command stream is damaged; compile it again",
         )
-
-
-def grid(start: int, length: int, steps: tuple[tuple[int, int], ...]) -> Intervals:
-    """Make the set of runs of `length` bytes at all sums of `(count, stride)` from `start`.
-
-    Raises E613 for more runs or longer ones than any stream that makes sense has.
-    """
-    left: list[tuple[int, int]] = []
-    for count, stride in sorted(steps, key=lambda step: abs(step[1])):
-        if count > 1 and not left and stride == length:
-            length *= count
-        elif count > 1:
-            left.append((count, stride))
-    require_sense(math.prod(count for count, _ in left), length)
-    starts = np.array([start], np.int64)
-    for count, stride in left:
-        starts = (starts[:, None] + np.arange(count, dtype=np.int64) * stride).ravel()
-    return merged(starts, starts + length)
 
 
 EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))

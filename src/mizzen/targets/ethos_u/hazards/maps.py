@@ -148,13 +148,24 @@ def are_alike(one: Map, other: Map) -> bool:
     if one.stride_y != other.stride_y or not (one.is_one_tile and other.is_one_tile):
         return False
     height, width, depth = map(max, one.shape, other.shape)
+    rows = height, one.stride_y
     if not one.bricks:
-        apart = depth * one.element_bytes <= one.stride_x and width * one.stride_x <= one.stride_y
-        return one.stride_x == other.stride_x and apart
-    row, bricks, step = BRICK * one.element_bytes * width, -(-depth // BRICK), one.stride_c
-    inside = row <= step and bricks * step <= one.stride_y
-    outside = row <= one.stride_y and height * one.stride_y <= step
-    return step == other.stride_c and (inside or outside)
+        pixels = width, one.stride_x
+        return one.stride_x == other.stride_x and _nest(depth * one.element_bytes, pixels, rows)
+    bricks = -(-depth // BRICK), one.stride_c
+    row_bytes = BRICK * one.element_bytes * width
+    inner, outer = (bricks, rows) if one.stride_c <= one.stride_y else (rows, bricks)
+    return one.stride_c == other.stride_c and _nest(row_bytes, inner, outer)
+
+
+def _nest(bytes_: int, *axes: tuple[int, int]) -> bool:
+    """Whether no two places along axes, each a count and a distance, share one of so many bytes."""
+    for count, distance in axes:
+        if count > 1:
+            if distance < bytes_:
+                return False
+            bytes_ += (count - 1) * distance
+    return True
 
 
 def bytes_of(fm: Map, box: Box) -> Footprint:

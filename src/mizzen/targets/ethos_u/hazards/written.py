@@ -66,6 +66,10 @@ class Written:
                 found = found | rest
         return found
 
+    def holds(self, bytes_: Footprint) -> bool:
+        """Whether for each grid of an access one run or one grid of the set has all of it."""
+        return all(self._holds(item) for item in bytes_.grids)
+
     def touches(self, bytes_: Footprint) -> bool:
         """Whether a byte of an access is in the set."""
         return any(self._touches(item) for item in bytes_.grids)
@@ -107,7 +111,6 @@ class Written:
         return at >= 0 and end <= self._ends[at]
 
     def _holds(self, item: Grid) -> bool:
-        """Whether one run or one grid of the set has all of a grid; False if it takes several."""
         if self._in_run(item.start, item.end):
             return True
         alike = self._grids.get((item.step, item.stride), ())
