@@ -285,7 +285,7 @@ def test_an_output_over_what_is_read_by_then(target: int) -> None:
 
 
 def test_an_output_in_place_whose_own_pixels_overlap() -> None:
-    """Each pixel begins within the one before it: writing a block changes what the next one reads."""
+    """Each pixel begins within the one before it: a block changes what the next reads."""
     maker, layout = Maker("ethos-u55-128"), {"room_x": -4}
     maker.copy(IN, IN, (1, 2, 8), block=(1, 1, 8), ifm_layout=layout, ofm_layout=layout)
     (found,) = texts(maker.program([(IN, 12)], (IN, 12)))
