@@ -408,6 +408,80 @@ def test_inspect_finds_hazards(artifact: Path, run: Run) -> None:
     )
 
 
+def test_check_of_an_artifact(artifact: Path, run: Run) -> None:
+    status, out, err = run("check", "--artifact", artifact)
+    assert (status, err) == (0, "")
+    assert out == (
+        "digits_vela.tflite\n"
+        "  accelerator  ethos-u55-128\n"
+        "  step 0       35 operations, 0 hazards\n"
+    )
+    without_waits(artifact)
+    status, out, err = run("check", "--artifact", artifact)
+    assert status == 1
+    assert out.endswith("\n  step 0       35 operations, 1 hazard\n")
+    assert err.startswith("error[E671]: OP_ELEMENTWISE: lookup table must read bytes ")
+    status, out, _ = run("check", "--artifact", artifact, "--json")
+    answer = document(out)
+    (step,) = answer["steps"]
+    assert status == 1
+    assert answer["holds"] is False
+    assert (step["step"], step["malformed"], step["operations"]) == (0, False, 35)
+    assert [row["code"] for row in step["findings"]] == [row["code"] for row in answer["failures"]]
+
+
+def test_check_of_an_artifact_for_another_accelerator(artifact: Path, run: Run) -> None:
+    words = ("check", "--artifact", artifact, "--accelerator-config")
+    assert run(*words, "ethos-u55-128")[0] == 0
+    status, _, err = run(*words, "ethos-u65-256")
+    assert status == 2
+    assert err.startswith("error[E113]: digits_vela.tflite must be for ethos-u65-256, and was ")
+
+
+def test_check_of_an_artifact_whose_stream_is_malformed(artifact: Path, run: Run) -> None:
+    (step,) = mizzen.load(artifact).steps
+    assert isinstance(step, NpuStep)
+    words = step.program.words.copy()
+    words[0] |= 0x3FF
+    data = artifact.read_bytes()
+    artifact.write_bytes(data.replace(step.program.words.tobytes(), words.tobytes()))
+    status, out, err = run("check", "--artifact", artifact)
+    assert status == 1
+    assert out.endswith("\n  step 0       malformed\n")
+    assert err.startswith("error[E502]: ")
+    status, out, _ = run("check", "--artifact", artifact, "--json")
+    answer = document(out)
+    assert status == 1
+    assert answer["failures"][0]["code"] == "E502"
+    assert answer["steps"] == [
+        {
+            "step": 0,
+            "malformed": True,
+            "findings": [answer["failures"][0]],
+        }
+    ]
+
+
+def test_check_of_an_artifact_without_streams(here: Path, run: Run) -> None:
+    status, out, err = run("check", "--artifact", "digits.tflite")
+    assert (status, out) == (2, "")
+    assert err == (
+        "error[E206]: digits.tflite must have an NPU operator for its stream to be checked, and "
+        "has none\n"
+        "  help compile it first, or ask where its operators go: mizzen check digits.tflite\n"
+    )
+
+
+@pytest.mark.parametrize("words", [(), ("digits.tflite", "--artifact", "digits.tflite")])
+def test_check_takes_a_model_or_an_artifact(words: tuple[str, ...], here: Path, run: Run) -> None:
+    status, _, err = run("check", *words)
+    assert status == 2
+    assert err == (
+        "error[E200]: the command line is wrong: check takes either MODEL or --artifact ARTIFACT\n"
+        "  help mizzen check --help\n"
+    )
+
+
 def test_strict_runs_nothing_with_hazards(artifact: Path, run: Run) -> None:
     status, _, _ = run("run", artifact, "--input", "images.npy", "--strict", "--output-dir", "a")
     assert status == 0
