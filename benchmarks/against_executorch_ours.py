@@ -66,11 +66,11 @@ def compile_case(name: str, target: str, case_file: Path, folder: Path) -> dict[
 def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     """Write the TOSA of each region on the NPU; for that, the program is placed once more."""
     from mizzen.compiler.ethos_u.regions import TosaCode, TosaRegions
-    from mizzen.compiler.torch.compile import place
+    from mizzen.compiler.torch.placement import place
     from mizzen.frontends.torch.int_lowering.int_lower import lower
     from mizzen.frontends.torch.program import read
     from mizzen.partition import Device
-    from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
+    from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
     from mizzen.targets.ethos_u.system_config import resolve
 
     placed = place(lower(read(program), WINDOW_LIMITS), TosaRegions(resolve(target)), (), None)

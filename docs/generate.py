@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import mizzen
 from mizzen.cli.parser import help_texts
-from mizzen.compiler.registry import backend_for
+from mizzen.compiler.backend import backend_for
 from mizzen.isa import documentation
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 
@@ -124,8 +124,7 @@ def operators_page() -> str:
 
 def tosa_page() -> str:
     """Return the operations of TOSA that an NPU has a form of, and the rules they must keep."""
-    from mizzen.targets.ethos_u.legal.tosa import LAYOUT_RULES, RULES, archs_with
-    from mizzen.targets.ethos_u.legal.tosa_forms import COMPUTING
+    from mizzen.targets.ethos_u.legal.tosa import COMPUTING, LAYOUT_RULES, RULES, archs_with
 
     kinds = [
         (f"`{kind}`", ", ".join(arch.value for arch in archs_with(kind)) or "-")

@@ -11,7 +11,7 @@ from mizzen.graph import DType, Graph, TensorType
 from mizzen.ops import Builder
 from mizzen.partition import Device, Extracted, Partition
 from mizzen.partition.placement import Legal
-from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
+from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 
 NEVER = Reason("never", "it is never worth it")
 

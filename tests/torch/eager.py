@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from mizzen.artifact.interface import Array
+from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.codegen import RegionCompiler, RegionRefusal
 from mizzen.compiler.options import CompileOptions
-from mizzen.compiler.registry import resolve_target
-from mizzen.compiler.torch.assembly import step_of
-from mizzen.compiler.torch.compile import lowered_program, place
+from mizzen.compiler.torch.compile import step_of
+from mizzen.compiler.torch.placement import lowered_program, place
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Value
 from mizzen.partition import Device, Extracted, extract

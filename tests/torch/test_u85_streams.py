@@ -16,14 +16,14 @@ from torch.nn import functional
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
-from mizzen.compiler.torch.assembly import step_of
-from mizzen.compiler.torch.compile import place
+from mizzen.compiler.torch.compile import step_of
+from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import DType, Graph, Value, integer_range
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
-from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
+from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.torch import compile_converted
 

@@ -26,14 +26,14 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
-from mizzen.compiler.torch.assembly import step_of
-from mizzen.compiler.torch.compile import place
-from mizzen.compiler.torch.export import export
+from mizzen.compiler.torch.compile import step_of
+from mizzen.compiler.torch.exported import export
+from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.program import read
 from mizzen.graph import Graph
 from mizzen.partition import Device, extract
-from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
+from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 from mizzen.targets.ethos_u.system_config import resolve
 
 ZOO = Path(__file__).resolve().parents[2] / "examples"

@@ -144,8 +144,8 @@ def output_folder(options: argparse.Namespace) -> Path:
 def show_configuration(asked: Keywords, console: Console) -> ResolvedTarget:
     """Return the configuration in force, and write it before anything is done with it."""
     from mizzen.cli.placement import configuration_text
+    from mizzen.compiler.backend import resolve_target
     from mizzen.compiler.options import CompileOptions
-    from mizzen.compiler.registry import resolve_target
 
     chosen = resolve_target(CompileOptions(**asked))
     console.note(configuration_text(chosen, width=console.width))

@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """List what there is."""
-    from mizzen.compiler.registry import backends
+    from mizzen.compiler.backend import backends
 
     found = [backend.support(options.config) for backend in backends()]
     if options.operator is not None:

@@ -1,7 +1,7 @@
 """Makes artifacts: from a file or program and compile options to programs for an NPU.
 
-`compile` and `check` are the public verbs. A `FrontEnd` knows the form of a file, `registry` the
-backend of the accelerator, which resolves the options to a configuration; the rest is the
+`compile` and `check` are the public verbs. A `FrontEnd` knows the form of a file, `backend` which
+one the accelerator has, and that resolves the options to a configuration; the rest is the
 backend's: whoever compiles for an NPU asks its `Backend`, never which NPU it is. Each job is
 written once, for all families: `placement` finds the regions that a backend's `RegionCompiler`
 takes, and there is a placement whatever it refuses; `refusals` searches for what stops a compiler

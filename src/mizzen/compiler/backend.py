@@ -1,4 +1,4 @@
-"""What the compiler asks of an NPU family.
+"""What the compiler asks of an NPU family, and the backend that an accelerator has.
 
 A backend joins a target with the front-ends, which know nothing of each other. Whoever compiles
 for an NPU asks its backend, never which NPU it is.
@@ -7,7 +7,7 @@ for an NPU asks its backend, never which NPU it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mizzen.compiler.options import CompileOptions, Configuration, ConfigurationLine
 from mizzen.compiler.support import Support, SupportTable
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, fail
-from mizzen.targets.families import Family
+from mizzen.targets.families import Family, families, family_for, loaded
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.codegen import RegionCompiler
     from mizzen.frontends.tflite import Model
     from mizzen.report import CompileReport
-
 
 C = TypeVar("C", bound=Configuration)
 
@@ -135,3 +134,19 @@ class ResolvedTarget:
     def accelerator(self) -> str:
         """The accelerator's name."""
         return str(self.configuration.as_dict()["accelerator"])
+
+
+def backends() -> Iterator[Backend[Any]]:
+    """Return every backend."""
+    return (loaded(family.compiler) for family in families())
+
+
+def backend_for(accelerator: str) -> Backend[Any]:
+    """Return the backend of an accelerator. E210 if there is no accelerator of that name."""
+    return loaded(family_for(accelerator).compiler)
+
+
+def resolve_target(options: CompileOptions) -> ResolvedTarget:
+    """Return the backend and the configuration in force. Raises E2xx for what cannot be."""
+    backend = backend_for(options.accelerator_name)
+    return ResolvedTarget(backend, backend.resolve(options))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack
 
+from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
-from mizzen.compiler.registry import resolve_target
 from mizzen.diagnostics import Diagnostic, ProgressCallback
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.sidecar import as_dict

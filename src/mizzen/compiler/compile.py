@@ -13,9 +13,8 @@ from typing import Unpack
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import is_npu, read_network
-from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.options import CompileKeywords, CompileOptions
-from mizzen.compiler.registry import resolve_target
 from mizzen.diagnostics import ProgressCallback, fail
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
@@ -134,7 +133,7 @@ def _installed() -> tuple[FrontEnd, ...]:
 def _compile_exported(
     data: bytes, name: str, target: ResolvedTarget, on_progress: ProgressCallback | None
 ) -> Artifact:
-    from mizzen.compiler.torch.pt2 import compile_exported
+    from mizzen.compiler.torch.exported import compile_exported
 
     return compile_exported(data, name, target, on_progress)
 

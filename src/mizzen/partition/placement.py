@@ -5,17 +5,51 @@ the NPU if every operation of it is legal there and its region is worth its tran
 
 Each group has a stage: the number of changes of device on the way to it. Stages never fall along an
 edge, so regions made of one stage's groups of one device cannot wait for each other in a circle.
+
+What a region is worth is counted in what its operations compute: multiplications with their
+additions, and simpler work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from mizzen.diagnostics import Device, Reason
 from mizzen.graph import INTEGER_BITS, DType, Graph, Operation, Value
-from mizzen.ops.data_node import Constant
-from mizzen.partition.cost import macs_of, work_of
+from mizzen.ops.activation import Clamp
+from mizzen.ops.control_flow import Custom
+from mizzen.ops.data_layout import Concat, Rearranged
+from mizzen.ops.data_node import Constant, Identity
+from mizzen.ops.tensor import Conv2d, Conv3d, DepthwiseConv2d, Matmul, TransposeConv2d
+from mizzen.ops.type_conversion import Cast, Rescale
+
+MOVES = (Constant, Identity, Rearranged, Concat, Rescale, Cast, Clamp, Custom)
+"""Operations that compute nothing of their own: they move numbers, or finish another's."""
+
+
+def macs_of(operation: Operation) -> int:
+    """Return the multiply-accumulates of an operation."""
+    match operation:
+        case Conv2d() | Conv3d():
+            return operation.result.type.elements * prod(operation.weight.shape[1:])
+        case DepthwiseConv2d():
+            return operation.result.type.elements * prod(operation.weight.shape[:2])
+        case TransposeConv2d():
+            return operation.input.type.elements * prod(operation.weight.shape[:3])
+        case Matmul():
+            return operation.result.type.elements * operation.A.shape[2]
+        case _:
+            return 0
+
+
+def work_of(operation: Operation) -> int:
+    """Return the arithmetic of an operation; one for each element that is looked at, or MACs."""
+    macs = macs_of(operation)
+    if macs or isinstance(operation, MOVES):
+        return macs
+    return max(value.type.elements for value in (*operation.operands, *operation.results))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,18 @@ from mizzen.patterns.language import (
     of,
     op,
 )
-from mizzen.patterns.match import Matcher, Miss, explain, find
-from mizzen.patterns.pattern import Guard, Match, Pattern, Reject
-from mizzen.patterns.rewrite import Rule, Rules
+from mizzen.patterns.match import (
+    Guard,
+    Match,
+    Matcher,
+    Miss,
+    Pattern,
+    Reject,
+    Rule,
+    Rules,
+    explain,
+    find,
+)
 
 __all__ = [
     "Composite",

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mizzen.graph import Graph, Operation, Value
-from mizzen.patterns.match import Matcher, Miss, explain
-from mizzen.patterns.pattern import Match, Pattern, Reject
+from mizzen.patterns.match import Match, Matcher, Miss, Pattern, Reject, explain
 
 
 @dataclass(frozen=True, slots=True)

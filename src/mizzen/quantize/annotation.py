@@ -23,9 +23,8 @@ from torchao.quantization.pt2e.quantizer import (
 )
 
 from mizzen.frontends.torch.operators import Role, row_of
-from mizzen.quantize.batch_norm import NormalizedConvolution
-from mizzen.quantize.composite import Composite, StateReader, composite_of
 from mizzen.quantize.configuration import QuantizationConfig, Selection
+from mizzen.quantize.decompose.training import NormalizedConvolution
 from mizzen.quantize.nodes import (
     channel_axis,
     cuts_at_zero,
@@ -34,6 +33,7 @@ from mizzen.quantize.nodes import (
     role_of,
     row_name,
 )
+from mizzen.quantize.observers import Composite, StateReader, composite_of
 from mizzen.quantize.recurrence import Kind
 from mizzen.quantize.steps import RecurrentSteps
 

@@ -14,7 +14,7 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.fake_quantize import FakeQuantizeBase
 
 from mizzen.frontends.torch.operators.row import SIGNED_UNIT, UNIT
-from mizzen.quantize.composite import Composite, replace_composite
+from mizzen.quantize.observers import Composite, replace_composite
 from mizzen.quantize.recurrence import GRIDS, Grid, Kind, gru_steps, lstm_steps, rnn_steps
 
 STEPS = {Kind.LSTM: lstm_steps, Kind.GRU: gru_steps, Kind.RNN: rnn_steps}

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.backend import ResolvedTarget, backend_for, resolve_target
 from mizzen.compiler.ethos_u.regions import TosaCode
 from mizzen.compiler.options import CompileOptions, SystemKeywords
 from mizzen.compiler.placement import Placement
-from mizzen.compiler.registry import backend_for, resolve_target
-from mizzen.compiler.torch.assembly import assemble
-from mizzen.compiler.torch.compile import compile_program, lowered_program, place
-from mizzen.compiler.torch.export import Checks
+from mizzen.compiler.torch.compile import assemble, compile_program
+from mizzen.compiler.torch.placement import Checks, lowered_program, place
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.torch.partitioner import EthosUPartitioner

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.options import CompileOptions, SystemKeywords
-from mizzen.compiler.registry import resolve_target
 from mizzen.compiler.torch.compile import compile_program
-from mizzen.compiler.torch.export import export
+from mizzen.compiler.torch.exported import export
 from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail
 from mizzen.quantize import require_torch
 

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from mizzen.compiler.ethos_u.regions import STANDARD, TosaRegions
-from mizzen.compiler.torch.export import form_of, is_edge
+from mizzen.compiler.torch.placement import form_of, is_edge
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.frontends.torch.int_lowering.int_lower import lower

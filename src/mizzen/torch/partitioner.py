@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mizzen.compiler.ethos_u.regions import TosaRegions
-from mizzen.compiler.torch.export import Checks, is_edge, legality
+from mizzen.compiler.torch.placement import Checks, is_edge, legality
 from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.program import read
 from mizzen.partition import Partition, partition

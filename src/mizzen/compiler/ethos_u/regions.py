@@ -17,8 +17,7 @@ from mizzen.partition.placement import Legal
 from mizzen.passes import standard
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.legal.tosa import defects, reasons, reasons_as_compiled
-from mizzen.targets.ethos_u.legal.tosa_kernels import WINDOW_LIMITS
+from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS, defects, reasons, reasons_as_compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped, generate
 

@@ -29,12 +29,11 @@ from mizzen.ops.control_flow import Variable
 from mizzen.ops.data_node import Constant
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
-from mizzen.partition.cost import macs_of
+from mizzen.partition.placement import macs_of
 from mizzen.report import CompileReport, Device, OperatorPlacement
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.legal.tosa import defects
-from mizzen.targets.ethos_u.legal.tosa_rule import WRONG
+from mizzen.targets.ethos_u.legal.tosa import WRONG, defects
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped, generate
 

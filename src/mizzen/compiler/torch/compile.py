@@ -1,23 +1,377 @@
-"""Compile an exported PyTorch program: lower it, place it, generate code, put steps together."""
+"""Compile an exported PyTorch program: place it, generate code, put the artifact together.
+
+The artifact is the steps of the host and the NPU, the tensors between them, and the report of what
+went where. A region's network gets the names, shapes and scales of the program.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mizzen.artifact.archive import pack
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.execution import Contents
+from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.artifact.interface import Carried, TensorInfo
+from mizzen.artifact.region_step import Edge, EdgeMove, RegionStep
+from mizzen.artifact.steps import Step, is_npu, npu_step
 from mizzen.compiler.backend import ResolvedTarget
-from mizzen.compiler.codegen import RegionCompiler
-from mizzen.compiler.placement import Placement
-from mizzen.compiler.placement import place as place_graph
-from mizzen.compiler.torch.assembly import assemble
-from mizzen.compiler.torch.export import Checks, is_edge, legality
-from mizzen.diagnostics import ProgressCallback, fail
-from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
-from mizzen.frontends.torch.program import read
-from mizzen.ops.limits import WindowLimits
+from mizzen.compiler.codegen import OperatorCode, RegionCode
+from mizzen.compiler.report import NOTHING_COMPILED, compile_report
+from mizzen.compiler.torch.placement import DEQUANTIZE, Checks, is_edge, lowered_program, place
+from mizzen.diagnostics import ProgressCallback
+from mizzen.flatbuffer import Record, write
+from mizzen.flatbuffer.tflite import SCHEMA
+from mizzen.frontends.tflite import Quantization as TensorQuantization
+from mizzen.frontends.torch.int_lowering.int_extract import extract as extract_torch
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered
+from mizzen.graph import Operation, Value
+from mizzen.ops.control_flow import Custom
+from mizzen.ops.data_node import Constant
+from mizzen.partition import Device, Partition, Region
+from mizzen.report import CompileReport, OperatorPlacement
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
+
+
+def report_of(
+    lowered: Lowered,
+    partition: Partition,
+    code: Mapping[tuple[int, ...], RegionCode],
+    target: ResolvedTarget,
+) -> CompileReport:
+    """Return the report of a program's compilation."""
+    used = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
+    return compile_report(
+        lowered.program.name,
+        target.configuration,
+        _placements(lowered, partition, used),
+        [region.costs for region in used],
+        compiler=used[0].compiler if used else NOTHING_COMPILED,
+        flash_bytes=sum(len(region.network) for region in used),
+        origins=[region.origins for region in used],
+        log="".join(region.log for region in used),
+    )
+
+
+def _placements(
+    lowered: Lowered, partition: Partition, used: Sequence[RegionCode]
+) -> tuple[OperatorPlacement, ...]:
+    cycles: dict[int, int] = {}
+    for region in used:
+        cycles.update(region.cycles)
+    edges = _edges(lowered)
+    rows = [row for group, row in sorted(partition.groups.items()) if group not in edges]
+    return tuple(
+        OperatorPlacement(
+            index=index,
+            kind=lowered.origins[row.group].kind or "",
+            name=_name(lowered, row.group),
+            device=row.device,
+            macs=row.macs,
+            cycles=cycles.get(row.group, 0),
+            reasons=tuple(row.reasons),
+        )
+        for index, row in enumerate(rows)
+    )
+
+
+def _name(lowered: Lowered, group: int) -> str:
+    """Say where an operator is: its module and line, else the name in the exported graph."""
+    origin = lowered.origins[group]
+    place = ", ".join(part for part in (origin.module, origin.source) if part)
+    return place or origin.name or ""
+
+
+def _edges(lowered: Lowered) -> set[int]:
+    members: dict[int, list[Operation]] = {}
+    for operation in lowered.graph:
+        if operation.group is not None:
+            members.setdefault(operation.group, []).append(operation)
+    return {group for group, rows in members.items() if all(map(is_edge, rows))}
+
+
+def assemble(
+    lowered: Lowered,
+    partition: Partition,
+    code: Mapping[tuple[int, ...], RegionCode],
+    chosen: ResolvedTarget,
+) -> Artifact:
+    """Return the artifact of a placed program."""
+    assembly = _Assembly(lowered, partition, code)
+    contents = assembly.contents()
+    report = report_of(lowered, partition, code, chosen)
+    regions = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
+    names = _edge_names(lowered)
+    networks = [named_network(region, names) for region in regions]
+    name = lowered.program.name
+    if len(networks) == 1 and _only_edges(contents) and not contents.carried:
+        return Artifact(
+            networks[0], chosen.backend.artifact_name(name, ".tflite"), contents, report
+        )
+    data = pack(name, contents, networks)
+    return Artifact(data, chosen.backend.artifact_name(name, ".zip"), contents, report)
+
+
+def _only_edges(contents: Contents) -> bool:
+    """Whether the host only makes integers of the inputs and real numbers of the outputs."""
+    return not any(isinstance(step, TorchStep) for step in contents.steps)
+
+
+def _edge_names(lowered: Lowered) -> dict[Value, str]:
+    """Name the integers at the edge as the program's inputs and outputs are named."""
+    names: dict[Value, str] = {}
+    for value in lowered.graph.inputs:
+        for user in value.uses:
+            if is_edge(user):
+                names[user.result] = value.name
+    for index, value in enumerate(lowered.graph.outputs):
+        producer = value.producer
+        if producer is not None and is_edge(producer):
+            names.setdefault(producer.input_list[0], f"output_{index}")
+    return names
+
+
+class _Assembly:
+    """Numbers the graph's values and makes the steps between them."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        partition: Partition,
+        code: Mapping[tuple[int, ...], RegionCode],
+    ) -> None:
+        self.lowered = lowered
+        self.partition = partition
+        self.code = code
+        self.tensors: dict[object, int] = {}
+        self.operations: dict[int, list[Operation]] = {}
+        for operation in lowered.graph.sorted():
+            if operation.group is not None and not isinstance(operation, Constant):
+                self.operations.setdefault(operation.group, []).append(operation)
+
+    def contents(self) -> Contents:
+        """Return the tensors and steps."""
+        graph, program = self.lowered.graph, self.lowered.program
+        for value in graph.inputs:
+            self.number(value)
+        steps: list[Step] = []
+        for region in self.partition.regions:
+            steps += self._steps(region)
+        outputs = [self.number(value) for value in graph.outputs]
+        constants = {
+            self.number(value): value.constant
+            for value in graph.outputs
+            if value.constant is not None
+        }
+        given = len(graph.outputs) - len(program.states)
+        taken = len(graph.inputs) - len(program.states)
+        return Contents(
+            inputs=tuple(range(taken)),
+            outputs=tuple(outputs[:given]),
+            infos={self.number(value): _info(value) for value in (*graph.inputs, *graph.outputs)},
+            steps=tuple(steps),
+            constants=constants,
+            carried=tuple(
+                Carried(taken + index, outputs[given + index], program.array(state.read).copy())
+                for index, state in enumerate(program.states)
+            ),
+        )
+
+    def number(self, value: Value) -> int:
+        """Return the index of a value."""
+        return self.tensors.setdefault(value, len(self.tensors))
+
+    def _steps(self, region: Region) -> list[Step]:
+        if region.device is Device.NPU:
+            compiled = self.code[region.groups]
+            for value in (*compiled.part.inputs, *compiled.part.outputs):
+                self.number(value)
+            return [step_of(compiled, self.tensors)]
+        return self._on_host(region)
+
+    def _on_host(self, region: Region) -> list[Step]:
+        """Make edges steps of their own, and one step of all that PyTorch computes.
+
+        Edges between computations of PyTorch's are part of that step.
+        """
+        groups = self._ordered(region.groups)
+        torch_groups = {group for group in groups if not self._is_edge(group)}
+        late = self._reached(groups, torch_groups, self._sources)
+        early = self._reached(list(reversed(groups)), torch_groups, self._users)
+        inside = torch_groups | (late & early)
+        before = [group for group in groups if group not in late | inside]
+        after = [group for group in groups if group in late - inside]
+        steps = [self._edge(self._custom(group)) for group in before if self._is_used(group)]
+        if inside:
+            steps.append(self._torch([group for group in groups if group in inside]))
+        return steps + [self._edge(self._custom(group)) for group in after]
+
+    def _ordered(self, groups: Sequence[int]) -> list[int]:
+        """Bring groups into an order in which each takes what those before it gave."""
+        members, found = set(groups), dict[int, None]()
+        for operation in self.lowered.graph.sorted():
+            if operation.group in members:
+                # What a group needs comes before its last operation.
+                found.pop(operation.group, None)
+                found[operation.group] = None
+        return list(found)
+
+    def _reached(
+        self, groups: Sequence[int], starts: set[int], neighbours: Callable[[int], set[int]]
+    ) -> set[int]:
+        """Return the groups that depend on `starts`, by way of others, without those themselves."""
+        found = set(starts)
+        for group in groups:
+            if neighbours(group) & found:
+                found.add(group)
+        return found - starts
+
+    def _sources(self, group: int) -> set[int]:
+        producers = (operand.producer for row in self.operations[group] for operand in row.operands)
+        return {row.group for row in producers if row is not None and row.group is not None}
+
+    def _users(self, group: int) -> set[int]:
+        users = (user for row in self.operations[group] for v in row.results for user in v.uses)
+        return {user.group for user in users if user.group is not None}
+
+    def _is_edge(self, group: int) -> bool:
+        operations = self.operations[group]
+        return len(operations) == 1 and is_edge(operations[0])
+
+    def _custom(self, group: int) -> Custom:
+        (operation,) = self.operations[group]
+        assert is_edge(operation)
+        return operation
+
+    def _is_used(self, group: int) -> bool:
+        """Whether someone takes what an edge gives: PyTorch takes the integers before it."""
+        operation = self._custom(group)
+        if operation.operator_name != DEQUANTIZE:
+            return True
+        result = operation.result
+        return result in self.lowered.graph.outputs or any(is_edge(row) for row in result.uses)
+
+    def _edge(self, operation: Custom) -> Step:
+        if operation.operator_name == DEQUANTIZE:
+            return self._dequantize(operation)
+        return self._quantize(operation)
+
+    def _quantize(self, operation: Custom) -> Step:
+        node = self.lowered.node_of[operation.result]
+        _, scale, zero_point, low, high = node.args[:5]
+        return QuantizeStep(
+            self.number(operation.input_list[0]),
+            self.number(operation.result),
+            float(scale),
+            int(zero_point),
+            int(low),
+            int(high),
+            operation.result.dtype.numpy,
+        )
+
+    def _dequantize(self, operation: Custom) -> Step:
+        source = operation.input_list[0]
+        assert source.quantization is not None
+        quantization = source.quantization
+        return DequantizeStep(
+            self.number(source),
+            self.number(operation.result),
+            quantization.scale,
+            quantization.zero_point,
+        )
+
+    def _torch(self, groups: list[int]) -> Step:
+        inside = set(groups)
+        operations = [row for group in groups for row in self.operations[group]]
+        given = set(self.lowered.graph.outputs)
+        outputs = [
+            value
+            for row in operations
+            for value in row.results
+            if value in given or any(user.group not in inside for user in value.uses)
+        ]
+        part = extract_torch(self.lowered, groups, outputs)
+        return TorchStep(
+            part.module,
+            tuple(self.number(value) for value in part.inputs),
+            tuple(self.number(value) for value in part.outputs),
+            tuple(
+                str(self.lowered.origins[group].kind)
+                for group in groups
+                if not self._is_edge(group)
+            ),
+            tuple(_example(self.lowered.node_of[value]) for value in part.inputs),
+        )
+
+
+def _example(node: Any) -> Any:
+    """Return a tensor like a node's, to export the part with."""
+    import torch
+
+    meta = node.meta["val"]
+    return torch.zeros(tuple(meta.shape), dtype=meta.dtype)
+
+
+def _info(value: Value) -> TensorInfo:
+    quantization = value.quantization
+    return TensorInfo(
+        value.name,
+        value.shape,
+        np.dtype(value.dtype.numpy),
+        None
+        if quantization is None
+        else TensorQuantization(quantization.scales, quantization.zero_points),
+    )
+
+
+def step_of(region: RegionCode, tensors: dict[object, int]) -> RegionStep:
+    """Make the step of a region; `tensors` has the index of each value of the whole graph."""
+    model, part = region.model, region.part
+    (operator,) = [row for row in model.main.operators if is_npu(row)]
+    program = region.program if isinstance(region, OperatorCode) else None
+    step = npu_step(model, operator, dict(region.origins), program)
+    if isinstance(region, OperatorCode):
+        given, computed, edge = region.given, region.computed, region.edge
+    else:
+        # The network is the operator: what it takes and gives are its inputs and outputs.
+        given = [model.main.inputs.index(index) for index in step.inputs]
+        computed = [model.main.outputs.index(index) for index in step.outputs]
+        edge = Edge((EdgeMove(),) * len(given), (EdgeMove(),) * len(computed))
+    shapes = {tensors[value]: value.shape for value in (*part.inputs, *part.outputs)}
+    return RegionStep(
+        step,
+        [tensors[part.inputs[index]] for index in given],
+        [tensors[part.outputs[index]] for index in computed],
+        shapes,
+        edge,
+    )
+
+
+def named_network(region: RegionCode, names: dict[Value, str]) -> bytes:
+    """Return a region's network with inputs and outputs as a runtime wants to see them.
+
+    names  what values of the program's edge are called there; others keep the compiler's names
+    """
+    (found,) = region.model.record["subgraphs"]
+    main: Record = {**found, "tensors": [dict(tensor) for tensor in found["tensors"]]}
+    for side, values in (("inputs", region.part.inputs), ("outputs", region.part.outputs)):
+        for index, value in zip(main[side], values, strict=True):
+            tensor = main["tensors"][index]
+            if value in names:
+                tensor["name"] = names[value]
+            if value.shape:
+                tensor["shape"] = np.asarray(value.shape, np.int32)
+            if value.quantization is not None:
+                tensor["quantization"] = {
+                    "scale": np.asarray(value.quantization.scales, np.float32),
+                    "zero_point": np.asarray(value.quantization.zero_points, np.int64),
+                }
+    return write({**region.model.record, "subgraphs": [main]}, SCHEMA)
 
 
 def compile_program(
@@ -33,26 +387,3 @@ def compile_program(
     lowered = lowered_program(exported, name, compiler.window_limits)
     placed = place(lowered, compiler, additional_checks, on_progress)
     return assemble(lowered, placed.partition, placed.code, chosen)
-
-
-def lowered_program(exported: ExportedProgram, name: str, limits: WindowLimits) -> Lowered:
-    """Lower a program, for a target's limits. E167 for one that was never quantised."""
-    if not any("quantize_per_tensor" in str(node.target) for node in exported.graph.nodes):
-        raise fail(
-            "E167",
-            f"{name} must be quantised, and nothing in it is",
-            help="compile the model with mizzen.torch.compile(), or quantise it with "
-            "EthosUQuantizer, prepare_pt2e and convert_pt2e first",
-        )
-    return lower(read(exported, name), limits)
-
-
-def place(
-    lowered: Lowered,
-    compiler: RegionCompiler,
-    additional_checks: Checks,
-    on_progress: ProgressCallback | None,
-) -> Placement:
-    """Place a program's groups so that the code generator takes every region."""
-    legal = legality(lowered, compiler.legality(lowered.graph), additional_checks)
-    return place_graph(lowered.graph, legal, is_edge, compiler, on_progress)

@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.operators import Missing, row_of
 from mizzen.frontends.torch.operators.row import Form
-from mizzen.frontends.torch.program import kind_of
-from mizzen.frontends.torch.tensors import results_of
+from mizzen.frontends.torch.program import kind_of, results_of
 from mizzen.graph import Value
 from mizzen.ops import Builder
 

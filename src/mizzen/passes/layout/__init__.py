@@ -5,7 +5,7 @@ behind each; here orders are chosen so that few remain, and only where orders re
 input or output of the graph, two operations that insist on different orders.
 """
 
-from mizzen.passes.layout.network import Edges
+from mizzen.passes.layout.choice import Edges
 from mizzen.passes.layout.order import Movement, Order, composed, movement, permuted, row_major
 from mizzen.passes.layout.rewrite import LAYOUT, layout, wanted_orders
 

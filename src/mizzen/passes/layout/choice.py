@@ -1,4 +1,8 @@
-"""Choose an order for every operation, so that little memory must be moved between orders.
+"""A graph as layouts see it, and the order chosen in it for every operation.
+
+RESHAPE and TRANSPOSE are no operations here but ways to look at a tensor: a *view* is the order
+in which the looker's elements lie in the tensor (see `order`). What an operand looks at is a
+*root*: the result of any other operation, or an input of the graph.
 
 What a layout costs is the bytes of every tensor, once for each other order that its users want.
 Choosing the best is a multiway cut, so this descends instead: first every operation takes the
@@ -10,10 +14,220 @@ the cost, a whole number, so it ends; the number of sweeps is bounded besides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
 
-from mizzen.passes.layout.freedom import row_major_of
-from mizzen.passes.layout.network import Network, Node, Root, Use, root_cost
-from mizzen.passes.layout.order import Order
+from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.ops.data_layout import Reshape, Transpose
+from mizzen.ops.data_node import Constant
+from mizzen.passes.layout.order import (
+    Freedom,
+    Order,
+    aligned,
+    composed,
+    freedom,
+    inverse,
+    permuted,
+    row_major_of,
+)
+
+BYTES = {
+    DType.INT16: 2,
+    DType.FP16: 2,
+    DType.BF16: 2,
+    DType.INT32: 4,
+    DType.FP32: 4,
+    DType.INT48: 8,
+}
+"""What moving one element costs, in bytes; one where nothing is said."""
+
+
+class Edges(Enum):
+    """Whether moving the graph's inputs and outputs costs as much as moving anything else.
+
+    FREE: nothing, since whoever uses the graph moves them anyway.
+    """
+
+    KEPT = "kept"
+    FREE = "free"
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """An operation and the order that its space has; without a freedom the model's order."""
+
+    operation: Operation
+    freedom: Freedom | None
+    order: Order = ()
+    takes: list[Use] = field(default_factory=list["Use"])
+    gives: list[Root] = field(default_factory=list["Root"])
+
+    def result_order(self, order: Order, value: Value) -> Order | None:
+        """Return the order of a result when the space has `order`; None if that cannot be."""
+        if self.freedom is None or not self.freedom.follows:
+            return row_major_of(value.shape)
+        return self.freedom.operand_order(order, aligned(self.operation))
+
+    def space_order(self, result_order: Order) -> Order | None:
+        """Return the order of the space with which the result has an order, if there is one."""
+        if self.freedom is None or not self.freedom.follows:
+            return None
+        return self.freedom.space_order(result_order, aligned(self.operation))
+
+    @property
+    def is_pliant(self) -> bool:
+        """Whether it computes with constants only, in any order and shape that is wanted."""
+        free = self.freedom
+        return free is not None and free.uniform and not free.last and not self.takes
+
+
+@dataclass(eq=False, slots=True)
+class Root:
+    """A tensor in memory: its value, who gives it (None: an input), and who looks at it."""
+
+    value: Value
+    producer: Node | None
+    bytes: int
+    uses: list[Use] = field(default_factory=list["Use"])
+
+    def order(self) -> Order:
+        """Return the order that the tensor has in memory as things stand."""
+        if self.producer is None:
+            return row_major_of(self.value.shape)
+        order = self.producer.result_order(self.producer.order, self.value)
+        assert order is not None, "an order was given to an operation that cannot have it"
+        return order
+
+
+@dataclass(eq=False, slots=True)
+class Use:
+    """An operand, or an output of the graph (no node): the value it takes, and its view."""
+
+    root: Root
+    view: Order
+    value: Value
+    node: Node | None
+    index: int
+
+    @property
+    def freedom(self) -> Freedom | None:
+        """The freedom of the user, if the operand's order follows from it."""
+        found = None if self.node is None else self.node.freedom
+        return found if found is not None and self.index in found.tensors else None
+
+    def wanted(self, order: Order) -> Order | None:
+        """Return the order that the root must have when the user's space has `order`."""
+        free = self.freedom
+        if free is None:
+            return self.view
+        own = free.operand_order(order, self.value.shape)
+        return None if own is None else composed(own, self.view)
+
+    def wanted_now(self) -> Order:
+        """Return the order that the root must have as things stand."""
+        order = self.wanted(() if self.node is None else self.node.order)
+        assert order is not None, "an order was given to an operation that cannot have it"
+        return order
+
+    def space_order(self, root_order: Order) -> Order | None:
+        """Return the order of the user's space with which the root may have `root_order`."""
+        free = self.freedom
+        if free is None:
+            return None
+        own = composed(root_order, inverse(self.view))
+        return None if own is None else free.space_order(own, self.value.shape)
+
+
+@dataclass(slots=True)
+class Network:
+    """The nodes in order of execution, the roots, and the uses by outputs of the graph."""
+
+    nodes: list[Node]
+    roots: dict[Value, Root]
+    outputs: list[Use]
+
+    def cost(self) -> int:
+        """Return the bytes that must be moved between orders."""
+        return sum(map(root_cost, self.roots.values()))
+
+
+def root_cost(root: Root) -> int:
+    """Return the bytes of a root, once for each other order that its users want."""
+    order = root.order()
+    return root.bytes * len({wanted for use in root.uses if (wanted := use.wanted_now()) != order})
+
+
+def network(graph: Graph, edges: Edges = Edges.KEPT) -> Network:
+    """See a graph as layouts see it, everything in the model's order."""
+    return _Reading(graph, edges).read()
+
+
+class _Reading:
+    def __init__(self, graph: Graph, edges: Edges) -> None:
+        self.graph = graph
+        self.edges = edges
+        self.views: dict[Value, tuple[Root, Order]] = {}
+        self.result = Network([], {}, [])
+
+    def read(self) -> Network:
+        """Return the graph's roots, the operations that use them, and what goes outside."""
+        for value in self.graph.inputs:
+            self._add_root(value, None)
+        for operation in self.graph.sorted():
+            if not self._is_view(operation):
+                self._add_node(operation)
+        for index, value in enumerate(self.graph.outputs):
+            use = self._use(value, None, index)
+            if use is not None:
+                self.result.outputs.append(use)
+                if self.edges is not Edges.FREE:
+                    use.root.uses.append(use)
+        return self.result
+
+    def _is_view(self, operation: Operation) -> bool:
+        """Note what a RESHAPE or TRANSPOSE looks at; False for anything else."""
+        if not isinstance(operation, (Reshape, Transpose)):
+            return False
+        source = operation.input1
+        if source not in self.views:
+            return False
+        root, view = self.views[source]
+        if isinstance(operation, Transpose):
+            seen = composed(permuted(source.shape, operation.perms), view)
+            if seen is None:
+                return False
+            view = seen
+        self.views[operation.result] = (root, view)
+        return True
+
+    def _add_node(self, operation: Operation) -> None:
+        if isinstance(operation, Constant):
+            return
+        free = freedom(operation)
+        node = Node(operation, free, row_major_of(free.space) if free else ())
+        for index, operand in enumerate(operation.operands):
+            use = self._use(operand, node, index)
+            if use is not None:
+                node.takes.append(use)
+                use.root.uses.append(use)
+        node.gives = [self._add_root(value, node) for value in operation.results]
+        self.result.nodes.append(node)
+
+    def _add_root(self, value: Value, producer: Node | None) -> Root:
+        size = value.type.elements * BYTES.get(value.dtype, 1)
+        pliant = self.edges is Edges.FREE if producer is None else producer.is_pliant
+        root = Root(value, producer, 0 if pliant else size)
+        self.result.roots[value] = root
+        self.views[value] = (root, row_major_of(value.shape))
+        return root
+
+    def _use(self, value: Value, node: Node | None, index: int) -> Use | None:
+        """Return a use; of a constant there is none, because constants take any order freely."""
+        seen = self.views.get(value)
+        if seen is None:
+            return None
+        return Use(*seen, value, node, index)
+
 
 SWEEPS = 8
 """Rounds over all operations; networks settle in two or three."""

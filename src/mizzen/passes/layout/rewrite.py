@@ -10,10 +10,18 @@ import numpy as np
 from mizzen.graph import Array, Attributes, DType, Graph, Operation, Value
 from mizzen.ops.data_layout import Reshape, Transpose
 from mizzen.ops.tensor import Conv2d
-from mizzen.passes.layout.choice import choose
-from mizzen.passes.layout.freedom import Freedom, Memory, row_major_of
-from mizzen.passes.layout.network import Edges, Network, Node, Root, Use, network
-from mizzen.passes.layout.order import Movement, Order, Shape, canonical, movement, refined
+from mizzen.passes.layout.choice import Edges, Network, Node, Root, Use, choose, network
+from mizzen.passes.layout.order import (
+    Freedom,
+    Memory,
+    Movement,
+    Order,
+    Shape,
+    canonical,
+    movement,
+    refined,
+    row_major_of,
+)
 from mizzen.passes.pipeline import Pass
 
 

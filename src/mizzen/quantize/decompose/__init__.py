@@ -2,8 +2,9 @@
 
 An LSTM, a softmax or a normalisation in one piece has one range for its result, but its integers
 need one for every intermediate step. Rules rewrite such operators into steps that calibration can
-observe (`arithmetic`, `attention`, `normalization`, `layers`); operators in place become ones that
-return new tensors (`mutation`), and what parameters alone decide is computed once (`folding`).
+observe (`arithmetic`, `layers`). Before, operators in place become ones that return new tensors,
+and what parameters alone decide is computed once (`rewriting`); in programs that will be trained,
+normalizations join the convolution before them (`training`).
 
 The program computes the same in floating point afterwards. A rule sees the program only: which
 ranges follow, and what becomes of them on an NPU, it must not know.
@@ -18,9 +19,14 @@ from importlib import import_module
 from torch.fx import GraphModule, Node
 
 from mizzen.frontends.torch.operators import row_of
-from mizzen.quantize.decompose.folding import bound, fold, remove_idle
-from mizzen.quantize.decompose.mutation import remove_writes
-from mizzen.quantize.decompose.rewriting import Rewriter, Rule
+from mizzen.quantize.decompose.rewriting import (
+    Rewriter,
+    Rule,
+    bound,
+    fold,
+    remove_idle,
+    remove_writes,
+)
 from mizzen.quantize.decompose.training import join_normalizations
 from mizzen.quantize.nodes import channel_axis
 

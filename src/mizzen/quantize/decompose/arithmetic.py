@@ -1,4 +1,8 @@
-"""Arithmetic without an integer form of its own, as arithmetic that has one."""
+"""Compound operators as arithmetic that has an integer form: each step has a range of its own.
+
+First arithmetic without an integer form, such as division; then normalizations and softmax; then
+attention, as products, a mask and softmax.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ import numpy as np
 import torch
 from torch.fx import Node
 
-from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
-from mizzen.quantize.nodes import row_name
+from mizzen.frontends.torch.operators.row import UNIT
+from mizzen.quantize.decompose.rewriting import MASKED, Rewriter, aten, finite, shape_of
+from mizzen.quantize.nodes import KNOWN_RANGE, row_name
 
 
 def number(value: object) -> float | None:
@@ -224,3 +229,258 @@ def baddbmm(rewriter: Rewriter, node: Node) -> Node | None:
     assert isinstance(value, Node)
     product = scaled(rewriter, rewriter.call(aten.bmm.default, one, other), alpha)
     return rewriter.call(aten.add.Tensor, product, scaled(rewriter, value, beta))
+
+
+def softmax(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return ``exp(x - max) / sum(exp(x - max))`` along an axis.
+
+    Five tables and reductions of the integers' own width, and a product whose range is [0, 1).
+    """
+    value, axis = node.args[:2]
+    exponential = rewriter.call(aten.exp.default, _below_maximum(rewriter, value, axis))
+    total = rewriter.call(aten.sum.dim_IntList, exponential, [axis], True)
+    inverse = rewriter.call(aten.reciprocal.default, total)
+    result = rewriter.call(aten.mul.Tensor, exponential, inverse)
+    result.meta[KNOWN_RANGE] = UNIT
+    return result
+
+
+def log_softmax(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return ``(x - max) - log(sum(exp(x - max)))`` along an axis."""
+    value, axis = node.args[:2]
+    below = _below_maximum(rewriter, value, axis)
+    exponential = rewriter.call(aten.exp.default, below)
+    total = rewriter.call(aten.sum.dim_IntList, exponential, [axis], True)
+    return rewriter.call(aten.sub.Tensor, below, rewriter.call(aten.log.default, total))
+
+
+def logsumexp(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return ``max + log(sum(exp(x - max)))`` along axes."""
+    value, axes, keep = node.args[0], node.args[1], bool(argument(node, 2, "keepdim", False))
+    axes = [axes] if isinstance(axes, int) else axes
+    greatest = rewriter.call(aten.amax.default, value, axes, True)
+    exponential = rewriter.call(aten.exp.default, rewriter.call(aten.sub.Tensor, value, greatest))
+    total = rewriter.call(aten.sum.dim_IntList, exponential, axes, True)
+    result = rewriter.call(aten.add.Tensor, rewriter.call(aten.log.default, total), greatest)
+    return result if keep else rewriter.call(aten.squeeze.dims, result, axes)
+
+
+def _below_maximum(rewriter: Rewriter, value: Any, axis: Any) -> Node:
+    greatest = rewriter.call(aten.amax.default, value, [axis], True)
+    return rewriter.call(aten.sub.Tensor, value, greatest)
+
+
+def normalized(rewriter: Rewriter, value: Node, axes: list[int], epsilon: float) -> Node:
+    """Return ``(x - mean) / sqrt(variance + epsilon)`` along `axes`."""
+    mean = rewriter.call(aten.mean.dim, value, axes, True)
+    centered = rewriter.call(aten.sub.Tensor, value, mean)
+    square = rewriter.call(aten.mul.Tensor, centered, centered)
+    variance = rewriter.call(aten.mean.dim, square, axes, True)
+    above_zero = rewriter.call(aten.add.Tensor, variance, epsilon)
+    inverse = rewriter.call(aten.rsqrt.default, above_zero)
+    return rewriter.call(aten.mul.Tensor, centered, inverse)
+
+
+def layer_norm(rewriter: Rewriter, node: Node) -> Node | None:
+    """Normalize along the last axes, then scale and shift."""
+    value = node.args[0]
+    assert isinstance(value, Node)
+    axes = _last_axes(node)
+    result = normalized(rewriter, value, axes, argument(node, 4, "eps", 1e-5))
+    scale, offset = argument(node, 2, "weight"), argument(node, 3, "bias")
+    return scale_and_shift(rewriter, result, scale, offset)
+
+
+def _last_axes(node: Node) -> list[int]:
+    """Return the axes that a normalization is along, counted from behind."""
+    return list(range(-len(argument(node, 1, "normalized_shape")), 0))
+
+
+def scale_and_shift(rewriter: Rewriter, value: Node, scale: Any, offset: Any) -> Node:
+    """Return ``value * scale + offset``, leaving out what is not there or changes nothing."""
+    factors, offsets = rewriter.value(scale), rewriter.value(offset)
+    trivial = factors is not None and bool((factors == 1).all()) and not rewriter.is_qat
+    if isinstance(scale, Node) and not trivial:
+        value = rewriter.call(aten.mul.Tensor, value, scale)
+    trivial = offsets is not None and not bool(offsets.any()) and not rewriter.is_qat
+    if isinstance(offset, Node) and not trivial:
+        value = rewriter.call(aten.add.Tensor, value, offset)
+    return value
+
+
+def rms_norm(rewriter: Rewriter, node: Node) -> Node | None:
+    """Divide by the root of the mean square along the last axes, then scale."""
+    value = node.args[0]
+    assert isinstance(value, Node)
+    epsilon = argument(node, 3, "eps")
+    epsilon = torch.finfo(torch.float32).eps if epsilon is None else epsilon
+    axes = _last_axes(node)
+    square = rewriter.call(aten.mul.Tensor, value, value)
+    mean = rewriter.call(aten.mean.dim, square, axes, True)
+    above_zero = rewriter.call(aten.add.Tensor, mean, epsilon)
+    inverse = rewriter.call(aten.rsqrt.default, above_zero)
+    result = rewriter.call(aten.mul.Tensor, value, inverse)
+    return scale_and_shift(rewriter, result, argument(node, 2, "weight"), None)
+
+
+def group_norm(rewriter: Rewriter, node: Node) -> Node | None:
+    """Normalize groups of channels, [N, groups, rest], then scale and shift each channel."""
+    value, groups = node.args[:2]
+    assert isinstance(value, Node)
+    assert isinstance(groups, int)
+    shape = shape_of(value)
+    flat = [shape[0], groups, math.prod(shape[1:]) // groups]
+    result = rewriter.call(aten.reshape.default, value, flat)
+    result = normalized(rewriter, result, [-1], argument(node, 4, "eps", 1e-5))
+    result = rewriter.call(aten.reshape.default, result, list(shape))
+    scale, offset = argument(node, 2, "weight"), argument(node, 3, "bias")
+    return _by_channel(rewriter, result, scale, offset)
+
+
+def instance_norm(rewriter: Rewriter, node: Node) -> Node | None:
+    """Normalize each channel of each image over its positions, then scale and shift it."""
+    value, scale, offset = node.args[:3]
+    assert isinstance(value, Node)
+    if not argument(node, 5, "use_input_stats", True):
+        return None
+    axes = list(range(2, len(shape_of(value))))
+    result = normalized(rewriter, value, axes, argument(node, 7, "eps", 1e-5))
+    return _by_channel(rewriter, result, scale, offset)
+
+
+def _by_channel(rewriter: Rewriter, value: Node, scale: Any, offset: Any) -> Node:
+    """Scale and shift along axis 1."""
+    shape = [-1, *(1,) * (len(shape_of(value)) - 2)]
+
+    def channels(node: Any) -> Any:
+        constant = rewriter.value(node)
+        if constant is not None and not rewriter.is_qat:
+            return rewriter.constant(constant.reshape(shape), "channels")
+        return rewriter.call(aten.reshape.default, node, shape) if node is not None else None
+
+    return scale_and_shift(rewriter, value, channels(scale), channels(offset))
+
+
+def batch_norm(rewriter: Rewriter, node: Node) -> Node | None:
+    """With fixed statistics, and no convolution before it, a factor and an offset per channel."""
+    value, scale, offset, mean, variance = node.args[:5]
+    assert isinstance(value, Node)
+    training, epsilon = argument(node, 5, "training"), argument(node, 7, "eps", 1e-5)
+    means, variances = rewriter.value(mean), rewriter.value(variance)
+    if training or means is None or variances is None:
+        return None
+    factor = torch.rsqrt(variances + epsilon)
+    if (scales := rewriter.value(scale)) is not None:
+        factor = factor * scales
+    shift = -means * factor
+    if (offsets := rewriter.value(offset)) is not None:
+        shift = shift + offsets
+    shape = [-1, *(1,) * (len(shape_of(value)) - 2)]
+    factor, shift = factor.reshape(shape), shift.reshape(shape)
+    product = rewriter.call(aten.mul.Tensor, value, rewriter.constant(factor, "factor"))
+    return rewriter.call(aten.add.Tensor, product, rewriter.constant(shift, "shift"))
+
+
+def var(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return the mean square distance from the mean, times ``n / (n - correction)``."""
+    value, axes = node.args[0], argument(node, 1, "dim")
+    assert isinstance(value, Node)
+    if str(node.target) == "aten.var.dim":
+        correction, keep = float(argument(node, 2, "unbiased", True)), argument(node, 3, "keepdim")
+    else:
+        given: Any = node.kwargs.get("correction")
+        correction = 1.0 if given is None else float(given)
+        keep = node.kwargs.get("keepdim", False)
+    axes = list(range(len(shape_of(value)))) if axes is None else axes
+    count = math.prod(shape_of(value)[axis] for axis in axes)
+    mean = rewriter.call(aten.mean.dim, value, axes, True)
+    centered = rewriter.call(aten.sub.Tensor, value, mean)
+    square = rewriter.call(aten.mul.Tensor, centered, centered)
+    found = rewriter.call(aten.mean.dim, square, axes, bool(keep))
+    return scaled(rewriter, found, count / (count - correction))
+
+
+def std(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return the root of the variance."""
+    target = aten.var.dim if str(node.target) == "aten.std.dim" else aten.var.correction
+    with rewriter.module.graph.inserting_before(node):
+        spread = rewriter.module.graph.call_function(target, node.args, node.kwargs)
+    spread.meta |= node.meta
+    found = var(rewriter, spread)
+    rewriter.module.graph.erase_node(spread)
+    return None if found is None else rewriter.call(aten.sqrt.default, found)
+
+
+def linalg_vector_norm(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return the norm of order 1, 2 or infinity along axes."""
+    value, order = node.args[0], argument(node, 1, "ord", 2)
+    order = 2 if order is None else order
+    assert isinstance(value, Node)
+    axes, keep = argument(node, 2, "dim"), bool(argument(node, 3, "keepdim", False))
+    axes = list(range(len(shape_of(value)))) if axes is None else axes
+    if order == 2:
+        square = rewriter.call(aten.mul.Tensor, value, value)
+        total = rewriter.call(aten.sum.dim_IntList, square, axes, keep)
+        return rewriter.call(aten.sqrt.default, total)
+    size = rewriter.call(aten.abs.default, value)
+    if order == 1:
+        return rewriter.call(aten.sum.dim_IntList, size, axes, keep)
+    return rewriter.call(aten.amax.default, size, axes, keep) if order == math.inf else None
+
+
+def attention(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return ``softmax(q @ k.T / sqrt(d) + mask) @ v``; dropout is left out.
+
+    The factor is no operation: it changes the scale of the scores, not their integers.
+    """
+    query, key, value = node.args[:3]
+    assert isinstance(query, Node)
+    assert isinstance(key, Node)
+    assert isinstance(value, Node)
+    if float(argument(node, 4, "dropout_p", 0.0)) > 0 and rewriter.is_qat:
+        return None
+    if argument(node, 7, "enable_gqa", False):
+        return None
+    scale = argument(node, 6, "scale")
+    scale = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else scale
+    transposed = rewriter.call(aten.transpose.int, key, -2, -1)
+    scores = rewriter.call(aten.matmul.default, query, transposed)
+    scores = rewriter.call(aten.mul.Tensor, scores, scale)
+    scores = _masked(rewriter, scores, _mask(rewriter, node))
+    weights = rewriter.call(aten.softmax.int, scores, -1)
+    return rewriter.call(aten.matmul.default, weights, value)
+
+
+def _mask(rewriter: Rewriter, node: Node) -> Any:
+    """Return the mask of an attention, as a node or a constant; None where there is none."""
+    mask = argument(node, 3, "attn_mask")
+    if argument(node, 5, "is_causal", False):
+        query, key = node.args[0], node.args[1]
+        assert isinstance(query, Node)
+        assert isinstance(key, Node)
+        return torch.ones(shape_of(query)[-2], shape_of(key)[-2], dtype=torch.bool).tril()
+    constant = rewriter.value(mask)
+    return mask if constant is None else constant
+
+
+def _masked(rewriter: Rewriter, scores: Node, mask: Any) -> Node:
+    if mask is None:
+        return scores
+    if isinstance(mask, torch.Tensor):
+        if mask.dtype == torch.bool:
+            mask = torch.where(mask, 0.0, MASKED)
+        if not bool(mask.any()):
+            return scores
+        return rewriter.call(aten.add.Tensor, scores, rewriter.constant(finite(mask), "mask"))
+    if mask.meta["val"].dtype == torch.bool:
+        hidden = rewriter.call(aten.logical_not.default, mask)
+        return rewriter.call(aten.masked_fill.Scalar, scores, hidden, MASKED)
+    return rewriter.call(aten.add.Tensor, scores, mask)
+
+
+def masked_fill(rewriter: Rewriter, node: Node) -> Node | None:
+    """Fill with a number that has a place in the range of the others."""
+    value = node.args[2]
+    if isinstance(value, (int, float)) and value <= -1e4:
+        return rewriter.call(node.target, node.args[0], node.args[1], MASKED)
+    return None

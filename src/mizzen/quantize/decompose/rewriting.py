@@ -1,7 +1,12 @@
-"""Rewriting a program in place: new nodes know their shapes and where they come from at once.
+"""Rewriting a program in place, and what is done to a whole program before rules take it apart.
 
-Nothing is traced again. The shape of a new node's result is found by running its operator alone
-on fake tensors.
+New nodes know their shapes and where they come from at once. Nothing is traced again: the shape of
+a new node's result is found by running its operator alone on fake tensors.
+
+Before the rules, operators in place become ones that give a new tensor. An in-place operator on a
+value nobody else looks at gives a new value; one on a buffer, or on a part of it, gives the
+buffer's new value, which is then copied there as a whole. And there gets less to do: what
+parameters alone give is computed once, and what does nothing goes.
 """
 
 from __future__ import annotations
@@ -15,6 +20,10 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
+
+from mizzen.frontends.torch.operators import Role, row_of
+from mizzen.quantize.nodes import operator_name, role_of, row_name
+from mizzen.quantize.observers import StateReader
 
 aten: Any = torch.ops.aten
 
@@ -231,3 +240,232 @@ def written_attributes(module: GraphModule) -> set[str]:
             if base.op == "get_attr":
                 written.add(str(base.target))
     return written
+
+
+PARTS = {"slice": aten.slice_scatter.default, "select": aten.select_scatter.default}
+"""Views of a part of a tensor, and what replaces that part."""
+
+
+@dataclass
+class State:
+    """A buffer, the node of its value at this point of the program, and what wrote that."""
+
+    buffer: Node
+    value: Node
+    writer: Node | None = None
+
+
+def remove_writes(rewriter: Rewriter) -> None:
+    """Rewrite every in-place operator whose effect can be followed; others stay as they are."""
+    states: dict[str, State] = {}
+    for node in rewriter.nodes():
+        if node.op == "get_attr" and str(node.target) in rewriter.written:
+            _read(rewriter, node, states)
+    for node in rewriter.nodes():
+        if writes_first_operand(node):
+            _rewrite(rewriter, node, states)
+
+
+def _read(rewriter: Rewriter, buffer: Node, states: dict[str, State]) -> None:
+    """Insert a reader behind a buffer of numbers."""
+    path = str(buffer.target)
+    value = rewriter.value_or_none(buffer)
+    if value is None or not value.is_floating_point() or isinstance(value, torch.nn.Parameter):
+        return
+    if path not in states:
+        rewriter.at(buffer.next)
+        reader = rewriter.call_module(StateReader(value), "state", [buffer], (buffer.meta["val"],))
+        for user in buffer.users:
+            if user is not reader:
+                rewriter.take_over(reader, user)
+                break
+        states[path] = State(buffer, rewriter.item(reader, 0))
+        rewriter.take_over(states[path].value, reader)
+    state = states[path].value
+    reader = state.all_input_nodes[0]
+    buffer.replace_all_uses_with(state, delete_user_cb=lambda user: user is not reader)
+
+
+def _rewrite(rewriter: Rewriter, node: Node, states: dict[str, State]) -> None:
+    written = node.args[0]
+    operator = _functional(node)
+    if not isinstance(written, Node) or operator is None:
+        return
+    chain = _views(written)
+    base = chain[0]
+    state = next((state for state in states.values() if state.value is base), None)
+    if state is None and (len(chain) > 1 or not _is_private(base, node)):
+        return
+    rewriter.at(node)
+    if operator_name(node) == "copy":
+        value = _broadcast(rewriter, node)
+    else:
+        value = rewriter.call(operator, *node.args)
+        if node.kwargs:
+            value.kwargs = dict(node.kwargs)
+    whole = value
+    for view in chain[:0:-1]:
+        scatter: Any = PARTS[operator_name(view)]
+        whole = rewriter.call(scatter, view.args[0], whole, *view.args[1:])
+    node.replace_all_uses_with(value)
+    _replace_later(base, whole, node)
+    if state is not None:
+        if state.writer is not None:
+            rewriter.module.graph.erase_node(state.writer)
+        state.value = whole
+        state.writer = rewriter.call(aten.copy_.default, state.buffer, whole)
+    rewriter.module.graph.erase_node(node)
+
+
+def _functional(node: Node) -> Any:
+    """Return the operator that does the same on a new tensor, None where there is none."""
+    packet = getattr(aten, str(node.target).split(".")[1].removesuffix("_"), None)
+    return getattr(packet, str(node.target).split(".")[2], None)
+
+
+def _views(node: Node) -> list[Node]:
+    """Return the base of a view of a part, and the views that lead to `node`."""
+    chain = [node]
+    while operator_name(chain[0]) in PARTS and isinstance(chain[0].args[0], Node):
+        chain.insert(0, chain[0].args[0])
+    return chain
+
+
+def _is_private(value: Node, writer: Node) -> bool:
+    """Whether nobody else can see that a value was changed in place."""
+    if value.op != "call_function" or _is_view(value):
+        return False
+    return not any(_is_view(user) for user in value.users if user is not writer)
+
+
+def _is_view(node: Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return False
+    return any(result.alias_info is not None for result in schema.returns)
+
+
+def _broadcast(rewriter: Rewriter, node: Node) -> Node:
+    target, source = node.args[:2]
+    assert isinstance(target, Node)
+    assert isinstance(source, Node)
+    shape = target.meta["val"].shape
+    if source.meta["val"].shape == shape:
+        return source
+    return rewriter.call(aten.expand.default, source, list(shape))
+
+
+def _replace_later(value: Node, replacement: Node, place: Node) -> None:
+    """Let every use of `value` behind `place` use `replacement`."""
+    later: set[Node] = set()
+    following = place.next
+    while following.op != "root":
+        later.add(following)
+        following = following.next
+    value.replace_all_uses_with(replacement, delete_user_cb=lambda user: user in later)
+
+
+MASKED = -16.0
+"""What a mask adds instead of minus infinity.
+
+A score masked with it gets at most e**-16 of the weight of the others, below every step of 8 and 16
+bits; a larger number would only make the scores' own steps coarser.
+"""
+
+ELEMENTS = 1 << 24
+"""The most elements of a folded constant: 64 MiB."""
+
+COPIES = ("alias", "to", "_to_copy", "type_as")
+# clone and contiguous stay: a view behind them may need the order of elements that they give.
+
+
+def fold(rewriter: Rewriter) -> None:
+    """Replace every node whose operands are all constants by its value."""
+    for node in rewriter.nodes():
+        if node.op != "call_function" or not _is_constant(rewriter, node):
+            continue
+
+        def real(argument: object) -> object:
+            return _operand(rewriter, argument) if isinstance(argument, Node) else argument
+
+        arguments: Any = tree_map(real, (node.args, dict(node.kwargs)))
+        with torch.no_grad():
+            value: object = cast(Any, node.target)(*arguments[0], **arguments[1])
+        if isinstance(value, torch.Tensor) and value.numel() <= ELEMENTS:
+            replacement = rewriter.at(node).constant(value.contiguous(), "folded")
+            node.replace_all_uses_with(replacement)
+            rewriter.module.graph.erase_node(node)
+
+
+def _is_constant(rewriter: Rewriter, node: Node) -> bool:
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or not operator_name(node):
+        return False
+    if torch.Tag.nondeterministic_seeded in cast(Any, node.target).tags:
+        return False
+    operands = node.all_input_nodes
+    row = row_of(node)
+    if row is not None and row.is_source and row.name != "empty_like":
+        return True
+    return bool(operands) and all(_is_frozen(rewriter, operand) for operand in operands)
+
+
+def _operand(rewriter: Rewriter, node: Node) -> torch.Tensor:
+    """Return an operand's value, or a tensor of its shape where only that is asked for."""
+    value = rewriter.value(node)
+    if value is None:
+        fake = node.meta["val"]
+        return torch.empty(tuple(fake.shape), dtype=fake.dtype)
+    return value
+
+
+def _is_frozen(rewriter: Rewriter, node: Node) -> bool:
+    """Whether a node is a constant that training does not change."""
+    value = rewriter.value(node)
+    if value is None:
+        return False
+    return not rewriter.is_qat or not node.meta["val"].requires_grad
+
+
+def bound(rewriter: Rewriter) -> None:
+    """Make masks of minus infinity finite, where they are added to scores."""
+    for node in rewriter.nodes():
+        if row_name(node) not in ("add", "where"):
+            continue
+        for operand in node.all_input_nodes:
+            value = rewriter.value(operand)
+            if value is not None and value.is_floating_point() and bool(torch.isinf(value).any()):
+                replacement = rewriter.at(node).constant(finite(value), "mask")
+                node.replace_input_with(operand, replacement)
+
+
+def finite(values: torch.Tensor) -> torch.Tensor:
+    """Return a mask with what stands for minus infinity in it."""
+    return torch.where(values <= -1e4, MASKED, values)
+
+
+def remove_idle(rewriter: Rewriter) -> None:
+    """Remove dropout that is switched off, and copies of tensors that nobody writes to."""
+    written = any(writes_first_operand(node) for node in rewriter.nodes())
+    for node in rewriter.nodes():
+        idle = _is_idle(node) or (not written and _is_copy(node))
+        if idle and isinstance(node.args[0], Node):
+            node.replace_all_uses_with(node.args[0])
+            rewriter.module.graph.erase_node(node)
+
+
+def _is_idle(node: Node) -> bool:
+    if role_of(node) is not Role.TRANSPARENT:
+        return False
+    training = node.args[2] if len(node.args) > 2 else False
+    return not training
+
+
+def _is_copy(node: Node) -> bool:
+    """Whether a node gives what it is given, of the same type and shape."""
+    if operator_name(node) not in COPIES or not isinstance(node.args[0], Node):
+        return False
+    before, after = node.args[0].meta.get("val"), node.meta.get("val")
+    if before is None or after is None or isinstance(after, (list, tuple)):
+        return False
+    return before.dtype == after.dtype and shape_of(node.args[0]) == shape_of(node)

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from mizzen.cli.main import main
-from mizzen.compiler.torch.export import export
+from mizzen.compiler.torch.exported import export
 from mizzen.frontends.tosa import read
 
 from .accuracy import UNIT

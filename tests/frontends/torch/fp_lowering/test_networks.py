@@ -16,7 +16,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, whose digits are trained on
 
 import torch
 
-from mizzen.compiler.torch.export import export
+from mizzen.compiler.torch.exported import export
 from mizzen.frontends.tosa import read as read_tosa
 from mizzen.torch import to_tosa
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mizzen.compiler.torch.export import export
+from mizzen.compiler.torch.exported import export
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.passes import plain
 from mizzen.reference import evaluate

@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizz
 import torch
 from torch import Tensor, nn
 
-from mizzen.compiler.torch.export import export
+from mizzen.compiler.torch.exported import export
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.graph import DType, Graph
 from mizzen.passes import plain

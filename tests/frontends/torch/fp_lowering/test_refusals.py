@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from mizzen.compiler.torch.export import export
+from mizzen.compiler.torch.exported import export
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
 from mizzen.torch import to_tosa

@@ -21,11 +21,11 @@ from mizzen.targets.ethos_u.legal.tosa import (
     LAYOUT_RULES,
     NO_FORM,
     RULES,
+    WRONG,
     Rule,
     reasons,
     reasons_as_compiled,
 )
-from mizzen.targets.ethos_u.legal.tosa_rule import WRONG
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate

@@ -12,8 +12,7 @@ from mizzen.diagnostics import Origin
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.call import Call, Move
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.program import TorchProgram, origin_of, tensor_type
-from mizzen.frontends.torch.tensors import Array, results_of
+from mizzen.frontends.torch.program import Array, TorchProgram, origin_of, results_of, tensor_type
 from mizzen.graph import DType, Graph, Value
 from mizzen.ops import Builder
 

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.convolution import (
+from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, cast, filled, sum_type
+from mizzen.frontends.torch.fp_lowering.fp_context import Context, Fixed, FpCall, array_of
+from mizzen.frontends.torch.fp_lowering.fp_normalization import BATCH_NORM, Scaling, scaling_of
+from mizzen.frontends.torch.operators import overload_of
+from mizzen.frontends.torch.program import Array
+from mizzen.frontends.torch.shapes import reshape, transpose
+from mizzen.frontends.torch.windows import (
     POINTWISE,
     Layer,
     channels_last_kernel,
@@ -16,12 +22,6 @@ from mizzen.frontends.torch.convolution import (
     convolved_back,
     transposed_kernel,
 )
-from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, cast, filled, sum_type
-from mizzen.frontends.torch.fp_lowering.fp_context import Context, Fixed, FpCall, array_of
-from mizzen.frontends.torch.fp_lowering.fp_normalization import BATCH_NORM, Scaling, scaling_of
-from mizzen.frontends.torch.operators import overload_of
-from mizzen.frontends.torch.shapes import reshape, transpose
-from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 

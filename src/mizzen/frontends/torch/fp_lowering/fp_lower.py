@@ -20,9 +20,12 @@ from mizzen.frontends.torch.fp_lowering.fp_context import (
 )
 from mizzen.frontends.torch.operators import Missing, functional_name, overload_of, row_of
 from mizzen.frontends.torch.operators.row import Form
-from mizzen.frontends.torch.program import GETITEM, Role, TorchProgram, kind_of
-from mizzen.frontends.torch.tensors import (
+from mizzen.frontends.torch.program import (
+    GETITEM,
+    Role,
+    TorchProgram,
     is_tensor,
+    kind_of,
     mapped,
     operator_of,
     without_gradient,

@@ -11,8 +11,8 @@ import numpy as np
 from mizzen.frontends.torch.call import Arguments
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, filled, mean, mul, square, sub
 from mizzen.frontends.torch.fp_lowering.fp_context import FpCall, Result
+from mizzen.frontends.torch.program import Array
 from mizzen.frontends.torch.shapes import reshape
-from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.fp_lowering.fp_activation import sigmoid, tanh
 from mizzen.frontends.torch.fp_lowering.fp_context import Fixed, FpCall, Result, array_of
 from mizzen.frontends.torch.fp_lowering.fp_convolution import projected
+from mizzen.frontends.torch.fp_lowering.fp_elementwise import sigmoid, tanh
+from mizzen.frontends.torch.program import Array
 from mizzen.frontends.torch.shapes import concat, permuted, reshape, slice_
-from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder
 

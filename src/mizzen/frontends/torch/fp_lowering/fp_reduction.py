@@ -10,8 +10,8 @@ from mizzen.frontends.torch.choice import reduced
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import mul
 from mizzen.frontends.torch.fp_lowering.fp_context import FpCall, Result
-from mizzen.frontends.torch.pooling import Pool, Window, adaptive, averaged, window_count
 from mizzen.frontends.torch.shapes import permuted, reshape
+from mizzen.frontends.torch.windows import Pool, Window, adaptive, averaged, window_count
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 

@@ -24,8 +24,14 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
     as_target,
     typed,
 )
-from mizzen.frontends.torch.program import TorchProgram, kind_of, origin_of, tensor_type
-from mizzen.frontends.torch.tensors import Array, results_of
+from mizzen.frontends.torch.program import (
+    Array,
+    TorchProgram,
+    kind_of,
+    origin_of,
+    results_of,
+    tensor_type,
+)
 from mizzen.graph import DType, Graph, Quantization, Value
 from mizzen.ops import Builder
 from mizzen.ops.control_flow import Custom

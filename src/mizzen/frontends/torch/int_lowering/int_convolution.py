@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.convolution import (
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target, requantize
+from mizzen.frontends.torch.program import Array
+from mizzen.frontends.torch.shapes import need_batch, reshape
+from mizzen.frontends.torch.windows import (
     POINTWISE,
     Layer,
     channels_last_kernel,
@@ -17,10 +21,6 @@ from mizzen.frontends.torch.convolution import (
     convolved_back,
     transposed_kernel,
 )
-from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target, requantize
-from mizzen.frontends.torch.shapes import need_batch, reshape
-from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 

@@ -38,8 +38,18 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
 )
 from mizzen.frontends.torch.operators import overload_of, row_of
 from mizzen.frontends.torch.operators.row import CPU
-from mizzen.frontends.torch.program import GETITEM, Role, State, TorchProgram, kind_of, tensor_type
-from mizzen.frontends.torch.tensors import is_tensor, mapped, tensor_of, without_gradient
+from mizzen.frontends.torch.program import (
+    GETITEM,
+    Role,
+    State,
+    TorchProgram,
+    is_tensor,
+    kind_of,
+    mapped,
+    tensor_of,
+    tensor_type,
+    without_gradient,
+)
 from mizzen.graph import DType, Graph, Quantization, Value
 from mizzen.ops.limits import WindowLimits
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.int_lowering.int_activation import table
 from mizzen.frontends.torch.int_lowering.int_context import IntCall, Result
 from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS
-from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply
+from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply, table
 from mizzen.frontends.torch.int_lowering.int_terms import (
     Constant,
     Real,
@@ -23,8 +22,8 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
     as_target,
     requantize,
 )
+from mizzen.frontends.torch.program import Array
 from mizzen.frontends.torch.shapes import concat, reshape, slice_
-from mizzen.frontends.torch.tensors import Array
 from mizzen.graph import DType, Quantization, Value
 from mizzen.ops import Builder
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.tensors import Array
+from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Quantization, RoundingMode, Value, integer_range
 from mizzen.ops import Builder
 

@@ -18,7 +18,7 @@ DECOMPOSED = Missing(
     "quantise with EthosUQuantizer, which does so where it can",
 )
 
-TABLE = "activation:unary"
+TABLE = "elementwise:unary"
 """A function of each number that has nothing to choose."""
 
 NO_ARC = missing("TOSA has no inverse of a trigonometric or hyperbolic function")
@@ -41,9 +41,9 @@ ELEMENTWISE: tuple[Operator, ...] = (
     *each("tanh sin cos erf|special_erf", Role.FIXED, range=SIGNED_UNIT, integers=TABLE,
           floats=TABLE),
     *each("floor ceil trunc|fix sign|sgn abs|absolute neg|negative", Role.COMPUTED,
-          integers=TABLE, floats="activation:whole"),
+          integers=TABLE, floats="elementwise:whole"),
     *each("gelu elu celu selu leaky_relu softplus hardshrink softshrink threshold round",
-          Role.COMPUTED, integers=TABLE, floats="activation"),
+          Role.COMPUTED, integers=TABLE, floats="elementwise"),
     *each(
         """acos|arccos acosh|arccosh asin|arcsin asinh|arcsinh atan|arctan atanh|arctanh
         erfinv|special_erfinv logit|special_logit""",
@@ -54,14 +54,14 @@ ELEMENTWISE: tuple[Operator, ...] = (
     row("round.decimals", Role.COMPUTED, integers=TABLE,
         floats=missing("TOSA rounds to whole numbers only")),
     *each("relu relu6 hardtanh clamp|clip clamp_min clamp_max", Role.COMPUTED,
-          integers="elementwise:clamp", floats="activation:clamp"),
+          integers="elementwise:clamp", floats="elementwise:clamp"),
     row("clamp.Tensor clip.Tensor clamp_min.Tensor clamp_max.Tensor", Role.COMPUTED,
-        decomposition="arithmetic:clamp", integers=DECOMPOSED, floats="activation:clamp_tensor"),
+        decomposition="arithmetic:clamp", integers=DECOMPOSED, floats="elementwise:clamp_tensor"),
     row("prelu.default _prelu_kernel.default", Role.COMPUTED, decomposition="arithmetic:prelu",
         integers=Missing("its slopes are above 1, or not constant", "use a leaky ReLU"),
-        floats="activation"),
+        floats="elementwise"),
     row("glu.default", Role.COMPUTED, decomposition="arithmetic:glu", integers=DECOMPOSED,
-        floats="activation"),
+        floats="elementwise"),
     # Arithmetic; `sub(x, y)` of numbers without a tensor is a table too.
     row("add.Tensor", Role.COMPUTED, cuttable=True, decomposition="arithmetic:unscale",
         integers="elementwise", floats="elementwise"),
@@ -112,7 +112,7 @@ ELEMENTWISE: tuple[Operator, ...] = (
     row("logical_not.default bitwise_not.default", both="choice"),
     row("where.self where.ScalarOther where.ScalarSelf where.Scalar", Role.SHARED, both="choice"),
     row("masked_fill.Scalar masked_fill.Tensor", Role.COMPUTED,
-        decomposition="attention:masked_fill", both="choice"),
+        decomposition="arithmetic:masked_fill", both="choice"),
     *each("isinf isposinf isneginf", integers=missing("integers are all finite"),
           floats="elementwise:isinf"),
     *each("isnan nan_to_num", integers=missing("integers are all numbers"), floats="elementwise"),

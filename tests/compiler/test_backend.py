@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import mizzen
+from mizzen.compiler.backend import backend_for, backends, resolve_target
 from mizzen.compiler.options import CompileOptions
-from mizzen.compiler.registry import backend_for, backends, resolve_target
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.package.tosa import write

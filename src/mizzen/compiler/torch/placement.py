@@ -1,69 +1,28 @@
-"""What stands in the way of a PyTorch program, in the user's terms: of its export, of the NPU."""
+"""Where the operators of a PyTorch program go: what may not be on the NPU, and the regions of it.
+
+Operators are refused here in the user's terms, before the target is asked: for what has no form in
+integers, and for what the user's own checks say.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from mizzen.diagnostics import MizzenError, Origin, Reason, fail, source_line
+from mizzen.compiler.codegen import RegionCompiler
+from mizzen.compiler.placement import Placement
+from mizzen.compiler.placement import place as place_graph
+from mizzen.diagnostics import ProgressCallback, Reason, fail
 from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
-from mizzen.frontends.torch.int_lowering.int_lower import Lowered
+from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
+from mizzen.frontends.torch.program import read
 from mizzen.graph import Operation
 from mizzen.ops.control_flow import Custom
+from mizzen.ops.limits import WindowLimits
 from mizzen.partition.placement import Legal
 
 if TYPE_CHECKING:
-    import torch
     from torch.export import ExportedProgram
-
-
-FIRST_LINE_LETTERS = 300
-
-HARMLESS = "The tensor attributes .* were assigned"
-"""PyTorch's recurrent layers hold flat copies of their weights, of which export complains."""
-
-
-def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> ExportedProgram:
-    """Export a model. E163 where its control flow or shapes depend on data, or export fails."""
-    import torch
-
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=HARMLESS)
-            return torch.export.export(model, example)
-    except MizzenError:
-        raise
-    except Exception as error:
-        text = str(error)
-        raise fail(
-            "E163",
-            f"PyTorch must be able to export the model: {_summary(text) or type(error).__name__}",
-            origin=Origin(model=name, source=_place(error)),
-            rule="torch.export",
-            help="where a branch or a shape depends on the data, compute both ways and choose with "
-            "torch.where, or split the model there",
-        ) from error
-
-
-def _summary(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0][:FIRST_LINE_LETTERS] if lines else ""
-
-
-def _place(error: BaseException) -> str | None:
-    """Return the user's line: in the error's own words, or of the innermost frame of theirs."""
-    found = source_line(str(error))
-    if found is not None:
-        return found
-    trace: list[str] = []
-    current = error.__traceback__
-    while current is not None:
-        code = current.tb_frame.f_code
-        trace.append(f'File "{code.co_filename}", line {current.tb_lineno}, in {code.co_name}')
-        current = current.tb_next
-    return source_line("\n".join(trace))
-
 
 Checks = Sequence[Callable[[Any], str | None]]
 """The user's own: each is called with an FX node, and says why it must stay on the CPU, or None."""
@@ -116,3 +75,26 @@ def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reaso
             Reason("additional-check", message, source="additional_checks") for message in messages
         )
     return found
+
+
+def lowered_program(exported: ExportedProgram, name: str, limits: WindowLimits) -> Lowered:
+    """Lower a program, for a target's limits. E167 for one that was never quantised."""
+    if not any("quantize_per_tensor" in str(node.target) for node in exported.graph.nodes):
+        raise fail(
+            "E167",
+            f"{name} must be quantised, and nothing in it is",
+            help="compile the model with mizzen.torch.compile(), or quantise it with "
+            "EthosUQuantizer, prepare_pt2e and convert_pt2e first",
+        )
+    return lower(read(exported, name), limits)
+
+
+def place(
+    lowered: Lowered,
+    compiler: RegionCompiler,
+    additional_checks: Checks,
+    on_progress: ProgressCallback | None,
+) -> Placement:
+    """Place a program's groups so that the code generator takes every region."""
+    legal = legality(lowered, compiler.legality(lowered.graph), additional_checks)
+    return place_graph(lowered.graph, legal, is_edge, compiler, on_progress)

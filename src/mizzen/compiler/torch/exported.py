@@ -1,0 +1,112 @@
+"""Exported PyTorch programs: exported from a module, read from ``.pt2`` files."""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.backend import ResolvedTarget
+from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, fail, source_line
+from mizzen.quantize import register_operators, require_torch
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+
+def load_exported(data: bytes, name: str) -> ExportedProgram:
+    """Read a `.pt2`. E164 for a file that is not one, E165 without PyTorch."""
+    require_torch()
+    with _quiet():
+        import torch
+
+        register_operators()
+        try:
+            return torch.export.load(io.BytesIO(data))
+        except Exception as error:
+            raise fail(
+                "E164",
+                f"{name} must be a program that torch.export.save wrote: {_first_line(error)}",
+                help="write it with torch.export.save(torch.export.export(model, inputs), path)",
+            ) from None
+
+
+def compile_exported(
+    data: bytes, name: str, chosen: ResolvedTarget, on_progress: ProgressCallback | None = None
+) -> Artifact:
+    """Compile a file's program, which must be quantised. E167 for one that is not."""
+    from mizzen.compiler.torch.compile import compile_program
+
+    exported, stem = load_exported(data, name), Path(name).stem
+    return compile_program(exported, chosen, name=stem, on_progress=on_progress)
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Keep what PyTorch says about its own files from the user's terminal."""
+    logger = logging.getLogger("torch.export")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+FIRST_LINE_LETTERS = 300
+
+HARMLESS = "The tensor attributes .* were assigned"
+"""PyTorch's recurrent layers hold flat copies of their weights, of which export complains."""
+
+
+def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> ExportedProgram:
+    """Export a model. E163 where its control flow or shapes depend on data, or export fails."""
+    import torch
+
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=HARMLESS)
+            return torch.export.export(model, example)
+    except MizzenError:
+        raise
+    except Exception as error:
+        text = str(error)
+        raise fail(
+            "E163",
+            f"PyTorch must be able to export the model: {_summary(text) or type(error).__name__}",
+            origin=Origin(model=name, source=_place(error)),
+            rule="torch.export",
+            help="where a branch or a shape depends on the data, compute both ways and choose with "
+            "torch.where, or split the model there",
+        ) from error
+
+
+def _summary(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0][:FIRST_LINE_LETTERS] if lines else ""
+
+
+def _place(error: BaseException) -> str | None:
+    """Return the user's line: in the error's own words, or of the innermost frame of theirs."""
+    found = source_line(str(error))
+    if found is not None:
+        return found
+    trace: list[str] = []
+    current = error.__traceback__
+    while current is not None:
+        code = current.tb_frame.f_code
+        trace.append(f'File "{code.co_filename}", line {current.tb_lineno}, in {code.co_name}')
+        current = current.tb_next
+    return source_line("\n".join(trace))
