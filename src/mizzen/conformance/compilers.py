@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.report import Generated, report_of
+from mizzen.compiler.ethos_u.outcome import Generated, report_of
 from mizzen.conformance.verdict import Verdict
 from mizzen.frontends.tflite import Model
 from mizzen.targets.ethos_u.commands import Arch

@@ -9,8 +9,8 @@ given by the target as data (`mizzen.ops.limits`).
 It must not know targets, front-ends, nor placement: passes see one graph, and any part of it.
 """
 
-from mizzen.passes.constants import FOLD_CONSTANTS, REMOVE_IDLE
 from mizzen.passes.pipeline import Pass, Pipeline
+from mizzen.passes.simplification import FOLD_CONSTANTS, REMOVE_IDLE
 from mizzen.passes.standard import plain, standard
 
 __all__ = ["FOLD_CONSTANTS", "REMOVE_IDLE", "Pass", "Pipeline", "plain", "standard"]

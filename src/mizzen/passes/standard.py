@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from mizzen.ops.limits import WindowLimits
 from mizzen.passes.concatenation import BEGIN_JOINS
-from mizzen.passes.constants import FOLD_CONSTANTS, MERGE_DUPLICATES, REMOVE_IDLE, SPLIT_RESCALES
 from mizzen.passes.layout import LAYOUT
+from mizzen.passes.npu_forms import (
+    SPLIT_PROJECTIONS,
+    SPLIT_RESCALES,
+    TURN_MAXIMA,
+    WIDEN_COLUMNS,
+    fold_strides,
+)
 from mizzen.passes.padding import FUSE_PADDING
 from mizzen.passes.pipeline import Pipeline
-from mizzen.passes.projections import SPLIT_PROJECTIONS, TURN_MAXIMA, WIDEN_COLUMNS, fold_strides
+from mizzen.passes.simplification import FOLD_CONSTANTS, MERGE_DUPLICATES, REMOVE_IDLE
 
 _SHORTER = (REMOVE_IDLE, FOLD_CONSTANTS, MERGE_DUPLICATES, LAYOUT, FUSE_PADDING)
 

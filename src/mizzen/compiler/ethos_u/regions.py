@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import RegionCode, RegionRefusal
-from mizzen.compiler.ethos_u.report import costs_of
+from mizzen.compiler.ethos_u.outcome import costs_of
 from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation

@@ -10,7 +10,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.masking import mask, unmask
-from mizzen.compiler.ethos_u.report import Generated, breaches_of, origins_of, report_of
+from mizzen.compiler.ethos_u.outcome import Generated, breaches_of, origins_of, report_of
 from mizzen.compiler.refusals import HidingSearch
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
 from mizzen.flatbuffer.tflite import TensorType

@@ -14,7 +14,7 @@ import numpy as np
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.report import arena_bytes, costs_of
+from mizzen.compiler.ethos_u.outcome import arena_bytes, costs_of
 from mizzen.compiler.ethos_u.tosa_refusals import find_refused
 from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, Reason, fail

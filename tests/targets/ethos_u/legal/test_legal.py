@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from mizzen.compiler.ethos_u.report import breaches_of
+from mizzen.compiler.ethos_u.outcome import breaches_of
 from mizzen.frontends.tflite import Model, read
 from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration

@@ -506,7 +506,8 @@ RULES: tuple[Rule, ...] = (*FORM_RULES, *KERNEL_RULES, *ARITHMETIC_RULES)
 """Rules that hold whatever the order of axes, in the order in which breaches are told."""
 
 SENTENCE = "{kind} must have {limit} on {on}, and has {actual}"
-TABLE, LAYOUT_TABLE = Table(RULES, SENTENCE), Table(LAYOUT_RULES, SENTENCE)
+TABLE = Table[Any](RULES, SENTENCE)
+LAYOUT_TABLE = Table[Any](LAYOUT_RULES, SENTENCE)
 
 __all__ = [
     "LAYOUT_RULES",

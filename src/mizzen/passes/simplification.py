@@ -1,7 +1,7 @@
 """Passes that take away what need not be computed as it stands.
 
-They compute what depends on nothing but constants, compute once what is computed twice, remove
-operations that give what they take, and let each user have a RESCALE of its own.
+They compute what depends on nothing but constants, compute once what is computed twice, and remove
+operations that give what they take.
 """
 
 from __future__ import annotations
@@ -150,38 +150,6 @@ def _merge(graph: Graph, first: Operation, second: Operation) -> None:
 
 
 MERGE_DUPLICATES = Pass("merge-duplicates", _merge_duplicates)
-
-
-def _split_rescales(graph: Graph) -> bool:
-    """Copy RESCALEs to 32 bits so that each has one user.
-
-    An NPU rescales what an elementwise operation takes on the way, for nothing, but only where
-    nobody else wants the 32-bit numbers.
-    """
-    shared = [row for row in graph if _is_shared(row)]
-    for operation in shared:
-        for user in tuple(operation.result.uses)[1:]:
-            _give(graph, operation, user)
-    return bool(shared)
-
-
-def _is_shared(operation: Operation) -> bool:
-    return (
-        isinstance(operation, Rescale)
-        and operation.result.dtype is DType.INT32
-        and len(operation.result.uses) > 1
-    )
-
-
-def _give(graph: Graph, operation: Operation, user: Operation) -> None:
-    attributes, type = dict(operation.attributes), operation.result.type
-    copy = graph.add_beside(operation, operation.kind, operation.operands, type, attributes)
-    for index, operand in enumerate(user.operands):
-        if operand is operation.result:
-            graph.set_operand(user, index, copy)
-
-
-SPLIT_RESCALES = Pass("split-rescales", _split_rescales)
 
 
 def _remove_idle(graph: Graph) -> bool:

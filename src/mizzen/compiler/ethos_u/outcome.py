@@ -1,4 +1,8 @@
-"""Put together the report of a compilation from the model, the artifact and what Vela said."""
+"""What came of a compilation: its report, its costs, why each operator is where it is.
+
+They are put together from the model, the artifact and what Vela said. Legality is asked here of the
+rules' own facts, which are made of TFLite's operators and tensors.
+"""
 
 from __future__ import annotations
 
