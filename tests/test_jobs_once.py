@@ -24,7 +24,7 @@ def calls(name: str) -> Callable[[ast.AST], bool]:
 
 
 def test_compile_reports_are_built_in_one_place_and_read_in_one() -> None:
-    assert files_with(calls("CompileReport")) == {"compiler/report.py", "report/sidecar.py"}
+    assert files_with(calls("CompileReport")) == {"compiler/report.py", "report/compilation.py"}
 
 
 def test_refusals_are_sought_in_one_place() -> None:

@@ -8,11 +8,10 @@ import pytest
 from mizzen.conformance import oracles
 from mizzen.conformance.cases import cases, selected
 from mizzen.conformance.compilers import Compiler
-from mizzen.conformance.networks import Case, Q, binary, i32, one, unary
+from mizzen.conformance.networks import Case, Q, Window, binary, conv, i32, one, unary
 from mizzen.conformance.oracles import litert
 from mizzen.conformance.suite import compare, judge
 from mizzen.conformance.verdict import Difference, Row, Verdict
-from mizzen.conformance.weighted_networks import Window, conv
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.system_config import resolve
 

@@ -13,13 +13,14 @@ from mizzen.conformance.networks import (
     Case,
     Q,
     Shape,
+    Window,
     i32,
     one,
+    pool,
     quantization,
     reduce,
     unary,
 )
-from mizzen.conformance.weighted_networks import Window, pool
 from mizzen.package.tflite.builder import NetworkBuilder
 
 FULL: Shape = (1, 5, 6, 7)

@@ -21,7 +21,7 @@ from mizzen.report import (
     sidecar_path,
     write_sidecar,
 )
-from mizzen.report.sidecar import as_dict, from_dict
+from mizzen.report.compilation import as_dict, from_dict
 
 ARTIFACT = b"the artifact"
 

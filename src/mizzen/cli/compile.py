@@ -66,7 +66,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 def document(report: CompileReport) -> dict[str, object]:
     """Return a report for programs; origins stay in the file beside the artifact."""
-    from mizzen.report.sidecar import as_dict
+    from mizzen.report.compilation import as_dict
 
     return {key: value for key, value in as_dict(report).items() if key != "origins"}
 

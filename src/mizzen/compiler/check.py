@@ -12,7 +12,7 @@ from mizzen.compiler.compile import file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import Diagnostic, ProgressCallback
 from mizzen.report import CompileReport, OperatorPlacement
-from mizzen.report.sidecar import as_dict
+from mizzen.report.compilation import as_dict
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ must not know a product, a container or a network.
 
 from mizzen.isa.codec import InstructionSet, Unpack
 from mizzen.isa.command import Command, Instruction, Kind
-from mizzen.isa.field import Field, Slice, bits, choice, minus_one, number, signed
-from mizzen.isa.register import Register
+from mizzen.isa.register import Field, Register, Slice, bits, choice, minus_one, number, signed
 
 __all__ = [
     "Command",

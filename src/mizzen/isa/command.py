@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mizzen.diagnostics import Origin, fail
-from mizzen.isa.field import Field, claim
+from mizzen.isa.register import Field, claim
 
 
 class Kind(Enum):

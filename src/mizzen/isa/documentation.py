@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from mizzen.isa.codec import InstructionSet
 from mizzen.isa.command import Command
-from mizzen.isa.field import Field, Slice
+from mizzen.isa.register import Field, Slice
 
 _LEGEND = """\
 The key is the low end of word 0. Bits are counted in their word; a field in several places has its

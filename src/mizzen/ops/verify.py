@@ -3,7 +3,7 @@
 Everything that does not hold is collected; a graph that passes can be written as a TOSA file and
 evaluated. The builder checks the same as it builds, but not what only a whole graph shows.
 
-E801 to E806  as `mizzen.ops.inference` has them
+E801 to E806  as `mizzen.ops.builder` has them
 E807          the graph's structure: order, values of other graphs, variables
 E808          a value's type is not what the operation gives
 E809          a profile or extension that is not allowed is needed
@@ -29,11 +29,11 @@ from mizzen.graph import (
     Value,
     integer_range,
 )
+from mizzen.ops.builder import definition_of, infer, row_of
 from mizzen.ops.control_flow import Custom, Variable, VariableRead, VariableWrite
 from mizzen.ops.data_node import Const
 from mizzen.ops.definition import Attribute, Definition, Support
 from mizzen.ops.elementwise import Mul
-from mizzen.ops.inference import definition_of, infer, row_of
 from mizzen.ops.type_conversion import Rescale
 
 HOST_ONLY = frozenset({DType.UINT8, DType.UINT16, DType.INT64, DType.FP64})

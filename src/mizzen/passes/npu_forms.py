@@ -3,6 +3,11 @@
 The projection of a sequence is computed in pieces, each when its steps need it; greatest numbers
 are found along rows, many at once; linear layers get the shape in which an NPU multiplies fastest;
 convolutions with long strides work on blocks of pixels; each user has a RESCALE of its own.
+
+Convolutions and poolings pad their input themselves: an NPU reads padding for nothing, but makes a
+PAD by copying the tensor. PyTorch's causal and asymmetric convolutions, and those that pad with
+other numbers than TensorFlow's, come with a PAD. What can only be written first in a CONCAT is put
+there.
 """
 
 from __future__ import annotations
@@ -12,15 +17,24 @@ from math import prod
 
 import numpy as np
 
-from mizzen.graph import Array, Attributes, DType, Graph, Operation, TensorType, Value
+from mizzen.graph import (
+    Array,
+    Attributes,
+    DType,
+    Graph,
+    Operation,
+    TensorType,
+    Value,
+    integer_range,
+)
 from mizzen.ops.builder import reshaped
-from mizzen.ops.data_layout import Slice
+from mizzen.ops.data_layout import Concat, Pad, Reshape, Slice
 from mizzen.ops.limits import WindowLimits
 from mizzen.ops.reduction import ReduceMax
-from mizzen.ops.tensor import Conv2d
+from mizzen.ops.tensor import Conv2d, DepthwiseConv2d, MaxPool2d, TransposeConv2d
 from mizzen.ops.type_conversion import Rescale
 from mizzen.passes.pipeline import Pass
-from mizzen.patterns import Is, Match, Pattern, Reject, Rule, Rules, Var, of, op
+from mizzen.patterns import Const, Is, Match, Pattern, Reject, Rule, Rules, Var, chain, find, of, op
 
 ROWS = 4
 """Steps of a piece. Fewer need less memory, and read the weights more often."""
@@ -354,3 +368,165 @@ def _give(graph: Graph, operation: Operation, user: Operation) -> None:
 
 
 SPLIT_RESCALES = Pass("split-rescales", _split_rescales)
+
+
+SOURCE = Var("source")
+AMOUNTS = Const("amounts")
+NUMBER = Const("number")
+ZERO = Const("zero")
+PAD = op(Pad, SOURCE, AMOUNTS, NUMBER)
+PADDED_CONVOLUTION = op((Conv2d, DepthwiseConv2d), chain(op(Reshape, PAD)), input_zp=ZERO)
+POOLING = op(
+    MaxPool2d,
+    chain(op(Reshape, PAD)),
+    result=Is("of integers", lambda value: value.dtype.is_integer),
+)
+
+
+Reader = Conv2d | DepthwiseConv2d | MaxPool2d
+
+
+def _reader(match: Match) -> Reader:
+    return match[PADDED_CONVOLUTION] if PADDED_CONVOLUTION in match else match[POOLING]
+
+
+def _pads_alike(match: Match) -> Reject | None:
+    """Both pad with one number: a convolution with its zero point, a pooling with the least."""
+    own = _only(match[ZERO]) if ZERO in match else integer_range(match.root.result.dtype)[0]
+    if _only(match[NUMBER]) != own:
+        return Reject(f"padding must be with {own}, and is with {_only(match[NUMBER])}", match[PAD])
+    return None
+
+
+def _pads_rows_and_columns(match: Match) -> Reject | None:
+    """Nothing but rows and columns is padded, by less than the kernel covers."""
+    amounts = _amounts(match)
+    if amounts is None:
+        return Reject("padding must be of rows and columns", match[PAD])
+    reader = _reader(match)
+    whole = _whole(reader, amounts)
+    height, width = _kernel(reader)
+    if max(whole[:2]) >= height or max(whole[2:]) >= width:
+        return Reject(f"padding must be less than a kernel of {height}x{width}, and is {whole}")
+    return None
+
+
+def _fuse(graph: Graph, match: Match) -> None:
+    reader, amounts = _reader(match), _amounts(match)
+    assert amounts is not None
+    batch, rows, columns, channels = reader.input.shape
+    shape = (batch, rows - sum(amounts[:2]), columns - sum(amounts[2:]), channels)
+    graph.set_operand(reader, 0, reshaped(graph, match[PAD], match[SOURCE], shape))
+    reader.attributes = {**reader.attributes, "pad": _whole(reader, amounts)}
+
+
+def _only(value: Value) -> int | float:
+    array = value.constant
+    assert array is not None
+    return array.reshape(-1)[0].item()
+
+
+def _whole(reader: Reader, amounts: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(own + more for own, more in zip(reader.pad, amounts, strict=True))
+
+
+def _amounts(match: Match) -> tuple[int, int, int, int] | None:
+    """Return padding of rows and columns, if a PAD seen in a shape [N, H, W, C] is that only."""
+    shape, padded = _reader(match).input.shape, match[PAD].result.shape
+    numbers = match[AMOUNTS].constant
+    assert numbers is not None
+    before = numbers.reshape(-1, 2).tolist()
+    seen = [(size, tuple(before[dim])) for dim, size in enumerate(padded) if size > 1]
+    if [size for size, _ in seen] != [size for size in shape if size > 1]:
+        return None
+    amounts = iter([amount for _, amount in seen])
+    batch, rows, columns, channels = [next(amounts) if size > 1 else (0, 0) for size in shape]
+    if any((*batch, *channels)):
+        return None
+    return rows[0], rows[1], columns[0], columns[1]
+
+
+def _kernel(reader: Reader) -> tuple[int, int]:
+    """Return the height and width that a kernel covers, dilated."""
+    if isinstance(reader, MaxPool2d):
+        height, width = reader.kernel
+        return height, width
+    depthwise = isinstance(reader, DepthwiseConv2d)
+    sizes = reader.weight.shape[:2] if depthwise else reader.weight.shape[1:3]
+    height, width = (
+        (size - 1) * step + 1 for size, step in zip(sizes, reader.dilation, strict=True)
+    )
+    return height, width
+
+
+GUARDS = (_pads_alike, _pads_rows_and_columns)
+PADDING_RULES = Rules(
+    [
+        Rule(Pattern("a convolution of padded values", PADDED_CONVOLUTION, GUARDS), _fuse),
+        Rule(Pattern("a pooling of padded values", POOLING, GUARDS), _fuse),
+    ]
+)
+
+FUSE_PADDING = Pass("fuse-padding", PADDING_RULES.rewrite)
+"""Take a PAD into the `pad` of what reads it, where both pad with the same number."""
+
+
+CHANNELS = 3
+INPUT_CHANNELS = 3
+"""Dimensions of CONV2D's images [N, H, W, C] and of its weights [OC, KH, KW, IC]."""
+
+FIRST = Var("first")
+SECOND = op(Rescale, op(TransposeConv2d, once=True), result=of(DType.INT8), once=True)
+JOIN = op(Concat, FIRST, SECOND, having={"axis": CHANNELS})
+IN_PIECES = Pattern("what is made in pieces", SECOND)
+
+
+def _begins_whole(match: Match) -> Reject | None:
+    """The first part is not made in pieces too."""
+    producer = match[FIRST].producer
+    if producer is not None and find(match.graph, IN_PIECES, producer) is not None:
+        return Reject("the first part must not be in pieces too", producer)
+    return None
+
+
+def _is_added_up(match: Match) -> Reject | None:
+    """One image is joined, and nothing but CONV2Ds with constant weights takes it."""
+    joined = match[JOIN].result
+    if joined in match.graph.outputs or joined.shape[0] != 1:
+        return Reject("the joined tensor must be one image and no output")
+    for user in joined.uses:
+        if not isinstance(user, Conv2d) or user.weight.constant is None:
+            return Reject("every user must be CONV2D with constant weights", user)
+    return None
+
+
+def _exchange(graph: Graph, match: Match) -> None:
+    join = match[JOIN]
+    first, second = join.input1[:2]
+    graph.set_operand(join, 0, second)
+    graph.set_operand(join, 1, first)
+    depths = (first.shape[CHANNELS], second.shape[CHANNELS])
+    for user in join.result.uses:
+        assert isinstance(user, Conv2d)
+        graph.set_operand(user, Conv2d.weight.index, _turned(graph, user.weight, depths))
+
+
+def _turned(graph: Graph, weights: Value, depths: tuple[int, int]) -> Value:
+    """Return weights whose first two blocks of input channels have changed places."""
+    array = weights.constant
+    assert array is not None
+    first, both = depths[0], sum(depths)
+    blocks = (array[..., first:both], array[..., :first], array[..., both:])
+    return graph.constant_like(weights, np.concatenate(blocks, axis=INPUT_CHANNELS))
+
+
+JOINING = Pattern("channels joined behind others", JOIN, (_begins_whole, _is_added_up))
+JOINING_RULES = Rules([Rule(JOINING, _exchange)])
+
+BEGIN_JOINS = Pass("begin-joins", JOINING_RULES.rewrite)
+"""Let CONCATs of channels begin with a transposed convolution, where only CONV2Ds read them.
+
+An NPU makes a transposed convolution in pieces; at the start of a larger tensor the pieces are
+in their place at once, elsewhere the whole is moved. A convolution does not mind the order of
+the channels that it adds up: its weights change places as they do.
+"""

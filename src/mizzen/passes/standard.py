@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from mizzen.ops.limits import WindowLimits
-from mizzen.passes.concatenation import BEGIN_JOINS
 from mizzen.passes.layout import LAYOUT
 from mizzen.passes.npu_forms import (
+    BEGIN_JOINS,
+    FUSE_PADDING,
     SPLIT_PROJECTIONS,
     SPLIT_RESCALES,
     TURN_MAXIMA,
     WIDEN_COLUMNS,
     fold_strides,
 )
-from mizzen.passes.padding import FUSE_PADDING
 from mizzen.passes.pipeline import Pipeline
 from mizzen.passes.simplification import FOLD_CONSTANTS, MERGE_DUPLICATES, REMOVE_IDLE
 

@@ -22,10 +22,10 @@ from mizzen.patterns.language import (
     Result,
     Through,
     Var,
+    equation,
     expects,
     parts,
 )
-from mizzen.patterns.text import equation
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,10 @@ from mizzen.report.compilation import (
     CompileReport,
     Measure,
     OperatorPlacement,
+    read_sidecar,
+    sidecar_path,
+    write_sidecar,
 )
-from mizzen.report.sidecar import read_sidecar, sidecar_path, write_sidecar
 
 __all__ = [
     "Area",

@@ -1,11 +1,17 @@
-"""The report of a compilation: where each operator went and why, what it needs, what it costs."""
+"""The report of a compilation: where each operator went and why, what it needs, what it costs.
+
+As a file it is beside the artifact, so that later runs can name the model's operators.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
 
-from mizzen.diagnostics import Device, Diagnostic, Origin, Reason
+from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
 
 SRAM = "Sram"
 """The compiler's name of the memory that is scarce."""
@@ -119,3 +125,179 @@ class CompileReport:
     def sram_bytes(self) -> int:
         """SRAM that the network needs at its peak."""
         return sum(area.used_bytes for area in self.areas if area.is_sram)
+
+
+VERSION = 1
+"""Of the file's layout; files of another version are passed over."""
+
+LARGEST_FILE_BYTES = 64 << 20
+"""No report is nearly as long; what is longer is something else."""
+
+Value = TypeVar("Value", int, str)
+
+
+def sidecar_path(artifact: Path) -> Path:
+    """Return the place of an artifact's report: its name with ``.json``."""
+    return artifact.with_suffix(".json")
+
+
+def write_sidecar(report: CompileReport, artifact: Path) -> Path:
+    """Write the report of the artifact in file `artifact`, and return the report's path."""
+    path = sidecar_path(artifact)
+    digest = hashlib.sha256(artifact.read_bytes()).hexdigest()
+    document = {"version": VERSION, "artifact_sha256": digest, **as_dict(report)}
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def read_sidecar(artifact: Path, data: bytes) -> CompileReport | None:
+    """Read the report beside an artifact; None if there is none of exactly these bytes."""
+    try:
+        with sidecar_path(artifact).open("rb") as file:
+            document = json.loads(file.read(LARGEST_FILE_BYTES))
+        if document["version"] != VERSION:
+            return None
+        if document["artifact_sha256"] != hashlib.sha256(data).hexdigest():
+            return None
+        return from_dict(document)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None  # the artifact works without; a stray .json is not our file to judge
+
+
+def as_dict(report: CompileReport) -> dict[str, Any]:
+    """Return a report as JSON-ready data; the compiler's log is left out."""
+    return {
+        "model": report.model,
+        "configuration": report.configuration,
+        "compiler": report.compiler,
+        "operators": [_placement_data(row) for row in report.placements],
+        "totals": {
+            "operators": len(report.placements),
+            "operators_on_npu": len(report.on_npu),
+            "macs": report.macs,
+            "macs_on_npu": report.macs_on_npu,
+            "sram_bytes": report.sram_bytes,
+        },
+        "arena_bytes": report.arena_bytes,
+        "flash_bytes": report.flash_bytes,
+        "areas": [asdict(row) for row in report.areas],
+        "memories": [asdict(row) for row in report.memories],
+        "estimated_cycles": report.cycles,
+        "estimated_npu_cycles": report.npu_cycles,
+        "figures": report.figures,
+        "performance": list(report.performance),
+        "origins": [
+            {str(offset): asdict(origin) for offset, origin in stream.items()}
+            for stream in report.origins
+        ],
+        "diagnostics": [_diagnostic_data(diagnostic) for diagnostic in report.diagnostics],
+    }
+
+
+def _placement_data(row: OperatorPlacement) -> dict[str, Any]:
+    """Return a placement as JSON-ready data; its device is the key "region"."""
+    fields = asdict(row) | {"device": row.device.value, "reasons": list(map(asdict, row.reasons))}
+    return {"region" if name == "device" else name: value for name, value in fields.items()}
+
+
+def from_dict(document: dict[str, Any]) -> CompileReport:
+    """Take a report out of JSON data; KeyError, TypeError or ValueError if it is not one."""
+    return CompileReport(
+        model=_text(document, "model"),
+        configuration=dict(document["configuration"]),
+        compiler=_text(document, "compiler"),
+        placements=tuple(_placement(row) for row in document["operators"]),
+        arena_bytes=_number(document, "arena_bytes"),
+        flash_bytes=_number(document, "flash_bytes"),
+        areas=tuple(_area(row) for row in document["areas"]),
+        memories=tuple(_measure(row) for row in document["memories"]),
+        cycles=_number(document, "estimated_cycles"),
+        npu_cycles=_number(document, "estimated_npu_cycles"),
+        figures={name: _of(int, value) for name, value in document["figures"].items()},
+        performance=tuple(dict(row) for row in document.get("performance", ())),
+        origins=tuple(
+            {int(offset): _origin(origin) for offset, origin in stream.items()}
+            for stream in document["origins"]
+        ),
+        diagnostics=tuple(_diagnostic(row) for row in document["diagnostics"]),
+    )
+
+
+def _of(kind: type[Value], value: object) -> Value:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _number(row: dict[str, Any], key: str) -> int:
+    return _of(int, row[key])
+
+
+def _text(row: dict[str, Any], key: str) -> str:
+    return _of(str, row[key])
+
+
+def _placement(row: dict[str, Any]) -> OperatorPlacement:
+    return OperatorPlacement(
+        index=_number(row, "index"),
+        kind=_text(row, "kind"),
+        name=_text(row, "name"),
+        device=Device(row["region"]),
+        macs=_number(row, "macs"),
+        cycles=_number(row, "cycles"),
+        reasons=tuple(_reason(reason) for reason in row["reasons"]),
+    )
+
+
+def _reason(row: dict[str, Any]) -> Reason:
+    return Reason(
+        *(_text(row, key) for key in ("rule", "message", "limit", "actual", "help", "source"))
+    )
+
+
+def _area(row: dict[str, Any]) -> Area:
+    return Area(_text(row, "name"), _text(row, "memory"), _number(row, "used_bytes"))
+
+
+def _measure(row: dict[str, Any]) -> Measure:
+    accesses = {
+        what: (_of(int, read), _of(int, written))
+        for what, (read, written) in row["accesses"].items()
+    }
+    used, waited = _number(row, "used_bytes"), _number(row, "access_cycles")
+    return Measure(_text(row, "memory"), used, waited, accesses)
+
+
+def _origin(row: dict[str, Any]) -> Origin:
+    return Origin(
+        model=_optional(str, row, "model"),
+        operator=_optional(int, row, "operator"),
+        kind=_optional(str, row, "kind"),
+        name=_optional(str, row, "name"),
+        command=_optional(int, row, "command"),
+        module=_optional(str, row, "module"),
+        source=_optional(str, row, "source"),
+    )
+
+
+def _optional(kind: type[Value], row: dict[str, Any], key: str) -> Value | None:
+    value = row.get(key)
+    return None if value is None else _of(kind, value)
+
+
+def _diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
+    """Return a diagnostic with its place in words and in parts."""
+    origin = diagnostic.origin
+    return {**diagnostic.as_dict(), "origin": None if origin is None else asdict(origin)}
+
+
+def _diagnostic(row: dict[str, Any]) -> Diagnostic:
+    origin = row["origin"]
+    return Diagnostic(
+        _text(row, "code"),
+        _text(row, "message"),
+        Severity(row["severity"]),
+        None if origin is None else _origin(origin),
+        rule=_optional(str, row, "rule"),
+        help=_optional(str, row, "help"),
+    )

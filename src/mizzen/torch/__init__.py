@@ -20,8 +20,7 @@ if TYPE_CHECKING:
         get_symmetric_a16w8_quantization_config,
         get_symmetric_quantization_config,
     )
-    from mizzen.torch.compilation import compile_converted, compile_for
-    from mizzen.torch.compilation_from_float import compile
+    from mizzen.torch.compilation import compile, compile_converted, compile_for
     from mizzen.torch.lowering import to_tosa
     from mizzen.torch.partitioner import EthosUPartitioner
     from mizzen.torch.spec import EthosUCompileSpec
@@ -42,7 +41,7 @@ _HOMES = {
     "EthosUCompileSpec": "mizzen.torch.spec",
     "EthosUPartitioner": "mizzen.torch.partitioner",
     "EthosUQuantizer": "mizzen.quantize",
-    "compile": "mizzen.torch.compilation_from_float",
+    "compile": "mizzen.torch.compilation",
     "compile_converted": "mizzen.torch.compilation",
     "compile_for": "mizzen.torch.compilation",
     "get_symmetric_a16w8_quantization_config": "mizzen.quantize",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.torch.compilation_from_float import compile
+from mizzen.torch.compilation import compile
 
 CALIBRATION_CALLS = 8
 """Calls that PyTorch answers itself while ranges are observed."""

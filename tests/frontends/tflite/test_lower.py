@@ -205,7 +205,7 @@ def test_a_refused_operator_leaves_nothing_behind() -> None:
 
 
 def test_constants_and_state_are_no_operands_of_a_custom_operation() -> None:
-    from mizzen.conformance.weighted_networks import lstm
+    from mizzen.conformance.networks import lstm
 
     network = lstm("int8").build()
     found = lowered(network)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import mizzen.torch
-from mizzen.frontends.torch.operators import OPERATORS, rows_elementwise
+from mizzen.frontends.torch.operators import OPERATORS, rows
 
 
 class Model(nn.Module):
@@ -34,6 +34,6 @@ def test_the_operator_of_the_recipe_works(
     assert kinds_on_cpu(model, inputs) == ["aten.deg2rad"]
     lines = (repository / "CONTRIBUTING.md").read_text().split("\n")
     (text,) = [line.strip() for line in lines if line.startswith('    *each("deg2rad')]
-    for row in eval(f"[{text}]", dict(vars(rows_elementwise))):
+    for row in eval(f"[{text}]", dict(vars(rows))):
         monkeypatch.setitem(OPERATORS, f"aten.{row.overloads[0]}", row)
     assert kinds_on_cpu(model, inputs) == []

@@ -23,6 +23,7 @@ from mizzen.report import Area
 from mizzen.targets.ethos_n.commands import offsets
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
 from mizzen.targets.ethos_n.config import VariantConfiguration, encode_capabilities
+from mizzen.targets.ethos_n.network import as_unsigned
 from mizzen.targets.ethos_n.patterns import (
     Covering,
     Generated,
@@ -34,7 +35,6 @@ from mizzen.targets.ethos_n.patterns import (
     unprofitable,
 )
 from mizzen.targets.ethos_n.program import program_with
-from mizzen.targets.ethos_n.signedness import as_unsigned
 from mizzen.targets.ethos_n.timing import Estimated, as_data, estimate, pass_cycles
 from mizzen.targets.families import ETHOS_N
 

@@ -22,7 +22,7 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite import breaches
 from mizzen.targets.ethos_u.legal.tflite_defects import confused_biases, defects
-from mizzen.targets.ethos_u.legal.tflite_facts import OperatorFacts, TensorFacts
+from mizzen.targets.ethos_u.legal.tflite_tensors import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.vela.generate import Compiled, Stopped
 
 STOPS_COMPILER = "stops-the-compiler"

@@ -8,7 +8,7 @@ from mizzen.compiler.support import Cell, Support, SupportRule, SupportTable, Su
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.config import ACCELERATORS, TRAITS, Accelerator
 from mizzen.targets.ethos_u.legal.tflite import RULES
-from mizzen.targets.ethos_u.legal.tflite_facts import OPERATORS
+from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
 from mizzen.targets.ethos_u.program import HardwareId
 from mizzen.targets.ethos_u.sim.hardware import hardware_of
 from mizzen.targets.ethos_u.sim.inferred import INFERRED

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from mizzen.conformance.cases import elementwise_cases, logic_cases, movement_cases, window_cases
+from mizzen.conformance.cases import elementwise_cases, movement_cases, window_cases
 from mizzen.conformance.networks import Case
 from mizzen.diagnostics import fail
 
@@ -22,7 +22,7 @@ def cases() -> list[Case]:
         *window_cases.rows(),
         *elementwise_cases.rows(),
         *movement_cases.rows(),
-        *logic_cases.rows(),
+        *elementwise_cases.logic(),
     ]
 
 

@@ -13,17 +13,15 @@ from mizzen.conformance.networks import (
     ZERO,
     Case,
     Q,
-    i32,
-    one,
-    reduce,
-)
-from mizzen.conformance.weighted_networks import (
     Window,
     conv,
     dense,
     depthwise,
+    i32,
     lstm,
+    one,
     pool,
+    reduce,
     transpose_conv,
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from mizzen.frontends.torch.call import Call, Term
-from mizzen.frontends.torch.shapes import lifted, reshape, same_rank
+from mizzen.frontends.torch.movement import lifted, reshape, same_rank
 from mizzen.graph import Value
 from mizzen.ops import Builder
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.torch.call import Call, Term
-from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.shapes import (
+from mizzen.frontends.torch.movement import (
     Pads,
     channels_first,
     concat,
@@ -29,9 +28,10 @@ from mizzen.frontends.torch.shapes import (
     pads_of,
     pair,
     regular_step,
-    slice_,
+    sliced,
     window_pair,
 )
+from mizzen.frontends.torch.program import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
@@ -81,7 +81,7 @@ def _grouped(call: Call[Any], source: Value, layer: Layer, attributes: dict[str,
     parts = [layer.part(index * each, each) for index in range(groups)]
     values = [
         part.product(
-            "CONV2D", slice_(call.b, source, 3, index * inputs, inputs), part.weight, attributes
+            "CONV2D", sliced(call.b, source, 3, index * inputs, inputs), part.weight, attributes
         )
         for index, part in enumerate(parts)
     ]
@@ -97,7 +97,7 @@ def convolved_back(call: Call[Any], x: Value, layer: Layer) -> Value:
     pads = (-top, below - top, -left, right - left)
     values = [
         _with_out_pad(
-            call, slice_(b, source, 3, group * channels, channels),
+            call, sliced(b, source, 3, group * channels, channels),
             layer.part(group * each, each), pads,
         )
         for group in range(groups)
@@ -136,7 +136,7 @@ def _with_out_pad(call: Call[Any], source: Value, layer: Layer, pads: Sequence[i
     value = layer.product("TRANSPOSE_CONV2D", source, layer.weight, attributes)
     for axis in (0, 1):
         before, after = (able[index] - pads[index] for index in (2 * axis, 2 * axis + 1))
-        value = slice_(call.b, value, 1 + axis, before, value.shape[1 + axis] - before - after)
+        value = sliced(call.b, value, 1 + axis, before, value.shape[1 + axis] - before - after)
     return value
 
 
@@ -269,6 +269,6 @@ def adaptive(call: Call[Any], value: Value, pool: Pool) -> Value:
 
 
 def _tile(b: Builder, source: Value, line: Pair, cut: Pair, pool: Pool) -> Value:
-    part = slice_(b, source, 1, line[0], line[1] - line[0])
-    part = slice_(b, part, 2, cut[0], cut[1] - cut[0])
+    part = sliced(b, source, 1, line[0], line[1] - line[0])
+    part = sliced(b, part, 2, cut[0], cut[1] - cut[0])
     return pool(part, Window((part.shape[1], part.shape[2])))

@@ -16,7 +16,7 @@ from mizzen.targets.ethos_n.commands_values import Command
 from mizzen.targets.ethos_n.config import Capabilities, VariantConfiguration
 from mizzen.targets.ethos_n.emit import Emission, emit
 from mizzen.targets.ethos_n.legal import Level, reasons, supported
-from mizzen.targets.ethos_n.legal.empty_clamps import emptied
+from mizzen.targets.ethos_n.legal.elementwise_rules import emptied
 from mizzen.targets.ethos_n.lower import lower
 from mizzen.targets.ethos_n.network import Constant, DepthToSpace, LeakyRelu, Network, Node, Query
 from mizzen.targets.ethos_n.program import Buffers, Container, write_container

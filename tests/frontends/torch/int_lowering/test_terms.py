@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizz
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.frontends.torch.int_lowering.int_terms import (
+from mizzen.frontends.torch.int_lowering.int_context import (
     SHIFT_MAX,
     SHIFT_MIN,
     Real,

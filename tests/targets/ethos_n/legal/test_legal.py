@@ -9,8 +9,7 @@ import pytest
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_n.config import VARIANTS, Profile, capabilities_of
 from mizzen.targets.ethos_n.legal import OPERATIONS, Answer, Level, reasons, rules, supported
-from mizzen.targets.ethos_n.legal.movement_rules import space_to_depth_bytes
-from mizzen.targets.ethos_n.legal.transpose_rules import depthwise_weight_bytes
+from mizzen.targets.ethos_n.legal.movement_rules import depthwise_weight_bytes, space_to_depth_bytes
 from mizzen.targets.ethos_n.network import (
     Addition,
     Constant,

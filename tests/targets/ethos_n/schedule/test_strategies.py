@@ -18,8 +18,11 @@ from mizzen.targets.ethos_n.config import (
 )
 from mizzen.targets.ethos_n.lower.work_graph import SAME_SHAPE
 from mizzen.targets.ethos_n.schedule.attempt import CELLS, McePlan, Tile, consists_of_cells
-from mizzen.targets.ethos_n.schedule.channel_streaming import stream_channels
-from mizzen.targets.ethos_n.schedule.strategies import choose_strategy, input_traffic_bytes
+from mizzen.targets.ethos_n.schedule.strategies import (
+    choose_strategy,
+    input_traffic_bytes,
+    stream_channels,
+)
 from mizzen.targets.ethos_n.schedule.stripes import Stage
 from mizzen.targets.ethos_n.tensors import DataFormat, Shape
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.targets.ethos_n.commands_values import DataTypeCode, Format, TensorRecord
-from mizzen.targets.ethos_n.sim.formats import (
+from mizzen.targets.ethos_n.sim.dram import (
     FORMATS,
     flattened,
     read,

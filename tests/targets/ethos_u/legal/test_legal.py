@@ -11,7 +11,7 @@ from mizzen.frontends.tflite import Model, read
 from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite import RULES
-from mizzen.targets.ethos_u.legal.tflite_facts import OPERATORS
+from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, generate
 from mizzen.targets.rules import NO_FORM

@@ -24,7 +24,7 @@ from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.program import HardwareId, Program, TensorAddress
 from mizzen.targets.ethos_u.vela_raw import archive as raw_archive
 from mizzen.targets.ethos_u.vela_raw import raw
-from mizzen.targets.ethos_u.vela_raw.objects import ObjectArrayError, read_entries
+from mizzen.targets.ethos_u.vela_raw.archive import ObjectArrayError, read_entries
 
 INT8, UINT8, INT16 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int16)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.frontends.torch.choice import reduced
+from mizzen.frontends.torch.movement import same_rank
 from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.shapes import same_rank
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 

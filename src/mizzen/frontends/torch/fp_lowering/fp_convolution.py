@@ -1,19 +1,29 @@
-"""Convolutions, linear layers; a batch norm behind a convolution is part of it."""
+"""Layers: convolutions, linear layers, products of matrices, attention.
+
+A batch norm behind a convolution is part of it. Ref: TOSA 1.0, 2.3.8 MATMUL.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, cast, filled, sum_type
-from mizzen.frontends.torch.fp_lowering.fp_context import Context, Fixed, FpCall, array_of
-from mizzen.frontends.torch.fp_lowering.fp_normalization import BATCH_NORM, Scaling, scaling_of
+from mizzen.frontends.torch.fp_lowering.fp_lower import Context, Fixed, FpCall, array_of
+from mizzen.frontends.torch.fp_lowering.fp_reduction import (
+    BATCH_NORM,
+    Scaling,
+    scaling_of,
+    softmax_of,
+)
+from mizzen.frontends.torch.movement import reshape, tiled, transposed
 from mizzen.frontends.torch.operators import overload_of
 from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.shapes import reshape, transpose
 from mizzen.frontends.torch.windows import (
     POINTWISE,
     Layer,
@@ -134,8 +144,95 @@ def _product(call: FpCall) -> Value:
     b, x, weight = call.b, call.value("input"), call.value("weight")
     outputs, inputs = weight.shape
     source = reshape(b, x, (1, x.type.elements // inputs, inputs))
-    columns = reshape(b, transpose(b, weight, (1, 0)), (1, inputs, outputs))
+    columns = reshape(b, transposed(b, weight, (1, 0)), (1, inputs, outputs))
     zero = b.constant([0], x.dtype)
     value = b("MATMUL", source, columns, zero, zero, dtype=sum_type(x.dtype))
     value = cast(b, reshape(b, value, call.shape), x.dtype)
     return add(b, value, call.value("bias")) if call.given("bias") else value
+
+
+def matmul(call: FpCall) -> Value:
+    """Multiply matrices or vectors, batches too."""
+    names = list(call.arguments)
+    weight = call.fixed(names[1])
+    x = call.value(names[0])
+    if weight is not None and weight.ndim == 2:
+        return projected(call, x, np.ascontiguousarray(weight.T), None, call.shape)
+    return reshape(call.b, multiplied(call.b, x, call.value(names[1])), call.shape)
+
+
+def addmm(call: FpCall) -> Value:
+    """beta * input + alpha * a product of matrices."""
+    b, names = call.b, list(call.arguments)
+    weight, bias = call.fixed("mat2"), call.fixed("self")
+    plain = call["alpha"] == 1 and call["beta"] == 1
+    if weight is not None and bias is not None and bias.ndim == 1 and plain:
+        rows = np.ascontiguousarray(weight.T)
+        offset = np.broadcast_to(bias, (rows.shape[0],))
+        return projected(call, call.value(names[1]), rows, offset, call.shape)
+    value = reshape(b, multiplied(b, call.value(names[1]), call.value(names[2])), call.shape)
+    value = value if call["alpha"] == 1 else a.mul(b, value, call["alpha"])
+    other = call.value("self")
+    return a.add(b, other if call["beta"] == 1 else a.mul(b, other, call["beta"]), value)
+
+
+def multiplied(b: Builder, x: Value, y: Value) -> Value:
+    """Multiply [..., H, C] by [..., C, W], batches broadcast; a vector is a row or a column."""
+    if x.type.rank == 1:
+        x = reshape(b, x, (1, *x.shape))
+    if y.type.rank == 1:
+        y = reshape(b, y, (*y.shape, 1))
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    zero = b.constant([0], x.dtype)
+    value = b(
+        "MATMUL",
+        _batched(b, x, batch),
+        _batched(b, y, batch),
+        zero,
+        zero,
+        dtype=a.sum_type(x.dtype),
+    )
+    return a.cast(b, reshape(b, value, (*batch, x.shape[-2], y.shape[-1])), x.dtype)
+
+
+def _batched(b: Builder, x: Value, batch: Sequence[int]) -> Value:
+    """Return [N, H, C] with N the product of the batch."""
+    x = tiled(b, x, (*batch, *x.shape[-2:]))
+    return reshape(b, x, (prod(batch), *x.shape[-2:]))
+
+
+def scaled_dot_product_attention(call: FpCall) -> Value:
+    """softmax(q k' * scale + mask) v."""
+    b = call.b
+    call.need(not call["dropout_p"], "it drops out", "call `model.eval()` before export")
+    query, key, value = (call.value(name) for name in ("query", "key", "value"))
+    if call.arguments.get("enable_gqa"):
+        key, value = (_repeated(b, each, query.shape[-3]) for each in (key, value))
+    scale = 1.0 / sqrt(query.shape[-1]) if call["scale"] is None else float(call["scale"])
+    rank = key.type.rank
+    turned = transposed(b, key, [*range(rank - 2), rank - 1, rank - 2])
+    scores = multiplied(b, a.mul(b, query, scale), turned)
+    scores = _masked(call, scores)
+    return reshape(b, multiplied(b, softmax_of(b, scores, scores.type.rank - 1), value), call.shape)
+
+
+def _repeated(b: Builder, x: Value, heads: int) -> Value:
+    """Repeat each head of keys or values for as many heads of queries, one after the other."""
+    *front, count, rows, width = x.shape
+    lifted = reshape(b, x, (*front, count, 1, rows, width))
+    repeated = tiled(b, lifted, (*front, count, heads // count, rows, width))
+    return reshape(b, repeated, (*front, heads, rows, width))
+
+
+def _masked(call: FpCall, scores: Value) -> Value:
+    b = call.b
+    if call["is_causal"]:
+        rows, columns = scores.shape[-2:]
+        hidden = np.triu(np.full((rows, columns), -np.inf), 1)
+        return a.add(b, scores, a.filled(b, hidden, scores.dtype))
+    if not call.given("attn_mask"):
+        return scores
+    mask = call.value("attn_mask")
+    if mask.dtype is DType.BOOL:
+        return a.select(b, mask, scores, -np.inf, scores.dtype)
+    return a.add(b, scores, mask)

@@ -12,8 +12,8 @@ from typing import Any
 
 from mizzen.frontends.torch.choice import compared
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.fp_lowering.fp_context import FpCall
-from mizzen.frontends.torch.shapes import slice_
+from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall
+from mizzen.frontends.torch.movement import sliced
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -247,8 +247,8 @@ def glu(call: FpCall) -> Value:
     """One half times the sigmoid of the other."""
     b, x, axis = call.b, call.value("self"), call.axis()
     size = x.shape[axis] // 2
-    gate = sigmoid(b, slice_(b, x, axis, size, size))
-    return a.mul(b, slice_(b, x, axis, 0, size), gate)
+    gate = sigmoid(b, sliced(b, x, axis, size, size))
+    return a.mul(b, sliced(b, x, axis, 0, size), gate)
 
 
 def _below(call: FpCall, other: Value) -> Value:

@@ -12,8 +12,8 @@ import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.fp_lowering.fp_context import FpCall
-from mizzen.frontends.torch.shapes import permuted, reshape
+from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall
+from mizzen.frontends.torch.movement import permuted, reshape
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
-from mizzen.frontends.torch.fp_lowering.fp_context import Fixed, FpCall, Result, array_of
 from mizzen.frontends.torch.fp_lowering.fp_convolution import projected
 from mizzen.frontends.torch.fp_lowering.fp_elementwise import sigmoid, tanh
+from mizzen.frontends.torch.fp_lowering.fp_lower import Fixed, FpCall, Result, array_of
+from mizzen.frontends.torch.movement import concat, permuted, reshape, sliced
 from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.shapes import concat, permuted, reshape, slice_
 from mizzen.graph import Value
 from mizzen.ops import Builder
 
@@ -41,7 +41,7 @@ class _Direction:
 
     def gate(self, gates: Value, index: int) -> Value:
         """Return one of the gates."""
-        return slice_(self.b, gates, 1, index * self.width, self.width)
+        return sliced(self.b, gates, 1, index * self.width, self.width)
 
 
 def _lstm_step(layer: _Direction, step: Value, states: States) -> States:
@@ -142,10 +142,10 @@ def _direction(
         None if arrays[3] is None else a.filled(b, arrays[3], x.dtype),
         width,
     )
-    states = tuple(reshape(b, slice_(b, each, 0, place, 1), (batch, width)) for each in starts)
+    states = tuple(reshape(b, sliced(b, each, 0, place, 1), (batch, width)) for each in starts)
     sequence: list[Value] = []
     for index in range(steps)[:: -1 if side else 1]:
-        each = reshape(b, slice_(b, given, 0, index, 1), (batch, gates))
+        each = reshape(b, sliced(b, given, 0, index, 1), (batch, gates))
         states = step(layer, each, states)
         sequence.append(_row(b, states[0]))
     return concat(b, sequence[::-1] if side else sequence, 0), states

@@ -9,10 +9,15 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target, requantize
+from mizzen.frontends.torch.int_lowering.int_context import (
+    IntCall,
+    Pending,
+    Real,
+    Target,
+    requantize,
+)
+from mizzen.frontends.torch.movement import need_batch, reshape
 from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.shapes import need_batch, reshape
 from mizzen.frontends.torch.windows import (
     POINTWISE,
     Layer,

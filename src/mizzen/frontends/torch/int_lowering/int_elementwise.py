@@ -19,9 +19,9 @@ import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.choice import compared
-from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_terms import (
+from mizzen.frontends.torch.int_lowering.int_context import (
     Constant,
+    IntCall,
     Pending,
     Plain,
     Real,
@@ -32,9 +32,9 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
     rescale,
     typed,
 )
+from mizzen.frontends.torch.movement import same_rank
 from mizzen.frontends.torch.operators import functional_name
 from mizzen.frontends.torch.program import Array, operator_of, tensor_of, without_gradient
-from mizzen.frontends.torch.shapes import same_rank
 from mizzen.graph import DType, Quantization, Value, integer_range
 from mizzen.ops import Builder
 

@@ -17,22 +17,20 @@ from mizzen.diagnostics import Origin
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.call import lowering_of
 from mizzen.frontends.torch.int_lowering.int_context import (
-    Context,
-    IntCall,
-    NodeRefusal,
-    Result,
-    quantization_of,
-)
-from mizzen.frontends.torch.int_lowering.int_terms import (
     Array,
     Constant,
+    Context,
+    IntCall,
     Integers,
+    NodeRefusal,
     Pending,
     Plain,
     Quantized,
     Real,
+    Result,
     Target,
     Term,
+    quantization_of,
     requantize,
     typed,
 )

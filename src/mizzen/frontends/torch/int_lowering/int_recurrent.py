@@ -12,18 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.int_lowering.int_context import IntCall, Result
-from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS
-from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply, table
-from mizzen.frontends.torch.int_lowering.int_terms import (
+from mizzen.frontends.torch.int_lowering.int_context import (
     Constant,
+    IntCall,
     Real,
+    Result,
     Target,
     as_target,
     requantize,
 )
+from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS
+from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply, table
+from mizzen.frontends.torch.movement import concat, reshape, sliced
 from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.shapes import concat, reshape, slice_
 from mizzen.graph import DType, Quantization, Value
 from mizzen.ops import Builder
 
@@ -146,7 +147,7 @@ class _Layer:
 
     def input(self, step: int) -> Real:
         """Return the projection of one step's input."""
-        return Real(slice_(self.b, self.projection.value, 1, step, 1))
+        return Real(sliced(self.b, self.projection.value, 1, step, 1))
 
     def state(self, name: str, grid: str) -> Real:
         """Return a first state, on the grid of the states."""
@@ -183,7 +184,7 @@ class _Layer:
     def gate(self, gates: Real, index: int, count: int = 1) -> Real:
         """Return some of the gates."""
         start, size = index * self.width, count * self.width
-        return Real(slice_(self.b, gates.value, 3, start, size))
+        return Real(sliced(self.b, gates.value, 3, start, size))
 
     def sum(self, x: Real, y: Real, grid: str) -> Real:
         """Add."""

@@ -9,10 +9,8 @@ from math import prod
 import numpy as np
 
 from mizzen.frontends.torch.choice import amax, amin, reduced
-from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS, IntLayer
-from mizzen.frontends.torch.int_lowering.int_elementwise import centered
-from mizzen.frontends.torch.int_lowering.int_terms import (
+from mizzen.frontends.torch.int_lowering.int_context import (
+    IntCall,
     Pending,
     Real,
     Target,
@@ -20,7 +18,9 @@ from mizzen.frontends.torch.int_lowering.int_terms import (
     as_target,
     requantize,
 )
-from mizzen.frontends.torch.shapes import channels_first, image, need_batch, permuted, reshape
+from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS, IntLayer
+from mizzen.frontends.torch.int_lowering.int_elementwise import centered
+from mizzen.frontends.torch.movement import channels_first, image, need_batch, permuted, reshape
 from mizzen.frontends.torch.windows import POINTWISE, Window, adaptive, averaged, spatial_of
 from mizzen.graph import DType, Value
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_terms import Pending, Real, Target, as_target, rescale
+from mizzen.frontends.torch.int_lowering.int_context import (
+    IntCall,
+    Pending,
+    Real,
+    Target,
+    as_target,
+    rescale,
+)
+from mizzen.frontends.torch.movement import channels_first
 from mizzen.frontends.torch.resize import Resizing, resizing
-from mizzen.frontends.torch.shapes import channels_first
 from mizzen.graph import ResizeMode, Value
 
 

@@ -15,10 +15,7 @@ from itertools import chain
 from typing import Any
 
 from mizzen.frontends.torch.operators.row import Missing, Operator, Range, Role
-from mizzen.frontends.torch.operators.rows_elementwise import ELEMENTWISE
-from mizzen.frontends.torch.operators.rows_layers import LAYERS
-from mizzen.frontends.torch.operators.rows_movement import MOVEMENT
-from mizzen.frontends.torch.operators.rows_refused import REFUSED
+from mizzen.frontends.torch.operators.rows import ELEMENTWISE, LAYERS, MOVEMENT, REFUSED
 
 __all__ = [
     "OPERATORS",

@@ -5,21 +5,21 @@ Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp`.
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_n.legal.operation_rule import Case, Step, rule
-from mizzen.targets.ethos_n.legal.quantization_rules import (
-    input_per_tensor,
-    input_zero_point,
-    zero_point,
-    zero_point_fits,
-)
 from mizzen.targets.ethos_n.legal.tensor_rules import (
     BATCH,
     FEATURE_MAP_FORMATS,
     OUTPUT_INFO,
+    Case,
+    Step,
     data_type,
     depth,
     first,
     input_layout,
+    input_per_tensor,
+    input_zero_point,
+    rule,
+    zero_point,
+    zero_point_fits,
 )
 from mizzen.targets.ethos_n.network import Constant, EstimateOnly, Output
 from mizzen.targets.rules import Level

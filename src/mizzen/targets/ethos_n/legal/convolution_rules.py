@@ -7,40 +7,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from mizzen.targets.ethos_n.legal.operation_rule import (
+from mizzen.targets.ethos_n.legal.tensor_rules import (
+    BATCH,
+    CALIBRATE,
+    FEATURE_MAP_FORMATS,
+    OUTPUT_INFO,
     V23_02,
     V25_03,
     Case,
     Measure,
     OperationRule,
     Step,
-    rule,
-    shape_text,
-)
-from mizzen.targets.ethos_n.legal.quantization_rules import (
-    CALIBRATE,
     bias_scales_of,
-    input_per_tensor,
-    input_zero_point,
-    output_per_tensor,
-    output_zero_point,
-    overall_scale,
-    per_channel,
-    weights_zero_point,
-)
-from mizzen.targets.ethos_n.legal.tensor_rules import (
-    BATCH,
-    FEATURE_MAP_FORMATS,
-    OUTPUT_INFO,
     bias_type,
     data_type,
     depth,
     first,
     input_layout,
+    input_per_tensor,
+    input_zero_point,
     layout,
     output,
+    output_per_tensor,
+    output_zero_point,
+    overall_scale,
+    per_channel,
+    rule,
     second,
+    shape_text,
     third,
+    weights_zero_point,
 )
 from mizzen.targets.ethos_n.legal.window_padding import (
     REGISTER_LARGEST,

@@ -1,46 +1,55 @@
-"""Rules of what moves the elements of a feature map: reshape, blocks, resize, padding.
+"""Rules of what moves the elements of feature maps.
 
-Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp`; `StandalonePadding` is of 25.03
-only.
+First reshaping, blocks, resizing and padding; then transposition; then concatenation and splitting.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `SupportQueries.cpp` and `Utils.cpp`
+(`EstimateWeightSizeBytes`); `StandalonePadding` is of 25.03 only.
 """
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_n.config import Capabilities
-from mizzen.targets.ethos_n.legal.operation_rule import (
+from mizzen.targets.ethos_n.config import Capabilities, Profile
+from mizzen.targets.ethos_n.legal.tensor_rules import (
+    BATCH,
+    FULL_OUTPUT_INFO,
+    ONE_SCALE,
+    OUTPUT_INFO,
+    V23_02,
     Case,
     Measure,
     OperationRule,
     Step,
+    batch,
+    data_type,
+    deep,
+    depth,
+    depth_rule,
+    each_input,
+    first,
+    identity_scale,
+    input_layout,
+    input_per_tensor,
+    input_zero_point,
+    is_too_deep,
+    output,
+    output_per_tensor,
+    output_zero_point,
     rule,
     shape_text,
 )
-from mizzen.targets.ethos_n.legal.quantization_rules import (
-    input_per_tensor,
-    input_zero_point,
-    output_zero_point,
-)
-from mizzen.targets.ethos_n.legal.tensor_rules import (
-    BATCH,
-    FULL_OUTPUT_INFO,
-    OUTPUT_INFO,
-    batch,
-    data_type,
-    depth,
-    first,
-    input_layout,
-    output,
-)
 from mizzen.targets.ethos_n.legal.window_padding import REGISTER_LARGEST, padding_text, sides
 from mizzen.targets.ethos_n.network import (
+    Concatenation,
     DepthToSpace,
     Reshape,
     Resize,
     SpaceToDepth,
+    Split,
     StandalonePadding,
+    Transpose,
 )
-from mizzen.targets.ethos_n.tensors import TensorInfo
-from mizzen.targets.rules import Level
+from mizzen.targets.ethos_n.tensors import Shape, TensorInfo
+from mizzen.targets.rules import Breach, Level
 
 BLOCK = 2
 """Block of `DepthToSpace` in elements along both axes."""
@@ -240,4 +249,307 @@ STANDALONE_PADDING: tuple[Step[StandalonePadding], ...] = (
     _no_elements,
     OUTPUT_INFO,
     _sides,
+)
+
+
+IDENTITY: Shape = (0, 1, 2, 3)
+CONVERTED: dict[Profile, tuple[Shape, ...]] = {
+    Profile.V23_02: ((0, 2, 3, 1),),
+    Profile.V25_03: ((0, 2, 3, 1), (0, 3, 1, 2)),
+}
+"""Permutations that a change of format makes while it is copied: the input alone is in the SRAM."""
+LOADED_AS_NCHW: tuple[Shape, ...] = ((0, 1, 3, 2), (0, 3, 2, 1))
+"""Permutations of which the input is read as if it were NCHW."""
+
+WEIGHT_HEADER_BYTES = 41 + 14
+"""Worst case of a channel's weight stream besides the weights: parameters with a full palette, and
+the header with bias and scale."""
+
+
+def depthwise_weight_bytes(channels: int, capabilities: Capabilities) -> int:
+    """Return the most bytes that the weights of a 1x1 depthwise convolution are encoded in.
+
+    Each channel has a weight and a mask bit for each input generator; 9 bits hold 8 at worst.
+    """
+    banks = capabilities.srams
+    weights = 1 + banks // 8
+    each = (9 * weights + 7) // 8 + WEIGHT_HEADER_BYTES
+    stream = each * -(-channels // banks)
+    return -(-stream // 16) * 16 * banks
+
+
+def brick_bytes(shape: Shape, capabilities: Capabilities) -> int:
+    """Return the bytes of 8-bit elements in whole brick groups."""
+    batch, *extents = shape
+    total = batch
+    for extent, step in zip(extents, capabilities.brick_group_shape[1:], strict=True):
+        total *= -(-extent // step) * step
+    return total
+
+
+def transpose_bytes(
+    shape: Shape, permutation: Shape, capabilities: Capabilities, profile: Profile
+) -> int:
+    """Return the SRAM that a transposition needs; it is not split in stripes."""
+    if permutation == IDENTITY:
+        return 0
+    if permutation in CONVERTED[profile]:
+        return brick_bytes(shape, capabilities)
+    if permutation in LOADED_AS_NCHW:
+        _, height, width, channels = shape
+        shape = (1, width, channels, height)
+    # An identity convolution comes before it: its input, its output, its weights, its kernels.
+    planes = 2 * brick_bytes(shape, capabilities)
+    kernels = capabilities.max_ple_bytes * capabilities.srams
+    return planes + depthwise_weight_bytes(shape[3], capabilities) + kernels
+
+
+@rule("batch-axis").must_have(
+    "the axis of the batch as its first",
+    "leave the first axis where it is",
+    "Transpose of batch(0) axis is not allowed",
+)
+def _moved_batch(case: Case[Transpose]) -> str | None:
+    found = case.operation.permutation[0]
+    return None if found == 0 else f"axis {found}"
+
+
+@rule("axes").must_have(
+    "axes from 0 to 3",
+    "give the feature map four dimensions",
+    "Transpose of dimensions > 3 are not allowed",
+)
+def _axes(case: Case[Transpose]) -> str | None:
+    permutation = case.operation.permutation
+    return None if all(0 <= axis <= 3 for axis in permutation) else str(permutation)
+
+
+@rule("unique").must_have(
+    "each axis once", "export the network again", "Transpose axes must be unique"
+)
+def _repeated(case: Case[Transpose]) -> str | None:
+    permutation = case.operation.permutation
+    return None if len(set(permutation)) == 4 else str(permutation)
+
+
+def _fits(profile: Profile) -> Measure[Transpose]:
+    def measure(case: Case[Transpose]) -> str | None:
+        there = case.capabilities.sram_bytes
+        shape, permutation = case.input.shape, case.operation.permutation
+        needed = transpose_bytes(shape, permutation, case.capabilities, profile)
+        return None if needed <= there else f"{needed} of {there} bytes"
+
+    return measure
+
+
+def _size_rule(profile: Profile, permutations: str) -> OperationRule[Transpose]:
+    return rule("sram", profiles=(profile,)).must_have(
+        f"an input that fits in the SRAM for {permutations}, together with as large an output, "
+        "weights of an identity convolution and 4096 bytes for each bank for all others",
+        "split the input, or take a variant with more SRAM",
+        "The tensors are too large",
+    )(_fits(profile))
+
+
+@rule("estimate", Level.ESTIMATE_ONLY, V23_02).must_have(
+    "another form", "keep the order of axes through the network, and transpose outside of it"
+)
+def _any_permutation(case: Case[Transpose]) -> str | None:
+    return f"permutation {case.operation.permutation}"
+
+
+TRANSPOSE: tuple[Step[Transpose], ...] = (
+    depth("input-depth", "Input to transpose", first),
+    data_type("input-type", "Input to transpose", first),
+    input_layout("Input must be NHWC or NHWCB"),
+    _moved_batch,
+    _axes,
+    _repeated,
+    *input_per_tensor("Transpose", Level.ESTIMATE_ONLY),
+    input_zero_point(),
+    depth("output-depth", "Output of transpose", output),
+    OUTPUT_INFO,
+    _size_rule(Profile.V23_02, "(0, 2, 3, 1)"),
+    _size_rule(Profile.V25_03, "(0, 2, 3, 1) and (0, 3, 1, 2)"),
+    _any_permutation,
+)
+
+
+Along = Concatenation | Split
+
+BATCH_AXIS = 0
+CHANNEL_AXIS = 3
+CHANNEL_STEP = 16
+"""Channels of a brick: what is joined in the DRAM along them starts at a brick."""
+
+
+@rule("inputs").must_have("at least one input", "leave it out", "Must have at least one input")
+def _no_input(case: Case[Concatenation]) -> str | None:
+    return None if case.inputs else "none"
+
+
+def _axis(case: Case[Along]) -> str | None:
+    axis = case.operation.axis
+    return None if 0 <= axis <= CHANNEL_AXIS else f"axis {axis}"
+
+
+def _batch_axis(case: Case[Along]) -> str | None:
+    return None if case.operation.axis != BATCH_AXIS else "axis 0"
+
+
+@rule("inputs-shape").must_have(
+    "inputs with the same extents along all axes but its own",
+    "export the network again",
+    "Input tensors must have the same size along all dimensions except the concatenation dimension",
+)
+def _other_extents(case: Case[Concatenation]) -> str | None:
+    axis, wanted = case.operation.axis, case.input.shape
+    for info in case.inputs:
+        pairs = zip(info.shape, wanted, strict=True)
+        if any(have != want for at, (have, want) in enumerate(pairs) if at != axis):
+            return f"{shape_text(case.input)} and {shape_text(info)}"
+    return None
+
+
+@rule("inputs-axis").must_have(
+    "inputs without an axis of quantisation",
+    ONE_SCALE,
+    "Quantization Dim should not be used on any Inputs of Concat",
+)
+def _input_axes(case: Case[Concatenation]) -> str | None:
+    axes = (info.quantization.axis for info in case.inputs)
+    return next((f"scales along axis {axis}" for axis in axes if axis is not None), None)
+
+
+def _uneven(axis: int, channels: tuple[int, ...]) -> str | None:
+    if axis != CHANNEL_AXIS or not any(count % CHANNEL_STEP for count in channels):
+        return None
+    return ", ".join(map(str, channels))
+
+
+@rule("channels", Level.ESTIMATE_ONLY, V23_02).must_have(
+    "inputs with a multiple of 16 channels, where it is along the channels",
+    "let what comes before give a multiple of 16 channels",
+    "Concatenation along the channels dimension (axis 3) requires input tensors with a "
+    "multiple of 16 channels",
+)
+def _uneven_inputs(case: Case[Concatenation]) -> str | None:
+    return _uneven(case.operation.axis, tuple(info.channels for info in case.inputs))
+
+
+@rule("channels", Level.ESTIMATE_ONLY, V23_02).must_have(
+    "sizes that are multiples of 16, where it is along the channels",
+    "let what comes before give a multiple of 16 channels for each part",
+    "Split along the channels dimension (axis 3) requires all output sizes (specified in "
+    "splitInfo.m_Sizes) to be multiples of 16",
+)
+def _uneven_outputs(case: Case[Split]) -> str | None:
+    return _uneven(case.operation.axis, case.operation.sizes)
+
+
+def _axis_rule(message: str) -> OperationRule[Along]:
+    return rule("axis").must_have(
+        "an axis from 0 to 3",
+        "give the feature maps four dimensions, and count the axis from 0",
+        message,
+    )(_axis)
+
+
+def _batch_axis_rule(what: str, level: Level) -> OperationRule[Along]:
+    return rule("batch-axis", level).must_have(
+        "another axis than that of the batch",
+        "reshape so that the axis is height, width or channels",
+        f"{what} cannot be performed along batch axis (axis 0)",
+    )(_batch_axis)
+
+
+CONCATENATION: tuple[Step[Concatenation], ...] = (
+    _no_input,
+    each_input(
+        BATCH,
+        depth("input-depth", "Input tensors", first),
+        data_type("input-type", "Input tensors", first),
+        input_layout("Input to concatenation must be NHWC or NHWCB"),
+    ),
+    _axis_rule("Concatenation axis must refer to a valid dimension (0-3)"),
+    _other_extents,
+    _input_axes,
+    *output_per_tensor("Concatenation"),
+    each_input(input_zero_point("at least one input info"), output_zero_point("concatInfo")),
+    each_input(identity_scale("Output scales")),
+    depth("output-depth", "Output of concatenation", output),
+    OUTPUT_INFO,
+    _batch_axis_rule("Concatenation", Level.ESTIMATE_ONLY),
+    _uneven_inputs,
+)
+
+
+@rule("outputs").must_have("at least one output", "leave it out", "Must have at least 1 output")
+def _no_output(case: Case[Split]) -> str | None:
+    return None if case.operation.sizes else "none"
+
+
+@rule("sizes").must_have(
+    "sizes that sum to the input's extent",
+    "export the network again",
+    "Sizes must sum to the total size of the input tensor along the split axis",
+)
+def _sum(case: Case[Split]) -> str | None:
+    extent, found = case.input.shape[case.operation.axis], sum(case.operation.sizes)
+    return None if found == extent else f"{found} where the input has {extent}"
+
+
+@rule("output-infos").must_have(
+    "as many output infos given as outputs, where any are",
+    OUTPUT_INFO.help,
+    "Provided outputInfos array has incorrect size",
+)
+def _count(case: Case[Split]) -> str | None:
+    if case.expected is None or len(case.expected) == len(case.operation.sizes):
+        return None
+    return f"{len(case.expected)} for {len(case.operation.sizes)} outputs"
+
+
+def _wrong_part(case: Case[Split]) -> int | None:
+    """Find the first output that is not as the given info says."""
+    for index, (given, made) in enumerate(zip(case.expected or (), case.outputs, strict=False)):
+        if given.elements and given != made:
+            return index
+    return None
+
+
+def _part_depth(case: Case[Split]) -> Breach | None:
+    # The library looks at depth and info of one output after the other.
+    sram_bytes = case.capabilities.sram_bytes
+    wrong = _wrong_part(case)
+    parts = case.outputs if wrong is None else case.outputs[: wrong + 1]
+    found = (deep(info, sram_bytes) for info in parts if is_too_deep(info, sram_bytes))
+    return next(found, None)
+
+
+@rule(OUTPUT_INFO.id, OUTPUT_INFO.level, fills=True).must_have(
+    OUTPUT_INFO.limit, OUTPUT_INFO.help, "Provided outputInfo at index %d is incorrect"
+)
+def _part_info(case: Case[Split]) -> Breach | None:
+    index = _wrong_part(case)
+    if index is None:
+        return None
+    return Breach(f"{shape_text(case.outputs[index])} as output {index}", (index,))
+
+
+SPLIT: tuple[Step[Split], ...] = (
+    BATCH,
+    depth("input-depth", "Input tensor", first),
+    _no_output,
+    data_type("input-type", "Input tensor", first),
+    input_layout("Input tensor must be NHWC or NHWCB"),
+    _axis_rule("Axis must refer to a valid dimension (0-3)"),
+    _sum,
+    *input_per_tensor("Split"),
+    input_zero_point(),
+    _count,
+    depth_rule("output-depth", "Output of split", _part_depth),
+    _part_info,
+    _batch_axis_rule("Split", Level.UNSUPPORTED),
+    _uneven_outputs,
 )

@@ -8,18 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_n.config import Capabilities
-from mizzen.targets.ethos_n.legal.operation_rule import (
+from mizzen.targets.ethos_n.legal.tensor_rules import (
+    BATCH,
     BOTH,
+    OUTPUT_INFO,
     V23_02,
     V25_03,
     Case,
     Measure,
     OperationRule,
     Step,
+    data_type,
+    depth,
+    first,
+    input_per_tensor,
+    input_zero_point,
     rule,
 )
-from mizzen.targets.ethos_n.legal.quantization_rules import input_per_tensor, input_zero_point
-from mizzen.targets.ethos_n.legal.tensor_rules import BATCH, OUTPUT_INFO, data_type, depth, first
 from mizzen.targets.ethos_n.legal.window_padding import VALID, padding_text, same_paddings
 from mizzen.targets.ethos_n.network import MeanXy, Pooling, PoolingType
 from mizzen.targets.ethos_n.tensors import Padding, Shape, Stride, TensorInfo

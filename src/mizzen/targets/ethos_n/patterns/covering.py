@@ -23,7 +23,7 @@ from mizzen.partition import Device, Partition, Region
 from mizzen.patterns import Cover, Guard, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal
 from mizzen.targets.ethos_n.config import VariantConfiguration
-from mizzen.targets.ethos_n.legal.empty_clamps import emptied
+from mizzen.targets.ethos_n.legal.elementwise_rules import emptied
 from mizzen.targets.ethos_n.network import Input, Network
 from mizzen.targets.ethos_n.network import Operation as NetworkOperation
 from mizzen.targets.ethos_n.patterns import arrangement_patterns as arrangement

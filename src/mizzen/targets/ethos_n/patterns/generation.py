@@ -9,7 +9,7 @@ from mizzen.diagnostics import MizzenError, Origin, Reason, fail
 from mizzen.graph import Graph, Operation, Value
 from mizzen.partition import Extracted
 from mizzen.targets.ethos_n.config import VariantConfiguration
-from mizzen.targets.ethos_n.legal.empty_clamps import emptied
+from mizzen.targets.ethos_n.legal.elementwise_rules import emptied
 from mizzen.targets.ethos_n.network import Input, Network, Operand, Reshape
 from mizzen.targets.ethos_n.patterns.covering import Composite, Covering
 from mizzen.targets.ethos_n.patterns.graph_values import Emission, UnfitError

@@ -46,8 +46,7 @@ from mizzen.targets.ethos_n.schedule.attempt import (
     divide_up,
     round_up,
 )
-from mizzen.targets.ethos_n.schedule.channel_streaming import stream_channels
-from mizzen.targets.ethos_n.schedule.strategies import choose_strategy
+from mizzen.targets.ethos_n.schedule.strategies import choose_strategy, stream_channels
 from mizzen.targets.ethos_n.schedule.stripes import (
     Stage,
     usable_blocks,

@@ -3,30 +3,222 @@
 For each byte that a program writes it is known which buffer it was last written through. A read
 through a buffer of bytes that another one has overwritten since, or that nobody wrote, is a fault
 of the stream, never a wrong number.
+
+How a tensor lies in memory: DRAM buffers as the binding table has them, tensors in SRAM.
+
+Buffers of inputs and of outputs are apart; intermediates share one block, as the allocator places
+them, so that two that overlap overwrite each other. Constants are shared by the whole batch.
+
+NHWCB: groups of 8 x 8 x 16 elements (H, W, C), their order Y, X, C. In a group four bricks of
+4 x 4 x 16, first down, then across; in a brick the channels, of each its 4 x 4 elements by rows.
+
+FCAF is compressed by the hardware in a way that is not public. A buffer of it has the full size,
+and holds here what NHWCB would; that is smaller, so it fits.
+
+Ref: Ethos-N driver stack 23.02 and 25.03, `Utils.hpp` (`TotalSizeBytesNHWCB`,
+`TotalSizeBytesFCAF`), `Capabilities` (brick group, patch).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_n.commands_values import Format, TensorRecord
+from mizzen.targets.ethos_n.commands_values import DataTypeCode, Format, Location, TensorRecord
 from mizzen.targets.ethos_n.program import Buffer, BufferKind, Program
-from mizzen.targets.ethos_n.sim.formats import (
-    CONSTANT_KINDS,
-    FORMATS,
-    GROUP,
-    block_sizes,
-    cells_view,
-    is_compressed,
-    place_of,
-    required_bytes,
-)
 from mizzen.targets.ethos_n.sim.geometry import Port
+
+Array = npt.NDArray[Any]
+
+INTERMEDIATES = -1
+"""The block that all intermediates lie in, among the blocks that else have their buffer's id."""
+CONSTANT_KINDS = (BufferKind.CONSTANT_DMA, BufferKind.CONSTANT_CONTROL_UNIT)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSlice:
+    """Where a buffer lies: its block, and the bytes in it."""
+
+    block: int
+    offset: int
+    size: int
+
+
+def place_of(buffer: Buffer) -> BlockSlice:
+    """Return where a buffer lies; offsets of inputs and outputs are the caller's affair."""
+    if buffer.kind is BufferKind.INTERMEDIATE:
+        return BlockSlice(INTERMEDIATES, buffer.offset, buffer.size)
+    return BlockSlice(buffer.id, 0, buffer.size)
+
+
+def block_sizes(program: Program) -> dict[int, int]:
+    """Return the bytes of each block that is not constant."""
+    sizes: dict[int, int] = {}
+    for buffer in program.buffers.values():
+        if buffer.kind not in CONSTANT_KINDS:
+            place = place_of(buffer)
+            sizes[place.block] = max(sizes.get(place.block, 0), place.offset + place.size)
+    return sizes
+
+
+class Memory:
+    """The memory of `batch` images; every access was checked when the program was planned."""
+
+    def __init__(self, batch: int, program: Program) -> None:
+        self.batch = batch
+        self._program = program
+        self._blocks = {
+            block: np.zeros((batch, size), np.uint8) for block, size in block_sizes(program).items()
+        }
+        self._sram: dict[int, Array] = {}
+
+    def bytes(self, buffer_id: int) -> npt.NDArray[np.uint8]:
+        """Return a buffer as `[batch, size]`, a view."""
+        buffer = self._program.buffers[buffer_id]
+        if buffer.kind in CONSTANT_KINDS:
+            contents = np.frombuffer(self._program.constant(buffer_id), np.uint8)
+            return np.broadcast_to(contents, (self.batch, len(contents)))
+        place = place_of(buffer)
+        return self._blocks[place.block][:, place.offset : place.offset + place.size]
+
+    def load(self, record: TensorRecord) -> Array:
+        """Return a tensor as `[batch, H, W, C]`; it may be a view of memory, so do not write."""
+        if record.location is Location.SRAM:
+            return self._sram[record.sram_offset_bytes]
+        return read(self.bytes(record.dram_buffer_id), record)
+
+    def store(self, record: TensorRecord, values: Array) -> None:
+        """Put a tensor, `[batch, H, W, C]`, where its record says."""
+        if record.location is Location.SRAM:
+            self._sram[record.sram_offset_bytes] = values
+        else:
+            write(self.bytes(record.dram_buffer_id), record, values)
+
+
+GROUP = (8, 8, 16)
+"""Extents of a brick group along H, W, C."""
+BRICK = 4
+"""Extent of a brick along H and W."""
+FCAF_CELL_BYTES = 2112
+"""Bytes of a compressed cell: its elements, and what an incompressible one needs besides."""
+DTYPES: dict[DataTypeCode, np.dtype[Any]] = {
+    DataTypeCode.U8: np.dtype(np.uint8),
+    DataTypeCode.S8: np.dtype(np.int8),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FormatRow:
+    """A layout: the cells that a transfer moves as a whole (H, W, C), and the bytes of each.
+
+    cell_bytes  of a compressed cell; None where a byte is an element
+    """
+
+    cell: tuple[int, int, int]
+    bricks: bool
+    cell_bytes: int | None = None
+
+
+FORMATS: dict[Format, FormatRow] = {
+    Format.NHWC: FormatRow((1, 1, 1), bricks=False),
+    Format.NCHW: FormatRow((1, 1, 1), bricks=False),
+    Format.NHWCB: FormatRow(GROUP, bricks=True),
+    Format.FCAF_DEEP: FormatRow((8, 8, 32), bricks=True, cell_bytes=FCAF_CELL_BYTES),
+    Format.FCAF_WIDE: FormatRow((8, 16, 16), bricks=True, cell_bytes=FCAF_CELL_BYTES),
+}
+"""The layouts of feature maps; NHWCB_COMPRESSED is of an older machine."""
+
+
+def is_compressed(format_: Format) -> bool:
+    """Tell whether only the same layout reads what was written in this one."""
+    row = FORMATS.get(format_)
+    return row is not None and row.cell_bytes is not None
+
+
+def required_bytes(record: TensorRecord) -> int:
+    """Return the bytes of the whole tensor (the supertensor) in its layout."""
+    row = FORMATS[record.format]
+    cells = [-(-n // c) for n, c in zip(record.supertensor_shape[1:], row.cell, strict=True)]
+    return math.prod(cells) * (row.cell_bytes or math.prod(row.cell))
+
+
+def cells_view(buffer: Array, record: TensorRecord) -> Array:
+    """View the elements of a tensor in a buffer `[n, bytes]`, whole brick groups of it.
+
+    `[n, H, W, C]`, or `[n, H/8, W/8, C/16, 2 across, 2 down, 16, 4, 4]` where there are bricks.
+    """
+    images = len(buffer)
+    _, height, width, depth = record.supertensor_shape
+    starts = record.supertensor_offset[1:]
+    parts = [slice(a, a + n) for a, n in zip(starts, record.shape[1:], strict=True)]
+    if FORMATS[record.format].bricks:
+        counts = [-(-n // c) for n, c in zip((height, width, depth), GROUP, strict=True)]
+        shape = (images, *counts, 2, 2, GROUP[2], BRICK, BRICK)
+        groups = tuple(_grouped(part, c) for part, c in zip(parts, GROUP, strict=True))
+        return buffer[:, : math.prod(shape[1:])].reshape(shape)[:, *groups]
+    payload = buffer[:, : height * width * depth]
+    if record.format is Format.NCHW:
+        whole = payload.reshape(images, depth, height, width).transpose(0, 2, 3, 1)
+    else:
+        whole = payload.reshape(images, height, width, depth)
+    return whole[:, *parts]
+
+
+def _grouped(part: slice, extent: int) -> slice:
+    return slice(part.start // extent, -(-part.stop // extent))
+
+
+# [n, gy, gx, gc, bx, by, c, y, x] -> [n, gy, by, y, gx, bx, x, gc, c], and back.
+_TO_DENSE = (0, 1, 5, 7, 2, 4, 8, 3, 6)
+_TO_BRICKS = tuple(int(axis) for axis in np.argsort(_TO_DENSE))
+
+
+def read(buffer: Array, record: TensorRecord) -> Array:
+    """Return a tensor in a buffer, uint8 `[n, bytes]`, as `[n, H, W, C]`; it may be a view."""
+    cells = cells_view(buffer, record)
+    _, height, width, depth = record.shape
+    if FORMATS[record.format].bricks:
+        n, gy, gx, gc = cells.shape[:4]
+        dense = cells.transpose(_TO_DENSE).reshape(n, 8 * gy, 8 * gx, 16 * gc)
+        cells = dense[:, :height, :width, :depth]
+    return cells.view(DTYPES[record.data_type])
+
+
+def write(buffer: Array, record: TensorRecord, values: Array) -> None:
+    """Put a tensor, `[n, H, W, C]`, into a buffer, uint8 `[n, bytes]`.
+
+    What its brick groups have beyond the tensor becomes zero.
+    """
+    cells = cells_view(buffer, record)
+    raw = values.view(np.uint8)
+    if not FORMATS[record.format].bricks:
+        cells[...] = raw
+        return
+    n, gy, gx, gc = cells.shape[:4]
+    _, height, width, depth = record.shape
+    whole = (n, 8 * gy, 8 * gx, 16 * gc)
+    if raw.shape != whole:
+        padded = np.zeros(whole, np.uint8)
+        padded[:, :height, :width, :depth] = raw
+        raw = padded
+    cells[...] = raw.reshape(n, gy, 2, 4, gx, 2, 4, gc, 16).transpose(_TO_BRICKS)
+
+
+def flattened(values: Array, count: int) -> Array:
+    """Return the first `count` elements `[n, count]` of `[n, H, W, C]` in the order of NHWCB."""
+    n, height, width, depth = values.shape
+    groups = [-(-extent // c) for extent, c in zip((height, width, depth), GROUP, strict=True)]
+    gy, gx, gc = groups
+    padded = np.zeros((n, 8 * gy, 8 * gx, 16 * gc), values.dtype)
+    padded[:, :height, :width, :depth] = values
+    bricks = padded.reshape(n, gy, 2, 4, gx, 2, 4, gc, 16).transpose(_TO_BRICKS)
+    return bricks.reshape(n, -1)[:, :count]
+
 
 Owners = npt.NDArray[np.int32]
 

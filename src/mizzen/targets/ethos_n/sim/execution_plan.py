@@ -34,8 +34,7 @@ from mizzen.targets.ethos_n.commands_values import (
     TensorRecord,
 )
 from mizzen.targets.ethos_n.program import Program, StripePlace
-from mizzen.targets.ethos_n.sim.dram import DramTracker
-from mizzen.targets.ethos_n.sim.formats import DTYPES, Memory, flattened
+from mizzen.targets.ethos_n.sim.dram import DTYPES, DramTracker, Memory, flattened
 from mizzen.targets.ethos_n.sim.geometry import Port, Where
 from mizzen.targets.ethos_n.sim.inferred import inferred
 from mizzen.targets.ethos_n.sim.mce import MceStage, check_weights, geometry_of, prepare

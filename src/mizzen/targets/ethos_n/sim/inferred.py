@@ -21,7 +21,7 @@ from mizzen.targets.ethos_n.commands_values import (
     Upsample,
 )
 from mizzen.targets.ethos_n.commands_values import TensorRecord as Tensor
-from mizzen.targets.ethos_n.sim.formats import GROUP, is_compressed
+from mizzen.targets.ethos_n.sim.dram import GROUP, is_compressed
 from mizzen.targets.ethos_n.sim.geometry import Where
 
 LARGEST_CLOSE_KERNEL = 3

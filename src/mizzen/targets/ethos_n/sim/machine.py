@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Diagnostic, fail
 from mizzen.targets.ethos_n.program import Buffer, BufferKind, Program
+from mizzen.targets.ethos_n.sim.dram import Memory, block_sizes
 from mizzen.targets.ethos_n.sim.execution_plan import Plan, plan
-from mizzen.targets.ethos_n.sim.formats import Memory, block_sizes
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]

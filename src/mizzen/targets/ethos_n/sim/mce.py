@@ -27,7 +27,7 @@ from mizzen.targets.ethos_n.commands_values import (
     UpsampleEdge,
 )
 from mizzen.targets.ethos_n.config import Capabilities
-from mizzen.targets.ethos_n.sim.formats import DTYPES
+from mizzen.targets.ethos_n.sim.dram import DTYPES
 from mizzen.targets.ethos_n.sim.geometry import (
     STRIDE,
     UPSAMPLING,

@@ -9,11 +9,19 @@ were found by compiling networks on both sides of each, which the tests repeat.
 from __future__ import annotations
 
 from mizzen.diagnostics import Reason
-from mizzen.targets.ethos_u.legal.tflite_axes import REDUCTION_RULES, TRANSPOSE_RULES
-from mizzen.targets.ethos_u.legal.tflite_facts import OPERATORS, SOURCE, OperatorFacts, Rule
 from mizzen.targets.ethos_u.legal.tflite_kernels import KERNEL_RULES, RESIZE_RULES
-from mizzen.targets.ethos_u.legal.tflite_operators import OPERATOR_RULES
-from mizzen.targets.ethos_u.legal.tflite_tensors import TENSOR_RULES
+from mizzen.targets.ethos_u.legal.tflite_operators import (
+    OPERATOR_RULES,
+    REDUCTION_RULES,
+    TRANSPOSE_RULES,
+)
+from mizzen.targets.ethos_u.legal.tflite_tensors import (
+    OPERATORS,
+    SOURCE,
+    TENSOR_RULES,
+    OperatorFacts,
+    Rule,
+)
 from mizzen.targets.rules import Table, no_form
 
 RULES: tuple[Rule, ...] = (

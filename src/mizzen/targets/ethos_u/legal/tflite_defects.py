@@ -13,7 +13,7 @@ import numpy as np
 
 from mizzen.diagnostics import Reason
 from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85
-from mizzen.targets.ethos_u.legal.tflite_facts import (
+from mizzen.targets.ethos_u.legal.tflite_tensors import (
     WEIGHTED,
     Measure,
     OperatorFacts,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85
-from mizzen.targets.ethos_u.legal.tflite_facts import (
+from mizzen.targets.ethos_u.legal.tflite_tensors import (
     OperatorFacts,
     Rule,
     data_input,

@@ -1,11 +1,19 @@
-"""Rules of operators with one or two of their own: activations, matrices, slices, LSTM."""
+"""Rules of operators with some of their own: activations, matrices, slices, LSTM, axes.
+
+Axes decide of reductions and TRANSPOSE: which ones a TRANSPOSE moves decides between strides,
+32-bit copies and block copies.
+"""
 
 from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
 
 import numpy as np
 
 from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85
-from mizzen.targets.ethos_u.legal.tflite_facts import (
+from mizzen.targets.ethos_u.legal.tflite_tensors import (
     STOPS,
     Measure,
     OperatorFacts,
@@ -13,6 +21,7 @@ from mizzen.targets.ethos_u.legal.tflite_facts import (
     TensorFacts,
     axes_of,
     data_input,
+    input_type,
     named,
     operators,
     rule,
@@ -237,3 +246,194 @@ OPERATOR_RULES: tuple[Rule, ...] = (
     ),
 )
 """Rules of single operators."""
+
+
+MEAN_AXIS_MAXIMUM = 4096
+MEAN_ELEMENTS_MAXIMUM = {"INT8": 1 << 24, "UINT8": 1 << 23, "INT16": 1 << 16}
+SUM_AXIS_MAXIMUM = 1 << 16
+ARG_MAX_DEPTH_MAXIMUM = 127
+
+
+OnReduction = Callable[[TensorFacts, list[int]], str | None]
+
+
+_MEAN = operators("MEAN")
+_ARG_MAX = operators("ARG_MAX")
+
+
+def _reduction(measure: OnReduction) -> Measure:
+    """Make a measure of an operator's first input and the axes that it reduces."""
+
+    def on_operator(operator: OperatorFacts) -> str | None:
+        data = data_input(operator)
+        if data is None or not data.shape or (axes := axes_of(operator, data)) is None:
+            return None
+        return measure(data, axes)
+
+    return on_operator
+
+
+def _mean_batch(data: TensorFacts, _: list[int]) -> str | None:
+    batch = data.nhwc[0]
+    return None if batch == 1 else f"a batch of {batch}, {extents(data.shape)}"
+
+
+def _mean_depth(data: TensorFacts, axes: list[int]) -> str | None:
+    if len(data.shape) - 1 not in axes or 1 in data.nhwc[1:]:
+        return None
+    return f"a mean over the depth of {extents(data.shape)}"
+
+
+def _mean_axis(data: TensorFacts, axes: list[int]) -> str | None:
+    longest = max((data.shape[axis] for axis in axes), default=1)
+    return None if longest <= MEAN_AXIS_MAXIMUM else str(longest)
+
+
+def _mean_elements(data: TensorFacts, axes: list[int]) -> str | None:
+    most = MEAN_ELEMENTS_MAXIMUM.get(data.dtype)
+    count = math.prod(data.shape[axis] for axis in axes)
+    return None if most is None or count <= most else f"{count} of {data.dtype}"
+
+
+@rule("mean-type", _MEAN, ALL).must_have(
+    "an input of INT8, UINT8 or INT16", "quantise it to one of these"
+)
+def _mean_type(operator: OperatorFacts) -> str | None:
+    data = data_input(operator)
+    return None if data is None or data.dtype in MEAN_ELEMENTS_MAXIMUM else data.dtype
+
+
+def _sum_axis(data: TensorFacts, axes: list[int]) -> str | None:
+    longest = max((data.shape[axis] for axis in axes if axis < len(data.shape) - 1), default=1)
+    return None if longest <= SUM_AXIS_MAXIMUM else str(longest)
+
+
+def _arg_max_axis(data: TensorFacts, axes: list[int]) -> str | None:
+    last = len(data.shape) - 1
+    return None if axes == [last] else f"axis {axes[0] if axes else 0} of {extents(data.shape)}"
+
+
+@rule("arg-max-depth", _ARG_MAX, U55_U65).must_have(
+    f"at most {ARG_MAX_DEPTH_MAXIMUM} elements along its axis",
+    "leave it out, and find the largest on the CPU",
+)
+def _arg_max_depth(operator: OperatorFacts) -> str | None:
+    data = data_input(operator)
+    depth = 0 if data is None else data.nhwc[3]
+    return None if depth <= ARG_MAX_DEPTH_MAXIMUM else str(depth)
+
+
+@rule("arg-max-batch", _ARG_MAX, U55_U65, STOPS).must_have(
+    "a batch of 1", "RESHAPE the batch into the height"
+)
+def _arg_max_batch(operator: OperatorFacts) -> str | None:
+    data = data_input(operator)
+    batch = 1 if data is None else data.nhwc[0]
+    return None if batch == 1 else str(batch)
+
+
+REDUCTION_RULES: tuple[Rule, ...] = (
+    _mean_type,
+    rule("mean-batch", _MEAN, ALL).must_have("a batch of 1", "RESHAPE the batch into the height")(
+        _reduction(_mean_batch)
+    ),
+    rule("mean-depth", _MEAN, ALL).must_have(
+        "height, width or depth 1 for a mean over the depth",
+        "RESHAPE so that height or width is 1, or use a convolution with equal weights",
+    )(_reduction(_mean_depth)),
+    rule("mean-axis", _MEAN, ALL).must_have(
+        f"at most {MEAN_AXIS_MAXIMUM} elements along an axis of the mean",
+        "take the mean in several steps",
+    )(_reduction(_mean_axis)),
+    rule("mean-elements", _MEAN, ALL).must_have(
+        "a sum that 32 bits hold: at most 2^24 elements of INT8, 2^23 of UINT8, 2^16 of INT16",
+        "take the mean in several steps",
+    )(_reduction(_mean_elements)),
+    rule("sum-axis", "SUM", U55_U65, STOPS).must_have(
+        f"at most {SUM_AXIS_MAXIMUM} elements along the axis of a sum", "sum in several steps"
+    )(_reduction(_sum_axis)),
+    rule("arg-max-axis", _ARG_MAX, U55_U65).must_have(
+        "the last axis", "TRANSPOSE so that it is the last"
+    )(_reduction(_arg_max_axis)),
+    _arg_max_depth,
+    _arg_max_batch,
+    rule("arg-max-type", _ARG_MAX, ALL, STOPS).must_have(
+        "an input of INT8 or UINT8", "quantise it to INT8"
+    )(input_type("INT8", "UINT8")),
+)
+"""Rules of reductions."""
+
+
+RANK_MAXIMUM_32_BIT = 4
+EXTENT_MAXIMUM = 1 << 16
+
+KEPT, NWHC, NHCW = (0, 1, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2)
+"""Permutations of batch, height, width and depth, by the order that they give."""
+
+DEPTH_MAXIMUM_32_BIT: dict[tuple[int, ...], int] = {KEPT: 1 << 15, NWHC: 1 << 14, NHCW: 1 << 16}
+"""Largest depth of 32-bit elements, whose halves are moved as 16-bit depth."""
+
+
+_TRANSPOSE = operators("TRANSPOSE")
+
+
+def _permutation(operator: OperatorFacts) -> tuple[int, ...] | None:
+    parameter = operator.input(1)
+    if parameter is None or parameter.values is None:
+        return None
+    rank = max(1, parameter.values.size)
+    return tuple(int(axis) % rank for axis in parameter.values.reshape(-1))
+
+
+@rule("transpose-32-bit", _TRANSPOSE, U55_U65).must_have(
+    "for INT32, at most 4 dimensions, and height and width (with a batch of 1 and a depth up "
+    "to 2^14) or width and depth exchanged, of extents up to 2^16",
+    "quantise it to 16 bits or less, or move the TRANSPOSE to where it is so",
+)
+def _wide(operator: OperatorFacts) -> str | None:
+    """Measure a permutation of 32-bit elements."""
+    data, permutation = data_input(operator), _permutation(operator)
+    if data is None or permutation is None or data.dtype != "INT32":
+        return None
+    told = f"{extents(permutation)} of {extents(data.shape)}"
+    if len(data.shape) > RANK_MAXIMUM_32_BIT:
+        return told
+    missing = RANK_MAXIMUM_32_BIT - len(permutation)
+    full = (*range(missing), *(axis + missing for axis in permutation))
+    if full not in DEPTH_MAXIMUM_32_BIT or data.nhwc[3] > DEPTH_MAXIMUM_32_BIT[full]:
+        return told
+    batch, height, width, _depth = data.nhwc
+    fits = (
+        full == KEPT
+        or (full == NWHC and batch == 1 and max(height, width) <= EXTENT_MAXIMUM)
+        or (full == NHCW and batch * height <= EXTENT_MAXIMUM and width <= EXTENT_MAXIMUM)
+    )
+    return None if fits else told
+
+
+@rule("transpose-extents", _TRANSPOSE, U55_U65).must_have(
+    f"extents of height, width and depth up to {EXTENT_MAXIMUM}; if other axes move too, such "
+    "products of all axes but two",
+    "RESHAPE dimensions that stay together, or split it",
+)
+def _narrow(operator: OperatorFacts) -> str | None:
+    """Measure a permutation of 8-bit or 16-bit elements."""
+    data, permutation = data_input(operator), _permutation(operator)
+    if data is None or permutation is None or data.dtype == "INT32" or not data.shape:
+        return None
+    rank = len(permutation)
+    if permutation == tuple(range(rank)):
+        return None
+    told = f"{extents(permutation)} of {extents(data.shape)}"
+    outer = rank - 3
+    kept_outside = permutation[: max(0, outer)] == tuple(range(max(0, outer)))
+    if kept_outside and math.prod(data.shape[: max(0, outer)]) == 1:
+        return None if max(data.shape) <= EXTENT_MAXIMUM else told
+    products = (math.prod(axes) for axes in itertools.combinations(data.shape, rank - 2))
+    return None if max(products) <= EXTENT_MAXIMUM else told
+
+
+TRANSPOSE_RULES: tuple[Rule, ...] = (
+    _wide,
+    _narrow,
+)

@@ -22,8 +22,7 @@ from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.base_pointers import require_memory, require_region
 from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
-from mizzen.targets.ethos_u.vela_raw.archive import Archive, open_archive, pack_archive
-from mizzen.targets.ethos_u.vela_raw.objects import Entry
+from mizzen.targets.ethos_u.vela_raw.archive import Archive, Entry, open_archive, pack_archive
 
 MAX_REGION_BYTES = 1 << 32
 """Most bytes of a region: what U55 can address, and more than any system around an NPU has."""

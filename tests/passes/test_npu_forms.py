@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
-from mizzen.passes.concatenation import BEGIN_JOINS, PATTERN
+from mizzen.passes.npu_forms import BEGIN_JOINS, JOINING
 from mizzen.patterns import explain
 from mizzen.reference import evaluate
 
@@ -105,5 +105,5 @@ def test_what_would_change_or_gain_nothing_stays(make: object, reason: str) -> N
     assert callable(make)
     make(net)
     (join,) = [operation for operation in net.b.graph if operation.kind == "CONCAT"]
-    assert str(explain(net.b.graph, PATTERN, join)) == f"channels joined behind others: {reason}"
+    assert str(explain(net.b.graph, JOINING, join)) == f"channels joined behind others: {reason}"
     assert not BEGIN_JOINS.run(net.b.graph)
