@@ -6,9 +6,8 @@ import pytest
 
 from mizzen.graph import DType, Graph, TensorType, Value
 from mizzen.ops import Builder
-from mizzen.ops.activation import Clamp
 from mizzen.ops.data_layout import Reshape
-from mizzen.ops.elementwise import Abs, Add, Clz, Exp, Mul, Sub
+from mizzen.ops.elementwise import Abs, Add, Clamp, Clz, Exp, Mul, Sub
 from mizzen.ops.reduction import ReduceSum
 from mizzen.ops.tensor import Conv2d, Fft2d
 from mizzen.patterns import (

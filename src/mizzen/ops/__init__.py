@@ -11,14 +11,12 @@ a neutral part needs that, it is given `limits` as data.
 """
 
 from mizzen.ops import (
-    activation,
     control_flow,
     data_layout,
     data_node,
     elementwise,
     image,
     reduction,
-    scatter_gather,
     tensor,
     type_conversion,
 )
@@ -45,14 +43,12 @@ __all__ = [
     "RuleError",
     "Support",
     "TosaOperation",
-    "activation",
     "control_flow",
     "data_layout",
     "data_node",
     "elementwise",
     "image",
     "reduction",
-    "scatter_gather",
     "tensor",
     "type_conversion",
     "verify",

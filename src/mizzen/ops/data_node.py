@@ -7,16 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mizzen.graph import Array, Attributes, Value
-from mizzen.ops.definition import (
-    IN_OUT,
-    OUT,
-    Attribute,
-    Shape,
-    TosaOperation,
-    same,
-    table,
-    tensor,
-)
+from mizzen.ops.definition import IN_OUT, OUT, Attribute, Shape, TosaOperation, same, table, tensor
 
 TYPES = """
     PRO-INT/PRO-FP bool

@@ -1,10 +1,10 @@
-"""Elementwise and comparison operators. Ref: TOSA 1.0, 2.5 to 2.8."""
+"""Elementwise operators, of one, two and three operands. Ref: TOSA 1.0, 2.4 to 2.8."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mizzen.graph import Attributes, DType, Value
+from mizzen.graph import INTEGER_BITS, Attributes, DType, Value, integer_range
 from mizzen.ops.definition import (
     IN_OUT,
     OUT,
@@ -172,3 +172,41 @@ class Comparison(TosaOperation, results=OUT, rows=COMPARISONS, shapes=broadcast)
 Equal = Comparison.member("EQUAL", "2.8.1", commutative=True)
 Greater = Comparison.member("GREATER", "2.8.2")
 GreaterEqual = Comparison.member("GREATER_EQUAL", "2.8.3")
+
+
+CLAMPED = table("in_out_t", "PRO-INT i8\n EXT-INT16 i16") + FLOAT
+
+
+def clamp(operands: Sequence[Value], attributes: Attributes) -> tuple[Shape, ...]:
+    """Return the operand's shape; the bounds must be values of its type."""
+    low, high = attributes["min_val"], attributes["max_val"]
+    if not low <= high:
+        raise RuleError(f"min_val must be at most max_val, and they are {low} and {high}")
+    dtype = operands[0].type.dtype
+    if dtype in INTEGER_BITS:
+        least, greatest = integer_range(dtype)
+        if low < least or high > greatest or int(low) != low or int(high) != high:
+            raise RuleError(f"bounds must be {dtype.value} values, and are {low} and {high}")
+    return same(operands, attributes)
+
+
+class Clamp(
+    TosaOperation, kind="CLAMP", section="2.4.1", results=IN_OUT, rows=CLAMPED, shapes=clamp
+):
+    """The nearest number within bounds."""
+
+    input = tensor()
+    min_val = Attribute((int, float))
+    max_val = Attribute((int, float))
+    nan_mode = nan_mode()
+
+
+class Activation(TosaOperation, results=IN_OUT, rows=FLOAT, shapes=same):
+    """A function of floating-point numbers."""
+
+    input = tensor()
+
+
+Erf = Activation.member("ERF", "2.4.2")
+Sigmoid = Activation.member("SIGMOID", "2.4.3")
+Tanh = Activation.member("TANH", "2.4.4")

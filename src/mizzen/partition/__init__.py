@@ -11,12 +11,7 @@ It must not know targets, code generators, or what the CPU's part is computed wi
 
 from mizzen.diagnostics import Device
 from mizzen.partition.extraction import Extracted, extract, extract_operations
-from mizzen.partition.placement import (
-    Partition,
-    Placed,
-    Region,
-    partition,
-)
+from mizzen.partition.placement import Partition, Placed, Region, partition
 
 __all__ = [
     "Device",

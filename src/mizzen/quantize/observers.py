@@ -111,14 +111,14 @@ class RangeObserver(MinMaxObserver):
         return super().calculate_qparams()
 
 
-class WeightObserver(MinMaxObserver):
-    """One range for a constant, which is read once: calibration does not change it."""
+class _ReadOnce:
+    """What observers of constants have in common: they read once, calibration changes nothing."""
 
     origin: Origin | None = None
     _seen: tuple[int, int] | None = None
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
-        """Take the range of the weights `x_orig` at the first call."""
+        """Take what the weights `x_orig` span at the first call."""
         if self._seen != (version := version_of(x_orig)):
             check_finite(x_orig, self.origin)
             self._seen = version
@@ -127,32 +127,19 @@ class WeightObserver(MinMaxObserver):
         return x_orig
 
     def calculate_qparams(self) -> Parameters:
-        """Return scale and zero point; raise E870 where there was no data."""
+        """Return scale and zero point, one for each range; raise E870 where there was no data."""
         if self._seen is None:
             raise never_calibrated(self.origin)
-        return super().calculate_qparams()
+        base: Any = super()
+        return base.calculate_qparams()
 
 
-class WeightPerChannelObserver(PerChannelMinMaxObserver):
-    """A range for each channel of a constant, which is read once."""
+class WeightObserver(_ReadOnce, MinMaxObserver):
+    """One range for a constant."""
 
-    origin: Origin | None = None
-    _seen: tuple[int, int] | None = None
 
-    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
-        """Take the ranges of the weights `x_orig` at the first call."""
-        if self._seen != (version := version_of(x_orig)):
-            check_finite(x_orig, self.origin)
-            self._seen = version
-            base: Any = super()
-            base.forward(x_orig)
-        return x_orig
-
-    def calculate_qparams(self) -> Parameters:
-        """Return scales and zero points, one for each channel; raise E870 without data."""
-        if self._seen is None:
-            raise never_calibrated(self.origin)
-        return super().calculate_qparams()
+class WeightPerChannelObserver(_ReadOnce, PerChannelMinMaxObserver):
+    """A range for each channel of a constant."""
 
 
 class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):

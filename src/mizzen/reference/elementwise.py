@@ -1,11 +1,12 @@
-"""What elementwise and comparison operators compute; nothing is greater or less than a NaN.
+"""What elementwise operators compute; nothing is greater or less than a NaN.
 
-Ref: TOSA 1.0, 2.5 to 2.8.
+Ref: TOSA 1.0, 2.4 to 2.8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import erf
 
 import numpy as np
 
@@ -22,6 +23,28 @@ from mizzen.reference.kernel import (
     saturated,
     wide,
 )
+
+
+def clamp(operation: tosa.Clamp, values: Array) -> Array:
+    """Return the nearest value within the bounds; a NaN, or `min_val`, as `nan_mode` says."""
+    low, high = operation.min_val, operation.max_val
+    dtype = operation.result.dtype
+    if not dtype.is_float:
+        return np.clip(values, low, high).astype(values.dtype, copy=False)
+    bounds = rounded(np.array([low, high], np.float64), dtype)
+    result = np.clip(values, bounds[0], bounds[1])
+    if operation.nan_mode is NanMode.IGNORE:
+        result = np.where(np.isnan(values), bounds[0], result)
+    return result
+
+
+def _erf(values: Array) -> Array:
+    return np.fromiter(map(erf, values.reshape(-1).tolist()), np.float64).reshape(values.shape)
+
+
+def _sigmoid(values: Array) -> Array:
+    return 1.0 / (1.0 + np.exp(-values))
+
 
 TABLE_FRACTION_BITS = 7
 """A table for i16 has an entry for each 128th value; between them it is interpolated."""
@@ -173,6 +196,10 @@ def select(operation: Operation, condition: Array, a: Array, b: Array) -> Array:
 
 
 KERNELS: Kernels = {
+    tosa.Clamp: clamp,
+    tosa.Erf: real(_erf),
+    tosa.Sigmoid: real(_sigmoid),
+    tosa.Tanh: real(np.tanh),
     tosa.Add: arithmetic(np.add),
     tosa.ArithmeticRightShift: arithmetic_right_shift,
     tosa.BitwiseAnd: plainly(np.bitwise_and),

@@ -9,33 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from mizzen.diagnostics import fail
-from mizzen.graph import (
-    INTEGER_BITS,
-    Array,
-    Graph,
-    Operation,
-    TensorType,
-    Value,
-    integer_range,
-)
-from mizzen.ops.control_flow import (
-    CondIf,
-    Custom,
-    Variable,
-    VariableRead,
-    VariableWrite,
-    WhileLoop,
-)
+from mizzen.graph import INTEGER_BITS, Array, Graph, Operation, TensorType, Value, integer_range
+from mizzen.ops.control_flow import CondIf, Custom, Variable, VariableRead, VariableWrite, WhileLoop
 from mizzen.ops.data_node import Constant
 from mizzen.reference import (
-    activation,
     control_flow,
     data_layout,
     data_node,
     elementwise,
     image,
     reduction,
-    scatter_gather,
     tensor,
     type_conversion,
 )
@@ -47,11 +30,9 @@ Trace = Callable[[Value, Array], None]
 
 KERNELS: Kernels = {
     **tensor.KERNELS,
-    **activation.KERNELS,
     **elementwise.KERNELS,
     **reduction.KERNELS,
     **data_layout.KERNELS,
-    **scatter_gather.KERNELS,
     **image.KERNELS,
     **type_conversion.KERNELS,
     **data_node.KERNELS,

@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.conformance.networks import (
-    Case,
-    Q,
-    Shape,
-    i32,
-    one,
-    pad_v2,
-)
+from mizzen.conformance.networks import Case, Q, Shape, i32, one, pad_v2
 
 Options = tuple[str, dict[str, Any]] | None
 Constant = npt.NDArray[np.int32]

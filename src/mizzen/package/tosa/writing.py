@@ -17,19 +17,12 @@ import numpy as np
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer import Member, Record
 from mizzen.flatbuffer import write as write_file
-from mizzen.flatbuffer.tosa import (
-    ENUMERATIONS,
-    NUMBERS,
-    SCHEMA,
-    VERSION,
-    TensorType,
-    encode,
-)
+from mizzen.flatbuffer.tosa import ENUMERATIONS, NUMBERS, SCHEMA, VERSION, TensorType, encode
 from mizzen.flatbuffer.tosa_tables import OPERATIONS
 from mizzen.graph import DType, Graph, Operation, Value
-from mizzen.ops.activation import Clamp
 from mizzen.ops.control_flow import Variable, VariableRead, VariableWrite
 from mizzen.ops.data_node import Constant
+from mizzen.ops.elementwise import Clamp
 
 IN_TENSORS = (Constant, Variable)
 """Operations whose attributes are in the tensor that they give or declare."""

@@ -21,10 +21,9 @@ from functools import lru_cache
 from math import prod
 
 from mizzen.graph import Attributes, Operation, TensorType, Value
-from mizzen.ops.activation import Activation, Clamp
 from mizzen.ops.data_layout import Concat, Pad, Reverse, Slice, Tile
 from mizzen.ops.data_node import Identity
-from mizzen.ops.elementwise import Binary, Comparison, Mul, Select, Table, Unary
+from mizzen.ops.elementwise import Activation, Binary, Clamp, Comparison, Mul, Select, Table, Unary
 from mizzen.ops.reduction import Reduction
 from mizzen.ops.tensor import Argmax, Conv2d
 from mizzen.ops.type_conversion import Cast, Rescale

@@ -14,23 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mizzen.targets.ethos_n.commands_values import (
-    Algorithm,
-    BlockConfigRecord,
-    Convert,
-    DataTypeCode,
-    Format,
-    Location,
-    McePle,
-    MceRecord,
-    PleOnly,
-    PleOperation,
-    PleRecord,
-    Strategy,
-    TensorRecord,
-    Upsample,
-    UpsampleEdge,
-)
+from mizzen.targets.ethos_n import commands_values as values
 from mizzen.targets.ethos_n.lower.work_graph import Clamp, Concat, Extract, Node, Requantization
 from mizzen.targets.ethos_n.network import TANH_SCALE
 from mizzen.targets.ethos_n.schedule.attempt import (
@@ -162,10 +146,10 @@ def narrowed(bounds: Bounds, centre: int, farthest: int) -> Bounds:
 
 
 ORIGIN: Shape = (0, 0, 0, 0)
-DATA_TYPE_CODES = {DataType.U8: DataTypeCode.U8, DataType.S8: DataTypeCode.S8}
-NO_TENSOR = TensorRecord(
-    DataTypeCode.U8,
-    Format.NHWCB_COMPRESSED,
+DATA_TYPE_CODES = {DataType.U8: values.DataTypeCode.U8, DataType.S8: values.DataTypeCode.S8}
+NO_TENSOR = values.TensorRecord(
+    values.DataTypeCode.U8,
+    values.Format.NHWCB_COMPRESSED,
     ORIGIN,
     ORIGIN,
     ORIGIN,
@@ -174,17 +158,17 @@ NO_TENSOR = TensorRecord(
     0,
     0,
     0,
-    Location.DRAM,
+    values.Location.DRAM,
 )
 """What stands for the second input where there is one only: zeros."""
 
 
-def buffer_bytes(shape: Shape, format: Format) -> int:
+def buffer_bytes(shape: Shape, format: values.Format) -> int:
     """Return the size of a map in DRAM."""
     match format:
-        case Format.FCAF_DEEP | Format.FCAF_WIDE:
+        case values.Format.FCAF_DEEP | values.Format.FCAF_WIDE:
             return cell_bytes(shape, format)
-        case Format.NHWCB:
+        case values.Format.NHWCB:
             return brick_bytes(shape)
         case _:
             return volume(shape)
@@ -197,9 +181,9 @@ def tensor_record(
     stripe: Shape,
     tile_bytes: int,
     sram_offset_bytes: int,
-) -> TensorRecord:
+) -> values.TensorRecord:
     """Return what a command says of a node's map, all of it."""
-    return TensorRecord(
+    return values.TensorRecord(
         data_type=DATA_TYPE_CODES[node.data_type],
         format=attempt.format(node),
         shape=node.shape,
@@ -210,7 +194,7 @@ def tensor_record(
         dram_buffer_id=buffer_id,
         sram_offset_bytes=sram_offset_bytes,
         zero_point=node.quantization.zero_point,
-        location=attempt.of(node).location or Location.DRAM,
+        location=attempt.of(node).location or values.Location.DRAM,
     )
 
 
@@ -233,26 +217,26 @@ def written_quantization(made: McePass) -> QuantizationInfo:
     return found
 
 
-def mce_command(made: McePass, attempt: Attempt, ids: Ids) -> McePle:
+def mce_command(made: McePass, attempt: Attempt, ids: Ids) -> values.McePle:
     """Return the command of a pass of the compute engines."""
     plan, last = made.plan, made.nodes[-1]
-    return McePle(
+    return values.McePle(
         input=_mce_input(made, attempt, ids.inputs[0]),
         weights=weight_record(made, ids.weights),
         weight_metadata_buffer_id=ids.weight_metadata,
         output=_in_concat(_tile_record(last, attempt, ids.output, plan.output), last),
         strategy=plan.strategy,
-        block_config=BlockConfigRecord(plan.block.width, plan.block.height),
+        block_config=values.BlockConfigRecord(plan.block.width, plan.block.height),
         mce=_mce_record(made),
         ple=_ple_record(made),
     )
 
 
-def _tile_record(node: Node, attempt: Attempt, buffer_id: int, tile: Tile) -> TensorRecord:
+def _tile_record(node: Node, attempt: Attempt, buffer_id: int, tile: Tile) -> values.TensorRecord:
     return tensor_record(node, attempt, buffer_id, tile.stripe, tile.bytes, tile.offset_bytes)
 
 
-def _in_concat(record: TensorRecord, node: Node) -> TensorRecord:
+def _in_concat(record: values.TensorRecord, node: Node) -> values.TensorRecord:
     """Return the record of a map that is written to its place in a concatenation, if it is."""
     concat = concat_of(node)
     if concat is None:
@@ -269,7 +253,7 @@ def concat_of(node: Node) -> Node | None:
     return next((user for user in node.users if isinstance(user.work, Concat)), None)
 
 
-def _mce_input(made: McePass, attempt: Attempt, buffer_id: int) -> TensorRecord:
+def _mce_input(made: McePass, attempt: Attempt, buffer_id: int) -> values.TensorRecord:
     source = made.nodes[0].source
     record = _tile_record(source, attempt, buffer_id, made.plan.input)
     if attempt.in_sram(source):
@@ -278,15 +262,15 @@ def _mce_input(made: McePass, attempt: Attempt, buffer_id: int) -> TensorRecord:
     return replace(record, shape=made.mce.source.shape, supertensor_offset=offset or ORIGIN)
 
 
-def weight_record(made: McePass, buffer_id: int) -> TensorRecord:
+def weight_record(made: McePass, buffer_id: int) -> values.TensorRecord:
     """Return what the command of a pass says of its weights."""
     weights, tile = made.work.weights, made.plan.weights
     shape = weights.shape
-    if made.algorithm is Algorithm.WINOGRAD:
+    if made.algorithm is values.Algorithm.WINOGRAD:
         shape = covered_kernel(shape, made.algorithm)
-    return TensorRecord(
+    return values.TensorRecord(
         data_type=DATA_TYPE_CODES[weights.data_type],
-        format=Format.WEIGHT_STREAM,
+        format=values.Format.WEIGHT_STREAM,
         shape=shape,
         supertensor_shape=shape,
         supertensor_offset=ORIGIN,
@@ -295,19 +279,19 @@ def weight_record(made: McePass, buffer_id: int) -> TensorRecord:
         dram_buffer_id=buffer_id,
         sram_offset_bytes=tile.offset_bytes,
         zero_point=weights.quantization.zero_point,
-        location=Location.DRAM,
+        location=values.Location.DRAM,
     )
 
 
-def _mce_record(made: McePass) -> MceRecord:
+def _mce_record(made: McePass) -> values.MceRecord:
     work, mce, last = made.work, made.mce, made.nodes[-1]
     written = written_quantization(made)
     bounds = activation_bounds(mce, made.nodes)
-    if made.kernel is not None and made.kernel.kernel is PleOperation.SIGMOID:
+    if made.kernel is not None and made.kernel.kernel is values.PleOperation.SIGMOID:
         _, farthest = sigmoid_scale(written, last.quantization)
         bounds = narrowed(bounds, written.zero_point, farthest)
     row, column = (_edge(work.upsample, extent) for extent in mce.shape[1:3])
-    return MceRecord(
+    return values.MceRecord(
         stride_x=work.stride.x,
         stride_y=work.stride.y,
         pad_top=work.pad_top,
@@ -326,10 +310,10 @@ def _mce_record(made: McePass) -> MceRecord:
     )
 
 
-def _edge(upsample: Upsample, extent: int) -> UpsampleEdge:
+def _edge(upsample: values.Upsample, extent: int) -> values.UpsampleEdge:
     """Return whether the last row or column is made: not of an odd extent, which is one less."""
-    dropped = upsample is Upsample.BILINEAR and extent % 2 == 1
-    return UpsampleEdge.DROP if dropped else UpsampleEdge.GENERATE
+    dropped = upsample is values.Upsample.BILINEAR and extent % 2 == 1
+    return values.UpsampleEdge.DROP if dropped else values.UpsampleEdge.GENERATE
 
 
 def _made_stripe(made: McePass) -> Shape:
@@ -337,7 +321,7 @@ def _made_stripe(made: McePass) -> Shape:
     plan, whole, source = made.plan, made.mce.shape, made.mce.source.shape
     stripe = plan.input.stripe
     channels = plan.output.stripe[3]
-    if plan.strategy is Strategy.STRATEGY_X:
+    if plan.strategy is values.Strategy.STRATEGY_X:
         channels = plan.weights.stripe[3]
     elif made.kernel is not None:
         channels = made.kernel.ratio.channels.under(channels)
@@ -349,27 +333,27 @@ def _made_stripe(made: McePass) -> Shape:
     )
 
 
-def _ple_record(made: McePass) -> PleRecord:
+def _ple_record(made: McePass) -> values.PleRecord:
     kernel, ple = made.kernel, made.ple
     at = made.plan.ple_offset_bytes
     if kernel is None or ple is None:
-        return PleRecord(at, 0, PleOperation.PASSTHROUGH)
+        return values.PleRecord(at, 0, values.PleOperation.PASSTHROUGH)
     match kernel.kernel:
-        case PleOperation.SIGMOID:
+        case values.PleOperation.SIGMOID:
             written = written_quantization(made)
             scale, _ = sigmoid_scale(written, made.nodes[-1].quantization)
-            return PleRecord(at, 0, kernel.kernel, *scale)
-        case PleOperation.LEAKY_RELU:
+            return values.PleRecord(at, 0, kernel.kernel, *scale)
+        case values.PleOperation.LEAKY_RELU:
             ratio = scale_ratio(ple.source.quantization, ple.quantization)
             slope = type(ratio)(kernel.alpha) * ratio
-            return PleRecord(
+            return values.PleRecord(
                 at, 0, kernel.kernel, *ple_scale(float(ratio)), *ple_scale(float(slope))
             )
         case _:
-            return PleRecord(at, 0, kernel.kernel)
+            return values.PleRecord(at, 0, kernel.kernel)
 
 
-def ple_command(made: PlePass, attempt: Attempt, ids: Ids) -> PleOnly:
+def ple_command(made: PlePass, attempt: Attempt, ids: Ids) -> values.PleOnly:
     """Return the command of a pass of the programmable layer engine alone."""
     plan, first, last = made.plan, made.nodes[0], made.nodes[-1]
     inputs = [
@@ -377,24 +361,24 @@ def ple_command(made: PlePass, attempt: Attempt, ids: Ids) -> PleOnly:
         for source, buffer_id, tile in zip(first.inputs, ids.inputs, plan.inputs, strict=True)
     ]
     output = _in_concat(_tile_record(last, attempt, ids.output, plan.output), last)
-    in_sram = any(record.location is Location.SRAM for record in (*inputs, output))
+    in_sram = any(record.location is values.Location.SRAM for record in (*inputs, output))
     scales: list[int] = []
-    if made.work.kernel is PleOperation.ADDITION_RESCALE:
+    if made.work.kernel is values.PleOperation.ADDITION_RESCALE:
         for source in first.inputs:
             ratio = scale_ratio(source.quantization, last.quantization)
             scales.extend(ple_scale(float(ratio)))
-    return PleOnly(
+    return values.PleOnly(
         input_count=len(inputs),
         input0=inputs[0],
         input1=inputs[1] if len(inputs) > 1 else NO_TENSOR,
         output=output,
         # The firmware knows tensors in SRAM with strategy 3 only.
-        strategy=Strategy.STRATEGY_3 if in_sram else Strategy.STRATEGY_X,
-        ple=PleRecord(plan.ple_offset_bytes, 0, made.work.kernel, *scales),
+        strategy=values.Strategy.STRATEGY_3 if in_sram else values.Strategy.STRATEGY_X,
+        ple=values.PleRecord(plan.ple_offset_bytes, 0, made.work.kernel, *scales),
     )
 
 
-def convert_command(made: ConvertPass, attempt: Attempt, ids: Ids) -> Convert:
+def convert_command(made: ConvertPass, attempt: Attempt, ids: Ids) -> values.Convert:
     """Return the command of a pass that changes a layout or copies."""
     source, last = made.nodes[0].source, made.nodes[-1]
     tile_bytes = brick_bytes(made.stripe)
@@ -402,7 +386,7 @@ def convert_command(made: ConvertPass, attempt: Attempt, ids: Ids) -> Convert:
     if attempt.in_sram(source):
         at = attempt.of(source).sram_offset_bytes
     output = tensor_record(last, attempt, ids.output, made.stripe, tile_bytes, made.offset_bytes)
-    return Convert(
+    return values.Convert(
         input=tensor_record(source, attempt, ids.inputs[0], made.stripe, tile_bytes, at),
         output=_in_concat(output, last),
     )

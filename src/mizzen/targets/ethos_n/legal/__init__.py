@@ -16,6 +16,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from mizzen.diagnostics import Reason, fail
+from mizzen.targets.ethos_n import network as net
 from mizzen.targets.ethos_n.config import Capabilities, Profile
 from mizzen.targets.ethos_n.legal import (
     boundary_rules,
@@ -24,44 +25,7 @@ from mizzen.targets.ethos_n.legal import (
     movement_rules,
     pooling_rules,
 )
-from mizzen.targets.ethos_n.legal.tensor_rules import (
-    BOTH,
-    V25_03,
-    Case,
-    OperationRule,
-    Step,
-    rule,
-)
-from mizzen.targets.ethos_n.network import (
-    Addition,
-    Concatenation,
-    Constant,
-    Convolution,
-    DepthToSpace,
-    DepthwiseConvolution,
-    EstimateOnly,
-    FullyConnected,
-    Input,
-    LeakyRelu,
-    MeanXy,
-    Multiplication,
-    Operation,
-    Output,
-    Pooling,
-    Query,
-    ReinterpretQuantization,
-    Relu,
-    Requantize,
-    Reshape,
-    Resize,
-    Sigmoid,
-    SpaceToDepth,
-    Split,
-    StandalonePadding,
-    Tanh,
-    Transpose,
-    TransposeConvolution,
-)
+from mizzen.targets.ethos_n.legal.tensor_rules import BOTH, V25_03, Case, OperationRule, Step, rule
 from mizzen.targets.ethos_n.tensors import TensorInfo
 from mizzen.targets.rules import SENTENCE, ForEach, Level, judged, rules_of
 
@@ -93,33 +57,33 @@ class Entry:
     profiles: tuple[Profile, ...] = BOTH
 
 
-OPERATIONS: dict[type[Operation], Entry] = {
-    Input: Entry(0, boundary_rules.INPUT),
-    Constant: Entry(0, boundary_rules.CONSTANT),
-    Output: Entry(1, boundary_rules.OUTPUT),
-    Convolution: Entry(3, convolution_rules.CONVOLUTION),
-    DepthwiseConvolution: Entry(3, convolution_rules.DEPTHWISE_CONVOLUTION),
-    TransposeConvolution: Entry(3, convolution_rules.TRANSPOSE_CONVOLUTION),
-    FullyConnected: Entry(3, convolution_rules.FULLY_CONNECTED),
-    Concatenation: Entry(ANY_NUMBER, movement_rules.CONCATENATION),
-    Split: Entry(1, movement_rules.SPLIT),
-    Addition: Entry(2, elementwise_rules.ADDITION),
-    Multiplication: Entry(2, elementwise_rules.MULTIPLICATION, V25_03),
-    ReinterpretQuantization: Entry(1, elementwise_rules.REINTERPRET_QUANTIZATION),
-    Requantize: Entry(1, elementwise_rules.REQUANTIZE),
-    Relu: Entry(1, elementwise_rules.RELU),
-    LeakyRelu: Entry(1, elementwise_rules.LEAKY_RELU),
-    Sigmoid: Entry(1, elementwise_rules.SIGMOID),
-    Tanh: Entry(1, elementwise_rules.TANH),
-    MeanXy: Entry(1, pooling_rules.MEAN_XY),
-    Pooling: Entry(1, pooling_rules.POOLING),
-    Reshape: Entry(1, movement_rules.RESHAPE),
-    DepthToSpace: Entry(1, movement_rules.DEPTH_TO_SPACE),
-    SpaceToDepth: Entry(1, movement_rules.SPACE_TO_DEPTH),
-    Transpose: Entry(1, movement_rules.TRANSPOSE),
-    Resize: Entry(1, movement_rules.RESIZE),
-    StandalonePadding: Entry(1, movement_rules.STANDALONE_PADDING, V25_03),
-    EstimateOnly: Entry(ANY_NUMBER, boundary_rules.ESTIMATE_ONLY),
+OPERATIONS: dict[type[net.Operation], Entry] = {
+    net.Input: Entry(0, boundary_rules.INPUT),
+    net.Constant: Entry(0, boundary_rules.CONSTANT),
+    net.Output: Entry(1, boundary_rules.OUTPUT),
+    net.Convolution: Entry(3, convolution_rules.CONVOLUTION),
+    net.DepthwiseConvolution: Entry(3, convolution_rules.DEPTHWISE_CONVOLUTION),
+    net.TransposeConvolution: Entry(3, convolution_rules.TRANSPOSE_CONVOLUTION),
+    net.FullyConnected: Entry(3, convolution_rules.FULLY_CONNECTED),
+    net.Concatenation: Entry(ANY_NUMBER, movement_rules.CONCATENATION),
+    net.Split: Entry(1, movement_rules.SPLIT),
+    net.Addition: Entry(2, elementwise_rules.ADDITION),
+    net.Multiplication: Entry(2, elementwise_rules.MULTIPLICATION, V25_03),
+    net.ReinterpretQuantization: Entry(1, elementwise_rules.REINTERPRET_QUANTIZATION),
+    net.Requantize: Entry(1, elementwise_rules.REQUANTIZE),
+    net.Relu: Entry(1, elementwise_rules.RELU),
+    net.LeakyRelu: Entry(1, elementwise_rules.LEAKY_RELU),
+    net.Sigmoid: Entry(1, elementwise_rules.SIGMOID),
+    net.Tanh: Entry(1, elementwise_rules.TANH),
+    net.MeanXy: Entry(1, pooling_rules.MEAN_XY),
+    net.Pooling: Entry(1, pooling_rules.POOLING),
+    net.Reshape: Entry(1, movement_rules.RESHAPE),
+    net.DepthToSpace: Entry(1, movement_rules.DEPTH_TO_SPACE),
+    net.SpaceToDepth: Entry(1, movement_rules.SPACE_TO_DEPTH),
+    net.Transpose: Entry(1, movement_rules.TRANSPOSE),
+    net.Resize: Entry(1, movement_rules.RESIZE),
+    net.StandalonePadding: Entry(1, movement_rules.STANDALONE_PADDING, V25_03),
+    net.EstimateOnly: Entry(ANY_NUMBER, boundary_rules.ESTIMATE_ONLY),
 }
 """Every operation, in the order of `operations`."""
 
@@ -141,7 +105,7 @@ class Answer:
 
 
 def supported(
-    query: Query,
+    query: net.Query,
     capabilities: Capabilities,
     profile: Profile = Profile.V23_02,
     expected: tuple[TensorInfo, ...] | None = None,
@@ -165,7 +129,7 @@ def supported(
 
 @lru_cache(maxsize=4096)
 def reasons(
-    operation: Operation,
+    operation: net.Operation,
     inputs: tuple[TensorInfo, ...],
     capabilities: Capabilities,
     profile: Profile = Profile.V23_02,
@@ -188,13 +152,13 @@ def reasons(
     return tuple(found.values())
 
 
-def rules(kind: type[Operation], profile: Profile) -> tuple[OperationRule[Any], ...]:
+def rules(kind: type[net.Operation], profile: Profile) -> tuple[OperationRule[Any], ...]:
     """Return the rules of an operation of a release, in the order of the tests."""
     return rules_of(_table(kind, profile))
 
 
 def _case(
-    operation: Operation,
+    operation: net.Operation,
     inputs: tuple[TensorInfo, ...],
     capabilities: Capabilities,
     expected: tuple[TensorInfo, ...] | None,
@@ -207,14 +171,14 @@ def _case(
             f"{len(inputs)}",
             help="weighted operations take the feature map, the bias and the weights",
         )
-    if isinstance(operation, Input | Constant):
+    if isinstance(operation, net.Input | net.Constant):
         # What their rules are about is their own tensor.
         inputs = (operation.info,)
     return Case(operation, inputs, capabilities, expected)
 
 
 @cache
-def _table(kind: type[Operation], profile: Profile) -> tuple[Step[Any], ...]:
+def _table(kind: type[net.Operation], profile: Profile) -> tuple[Step[Any], ...]:
     """Return the rules that hold in a release."""
     entry = OPERATIONS[kind]
     if profile not in entry.profiles:
@@ -223,7 +187,7 @@ def _table(kind: type[Operation], profile: Profile) -> tuple[Step[Any], ...]:
 
 
 def _absent(
-    kind: type[Operation], profile: Profile, having: tuple[Profile, ...]
+    kind: type[net.Operation], profile: Profile, having: tuple[Profile, ...]
 ) -> OperationRule[Any]:
     releases = " or ".join(row.value for row in having)
     return rule("release").must_have(

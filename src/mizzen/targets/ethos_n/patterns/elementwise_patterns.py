@@ -22,8 +22,7 @@ from math import prod
 import numpy as np
 
 from mizzen.graph import Array, DType, Operation, Value
-from mizzen.ops.activation import Clamp
-from mizzen.ops.elementwise import Add, Mul, Sub, Table
+from mizzen.ops.elementwise import Add, Clamp, Mul, Sub, Table
 from mizzen.ops.type_conversion import Rescale
 from mizzen.patterns import Const, Match, Pattern, Reject, Through, Var, chain, of, op
 from mizzen.targets.ethos_n.network import (

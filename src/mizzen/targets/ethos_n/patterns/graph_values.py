@@ -21,18 +21,12 @@ import numpy as np
 from mizzen.diagnostics import Origin, Reason
 from mizzen.graph import Array, DType, Operation, Quantization, Value
 from mizzen.ops import data_layout
-from mizzen.ops.activation import Clamp
 from mizzen.ops.data_layout import Concat, Reverse, Slice, Transpose
 from mizzen.ops.data_node import Identity
+from mizzen.ops.elementwise import Clamp
 from mizzen.ops.tensor import MaxPool2d
 from mizzen.ops.type_conversion import Rescale
-from mizzen.targets.ethos_n.network import (
-    Network,
-    Node,
-    Operand,
-    ReinterpretQuantization,
-    Reshape,
-)
+from mizzen.targets.ethos_n.network import Network, Node, Operand, ReinterpretQuantization, Reshape
 from mizzen.targets.ethos_n.network import Operation as NetworkOperation
 from mizzen.targets.ethos_n.tensors import DataType, QuantizationInfo, Shape, TensorInfo
 

@@ -47,10 +47,7 @@ from mizzen.targets.ethos_n.schedule.attempt import (
     round_up,
 )
 from mizzen.targets.ethos_n.schedule.strategies import choose_strategy, stream_channels
-from mizzen.targets.ethos_n.schedule.stripes import (
-    Stage,
-    usable_blocks,
-)
+from mizzen.targets.ethos_n.schedule.stripes import Stage, usable_blocks
 from mizzen.targets.ethos_n.tensors import Shape
 
 MAX_3X3 = frozenset({PleOperation.MAXPOOL_3X3_2_2_EVEN, PleOperation.MAXPOOL_3X3_2_2_ODD})
