@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import mizzen
 from mizzen.cli.parser import help_texts
 from mizzen.compiler.backend import backend_for
-from mizzen.isa import documentation
+from mizzen.isa import listing
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def pages() -> dict[str, str]:
     """Return every generated page: path in the documentation -> Markdown."""
     commands = {
-        f"reference/commands-{arch.name.lower()}.md": documentation.markdown(instruction_set(arch))
+        f"reference/commands-{arch.name.lower()}.md": listing.markdown(instruction_set(arch))
         for arch in Arch
     }
     return {
@@ -245,7 +245,7 @@ def ethos_n_commands_page() -> str:
         for row in INFERRED
     ]
     parts = [
-        documentation.markdown(STREAM),
+        listing.markdown(STREAM),
         "## What the sources leave open\n",
         "[How that is taken](../explanation/ethos-n-numbers.md), and by how much an element may "
         "differ on a device.\n",

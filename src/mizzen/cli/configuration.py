@@ -1,4 +1,4 @@
-"""The options that choose an accelerator and its system, shared by the verbs that compile."""
+"""The options that choose an accelerator and its system, shared by the verbs; reading files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from mizzen.diagnostics import fail
 if TYPE_CHECKING:
     from mizzen.cli.console import Console
     from mizzen.compiler.backend import ResolvedTarget
+
+
+def read_file(path: Path) -> bytes:
+    """Return a file's contents. E110 if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
 
 
 class Keywords(TypedDict):

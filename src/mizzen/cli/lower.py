@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Lower, write the file, and say how large it is."""
-    from mizzen.cli.files import read_file
+    from mizzen.cli.configuration import read_file
     from mizzen.compiler.torch.exported import load_exported
     from mizzen.torch.lowering import to_tosa
 

@@ -13,7 +13,6 @@ a neutral part needs that, it is given `limits` as data.
 from mizzen.ops import (
     control_flow,
     data_layout,
-    data_node,
     elementwise,
     image,
     reduction,
@@ -45,7 +44,6 @@ __all__ = [
     "TosaOperation",
     "control_flow",
     "data_layout",
-    "data_node",
     "elementwise",
     "image",
     "reduction",

@@ -30,8 +30,7 @@ from mizzen.graph import (
     integer_range,
 )
 from mizzen.ops.builder import definition_of, infer, row_of
-from mizzen.ops.control_flow import Custom, Variable, VariableRead, VariableWrite
-from mizzen.ops.data_node import Const
+from mizzen.ops.control_flow import Const, Custom, Variable, VariableRead, VariableWrite
 from mizzen.ops.definition import Attribute, Definition, Support
 from mizzen.ops.elementwise import Mul
 from mizzen.ops.type_conversion import Rescale

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mizzen.graph import Graph, Operation, Value
-from mizzen.ops.data_node import Constant
+from mizzen.ops.control_flow import Constant
 
 
 @dataclass(frozen=True, eq=False)

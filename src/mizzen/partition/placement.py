@@ -18,9 +18,8 @@ from math import prod
 
 from mizzen.diagnostics import Device, Reason
 from mizzen.graph import INTEGER_BITS, DType, Graph, Operation, Value
-from mizzen.ops.control_flow import Custom
+from mizzen.ops.control_flow import Constant, Custom, Identity
 from mizzen.ops.data_layout import Concat, Rearranged
-from mizzen.ops.data_node import Constant, Identity
 from mizzen.ops.elementwise import Clamp
 from mizzen.ops.tensor import Conv2d, Conv3d, DepthwiseConv2d, Matmul, TransposeConv2d
 from mizzen.ops.type_conversion import Cast, Rescale

@@ -12,9 +12,8 @@ import numpy as np
 
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import Array, DType, Graph, Operation, integer_range
-from mizzen.ops.control_flow import CondIf, Custom, OfVariable, WhileLoop
+from mizzen.ops.control_flow import CondIf, Constant, Custom, Identity, OfVariable, WhileLoop
 from mizzen.ops.data_layout import Concat, Pad, Reshape, Reverse, Slice, Tile, Transpose
-from mizzen.ops.data_node import Constant, Identity
 from mizzen.ops.elementwise import Clamp
 from mizzen.ops.reduction import Reduction
 from mizzen.ops.type_conversion import Cast, Rescale

@@ -1,4 +1,7 @@
-"""What custom operators, control flow and variables compute. Ref: TOSA 1.0, 2.15 to 2.17."""
+"""What data nodes, custom operators, control flow and variables compute.
+
+Ref: TOSA 1.0, 2.14 to 2.18.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,27 @@ from collections.abc import Callable, Sequence
 
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.graph import Array, Graph, Operation
+from mizzen.ops import control_flow as tosa
 from mizzen.ops.control_flow import CondIf, Custom, Variable, VariableRead, VariableWrite, WhileLoop
+from mizzen.reference.kernel import Kernels
+
+
+def const(operation: tosa.Constant) -> Array:
+    """Return the values."""
+    return operation.values
+
+
+def identity(operation: Operation, values: Array) -> Array:
+    """Return the operand."""
+    return values
+
+
+KERNELS: Kernels = {
+    tosa.Const: const,
+    tosa.ConstShape: const,
+    tosa.Identity: identity,
+}
+
 
 CustomKernel = Callable[[Custom, Sequence[Array]], Sequence[Array]]
 """Returns the results of a CUSTOM operation, one array for each: only who made it knows them."""

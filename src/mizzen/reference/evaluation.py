@@ -10,12 +10,18 @@ import numpy as np
 
 from mizzen.diagnostics import fail
 from mizzen.graph import INTEGER_BITS, Array, Graph, Operation, TensorType, Value, integer_range
-from mizzen.ops.control_flow import CondIf, Custom, Variable, VariableRead, VariableWrite, WhileLoop
-from mizzen.ops.data_node import Constant
+from mizzen.ops.control_flow import (
+    CondIf,
+    Constant,
+    Custom,
+    Variable,
+    VariableRead,
+    VariableWrite,
+    WhileLoop,
+)
 from mizzen.reference import (
     control_flow,
     data_layout,
-    data_node,
     elementwise,
     image,
     reduction,
@@ -35,7 +41,7 @@ KERNELS: Kernels = {
     **data_layout.KERNELS,
     **image.KERNELS,
     **type_conversion.KERNELS,
-    **data_node.KERNELS,
+    **control_flow.KERNELS,
 }
 """The meaning of all operations that work on numbers alone."""
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
         get_symmetric_quantization_config,
     )
     from mizzen.torch.compilation import compile, compile_converted, compile_for
-    from mizzen.torch.lowering import to_tosa
-    from mizzen.torch.partitioner import EthosUPartitioner
+    from mizzen.torch.lowering import EthosUPartitioner, to_tosa
     from mizzen.torch.spec import EthosUCompileSpec
 
 __all__ = [
@@ -39,7 +38,7 @@ __all__ = [
 
 _HOMES = {
     "EthosUCompileSpec": "mizzen.torch.spec",
-    "EthosUPartitioner": "mizzen.torch.partitioner",
+    "EthosUPartitioner": "mizzen.torch.lowering",
     "EthosUQuantizer": "mizzen.quantize",
     "compile": "mizzen.torch.compilation",
     "compile_converted": "mizzen.torch.compilation",

@@ -22,7 +22,7 @@ from mizzen.compiler.torch.placement import Checks, lowered_program, place
 from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.quantize import require_torch
-from mizzen.torch.partitioner import EthosUPartitioner
+from mizzen.torch.lowering import EthosUPartitioner
 from mizzen.torch.spec import EthosUCompileSpec
 
 if TYPE_CHECKING:

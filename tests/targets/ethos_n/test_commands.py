@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
 from mizzen.isa import Instruction
-from mizzen.isa.documentation import markdown
+from mizzen.isa.listing import markdown
 from mizzen.targets.ethos_n.commands import (
     HEADER,
     INSTRUCTION_SET,

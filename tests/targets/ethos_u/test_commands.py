@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
 from mizzen.isa import Command, Field, Instruction, Kind
-from mizzen.isa.documentation import markdown
+from mizzen.isa.listing import markdown
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.commands import Arch, decode, decode_partial, encode, instruction_set
 

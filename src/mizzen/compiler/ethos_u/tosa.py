@@ -25,8 +25,7 @@ from mizzen.flatbuffer.tosa import ENDING
 from mizzen.frontends import tosa as frontend
 from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph, Operation
-from mizzen.ops.control_flow import Variable
-from mizzen.ops.data_node import Constant
+from mizzen.ops.control_flow import Constant, Variable
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
 from mizzen.partition.placement import macs_of

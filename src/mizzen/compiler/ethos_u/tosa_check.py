@@ -21,7 +21,7 @@ from mizzen.compiler.refusals import Refused, settle
 from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation
-from mizzen.ops.data_node import Constant
+from mizzen.ops.control_flow import Constant
 from mizzen.package import tosa as package
 from mizzen.partition import extract_operations
 from mizzen.report import CompileReport

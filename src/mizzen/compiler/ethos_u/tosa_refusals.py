@@ -14,7 +14,7 @@ from typing import Any
 
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.graph import DType, Graph, Operation, Value
-from mizzen.ops.data_node import Constant
+from mizzen.ops.control_flow import Constant
 from mizzen.ops.type_conversion import Rescale
 from mizzen.partition import extract_operations
 from mizzen.targets.ethos_u.config import EthosUConfiguration

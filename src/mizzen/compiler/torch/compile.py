@@ -29,8 +29,7 @@ from mizzen.frontends.tflite import Quantization as TensorQuantization
 from mizzen.frontends.torch.int_lowering.int_extract import extract as extract_torch
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation, Value
-from mizzen.ops.control_flow import Custom
-from mizzen.ops.data_node import Constant
+from mizzen.ops.control_flow import Constant, Custom
 from mizzen.partition import Device, Partition, Region
 from mizzen.report import CompileReport, OperatorPlacement
 

@@ -20,8 +20,7 @@ from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tosa import ENUMERATIONS, NUMBERS, SCHEMA, VERSION, TensorType, encode
 from mizzen.flatbuffer.tosa_tables import OPERATIONS
 from mizzen.graph import DType, Graph, Operation, Value
-from mizzen.ops.control_flow import Variable, VariableRead, VariableWrite
-from mizzen.ops.data_node import Constant
+from mizzen.ops.control_flow import Constant, Variable, VariableRead, VariableWrite
 from mizzen.ops.elementwise import Clamp
 
 IN_TENSORS = (Constant, Variable)

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mizzen.graph import DType, Graph, Operation, Value
+from mizzen.ops.control_flow import Constant
 from mizzen.ops.data_layout import Reshape, Transpose
-from mizzen.ops.data_node import Constant
 from mizzen.passes.layout.order import (
     Freedom,
     Order,

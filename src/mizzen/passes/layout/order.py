@@ -21,8 +21,8 @@ from functools import lru_cache
 from math import prod
 
 from mizzen.graph import Attributes, Operation, TensorType, Value
+from mizzen.ops.control_flow import Identity
 from mizzen.ops.data_layout import Concat, Pad, Reverse, Slice, Tile
-from mizzen.ops.data_node import Identity
 from mizzen.ops.elementwise import Activation, Binary, Clamp, Comparison, Mul, Select, Table, Unary
 from mizzen.ops.reduction import Reduction
 from mizzen.ops.tensor import Argmax, Conv2d

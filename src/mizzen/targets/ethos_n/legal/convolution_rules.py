@@ -12,8 +12,10 @@ from mizzen.targets.ethos_n.legal.tensor_rules import (
     CALIBRATE,
     FEATURE_MAP_FORMATS,
     OUTPUT_INFO,
+    REGISTER_LARGEST,
     V23_02,
     V25_03,
+    VALID,
     Case,
     Measure,
     OperationRule,
@@ -31,19 +33,15 @@ from mizzen.targets.ethos_n.legal.tensor_rules import (
     output_per_tensor,
     output_zero_point,
     overall_scale,
+    padding_text,
     per_channel,
     rule,
+    same_paddings,
     second,
     shape_text,
+    sides,
     third,
     weights_zero_point,
-)
-from mizzen.targets.ethos_n.legal.window_padding import (
-    REGISTER_LARGEST,
-    VALID,
-    padding_text,
-    same_paddings,
-    sides,
 )
 from mizzen.targets.ethos_n.network import (
     Convolution,

@@ -14,6 +14,7 @@ from mizzen.targets.ethos_n.legal.tensor_rules import (
     FULL_OUTPUT_INFO,
     ONE_SCALE,
     OUTPUT_INFO,
+    REGISTER_LARGEST,
     V23_02,
     Case,
     Measure,
@@ -34,10 +35,11 @@ from mizzen.targets.ethos_n.legal.tensor_rules import (
     output,
     output_per_tensor,
     output_zero_point,
+    padding_text,
     rule,
     shape_text,
+    sides,
 )
-from mizzen.targets.ethos_n.legal.window_padding import REGISTER_LARGEST, padding_text, sides
 from mizzen.targets.ethos_n.network import (
     Concatenation,
     DepthToSpace,

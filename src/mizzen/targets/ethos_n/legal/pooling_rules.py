@@ -14,6 +14,7 @@ from mizzen.targets.ethos_n.legal.tensor_rules import (
     OUTPUT_INFO,
     V23_02,
     V25_03,
+    VALID,
     Case,
     Measure,
     OperationRule,
@@ -23,9 +24,10 @@ from mizzen.targets.ethos_n.legal.tensor_rules import (
     first,
     input_per_tensor,
     input_zero_point,
+    padding_text,
     rule,
+    same_paddings,
 )
-from mizzen.targets.ethos_n.legal.window_padding import VALID, padding_text, same_paddings
 from mizzen.targets.ethos_n.network import MeanXy, Pooling, PoolingType
 from mizzen.targets.ethos_n.tensors import Padding, Shape, Stride, TensorInfo
 from mizzen.targets.rules import Breach, Level

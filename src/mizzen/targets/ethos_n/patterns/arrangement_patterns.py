@@ -9,8 +9,8 @@ import numpy as np
 
 from mizzen.graph import Array, Operation, ResizeMode, Value
 from mizzen.ops import data_layout, image
+from mizzen.ops.control_flow import Identity
 from mizzen.ops.data_layout import Concat, Transpose
-from mizzen.ops.data_node import Identity
 from mizzen.patterns import Const, Match, Pattern, Reject, Var, chain, op
 from mizzen.targets.ethos_n.network import (
     Concatenation,

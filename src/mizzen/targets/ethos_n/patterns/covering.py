@@ -16,9 +16,8 @@ from itertools import chain
 
 from mizzen.diagnostics import Reason
 from mizzen.graph import Graph, Operation, Value
-from mizzen.ops.control_flow import Custom
+from mizzen.ops.control_flow import Constant, Custom
 from mizzen.ops.data_layout import Slice
-from mizzen.ops.data_node import Constant
 from mizzen.partition import Device, Partition, Region
 from mizzen.patterns import Cover, Guard, Match, Miss, Node, Op, Pattern, Reject, language
 from mizzen.targets.ethos_n import legal

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from mizzen.graph import DType, Graph, Operation
+from mizzen.ops.control_flow import Constant
 from mizzen.ops.data_layout import Reshape, Transpose
-from mizzen.ops.data_node import Constant
 from mizzen.ops.type_conversion import Rescale
 from mizzen.passes import FOLD_CONSTANTS, REMOVE_IDLE, Pipeline
 from mizzen.passes.layout import Edges, layout

@@ -21,8 +21,8 @@ import numpy as np
 from mizzen.diagnostics import Origin, Reason
 from mizzen.graph import Array, DType, Operation, Quantization, Value
 from mizzen.ops import data_layout
+from mizzen.ops.control_flow import Identity
 from mizzen.ops.data_layout import Concat, Reverse, Slice, Transpose
-from mizzen.ops.data_node import Identity
 from mizzen.ops.elementwise import Clamp
 from mizzen.ops.tensor import MaxPool2d
 from mizzen.ops.type_conversion import Rescale

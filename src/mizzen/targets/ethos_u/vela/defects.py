@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mizzen.graph import Array, DType, Graph, NanMode, Operation, Value, integer_range
+from mizzen.ops.control_flow import Identity
 from mizzen.ops.data_layout import Concat, Pad, Reshape, Reverse, Scatter, Slice, Tile, Transpose
-from mizzen.ops.data_node import Identity
 from mizzen.ops.elementwise import Add, Clamp, Maximum, Minimum, Mul, Select, Sub, Table
 from mizzen.ops.reduction import ReduceMax, ReduceMin, ReduceProduct, ReduceSum
 from mizzen.ops.tensor import (

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mizzen.isa.documentation import markdown
+from mizzen.isa.listing import markdown
 
 from .toy import TOY
 
