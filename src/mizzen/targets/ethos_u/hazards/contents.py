@@ -73,9 +73,9 @@ class Contents:
     def written(self) -> Mapping[int, Ranges]:
         """The bytes of each region that something has written."""
         return {
-            place.index: tuple(zip(runs.starts.tolist(), runs.ends.tolist(), strict=True))
+            place.index: tuple(bytes_.runs)
             for place, found in self._written.items()
-            if place.kind is Kind.REGION and (runs := found.intervals)
+            if place.kind is Kind.REGION and (bytes_ := found.intervals)
         }
 
     def execute(self, operation: Operation) -> Iterator[BadAccess]:
@@ -94,7 +94,8 @@ class Contents:
                 span = span_of(access.place, missing)
                 yield BadAccess(Fault.NEVER_WRITTEN, operation, access.what, span)
         if isinstance(operation, Kernel) and operation.scratch:
-            self._written[INTERNAL].remove(operation.scratch.intervals)
+            own = [(item.start, item.end) for item in operation.scratch.grids]
+            self._written[INTERNAL].remove(own)
         for access in operation.writes:
             self._written[access.place].add(access.bytes)
 
@@ -108,7 +109,7 @@ class Contents:
         (source,), (destination,) = transfer.reads, transfer.writes
         missing = self._written[source.place].missing(source.bytes)
         self._written[destination.place].add(destination.bytes)
-        self._written[destination.place].remove(missing.moved(distance))
+        self._written[destination.place].remove(missing.moved(distance).runs)
 
     def _outside(self, operation: Operation, access: Access) -> Iterator[BadAccess]:
         if access.place.kind is Kind.CHAIN or not access.bytes:

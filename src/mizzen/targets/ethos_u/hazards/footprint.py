@@ -89,7 +89,11 @@ class Footprint:
         """Whether a byte is in both."""
         if self.first >= other.end or other.first >= self.end:
             return False
-        return any(meet(one, another) for one in self.grids for another in other.grids)
+        for one in self.grids:
+            for another in other.grids:
+                if meet(one, another):
+                    return True
+        return False
 
     @property
     def intervals(self) -> Intervals:
@@ -109,7 +113,8 @@ def footprint(grids: Iterable[Grid | None]) -> Footprint:
 
 def run(start: int, length: int) -> Footprint:
     """Return `length` bytes from `start`."""
-    return footprint((grid(start, length),))
+    found = grid(start, length)
+    return NOTHING if found is None else Footprint((found,), found.start, found.end)
 
 
 NOTHING = Footprint((), 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,6 +37,11 @@ class Intervals:
     def end(self) -> int:
         """One past the highest byte; the set must not be empty."""
         return int(self.ends[-1])
+
+    @property
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """The first byte, and one past the last, of each interval."""
+        return zip(self.starts.tolist(), self.ends.tolist(), strict=True)
 
     @cached_property
     def size(self) -> int:

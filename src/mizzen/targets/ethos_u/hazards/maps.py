@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
+from functools import cache, cached_property
 
 from mizzen.targets.ethos_u.hazards.footprint import NOTHING, Footprint, Grid, footprint, grid
 
@@ -17,7 +18,7 @@ BRICK = 16
 """Channels in one brick of NHCWB16."""
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """Kinds of memory that operations touch."""
 
     REGION = "region"
@@ -36,6 +37,12 @@ class MemoryBlock:
         if self.kind is Kind.INTERNAL:
             return "the NPU's internal memory"
         return f"{self.kind.value} {self.index}"
+
+
+@cache
+def region_block(index: int) -> MemoryBlock:
+    """Return a region by its number, the same object every time."""
+    return MemoryBlock(Kind.REGION, index)
 
 
 INTERNAL = MemoryBlock(Kind.INTERNAL)
@@ -77,7 +84,7 @@ class Tile:
     base: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Map:
     """A feature map `[height, width, depth]`; strides and bases in bytes.
 
@@ -103,12 +110,12 @@ class Map:
         """All of it."""
         return Box((0, 0, 0), self.shape)
 
-    @property
+    @cached_property
     def bytes(self) -> Footprint:
         """The bytes of all elements."""
         return bytes_of(self, self.box)
 
-    @property
+    @cached_property
     def is_one_tile(self) -> bool:
         """Whether all of it lies at the first base."""
         height, width, _ = self.shape

@@ -8,7 +8,7 @@ from enum import Enum
 from mizzen.diagnostics import Origin, fail
 from mizzen.isa.command import Instruction
 from mizzen.targets.ethos_u.hazards.blocks import Shape
-from mizzen.targets.ethos_u.hazards.maps import Kind, Map, MemoryBlock
+from mizzen.targets.ethos_u.hazards.maps import Map, MemoryBlock, region_block
 
 
 class Registers:
@@ -16,11 +16,14 @@ class Registers:
 
     def __init__(self) -> None:
         self._fields: dict[str, Mapping[str, int]] = {}
+        self._numbers: dict[str, int] = {}
         self._reader = ("", Origin())
 
     def write(self, instruction: Instruction) -> None:
         """Keep what a SET command says."""
-        self._fields[instruction.name] = instruction.values
+        values, name = instruction.values, instruction.command.name
+        self._fields[name] = values
+        self._numbers[name] = next(iter(values.values()))
 
     def read_for(self, name: str, origin: Origin) -> None:
         """Say which operation asks from here on."""
@@ -41,7 +44,8 @@ class Registers:
 
     def number(self, name: str) -> int:
         """Return the value of a register with one field."""
-        return int(next(iter(self.fields(name).values())))
+        found = self._numbers.get(name)
+        return next(iter(self.fields(name).values())) if found is None else found
 
     def choice(self, name: str, field: str) -> str:
         """Return the member of an enumeration by name."""
@@ -54,7 +58,7 @@ class Registers:
 
     def region(self, name: str) -> MemoryBlock:
         """Return the region that a register names."""
-        return MemoryBlock(Kind.REGION, int(self.fields(name)["region"]))
+        return region_block(self.fields(name)["region"])
 
     def element_bytes(self, prefix: str) -> int:
         """Return the size of an element of a feature map."""
@@ -62,17 +66,17 @@ class Registers:
 
     def block(self) -> Shape:
         """Return height, width and depth of an OFM block."""
-        return self._shape("SET_OFM_BLK_{}_M1")
+        number = self.number
+        return (
+            number("SET_OFM_BLK_HEIGHT_M1"),
+            number("SET_OFM_BLK_WIDTH_M1"),
+            number("SET_OFM_BLK_DEPTH_M1"),
+        )
 
     def output_shape(self) -> Shape:
         """Return height, width and depth of the OFM before it is turned."""
-        return self._shape("SET_OFM_{}_M1")
-
-    def _shape(self, name: str) -> Shape:
-        height, width, depth = (
-            self.number(name.format(axis)) for axis in ("HEIGHT", "WIDTH", "DEPTH")
-        )
-        return height, width, depth
+        number = self.number
+        return number("SET_OFM_HEIGHT_M1"), number("SET_OFM_WIDTH_M1"), number("SET_OFM_DEPTH_M1")
 
     def map(self, prefix: str, place: MemoryBlock, shape: Shape, *, stacked: bool) -> Map:
         """Return the feature map of registers `SET_<prefix>_*`. E613 if it has no elements."""
@@ -85,19 +89,24 @@ class Registers:
                 origin=origin,
                 help="the command stream is damaged or was made for another NPU; compile it again",
             )
-        bases = [self.number(f"SET_{prefix}_BASE{tile}") for tile in range(4)]
+        number = self.number
         layout = self.choice(f"SET_{prefix}_PRECISION", "activation_format")
         return Map(
             place=place,
             shape=shape,
             element_bytes=self.element_bytes(prefix),
-            bases=(bases[0], bases[1], bases[2], bases[3]),
-            height_0=self.number(f"SET_{prefix}_HEIGHT0_M1"),
-            height_1=self.number(f"SET_{prefix}_HEIGHT1_M1"),
-            width_0=self.number(f"SET_{prefix}_WIDTH0_M1"),
-            stride_y=self.number(f"SET_{prefix}_STRIDE_Y"),
-            stride_x=self.number(f"SET_{prefix}_STRIDE_X"),
-            stride_c=self.number(f"SET_{prefix}_STRIDE_C"),
+            bases=(
+                number(f"SET_{prefix}_BASE0"),
+                number(f"SET_{prefix}_BASE1"),
+                number(f"SET_{prefix}_BASE2"),
+                number(f"SET_{prefix}_BASE3"),
+            ),
+            height_0=number(f"SET_{prefix}_HEIGHT0_M1"),
+            height_1=number(f"SET_{prefix}_HEIGHT1_M1"),
+            width_0=number(f"SET_{prefix}_WIDTH0_M1"),
+            stride_y=number(f"SET_{prefix}_STRIDE_Y"),
+            stride_x=number(f"SET_{prefix}_STRIDE_X"),
+            stride_c=number(f"SET_{prefix}_STRIDE_C"),
             bricks=layout == "NHCWB16",
             stacked=stacked,
         )

@@ -78,7 +78,8 @@ def _at(error: MizzenError, name: str, origin: Origin) -> MizzenError:
 
 def _origin(program: Program, instruction: Instruction) -> Origin:
     offset = instruction.offset_words
-    return replace(program.origins.get(4 * offset, Origin()), command=offset)
+    found = program.origins.get(4 * offset)
+    return Origin(command=offset) if found is None else replace(found, command=offset)
 
 
 def _branches(origin: Origin) -> Exception:

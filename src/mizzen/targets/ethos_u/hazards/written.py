@@ -8,6 +8,7 @@ is not, all that lies in the questioned range is compared run by run.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 
 from mizzen.targets.ethos_u.hazards.footprint import Footprint, Grid, expanded, grid, meet
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
@@ -82,15 +83,15 @@ class Written:
                 found = found | (expanded((item,)) & self._near(item))
         return found
 
-    def remove(self, bytes_: Intervals) -> None:
-        """Take bytes out of the set."""
-        for start, end in zip(bytes_.starts.tolist(), bytes_.ends.tolist(), strict=True):
-            hole = Grid(start, end - start, 1, 0, 1, 0)
+    def remove(self, runs: Iterable[tuple[int, int]]) -> None:
+        """Take runs of bytes, each its first and one past its last, out of the set."""
+        for start, end in runs:
             self._cut(start, end)
+            hole = Grid(start, end - start, 1, 0, 1, 0)
             for alike in self._grids.values():
                 for item in [item for item in alike if meet(item, hole)]:
                     alike.remove(item)
-                    self._add_all(expanded((item,)) - bytes_)
+                    self._add_all(expanded((item,)) - expanded((hole,)))
 
     def _cut(self, start: int, end: int) -> None:
         starts, ends = self._starts, self._ends
@@ -103,7 +104,7 @@ class Written:
         ends[low:high] = [last for _, last in kept]
 
     def _add_all(self, bytes_: Intervals) -> None:
-        for start, end in zip(bytes_.starts.tolist(), bytes_.ends.tolist(), strict=True):
+        for start, end in bytes_.runs:
             self._add_run(start, end)
 
     def _in_run(self, start: int, end: int) -> bool:
