@@ -106,9 +106,10 @@ def footprint(grids: Iterable[Grid | None]) -> Footprint:
     found = tuple([item for item in grids if item is not None])
     if not found:
         return NOTHING
-    if len(found) == 1:
-        return Footprint(found, found[0].start, found[0].end)
-    return Footprint(found, min([item.start for item in found]), max([item.end for item in found]))
+    first, end = found[0].start, found[0].end
+    for item in found[1:]:
+        first, end = min(first, item.start), max(end, item.end)
+    return Footprint(found, first, end)
 
 
 def run(start: int, length: int) -> Footprint:

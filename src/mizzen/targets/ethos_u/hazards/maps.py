@@ -7,7 +7,7 @@ Ref: Ethos-U55, U65 and U85 technical reference manuals, feature map formats and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
@@ -115,32 +115,35 @@ class Map:
         """The bytes of all elements."""
         return bytes_of(self, self.box)
 
-    @cached_property
+    @property
     def is_one_tile(self) -> bool:
         """Whether all of it lies at the first base."""
         height, width, _ = self.shape
         return height <= self.height_0 and (self.stacked or width <= self.width_0)
 
-    def tiles(self) -> Iterator[Tile]:
-        """Return the tiles of the whole map; some may be empty."""
+    @property
+    def tiles(self) -> Sequence[Tile]:
+        """The tiles of the whole map; some may be empty."""
         height, width, _ = self.shape
         if self.is_one_tile:
-            yield Tile(0, 0, height, width, self.bases[0])
-            return
+            return (Tile(0, 0, height, width, self.bases[0]),)
         if self.stacked:
             first, second = min(self.height_0, height), min(self.height_1, height)
             third = max(first, second)
-            yield Tile(0, 0, first, width, self.bases[0])
-            yield Tile(first, 0, second, width, self.bases[1])
-            yield Tile(third, 0, height, width, self.bases[2] + (third - second) * self.stride_y)
-            return
+            last = self.bases[2] + (third - second) * self.stride_y
+            return (
+                Tile(0, 0, first, width, self.bases[0]),
+                Tile(first, 0, second, width, self.bases[1]),
+                Tile(third, 0, height, width, last),
+            )
         split = min(self.width_0, width)
-        for column, (left, right, rows) in enumerate(
-            ((0, split, self.height_0), (split, width, self.height_1))
-        ):
-            middle = min(rows, height)
-            yield Tile(0, left, middle, right, self.bases[column])
-            yield Tile(middle, left, height, right, self.bases[column + 2])
+        upper, other = min(self.height_0, height), min(self.height_1, height)
+        return (
+            Tile(0, 0, upper, split, self.bases[0]),
+            Tile(upper, 0, height, split, self.bases[2]),
+            Tile(0, split, other, width, self.bases[1]),
+            Tile(other, split, height, width, self.bases[3]),
+        )
 
 
 def are_alike(one: Map, other: Map) -> bool:
@@ -180,41 +183,38 @@ def bytes_of(fm: Map, box: Box) -> Footprint:
     if box.is_empty:
         return NOTHING
     (top, left, low), (bottom, right, high) = box.start, box.stop
+    part = _bricks if fm.bricks else _pixels
     found: list[Grid | None] = []
-    for tile in fm.tiles():
+    for tile in fm.tiles:
         first, last = max(tile.top, top), min(tile.bottom, bottom)
         start, stop = max(tile.left, left), min(tile.right, right)
-        if first >= last or start >= stop:
-            continue
-        base = tile.base + (first - tile.top) * fm.stride_y
-        rows, columns = last - first, stop - start
-        found += (_bricks if fm.bricks else _pixels)(
-            fm, base, start - tile.left, (rows, columns), (low, high)
-        )
+        if first < last and start < stop:
+            base = tile.base + (first - tile.top) * fm.stride_y
+            found += part(fm, base, start - tile.left, (last - first, stop - start), (low, high))
     return footprint(found)
 
 
 def _pixels(
     fm: Map, base: int, x: int, extent: tuple[int, int], channels: tuple[int, int]
-) -> Iterator[Grid | None]:
+) -> list[Grid | None]:
     """Return the bytes of channels `low .. high - 1` of rows and columns in NHWC."""
     (rows, columns), (low, high), size = extent, channels, fm.element_bytes
     start = base + x * fm.stride_x + low * size
-    yield grid(start, (high - low) * size, (columns, fm.stride_x), (rows, fm.stride_y))
+    return [grid(start, (high - low) * size, (columns, fm.stride_x), (rows, fm.stride_y))]
 
 
 def _bricks(
     fm: Map, base: int, x: int, extent: tuple[int, int], channels: tuple[int, int]
-) -> Iterator[Grid | None]:
+) -> list[Grid | None]:
     """Return the bytes of channels `low .. high - 1` of rows and columns in NHWCB16."""
     (rows, columns), (low, high), size = extent, channels, fm.element_bytes
-    step = BRICK * size
+    step, down = BRICK * size, (rows, fm.stride_y)
     start = base + x * step
+    found: list[Grid | None] = []
     whole_low, whole_high = -(-low // BRICK), high // BRICK
     if whole_low < whole_high:
         first = start + whole_low * fm.stride_c
-        bricks = (whole_high - whole_low, fm.stride_c)
-        yield grid(first, columns * step, bricks, (rows, fm.stride_y))
+        found.append(grid(first, columns * step, (whole_high - whole_low, fm.stride_c), down))
     if whole_low > whole_high:  # within one brick
         parts = [(low, high)]
     else:
@@ -222,4 +222,5 @@ def _bricks(
     for first, end in parts:
         if first < end:
             at = start + first // BRICK * fm.stride_c + first % BRICK * size
-            yield grid(at, (end - first) * size, (columns, step), (rows, fm.stride_y))
+            found.append(grid(at, (end - first) * size, (columns, step), down))
+    return found

@@ -23,7 +23,7 @@ class Registers:
         """Keep what a SET command says."""
         values, name = instruction.values, instruction.command.name
         self._fields[name] = values
-        self._numbers[name] = next(iter(values.values()))
+        self._numbers[name] = next(iter(values.values()), 0)
 
     def read_for(self, name: str, origin: Origin) -> None:
         """Say which operation asks from here on."""
