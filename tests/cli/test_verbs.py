@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,17 @@ def artifact(here: Path, run: Run) -> Path:
 def document(out: str) -> dict[str, Any]:
     """Parse stdout, which must be one JSON document and nothing else."""
     return json.loads(out)
+
+
+def test_names_of_files_that_are_no_text(here: Path, run: Run) -> None:
+    """A file may have any bytes as its name."""
+    name = os.fsdecode(b"caf\xe9")
+    shutil.copy(here / "digits.tflite", here / f"{name}.tflite")
+    assert run("compile", f"{name}.tflite", "--output-dir", here)[0] == 0
+    assert (here / f"{name}_vela.tflite").is_file()
+    (summary,) = here.glob("*_summary_*.csv")
+    assert b",caf\xe9," in summary.read_bytes()
+    assert run("inspect", here / f"{name}_vela.tflite", "--json")[0] == 0
 
 
 def test_compile_writes_artifact_and_report(here: Path, run: Run) -> None:

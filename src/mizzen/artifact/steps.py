@@ -73,7 +73,7 @@ class CpuStep:
         self.network = part.network
         self.inputs = part.inputs
         self.outputs = part.outputs
-        self._origins = [model.origin(operator) for operator in operators]
+        self.origins = [model.origin(operator) for operator in operators]
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class CpuStep:
         """The kernels of these operators."""
         from mizzen.cpu.tflm import CpuKernels
 
-        return CpuKernels(self.network, self._origins)
+        return CpuKernels(self.network, self.origins)
 
 
 Step = NpuStep | CpuStep | HostStep

@@ -14,6 +14,7 @@ from typing import Unpack
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
+from mizzen.compiler.cpu_kernels import with_kernel_warnings
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import ProgressCallback, fail
 from mizzen.flatbuffer.tflite import BuiltinOperator
@@ -144,7 +145,8 @@ def _compile_tflite(
     model = read_network(data, name)
     _require_source(model)
     require_quantized(model)
-    return target.backend.compile_tflite(model, data, target.configuration, on_progress)
+    artifact = target.backend.compile_tflite(model, data, target.configuration, on_progress)
+    return with_kernel_warnings(artifact)
 
 
 def _require_source(model: Model) -> None:

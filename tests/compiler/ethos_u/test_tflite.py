@@ -12,8 +12,10 @@ import pytest
 import mizzen
 from mizzen.artifact.steps import read_network as read
 from mizzen.compiler.ethos_u import tflite as fallback
+from mizzen.compiler.ethos_u.outcome import defects_of
 from mizzen.compiler.ethos_u.tflite import compile_with_cpu_fallback
 from mizzen.package.tflite.builder import NetworkBuilder
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped
 
@@ -224,6 +226,62 @@ def test_a_known_defect_of_the_compiler_is_told() -> None:
     kept = mizzen.compile(summed(1, 2), "ethos-u55-128", ignore_ops=["SUM"])
     assert not report_of(kept).diagnostics
     assert same_as_tflm(summed(1, 2), kept)
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u85-256"])
+def test_layers_with_real_weights_are_on_the_cpu(accelerator: str) -> None:
+    net, rng = Net(), np.random.default_rng(0)
+    real, result = net.map("real", "float32"), net.map("result", "float32", (1, 4, 4, 3))
+    net.operator("DEQUANTIZE", [net.sum], [real], ("DequantizeOptions", {}))
+    weights = net.constant("weights", rng.normal(size=(3, 3, 3, 8)).astype(np.float32))
+    bias = net.constant("bias", rng.normal(size=3).astype(np.float32))
+    fields = ("stride_w", "stride_h", "dilation_w_factor", "dilation_h_factor")
+    ones: dict[str, Any] = dict.fromkeys(fields, 1)
+    net.operator("CONV_2D", [real, weights, bias], [result], ("Conv2DOptions", ones))
+    data = net.finish([net.first, net.second], [result])
+    artifact = mizzen.compile(data, accelerator)
+    assert regions(artifact) == [("ADD", "NPU"), ("DEQUANTIZE", "CPU"), ("CONV_2D", "CPU")]
+    assert same_as_tflm(data, artifact)
+
+
+def reduced(kind: str, axes: tuple[int, ...], *, keep_dims: bool) -> bytes:
+    net = Net()
+    extents = [1 if axis in axes else size for axis, size in enumerate(MAP)]
+    shape = extents if keep_dims else [MAP[axis] for axis in range(4) if axis not in axes]
+    result = net.map("least", shape=tuple(shape))
+    options = ("ReducerOptions", {"keep_dims": keep_dims})
+    net.operator(kind, [net.sum, net.constant("axes", np.array(axes, np.int32))], [result], options)
+    return net.finish([net.first, net.second], [result])
+
+
+@pytest.mark.parametrize("kind", ["REDUCE_MIN", "REDUCE_MAX"])
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u85-256"])
+@pytest.mark.parametrize(
+    ("axes", "keep_dims", "wrong"),
+    [((3,), False, True), ((2,), False, True), ((1, 3), False, True), ((0, 2), False, True),
+     ((1,), False, False), ((1, 2), False, False), ((3,), True, False), ((1, 3), True, False)],
+)  # fmt: skip
+def test_an_axis_that_is_dropped_behind_a_kept_one(
+    kind: str, accelerator: str, axes: tuple[int, ...], keep_dims: bool, wrong: bool
+) -> None:
+    """The compiler reads such a map as if its axes were in another order."""
+    data = reduced(kind, axes, keep_dims=keep_dims)
+    model = read(data, "model")
+    arch = Arch.U85 if "u85" in accelerator else Arch.U55
+    found = [row.rule for row in defects_of(model, model.main.operators[1], arch)]
+    assert found == (["dropped-axis"] if wrong else [])
+    if not wrong:
+        assert same_as_tflm(data, mizzen.compile(data, accelerator))
+
+
+@pytest.mark.parametrize(("depth", "rules"), [(4095, []), (4096, ["softmax-sum"])])
+def test_rows_whose_exponentials_32_bits_do_not_sum(depth: int, rules: list[str]) -> None:
+    net = NetworkBuilder()
+    x = net.tensor("x", (1, depth), np.int8, 0.1)
+    y = net.tensor("y", (1, depth), np.int8, 1 / 256, -128)
+    net.operator("SOFTMAX", [x], [y], ("SoftmaxOptions", {"beta": 1.0}))
+    model = read(net.finish([x], [y]), "model")
+    assert [row.rule for row in defects_of(model, model.main.operators[0], Arch.U55)] == rules
 
 
 def test_where_nothing_helps(monkeypatch: pytest.MonkeyPatch, model_file: ModelFile) -> None:

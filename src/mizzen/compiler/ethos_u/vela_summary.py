@@ -35,7 +35,8 @@ def write_summary(report: CompileReport, configuration: EthosUConfiguration, fol
     stem = Path(report.model).stem
     path = folder / f"{stem}_summary_{configuration.system.name}.csv"
     columns = summary(report, configuration)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    # The name of a file may be no text: its bytes are written as they are.
+    with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerow(columns.values())

@@ -70,6 +70,24 @@ def test_a_fault_names_the_models_operator() -> None:
     )
 
 
+def test_a_fault_of_a_transfer_names_the_operator_that_it_serves() -> None:
+    """Only commands of operations have an origin: a transfer brings what the next one needs."""
+    settings: Settings = {
+        "SET_DMA0_SRC_REGION": {"region": 1},
+        "SET_DMA0_DST_REGION": {"region": 3, "region_mode": 1},
+        "SET_DMA0_SRC": {"address": 0},
+        "SET_DMA0_DST": {"address": 24 * 1024},
+        "SET_DMA0_LEN": {"length": 256},
+    }
+    transfer = U55_128.commands(settings, "OP_DMA_START")
+    pooling = U55_128.commands(pooling_settings(), "OP_POOL", pooling_mode=AVERAGE)
+    made = U55_128.program([*transfer, *pooling], [(SHAPE, np.int8)], (SHAPE, np.int8))
+    origin = Origin("net.tflite", 7, "LOGISTIC", "score")
+    said = fault(replace(made, origins={4 * (len(made.words) - 2): origin}))
+    assert "OP_DMA_START: bytes 24576..24832 must lie in region -1, which has 24576" in said
+    assert 'operator 7 LOGISTIC -> "score"' in said
+
+
 def test_a_map_outside_its_region() -> None:
     message = fault(pooling_program(SET_IFM_BASE0={"address": 0x3000 - 15}))
     assert "bytes 12273..12289 must lie in region 1, which has 12288 bytes" in message

@@ -28,6 +28,9 @@ from mizzen.targets.rules import Table
 
 SOURCE = "Vela 5.2.0 compiles it wrongly, found by running the result"
 
+SUMMED_EXPONENTIALS_MAXIMUM = (1 << 12) - 1
+"""Each is up to 2^19 (12 integer bits), and an accumulator has 31 bits and a sign."""
+
 
 @rule("sum-of-several-axes", "SUM", ALL, SOURCE).must_have(
     "one axis", "sum one axis after the other, or keep it on the CPU with `--ignore-ops SUM`"
@@ -39,6 +42,35 @@ def _several_axes(operator: OperatorFacts) -> str | None:
         return None
     longer = [axis for axis in axes if data.shape[axis] > 1]
     return None if len(longer) < 2 else f"axes {', '.join(map(str, longer))}"
+
+
+@rule("dropped-axis", "REDUCE_MAX REDUCE_MIN", ALL, SOURCE).must_have(
+    "keep_dims, or no kept axis in front of a reduced one",
+    "set keep_dims, and RESHAPE behind it",
+)
+def _dropped_axis(operator: OperatorFacts) -> str | None:
+    data = data_input(operator)
+    axes = None if data is None else axes_of(operator, data)
+    if data is None or axes is None or operator.option("keep_dims"):
+        return None
+    longer = [axis for axis, extent in enumerate(data.shape) if extent > 1]
+    kept = [axis for axis in longer if axis not in axes]
+    reduced = [axis for axis in longer if axis in axes]
+    if not kept or not reduced or kept[0] > reduced[-1]:
+        return None
+    return f"axis {kept[0]} in front of axis {reduced[-1]}, which it drops"
+
+
+@rule("softmax-sum", "SOFTMAX", ALL, SOURCE).must_have(
+    f"at most {SUMMED_EXPONENTIALS_MAXIMUM} elements of 8 bits in a row, whose exponentials 32 "
+    "bits can sum",
+    "leave it out, and find the largest on the CPU",
+)
+def _long_rows(operator: OperatorFacts) -> str | None:
+    data = data_input(operator)
+    if data is None or data.dtype not in ("INT8", "UINT8"):
+        return None
+    return None if data.nhwc[3] <= SUMMED_EXPONENTIALS_MAXIMUM else str(data.nhwc[3])
 
 
 @rule("short-bias", WEIGHTED, U85, SOURCE).must_have(
@@ -78,6 +110,8 @@ def _of_type(wrong: str) -> Measure:
 
 DEFECTS: tuple[Rule, ...] = (
     _several_axes,
+    _dropped_axis,
+    _long_rows,
     rule("int32-product", "MUL", ALL, SOURCE).must_have(
         "inputs of at most 16 bits", "keep it on the CPU with `--ignore-ops MUL`"
     )(_of_type("INT32")),

@@ -319,7 +319,11 @@ def _parameters(operator: OperatorFacts) -> str | None:
 @rule("weight-type", WEIGHTED, ALL).must_have("weights of 8 bits", "quantise the weights to INT8")
 def _weight_type(operator: OperatorFacts) -> str | None:
     weight = weights(operator)
-    return None if weight is None or weight.dtype in ("INT8", "UINT8") else weight.dtype
+    return None if weight is None or _are_bytes(weight) else weight.dtype
+
+
+def _are_bytes(weight: TensorFacts) -> bool:
+    return weight.dtype in ("INT8", "UINT8")
 
 
 def _computed_weights(operator: OperatorFacts) -> str | None:
@@ -333,7 +337,7 @@ def _computed_weights(operator: OperatorFacts) -> str | None:
 )
 def _weight_sum(operator: OperatorFacts) -> str | None:
     weight, data = weights(operator), data_input(operator)
-    if weight is None or weight.values is None or data is None:
+    if weight is None or weight.values is None or data is None or not _are_bytes(weight):
         return None
     wide = operator.arch is Arch.U85 and data.dtype == "INT16"
     largest = WEIGHT_SUM_MAXIMUM_16_BIT_U85 if wide else WEIGHT_SUM_MAXIMUM

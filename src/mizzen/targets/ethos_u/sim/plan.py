@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -113,6 +114,7 @@ def plan(program: Program, instructions: list[Instruction], hardware: Hardware) 
 class _Planner:
     def __init__(self, program: Program, hardware: Hardware) -> None:
         self._program = program
+        self._known_origins = sorted(program.origins)
         self._hardware = hardware
         sizes = dict(program.region_bytes)
         for region, data in program.constants.items():
@@ -176,8 +178,14 @@ class _Planner:
 
     def _where(self, instruction: Instruction) -> Where:
         offset = instruction.offset_words
-        origin = self._program.origins.get(4 * offset, Origin())
-        return Where(instruction.name, replace(origin, command=offset))
+        return Where(instruction.name, replace(self._origin(4 * offset), command=offset))
+
+    def _origin(self, offset_bytes: int) -> Origin:
+        """Return where a command comes from; a transfer without an origin serves what follows."""
+        place = bisect_left(self._known_origins, offset_bytes)
+        if place == len(self._known_origins):
+            return Origin()
+        return self._program.origins[self._known_origins[place]]
 
     def _kernel(self, operation: Operation) -> Kernel | None:
         try:

@@ -1,0 +1,91 @@
+"""Say which operators left to the CPU have no kernel there, by computing each once.
+
+TFLite Micro tells what a kernel refuses only when it prepares or computes an operator, so each
+kind of operator is computed alone, on zeros. What the application brings as kernels of its own is
+not known here: the artifact is complete, and the answer a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.interface import Array, zero_of
+from mizzen.artifact.steps import CpuStep, read_network
+from mizzen.cpu.tflm import CpuKernels
+from mizzen.diagnostics import Diagnostic, MizzenError, Severity
+from mizzen.frontends.tflite import Model, Operator, Tensor, macs
+from mizzen.package.tflite.extract import extract
+
+MOST_MACS = 1 << 26
+"""Of an operator that is tried: a tenth of a second. Whether larger ones have kernels is not."""
+
+NOT_TRIED = ("E130", "E131", "E701")
+"""Operators that cannot stand alone, and a machine without the kernels, say nothing."""
+
+Signature = tuple[object, ...]
+
+
+def with_kernel_warnings(artifact: Artifact) -> Artifact:
+    """Add a warning to an artifact's report for each operator without a kernel on the CPU."""
+    found = tuple(_missing(artifact))
+    if found and artifact.report is not None:
+        rows = (*artifact.report.diagnostics, *found)
+        artifact.report = replace(artifact.report, diagnostics=rows)
+    return artifact
+
+
+def _missing(artifact: Artifact) -> Iterator[Diagnostic]:
+    tried: set[Signature] = set()
+    for step in artifact.steps:
+        if not isinstance(step, CpuStep):
+            continue
+        model = read_network(step.network, artifact.name)
+        for operator, original in zip(model.main.operators, step.origins, strict=True):
+            signature = _signature(model, operator)
+            if signature in tried or macs(model.main, operator) > MOST_MACS:
+                continue
+            tried.add(signature)
+            error = _refusal(model, operator)
+            if error is not None:
+                yield Diagnostic(
+                    "W307",
+                    f"{operator.kind} is on the CPU, where `mizzen run` stops at it: "
+                    f"{error.message}",
+                    Severity.WARNING,
+                    original,
+                    help="use an operator that TFLite Micro has, or that the NPU takes; nothing "
+                    "needs doing if the application brings a kernel of its own",
+                )
+
+
+def _signature(model: Model, operator: Operator) -> Signature:
+    """Return what decides whether there is a kernel: the types, the ranks, and the extents."""
+    tensors = model.main.present((*operator.inputs, *operator.outputs))
+    return operator.kind, tuple((row.type, row.shape) for row in tensors)
+
+
+def _refusal(model: Model, operator: Operator) -> Diagnostic | None:
+    """Return why an operator cannot be computed on the CPU, if it cannot."""
+    try:
+        part = extract(model.record, [operator.index])
+        tensors = model.main.tensors
+        zeros = [_zeros(tensors[index]) for index in part.inputs]
+        CpuKernels(part.network).run(zeros, 1)
+    except MizzenError as error:
+        return None if error.diagnostic.code in NOT_TRIED else error.diagnostic
+    return None
+
+
+def _zeros(tensor: Tensor) -> Array:
+    """Return one inference of the number that stands for zero, as far as the type has it."""
+    dtype: np.dtype[Any] = tensor.dtype or np.dtype(np.uint8)
+    zero = zero_of(tensor.quantization)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        zero = min(max(zero, int(limits.min)), int(limits.max))
+    return np.full((1, *tensor.shape), zero, dtype)
