@@ -66,6 +66,7 @@ def compile_case(name: str, target: str, case_file: Path, folder: Path) -> dict[
 def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     """Write the TOSA of each region on the NPU; for that, the program is placed once more."""
     from mizzen.compiler.ethos_u.regions import TosaCode, TosaRegions
+    from mizzen.compiler.proof.options import OFF
     from mizzen.compiler.torch.placement import place
     from mizzen.frontends.torch.int_lowering.int_lower import lower
     from mizzen.frontends.torch.program import read
@@ -73,7 +74,7 @@ def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
     from mizzen.targets.ethos_u.system_config import resolve
 
-    placed = place(lower(read(program), WINDOW_LIMITS), TosaRegions(resolve(target)), (), None)
+    placed = place(lower(read(program), WINDOW_LIMITS), TosaRegions(resolve(target)), (), OFF, None)
     files: list[str] = []
     for region in placed.partition.regions:
         if region.device is Device.NPU:

@@ -32,8 +32,13 @@ def test_refusals_are_sought_in_one_place() -> None:
     searches = ("RefusalSearch", "HidingSearch", "settle")
     users = {name: files_with(calls(name)) for name in searches}
     assert users == {
-        "RefusalSearch": {"compiler/ethos_u/tosa_refusals.py", "compiler/ethos_n/regions.py"},
-        "HidingSearch": {"compiler/ethos_u/tflite.py"},
+        "RefusalSearch": {
+            "compiler/ethos_u/tosa_refusals.py",
+            "compiler/ethos_u/tosa_proof.py",
+            "compiler/ethos_n/regions.py",
+            "compiler/proof/regions.py",
+        },
+        "HidingSearch": {"compiler/ethos_u/cpu_fallback.py"},
         "settle": {"compiler/placement.py", "compiler/ethos_u/tosa_check.py"},
     }
 

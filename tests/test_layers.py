@@ -274,6 +274,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_n",
         "mizzen.targets.ethos_n.sim",
         "mizzen.targets.ethos_n.legal",
+        "mizzen.targets.ethos_n.reference",
         "mizzen.targets.ethos_n.patterns",
         "mizzen.targets.ethos_n.timing",
         "mizzen.targets.ethos_n.compile",

@@ -309,7 +309,7 @@ class TestEndedWorkers:
             return exchange(worker, stream)
 
         monkeypatch.setattr(codec._Worker, "_exchange", ended)
-        artifact = CASES["ethos-u55"]()
+        artifact = mizzen.compile(convolutions(), U55, prove="off")
         assert error_of(lambda: artifact.run(*given(artifact, 1))).startswith(
             "error[E625]: the process that decodes weights must go on, but something ended it "
             "twice with SIGKILL"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mizzen.compiler.codegen import RegionCode, RegionRefusal
 from mizzen.compiler.placement import MOST_TRIES, place
+from mizzen.compiler.proof.options import DEFAULT
 from mizzen.diagnostics import Reason
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.ops import Builder
@@ -39,7 +40,7 @@ def test_what_is_unworthy_for_longer_than_the_search_goes_to_the_cpu() -> None:
         value = Builder(graph, group=group)("CLAMP", value, min_val=-9, max_val=9)
     graph.set_outputs([value])
     compiler = NeverSatisfied()
-    found = place(graph, compiler.legality(graph), lambda operation: True, compiler, None)
+    found = place(graph, compiler.legality(graph), lambda operation: True, compiler, DEFAULT, None)
     assert not found.code
     assert {row.device for row in found.partition.groups.values()} == {Device.CPU}
     assert found.partition.groups[MOST_TRIES + 5].reasons[-1] == NEVER

@@ -13,6 +13,7 @@ from mizzen.artifact.interface import Array
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.codegen import RegionCompiler, RegionRefusal
 from mizzen.compiler.options import CompileOptions
+from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.placement import lowered_program, place
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
@@ -91,7 +92,7 @@ def differences(
 
 
 def _on_npu(lowered: Lowered, compiler: RegionCompiler) -> list[int]:
-    placed = place(lowered, compiler, (), None)
+    placed = place(lowered, compiler, (), OFF, None)
     regions = [row for row in placed.partition.regions if row.device is Device.NPU]
     return [group for region in regions for group in region.groups]
 

@@ -14,6 +14,7 @@ from torch import nn
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
@@ -73,7 +74,7 @@ def test_the_stream_is_the_lowered_layer_bit_for_bit(
     name: str, converted: Build, tosa_oracle: Oracle
 ) -> None:
     lowered = lower(read(_exported(name, converted)[0], name), WINDOW_LIMITS)
-    ((groups, code),) = place(lowered, TosaRegions(resolve(U55)), (), None).code.items()
+    ((groups, code),) = place(lowered, TosaRegions(resolve(U55)), (), OFF, None).code.items()
     whole = extract(lowered.graph, groups)
     tensors: dict[object, int] = {}
     for value in (*whole.inputs, *whole.outputs):

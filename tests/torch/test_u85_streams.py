@@ -16,6 +16,7 @@ from torch.nn import functional
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
@@ -130,7 +131,7 @@ def drawn(value: Value, generator: np.random.Generator) -> Array:
 def require_stream_is_lowered(exported: Any, oracle: Oracle) -> None:
     """Hold each region's stream to the reference model of what was lowered, for all integers."""
     lowered = lower(read(exported), WINDOW_LIMITS)
-    code = place(lowered, TosaRegions(resolve(U85)), (), None).code
+    code = place(lowered, TosaRegions(resolve(U85)), (), OFF, None).code
     assert len(code) == 1
     generator = np.random.default_rng(0)
     for groups, compiled in code.items():

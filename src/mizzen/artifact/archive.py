@@ -124,7 +124,9 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
             (operator,) = [found for found in network.main.operators if is_npu(found)]
             shapes = {int(tensor): tuple(shape) for tensor, shape in row["shapes"].items()}
             step = npu_step(network, operator, {})
-            return RegionStep(step, row["inputs"], row["outputs"], shapes, edge_of(network, step))
+            taken = [network.main.tensors[place].shape for place in step.inputs]
+            edge = edge_of(network, step)
+            return RegionStep(step, row["inputs"], row["outputs"], shapes, edge, taken)
         case "quantize":
             source, result, scale, zero_point, low, high = row["numbers"]
             dtype = np.dtype(row["dtype"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from mizzen.artifact.arena import Arena, ArenaValues, Block, Span, arena_of, places_of
 from mizzen.artifact.interface import Values
@@ -34,7 +35,7 @@ class ArenaStep(NpuStep):
         super().__init__(family, part)
         self._before = before
         self._since = tuple(since)
-        self._final = final
+        self.final = final
 
     @cached_property
     def hazards(self) -> HazardReport:
@@ -46,7 +47,7 @@ class ArenaStep(NpuStep):
             region: list(_within(self._held[span.block], span))
             for region, span in self.part.shared.items()
         }
-        return self.family.hazards(self.program, Surroundings(held, self._final))
+        return self.family.hazards(self.program, Surroundings(held, self.final))
 
     @cached_property
     def _held(self) -> Mapping[Block, Sequence[Run]]:
@@ -69,11 +70,11 @@ class ArenaStep(NpuStep):
             found[span.block] += [(start + at, end + at) for start, end in written]
         return {block: _joined(runs) for block, runs in found.items()}
 
-    def run(self, values: Values, batch: int) -> None:
+    def run_on(self, simulator: Any, values: Values, batch: int) -> None:
         """Execute in the arena, where the outputs and the variables' next values then lie."""
         assert isinstance(values, ArenaValues)
         regions = {region: values.bytes(span) for region, span in self.part.shared.items()}
-        self.simulator.run_in(regions, batch)
+        simulator.run_in(regions, batch)
         values.note(self.outputs)
 
 

@@ -20,6 +20,7 @@ from mizzen.artifact.program import (
     NpuFamily,
     ProgramView,
     RunOutcome,
+    Surroundings,
 )
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, fail
 from mizzen.frontends.tflite import Model, Operator, Tensor
@@ -128,6 +129,11 @@ class Findings:
     accelerator: str
     operations: int
     diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def written(self) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """No bytes: a program has its memory for itself."""
+        return {}
 
     def as_dict(self) -> dict[str, object]:
         """Return the report as JSON-ready data."""
@@ -251,7 +257,7 @@ class EthosNPrograms(NpuFamily):
         """Plan a program's execution."""
         return NpuSimulator(program)
 
-    def hazards(self, program: NpuProgram) -> HazardReport:
+    def hazards(self, program: NpuProgram, around: Surroundings | None = None) -> HazardReport:
         """Find accesses to memory that cannot be; the order of passes is fixed."""
         return check_memory(program)
 

@@ -41,6 +41,14 @@ class RunOutcome:
     variables: tuple[Array, ...] = ()
 
 
+class ProgramReference(Protocol):
+    """Says what a program must compute."""
+
+    def run(self, arrays: Sequence[Array], batch: int) -> Outcome:
+        """Infer a batch of arrays `[batch, *shape]`."""
+        ...
+
+
 class Simulator(Protocol):
     """Executes one program."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mizzen.artifact.interface import Array, Values
 from mizzen.artifact.program import CompiledPart
@@ -65,24 +66,27 @@ def _move(model: Model, row: Operator | None) -> EdgeMove:
 
 
 class RegionStep(NpuStep):
-    """An NPU operator whose tensors have the shapes of the program, not the compiler's."""
+    """An NPU operator whose tensors have the shapes of the program, not the compiler's.
+
+    shapes  of these tensors
+    taken   the shapes in which the operator takes its inputs
+    """
 
     def __init__(self, step: NpuStep, inputs: Sequence[int], outputs: Sequence[int],
-                 shapes: dict[int, Shape], edge: Edge) -> None:  # fmt: skip
+                 shapes: dict[int, Shape], edge: Edge, taken: Sequence[Shape]) -> None:  # fmt: skip
         part = CompiledPart(step.program, tuple(inputs), tuple(outputs))
         super().__init__(step.family, part)
         self.shapes = shapes
         self._edge = edge
+        self._taken = tuple(taken)
 
-    def run(self, values: Values, batch: int) -> None:
-        """Compute the outputs from the inputs in `values`."""
+    def run_on(self, simulator: Any, values: Values, batch: int) -> None:
+        """Compute the outputs from the inputs in `values`, with a simulator of the program."""
         given = [
-            move.apply(values[index]).reshape(batch, *place.shape)
-            for index, move, place in zip(
-                self.inputs, self._edge.inputs, self.program.inputs, strict=True
-            )
+            move.apply(values[index]).reshape(batch, *shape)
+            for index, move, shape in zip(self.inputs, self._edge.inputs, self._taken, strict=True)
         ]
-        outcome = self.simulator.run(given, batch)
+        outcome = simulator.run(given, batch)
         for index, move, array in zip(
             self.outputs, self._edge.outputs, outcome.outputs, strict=True
         ):

@@ -20,7 +20,10 @@ Shape = tuple[int, ...]
 
 
 class NpuStep:
-    """An NPU operator: its program, and the tensors that it takes (with its state) and gives."""
+    """An NPU operator: its program, and the tensors that it takes (with its state) and gives.
+
+    final  places, among the outputs, of those that no later step completes
+    """
 
     on_npu = True
 
@@ -31,6 +34,7 @@ class NpuStep:
         self.inputs = part.inputs
         self.outputs = part.outputs
         self.variables = part.variables
+        self.final = frozenset(range(len(part.outputs)))
 
     @cached_property
     def simulator(self) -> Any:
@@ -54,7 +58,11 @@ class NpuStep:
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs, and the variables' next values, from the inputs in `values`."""
-        outcome = self.simulator.run([values[index] for index in self.inputs], batch)
+        self.run_on(self.simulator, values, batch)
+
+    def run_on(self, simulator: Any, values: Values, batch: int) -> None:
+        """Compute them with another simulator of the same program."""
+        outcome = simulator.run([values[index] for index in self.inputs], batch)
         values.update(zip(self.outputs, outcome.outputs, strict=True))
         indices = (variable.index for variable in self.variables)
         values.update(zip(indices, outcome.variables, strict=True))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from mizzen.cli.layout import read_size
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
+from mizzen.compiler.proof.options import Effort
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Keywords(TypedDict):
     arena_cache_size: int | None
     ignore_ops: tuple[str, ...]
     target_options: dict[str, str]
+    prove: str
+    allow_inexact: bool
 
 
 def add_configuration_options(parser: argparse.ArgumentParser) -> None:
@@ -93,6 +96,18 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="an option that only one family of NPUs has; may be given several times",
     )
+    group.add_argument(
+        "--prove",
+        metavar="{off,quick,thorough}",
+        default=Effort.QUICK.value,
+        help="execute what was compiled on chosen inputs, and compare it with the integer "
+        "reference: on 4 of them, or on 64 (default: %(default)s)",
+    )
+    group.add_argument(
+        "--allow-inexact",
+        action="store_true",
+        help="leave operators on the NPU that the compiler gets wrong, with a warning",
+    )
 
 
 def keywords(options: argparse.Namespace) -> Keywords:
@@ -106,6 +121,8 @@ def keywords(options: argparse.Namespace) -> Keywords:
         arena_cache_size=options.arena_cache_size,
         ignore_ops=options.ignore_ops,
         target_options=dict(options.target_option),
+        prove=options.prove,
+        allow_inexact=options.allow_inexact,
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mizzen.compiler.options import CompileOptions, Configuration, ConfigurationLine
+from mizzen.compiler.proof.options import DEFAULT, ProofOptions
 from mizzen.compiler.support import Support, SupportTable
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, fail
 from mizzen.targets.families import Family, families, family_for, loaded
@@ -56,20 +57,30 @@ class Backend(ABC, Generic[C]):
         return f"{stem}_{self.suffix}{ending}"
 
     def compile_tflite(
-        self, model: Model, data: bytes, configuration: C, on_progress: ProgressCallback | None
+        self,
+        model: Model,
+        data: bytes,
+        configuration: C,
+        proof: ProofOptions,
+        on_progress: ProgressCallback | None,
     ) -> Artifact:
-        """Compile a TFLite network that was read from the file `data`."""
+        """Compile a TFLite network that was read from the file `data`, and prove what comes."""
         from mizzen.compiler.tflite import compile_lowered
         from mizzen.frontends.tflite.lower import lower
 
         compiler = self.region_compiler(configuration)
         name = self.artifact_name(Path(model.name).stem, ".tflite")
         return compile_lowered(
-            model, lower(model), compiler, configuration, self.family, name, on_progress
+            model, lower(model), compiler, configuration, proof, self.family, name, on_progress
         )
 
     def compile_tosa(
-        self, data: bytes, name: str, configuration: C, on_progress: ProgressCallback | None
+        self,
+        data: bytes,
+        name: str,
+        configuration: C,
+        proof: ProofOptions,
+        on_progress: ProgressCallback | None,
     ) -> Artifact:
         """Compile a file's TOSA network, all of which must run on the NPU. E995 if none can."""
         raise self._without_scales(name)
@@ -125,10 +136,11 @@ class PlainBackend(Backend[PlainConfiguration]):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTarget:
-    """A backend, and the configuration in force for it."""
+    """A backend, the configuration in force for it, and what to prove of what it makes."""
 
     backend: Backend[Any]
     configuration: Any
+    proof: ProofOptions = DEFAULT
 
     @property
     def accelerator(self) -> str:
@@ -149,4 +161,4 @@ def backend_for(accelerator: str) -> Backend[Any]:
 def resolve_target(options: CompileOptions) -> ResolvedTarget:
     """Return the backend and the configuration in force. Raises E2xx for what cannot be."""
     backend = backend_for(options.accelerator_name)
-    return ResolvedTarget(backend, backend.resolve(options))
+    return ResolvedTarget(backend, backend.resolve(options), options.proof)

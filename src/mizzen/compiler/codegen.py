@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mizzen.artifact.region_step import Edge, EdgeMove
-from mizzen.artifact.steps import read_network
+from mizzen.artifact.program import ProgramReference
+from mizzen.artifact.region_step import Edge, EdgeMove, RegionStep
+from mizzen.artifact.steps import is_npu, npu_step, read_network
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph
@@ -71,6 +72,9 @@ class OperatorCode(RegionCode):
     given, computed  which inputs and outputs of the region are those of the operator, in its order
     edge             how the CPU moves the operator's tensors, in its order
     program          what executes it, if the family's runtime need not read it from the operator
+    unsigned         whether its bytes are unsigned, 128 more than those of the region
+    reference        says what the program must compute where that is not what the graph computes,
+                     because the NPU rounds otherwise
     """
 
     constants: tuple[bytes, ...] = ()
@@ -78,6 +82,32 @@ class OperatorCode(RegionCode):
     computed: tuple[int, ...] = ()
     edge: Edge = NOT_MOVED
     program: object = None
+    unsigned: bool = False
+    reference: ProgramReference | None = None
+
+
+def step_of(region: RegionCode, tensors: Mapping[object, int]) -> RegionStep:
+    """Make the step of a region; `tensors` has the index of each value of the whole graph."""
+    model, part = region.model, region.part
+    (operator,) = [row for row in model.main.operators if is_npu(row)]
+    program = region.program if isinstance(region, OperatorCode) else None
+    step = npu_step(model, operator, dict(region.origins), program)
+    if isinstance(region, OperatorCode):
+        given, computed, edge = region.given, region.computed, region.edge
+    else:
+        # The network is the operator: what it takes and gives are its inputs and outputs.
+        given = [model.main.inputs.index(index) for index in step.inputs]
+        computed = [model.main.outputs.index(index) for index in step.outputs]
+        edge = Edge((EdgeMove(),) * len(given), (EdgeMove(),) * len(computed))
+    shapes = {tensors[value]: value.shape for value in (*part.inputs, *part.outputs)}
+    return RegionStep(
+        step,
+        [tensors[part.inputs[index]] for index in given],
+        [tensors[part.outputs[index]] for index in computed],
+        shapes,
+        edge,
+        [model.main.tensors[index].shape for index in step.inputs],
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,9 @@ def _compile_tflite(
     model = read_network(data, name)
     _require_source(model)
     require_quantized(model)
-    artifact = target.backend.compile_tflite(model, data, target.configuration, on_progress)
+    artifact = target.backend.compile_tflite(
+        model, data, target.configuration, target.proof, on_progress
+    )
     return with_kernel_warnings(artifact)
 
 
@@ -164,7 +166,7 @@ TOSA = FrontEnd(
     "TOSA",
     is_tosa,
     lambda data, name, target, told: target.backend.compile_tosa(
-        data, name, target.configuration, told
+        data, name, target.configuration, target.proof, told
     ),
     lambda data, name, target, told: target.backend.check_tosa(
         data, name, target.configuration, told

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Protocol, TypedDict
 
+from mizzen.compiler.proof.options import Effort, ProofOptions, effort_of
 from mizzen.diagnostics import Diagnostic, fail
 
 ConfigFiles = str | PathLike[str] | Sequence[str | PathLike[str]] | None
@@ -21,6 +22,8 @@ class SystemKeywords(TypedDict, total=False):
     config            a `vela.ini`, or several
     arena_cache_size  SRAM that the compiler may plan with, in bytes
     target_options    options that only one family has, by name
+    prove             how much to prove of what is compiled: ``off``, ``quick`` or ``thorough``
+    allow_inexact     whether operators that the compiler gets wrong stay on the NPU
     """
 
     config: ConfigFiles
@@ -29,6 +32,8 @@ class SystemKeywords(TypedDict, total=False):
     optimise: str
     arena_cache_size: int | None
     target_options: Mapping[str, str] | None
+    prove: str
+    allow_inexact: bool
 
 
 class CompileKeywords(SystemKeywords, total=False):
@@ -45,6 +50,8 @@ class CompileOptions:
     arena_cache_size  SRAM that the compiler may plan with, in bytes
     ignore_ops        types of operators that stay on the CPU
     target_options    options that only one family has, by name
+    prove             how much to prove of what is compiled: ``off``, ``quick`` or ``thorough``
+    allow_inexact     whether operators that the compiler gets wrong stay on the NPU
     """
 
     accelerator: str | None = None
@@ -55,11 +62,18 @@ class CompileOptions:
     arena_cache_size: int | None = None
     ignore_ops: Sequence[str] = ()
     target_options: Mapping[str, str] | None = field(default_factory=dict[str, str])
+    prove: str = Effort.QUICK.value
+    allow_inexact: bool = False
 
     @property
     def accelerator_name(self) -> str:
         """The accelerator asked for, or the default."""
         return self.accelerator or DEFAULT_ACCELERATOR
+
+    @property
+    def proof(self) -> ProofOptions:
+        """What to prove. E228 for a word that does not say."""
+        return ProofOptions(effort_of(self.prove), self.allow_inexact)
 
     def refuse_target_options(self, family: str) -> None:
         """Refuse options of one family only, of which this one has none. E225."""

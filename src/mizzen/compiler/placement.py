@@ -10,11 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mizzen.compiler.codegen import RegionCode, RegionCompiler, RegionRefusal
+from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.proof.regions import RegionProver
 from mizzen.compiler.refusals import Refused, settle
 from mizzen.diagnostics import ProgressCallback, Reason
 from mizzen.graph import Graph
 from mizzen.partition import Device, Partition, Region, extract, partition
 from mizzen.partition.placement import Edge, Legal
+from mizzen.report.proof import NOT_PROVED, Proof, joined
 
 MOST_TRIES = 64
 """Times that a graph is placed anew before every group that is left goes to the CPU."""
@@ -22,10 +25,11 @@ MOST_TRIES = 64
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A graph's regions, and the code of those on the NPU, by their groups."""
+    """A graph's regions, the code of those on the NPU by their groups, and what was proved."""
 
     partition: Partition
     code: dict[tuple[int, ...], RegionCode]
+    proof: Proof = NOT_PROVED
 
 
 @dataclass(eq=False)
@@ -34,10 +38,12 @@ class _Search:
 
     graph: Graph
     compiler: RegionCompiler
+    options: ProofOptions
     on_progress: ProgressCallback | None
     code: dict[tuple[int, ...], RegionCode] = field(
         default_factory=dict[tuple[int, ...], RegionCode]
     )
+    proofs: dict[tuple[int, ...], Proof] = field(default_factory=dict[tuple[int, ...], Proof])
 
     def compile(self, region: Region) -> RegionRefusal | None:
         """Compile a region unless that was done; return why it cannot be."""
@@ -47,8 +53,19 @@ class _Search:
         result = self.compiler.compile(part, self.on_progress)
         if isinstance(result, RegionRefusal):
             return result
+        if self.options.inputs:
+            prover = RegionProver(self.graph, self.compiler, self.options, self.on_progress)
+            proof = prover.prove(result, region.groups)
+            if isinstance(proof, RegionRefusal):
+                return proof
+            self.proofs[region.groups] = proof
         self.code[region.groups] = result
         return None
+
+    def proof_of(self, found: Partition) -> Proof:
+        """Return what was proved of the regions for the NPU."""
+        groups = [region.groups for region in found.regions if region.device is Device.NPU]
+        return joined([self.proofs[row] for row in groups if row in self.proofs])
 
     def refusal(self, found: Partition) -> RegionRefusal | None:
         """Compile the regions for the NPU up to the first that is refused."""
@@ -65,14 +82,15 @@ def place(
     legal: Legal,
     edge: Edge,
     compiler: RegionCompiler,
+    proof: ProofOptions,
     on_progress: ProgressCallback | None,
 ) -> Placement:
-    """Place the groups of a graph.
+    """Place the groups of a graph, and prove the code of every region.
 
     legal  what keeps an operation from the NPU, the compiler's own rules among it
     edge   as for `partition`
     """
-    search = _Search(graph, compiler, on_progress)
+    search = _Search(graph, compiler, proof, on_progress)
     general: Reason | None = None
 
     def attempt(refused: dict[int, Reason]) -> Placement | Refused:
@@ -84,7 +102,7 @@ def place(
             return Refused(unprofitable)
         why = search.refusal(found)
         if why is None:
-            return Placement(found, search.code)
+            return Placement(found, search.code, search.proof_of(found))
         general = why.general
         return Refused(why.reasons)
 

@@ -10,6 +10,7 @@ from mizzen.compiler.options import Configuration
 from mizzen.diagnostics import Device, Diagnostic, Origin, Reason
 from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.report import Area, CompileReport, Measure, OperatorPlacement
+from mizzen.report.proof import NOT_PROVED, Proof
 
 CONSTANTS = "constants"
 """The area whose bytes no two regions share."""
@@ -30,6 +31,7 @@ def compile_report(
     origins: Sequence[Mapping[int, Origin]] = (),
     warnings: Sequence[Diagnostic] = (),
     log: str = "",
+    proof: Proof = NOT_PROVED,
 ) -> CompileReport:
     """Return the report of a network whose regions on the NPU have some costs, in their order.
 
@@ -56,6 +58,7 @@ def compile_report(
         origins=tuple(map(dict, origins)),
         diagnostics=(*configuration.warnings, *warnings),
         log=log,
+        proof=proof,
     )
 
 

@@ -14,6 +14,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import OperatorCode, RegionCompiler
 from mizzen.compiler.options import Configuration
 from mizzen.compiler.placement import Placement, place
+from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.report import NOTHING_COMPILED, compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Device, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model, Operator
@@ -53,6 +54,7 @@ def compile_lowered(
     lowered: Lowered,
     compiler: RegionCompiler,
     configuration: Configuration,
+    proof: ProofOptions,
     family: Family,
     artifact_name: str,
     on_progress: ProgressCallback | None,
@@ -65,7 +67,7 @@ def compile_lowered(
     FOLD.run(lowered.graph)
     ignore_ops = configuration.ignore_ops
     legal = _legality(lowered, compiler.legality(lowered.graph), ignore_ops, rule, family)
-    placed = place(lowered.graph, legal, _is_edge, compiler, on_progress)
+    placed = place(lowered.graph, legal, _is_edge, compiler, proof, on_progress)
     codes = _codes(placed)
     data = replace_operators(
         model.record,
@@ -86,6 +88,7 @@ def compile_lowered(
         compiler=next((code.compiler for code in codes.values()), NOTHING_COMPILED),
         flash_bytes=len(data),
         origins=origins,
+        proof=placed.proof,
     )
     network = read_network(data, artifact_name)
     programs = [code.program for code in codes.values()]

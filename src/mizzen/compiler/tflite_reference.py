@@ -1,21 +1,27 @@
 """Evaluate the graph of a TFLite network: in NumPy, and what TOSA has no form of by TFLite Micro.
 
 The CPU computes an operator alone, as a network of its own, from the initial state.
+
+A proof wants every tensor of several inferences (`tensor_values`), also of networks with operators
+that nothing here computes: what others say that these give is then assumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mizzen.cpu.tflm import CpuKernels
+from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite.context import Note, note_of
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.frontends.tflite.model import Model
 from mizzen.frontends.tflite.tflite_tensors import from_graph, to_graph
+from mizzen.graph import Value
 from mizzen.ops.control_flow import Custom
 from mizzen.package.tflite.extract import Extract, extract
 from mizzen.reference import Trace
@@ -87,3 +93,73 @@ def evaluate(
         from_graph(tensor, array)
         for tensor, array in zip(main.present(main.outputs), outputs, strict=True)
     ]
+
+
+Judge = Callable[[int, Array, Array], bool]
+"""Whether a tensor, by its index, may be the first array where the reference has the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorValues:
+    """What the tensors of a network are, by index: `[N, *shape]`, as TFLite has them.
+
+    assumed  operators that nothing here computes, whose results were assumed
+    stopped  the error of the operator at which the values end; None if all are there
+    """
+
+    values: Mapping[int, Array]
+    assumed: frozenset[int]
+    stopped: MizzenError | None
+
+
+def tensor_values(
+    lowered: Lowered,
+    inputs: Sequence[Array],
+    count: int,
+    kernels: Kernels,
+    known: Mapping[int, Array],
+    allowed: Judge,
+) -> TensorValues:
+    """Infer `count` times, and return every tensor that is computed; inputs are `[N, *shape]`.
+
+    known  what others say of tensors: taken for what nothing here computes, and where `allowed`
+    """
+    tensors = lowered.model.main.tensors
+    rows: dict[int, list[Array]] = {}
+    assumed = set[int]()
+    stopped: MizzenError | None = None
+    for index in range(count):
+
+        def trace(value: Value, array: Array, index: int = index) -> Array | None:
+            place = lowered.tensor_of.get(value)
+            if place is None:
+                return None
+            ours, theirs = from_graph(tensors[place], array), known.get(place)
+            if theirs is not None and allowed(place, theirs[index], ours):
+                rows.setdefault(place, []).append(theirs[index])
+                return to_graph(tensors[place], theirs[index])
+            rows.setdefault(place, []).append(ours)
+            return None
+
+        def custom(operation: Custom, operands: Sequence[Array], index: int = index) -> list[Array]:
+            try:
+                return kernels(operation, operands)
+            except MizzenError as error:
+                note = note_of(operation)
+                if not all(output in known for output in note.outputs):
+                    raise error from None
+                assumed.add(note.operator)
+                return [to_graph(tensors[place], known[place][index]) for place in note.outputs]
+
+        given = [
+            to_graph(tensor, array[index])
+            for tensor, array in zip(
+                lowered.model.main.present(lowered.model.main.inputs), inputs, strict=True
+            )
+        ]
+        try:
+            evaluate_graph(lowered.graph, given, trace=trace, custom=custom)
+        except MizzenError as found:
+            stopped = found
+    whole = {place: np.stack(found) for place, found in rows.items() if len(found) == count}
+    return TensorValues(whole, frozenset(assumed), stopped)

@@ -31,8 +31,11 @@ from mizzen.reference import (
 from mizzen.reference.control_flow import CustomKernel, Variables
 from mizzen.reference.kernel import Kernels
 
-Trace = Callable[[Value, Array], None]
-"""Is told each value and its elements as soon as they are known."""
+Trace = Callable[[Value, Array], Array | None]
+"""Is told each value and its elements as soon as they are known.
+
+Elements that it returns are taken in place of these.
+"""
 
 KERNELS: Kernels = {
     **tensor.KERNELS,
@@ -133,7 +136,9 @@ class _Evaluation:
     def _tell(self, values: dict[Value, Array]) -> None:
         if self.trace is not None:
             for value, array in values.items():
-                self.trace(value, array)
+                other = self.trace(value, array)
+                if other is not None:
+                    values[value] = other
 
     def _results(self, operation: Operation, operands: Sequence[Array]) -> Sequence[Array]:
         match operation:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
+from mizzen.report.proof import NOT_PROVED, Proof
 
 SRAM = "Sram"
 """The compiler's name of the memory that is scarce."""
@@ -83,6 +84,7 @@ class CompileReport:
                    empty where there is none
     origins        per NPU operator: byte offset of a command to the model's operator
     diagnostics    what happened on the way
+    proof          what executing the code showed
     """
 
     model: str
@@ -100,6 +102,7 @@ class CompileReport:
     origins: tuple[dict[int, Origin], ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     log: str = field(default="", repr=False, compare=False)
+    proof: Proof = NOT_PROVED
 
     @property
     def on_npu(self) -> tuple[OperatorPlacement, ...]:
@@ -191,6 +194,7 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
             for stream in report.origins
         ],
         "diagnostics": [_diagnostic_data(diagnostic) for diagnostic in report.diagnostics],
+        "proof": asdict(report.proof),
     }
 
 
@@ -220,6 +224,7 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
             for stream in document["origins"]
         ),
         diagnostics=tuple(_diagnostic(row) for row in document["diagnostics"]),
+        proof=_proof(document["proof"]) if "proof" in document else NOT_PROVED,
     )
 
 
@@ -253,6 +258,16 @@ def _reason(row: dict[str, Any]) -> Reason:
     return Reason(
         *(_text(row, key) for key in ("rule", "message", "limit", "actual", "help", "source"))
     )
+
+
+def _proof(row: dict[str, Any]) -> Proof:
+    inputs, seed, parts, equal, watched = (
+        _number(row, key) for key in ("inputs", "seed", "parts", "equal", "watched")
+    )
+    bounded, unproved = (
+        tuple(_of(str, name) for name in row[key]) for key in ("bounded", "unproved")
+    )
+    return Proof(inputs, seed, _text(row, "digest"), parts, equal, watched, bounded, unproved)
 
 
 def _area(row: dict[str, Any]) -> Area:

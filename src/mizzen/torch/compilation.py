@@ -69,9 +69,9 @@ def compile_for(
     chosen = ResolvedTarget(backend_for(spec.target), spec.configuration)
     compiler = chosen.backend.region_compiler(chosen.configuration)
     lowered = lowered_program(exported, name, compiler.window_limits)
-    placed = place(lowered, compiler, partitioner.additional_checks, on_progress)
+    placed = place(lowered, compiler, partitioner.additional_checks, chosen.proof, on_progress)
     _dump(spec, lowered, placed)
-    return assemble(lowered, placed.partition, placed.code, chosen)
+    return assemble(lowered, placed, chosen)
 
 
 def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:

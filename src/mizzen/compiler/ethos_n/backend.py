@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mizzen.compiler.backend import Backend
 from mizzen.compiler.ethos_n.configuration import EthosNConfiguration, resolve
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
+from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.support import Support
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
@@ -40,13 +41,14 @@ class EthosN(Backend[EthosNConfiguration]):
         model: Model,
         data: bytes,
         configuration: EthosNConfiguration,
+        proof: ProofOptions,
         on_progress: ProgressCallback | None,
     ) -> Artifact:
         """Compile a network; what the NPU does not take stays on the CPU."""
         from mizzen.compiler.ethos_n.tflite import compile_network
 
         name = self.artifact_name(Path(model.name).stem, ".tflite")
-        return compile_network(model, configuration, name, on_progress)
+        return compile_network(model, configuration, proof, name, on_progress)
 
     def region_compiler(self, configuration: EthosNConfiguration) -> ChannelsFirstRegions:
         """Return what compiles regions of tensor graphs, whatever their order of axes."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
 
+from mizzen.artifact.interface import Array
+from mizzen.artifact.program import RunOutcome
 from mizzen.artifact.region_step import Edge, EdgeMove
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import Costs, OperatorCode, RegionRefusal
@@ -23,7 +26,7 @@ from mizzen.report import Area
 from mizzen.targets.ethos_n.commands import offsets
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
 from mizzen.targets.ethos_n.config import VariantConfiguration, encode_capabilities
-from mizzen.targets.ethos_n.network import as_unsigned
+from mizzen.targets.ethos_n.network import Network, as_unsigned
 from mizzen.targets.ethos_n.patterns import (
     Covering,
     Generated,
@@ -64,6 +67,29 @@ def _never(value: Value) -> bool:
 
 WINDOW_LIMITS = WindowLimits(longest_stride=3, largest_kernel=64)
 """Windows whose means come as convolutions with ones: the patterns of pools know those."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkReference:
+    """What a program must compute, by the integer meaning of the network that it is made of.
+
+    order  for each output of the program, which one of the network it is
+    """
+
+    network: Network
+    order: Sequence[int]
+
+    def run(self, arrays: Sequence[Array], batch: int) -> RunOutcome:
+        """Infer a batch of the program's inputs, `[batch, *shape]`."""
+        from mizzen.targets.ethos_n.reference import evaluate
+
+        given = [
+            array.reshape(batch, *operand.info.shape[1:])
+            for array, operand in zip(arrays, self.network.inputs, strict=True)
+        ]
+        found = evaluate(self.network, given)
+        dtypes = [operand.info.data_type.dtype for operand in self.network.outputs]
+        return RunOutcome(tuple(found[index].astype(dtypes[index]) for index in self.order))
 
 
 class EthosNRegions:
@@ -116,7 +142,10 @@ class EthosNRegions:
             reason = _reason(error)
             blamed = _at(part, error.diagnostic.origin) or self._refused_alone(part.graph)
             return RegionRefusal(dict.fromkeys(blamed or groups, reason), reason)
-        return self._code(part, moves, generated, compiled)
+        code = self._code(part, moves, generated, compiled)
+        order = [generated.output_order[index] for index in code.computed]
+        reference = NetworkReference(network, order)
+        return replace(code, unsigned=True in unsigned, reference=reference)
 
     def _prepared(self, part: Extracted) -> tuple[Mapping[int, int], EdgeTransposes]:
         """Bring a region's graph into the form that the NPU has; here it is in it already.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.ethos_n.configuration import EthosNConfiguration
 from mizzen.compiler.ethos_n.regions import COMPILER, EthosNRegions
+from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.tflite import compile_lowered
 from mizzen.diagnostics import ProgressCallback, Reason
 from mizzen.frontends.tflite import Model, Operator
@@ -24,6 +25,7 @@ CHANGES_SIGN = Reason(
 def compile_network(
     model: Model,
     configuration: EthosNConfiguration,
+    proof: ProofOptions,
     name: str,
     on_progress: ProgressCallback | None,
 ) -> Artifact:
@@ -35,7 +37,7 @@ def compile_network(
         return (CHANGES_SIGN,) if _changes_sign(lowered, operator) else ()
 
     return compile_lowered(
-        model, lowered, compiler, configuration, ETHOS_N, name, on_progress, rule
+        model, lowered, compiler, configuration, proof, ETHOS_N, name, on_progress, rule
     )
 
 

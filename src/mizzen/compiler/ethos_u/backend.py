@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mizzen.compiler.backend import Backend
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
+from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.support import Support
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
@@ -77,24 +78,26 @@ class EthosU(Backend[EthosUConfiguration]):
         model: Model,
         data: bytes,
         configuration: EthosUConfiguration,
+        proof: ProofOptions,
         on_progress: ProgressCallback | None,
     ) -> Artifact:
         """Compile a network; what the core does not take stays on the CPU."""
         from mizzen.compiler.ethos_u.tflite import compile_network
 
-        return compile_network(model, data, configuration, on_progress)
+        return compile_network(model, data, configuration, proof, on_progress)
 
     def compile_tosa(
         self,
         data: bytes,
         name: str,
         configuration: EthosUConfiguration,
+        proof: ProofOptions,
         on_progress: ProgressCallback | None,
     ) -> Artifact:
         """Compile a file's TOSA network, all of which must run on the NPU."""
         from mizzen.compiler.ethos_u.tosa import compile_tosa
 
-        return compile_tosa(data, name, configuration, on_progress)
+        return compile_tosa(data, name, configuration, proof, on_progress)
 
     def check_tosa(
         self,

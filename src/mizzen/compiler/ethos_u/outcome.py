@@ -7,10 +7,11 @@ rules' own facts, which are made of TFLite's operators and tensors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mizzen.artifact.ethos_u import ALLOCATION, npu_operator
+from mizzen.artifact.execution import Contents
 from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.report import compile_report, ignored, tflite_placement
@@ -18,6 +19,7 @@ from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
+from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite import breaches
@@ -32,11 +34,21 @@ COMPILER = "compiler"
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Generated code, the operators by index that were hidden for it, and what they led to."""
+    """Generated code, and the operators by index that were hidden for it.
+
+    stopped   how the compiler stopped while they were not
+    reasons   of those that were hidden because they would be computed wrongly
+    wrong     what was said of operators that are on the NPU all the same
+    contents  what the artifact holds, if it was executed already
+    """
 
     compiled: Compiled
     hidden: frozenset[int]
     stopped: Stopped | None
+    reasons: Mapping[int, Reason] = field(default_factory=dict[int, Reason])
+    wrong: Mapping[int, Reason] = field(default_factory=dict[int, Reason])
+    proof: Proof = NOT_PROVED
+    contents: Contents | None = None
 
 
 def origins_of(model: Model, compiled: Compiled) -> list[dict[int, Origin]]:
@@ -62,7 +74,12 @@ def report_of(
     """Return the report of a network's compilation; `network` is what came, read."""
     compiled = generated.compiled
     placements = tuple(_placements(model, network, configuration, generated))
-    on_npu = [row.index for row in placements if row.device is Device.NPU]
+    warnings = (
+        *_hidden(model, generated),
+        *_moved(model, generated),
+        *_wrong(model, generated),
+        *_unproved(model, generated.proof),
+    )
     return compile_report(
         model.name,
         configuration,
@@ -72,8 +89,9 @@ def report_of(
         flash_bytes=len(compiled.network),
         arena_bytes=arena_bytes(network),
         origins=origins,
-        warnings=(*_hidden(model, generated), *_wrong(model, on_npu, configuration)),
+        warnings=warnings,
         log=compiled.log,
+        proof=generated.proof,
     )
 
 
@@ -122,6 +140,9 @@ def _reasons(
     if operator.kind in configuration.ignore_ops:
         yield ignored(operator.kind)
         return
+    if operator.index in generated.reasons:
+        yield generated.reasons[operator.index]
+        return
     arch = configuration.accelerator.arch
     breaches = breaches_of(model, operator, arch)
     yield from breaches
@@ -154,9 +175,10 @@ def _said(model: Model, operator: Operator, compiled: Compiled, source: str) -> 
 def _hidden(model: Model, generated: Generated) -> Iterator[Diagnostic]:
     """Warn of operators that had to be hidden from the compiler."""
     stopped = generated.stopped
-    if stopped is None or not generated.hidden:
+    hidden = generated.hidden - set(generated.reasons)
+    if stopped is None or not hidden:
         return
-    operators = [model.main.operators[index] for index in sorted(generated.hidden)]
+    operators = [model.main.operators[index] for index in sorted(hidden)]
     kinds = ", ".join(dict.fromkeys(operator.kind for operator in operators))
     kept = "1 operator is" if len(operators) == 1 else f"{len(operators)} operators are"
     yield Diagnostic(
@@ -169,18 +191,35 @@ def _hidden(model: Model, generated: Generated) -> Iterator[Diagnostic]:
     )
 
 
-def _wrong(
-    model: Model, on_npu: Sequence[int], configuration: EthosUConfiguration
-) -> Iterator[Diagnostic]:
+def _wrong(model: Model, generated: Generated) -> Iterator[Diagnostic]:
     """Warn of operators whose results a defect of the compiler makes wrong."""
-    for index in on_npu:
-        operator = model.main.operators[index]
-        for row in defects_of(model, operator, configuration.accelerator.arch):
-            origin = model.origin(operator)
-            yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
-    for operator, row in confused_of(model, on_npu, configuration.accelerator.arch):
-        origin = model.origin(operator)
-        yield Diagnostic("W306", row.message, Severity.WARNING, origin, row.source, row.help)
+    for index, reason in generated.wrong.items():
+        yield _warning("W306", model, index, reason)
+
+
+def _moved(model: Model, generated: Generated) -> Iterator[Diagnostic]:
+    """Warn of operators that are on the CPU because the compiler would get them wrong."""
+    for index, reason in sorted(generated.reasons.items()):
+        kind = model.main.operators[index].kind
+        on_cpu = replace(reason, message=f"{kind} is on the CPU: {reason.message}")
+        yield _warning("W307", model, index, on_cpu)
+
+
+def _unproved(model: Model, proof: Proof) -> Iterator[Diagnostic]:
+    """Warn of what the NPU gives and nothing can be compared with."""
+    if proof.unproved:
+        yield Diagnostic(
+            "W308",
+            f"{len(proof.unproved)} results of the NPU are not proved: {proof.unproved[0]}",
+            Severity.WARNING,
+            Origin(model.name),
+            help="compare the artifact's outputs with the network's on inputs of your own",
+        )
+
+
+def _warning(code: str, model: Model, index: int, reason: Reason) -> Diagnostic:
+    origin = model.origin(model.main.operators[index])
+    return Diagnostic(code, reason.message, Severity.WARNING, origin, reason.source, reason.help)
 
 
 _ON_CHIP = {"shram", "lutram"}

@@ -1,4 +1,8 @@
-"""Compile a TFLite network with Vela's core, which leaves to the CPU what it does not take."""
+"""Compile a TFLite network so that what comes is proved: what differs goes to the CPU.
+
+An operator whose results differ is hidden from the compiler, or those in front of it that only say
+where its data lies (a slice that the compiler reads through), if it is right without them.
+"""
 
 from __future__ import annotations
 
@@ -7,148 +11,223 @@ from dataclasses import replace
 from pathlib import Path
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.masking import mask, unmask
-from mizzen.compiler.ethos_u.outcome import Generated, breaches_of, origins_of, report_of
-from mizzen.compiler.refusals import HidingSearch
-from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
-from mizzen.flatbuffer.tflite import TensorType
-from mizzen.frontends.tflite import Model, Operator, macs
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.outcome import (
+    Generated,
+    confused_of,
+    defects_of,
+    origins_of,
+    report_of,
+)
+from mizzen.compiler.ethos_u.proof import Findings, NetworkProof
+from mizzen.compiler.proof.difference import RULE
+from mizzen.compiler.proof.options import Effort, ProofOptions
+from mizzen.diagnostics import ProgressCallback, Reason
+from mizzen.frontends.tflite import Model
+from mizzen.frontends.tflite.lower import lower
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.legal.tflite_tensors import STOPS
-from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Compiled, Stopped, generate
+
+MOST_ROUNDS = 24
+"""How often to compile without what was found to differ before everything goes to the CPU."""
+
+MOST_SUSPECTS = 8
+"""Operators to try one by one where nothing says whose results an output's difference is."""
+
+
+MOVERS = frozenset(
+    ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK",
+     "PAD", "PADV2", "MIRROR_PAD", "TRANSPOSE", "CONCATENATION", "PACK", "GATHER")
+)  # fmt: skip
+"""Operators that compute nothing; the compiler may make them a way of reading another's data."""
+
+PROOF = "the proof of this compilation"
+"""The source of a reason that the proof found."""
+
+TOO_MANY = Reason(
+    RULE,
+    f"the compiler's code gave wrong numbers {MOST_ROUNDS} times over",
+    help="nothing needs doing if the CPU has time for it",
+    source=PROOF,
+)
 
 
 def compile_network(
     model: Model,
     data: bytes,
     configuration: EthosUConfiguration,
+    proof: ProofOptions,
     on_progress: ProgressCallback | None,
 ) -> Artifact:
-    """Compile a network that was read from the file `data`. Raises E3xx if the compiler fails."""
-    generated = compile_with_cpu_fallback(model, data, configuration, on_progress=on_progress)
+    """Compile a network that was read from the file `data`, and prove what comes.
+
+    Raises E3xx if the compiler fails.
+    """
+    generated = compile_proved(model, data, configuration, proof, on_progress)
     origins = origins_of(model, generated.compiled)
     name = f"{Path(model.name).stem}_vela.tflite"
-    data = generated.compiled.network
-    network = read_network(data, model.name)
+    network = read_network(generated.compiled.network, model.name)
     report = report_of(model, network, configuration, generated, origins)
-    return Artifact(data, name, contents_of(network, origins), report)
+    contents = generated.contents or contents_of(network, origins)
+    return Artifact(generated.compiled.network, name, contents, report)
 
 
-TRIES = 64
-"""How often to compile at most while looking for the operators that stop the compiler."""
-
-TRY_LIMIT_SECONDS = 5.0
-"""Time for one of these."""
-
-SEARCH_SECONDS = 20.0
-"""Time for all of them; operators that were not tried by then stay on the CPU."""
-
-
-def compile_with_cpu_fallback(
+def compile_proved(
     model: Model,
     data: bytes,
     configuration: EthosUConfiguration,
-    *,
-    time_limit_seconds: float = TIME_LIMIT_SECONDS,
-    on_progress: ProgressCallback | None = None,
+    options: ProofOptions,
+    on_progress: ProgressCallback | None,
 ) -> Generated:
-    """Compile a network whose file is `data`; raises E3xx where nothing helps."""
-    outcome = generate(
-        data, configuration, time_limit_seconds=time_limit_seconds, on_progress=on_progress
-    )
-    if isinstance(outcome, Compiled):
-        return Generated(outcome, frozenset(), None)
-    limit = min(time_limit_seconds, TRY_LIMIT_SECONDS)
-    found = _Search(model, configuration, limit, on_progress).find(outcome)
-    if found is None:
-        raise MizzenError(_hopeless(outcome, model))
-    return found
+    """Compile a network whose file is `data`, and prove it. Raises E3xx if the compiler fails."""
+    known = dict(_known_defects(model, configuration))
+    rounds = _Rounds(model, data, configuration, options, on_progress)
+    if options.allow_inexact:
+        generated = rounds.compile(frozenset())
+        on_npu = {row.operator for row in generated.compiled.work if not row.on_cpu}
+        said = {index: reason for index, reason in known.items() if index in on_npu}
+        return rounds.checked(replace(generated, wrong=said))
+    rounds.reasons.update(known)
+    return rounds.proved(rounds.compile(frozenset(known)))
 
 
-def _hopeless(stopped: Stopped, model: Model) -> Diagnostic:
-    kinds = sorted({row.kind for row in model.main.operators if not row.custom})
-    tried = f"it does so too with every {', '.join(kinds)} on the CPU"
-    diagnostic = stopped.diagnostic
-    return replace(
-        diagnostic, message=f"{diagnostic.message}; {tried}" if kinds else diagnostic.message
-    )
+def _known_defects(
+    model: Model, configuration: EthosUConfiguration
+) -> Iterator[tuple[int, Reason]]:
+    """Return the operators that a known defect of the compiler makes wrong, and why."""
+    arch = configuration.accelerator.arch
+    kept = configuration.ignore_ops
+    everything = [row.index for row in model.main.operators if not (row.custom or row.kind in kept)]
+    for index in everything:
+        for reason in defects_of(model, model.main.operators[index], arch):
+            yield index, reason
+    for operator, reason in confused_of(model, everything, arch):
+        yield operator.index, reason
 
 
-class _Search:
-    """Looks for the fewest operators without which the compiler gives a network."""
+class _Rounds:
+    """Compiles and proves until nothing differs."""
 
     def __init__(
         self,
         model: Model,
+        data: bytes,
         configuration: EthosUConfiguration,
-        limit_seconds: float,
+        options: ProofOptions,
         on_progress: ProgressCallback | None,
     ) -> None:
-        self._model = model
-        self._configuration = configuration
-        self._limit_seconds = limit_seconds
-        self._on_progress = on_progress
+        self.model = model
+        self.data = data
+        self.configuration = configuration
+        self.options = options
+        self.on_progress = on_progress
+        self.reasons: dict[int, Reason] = {}
+        self._proof: NetworkProof | None = None
+        self._contents: Contents | None = None
 
-    def find(self, stopped: Stopped) -> Generated | None:
-        """Find them; None if there is no network even without any operator for the NPU."""
-        search = HidingSearch(self._compile, TRIES, SEARCH_SECONDS)
-        found = search.find(self._guesses(stopped), self._kinds())
-        return None if found is None else Generated(found[1], found[0], stopped)
-
-    @property
-    def _hideable(self) -> frozenset[int]:
-        operators = self._model.main.operators
-        return frozenset(row.index for row in operators if not row.custom)
-
-    def _guesses(self, stopped: Stopped) -> Iterator[frozenset[int]]:
-        """Return the operators that are known to stop the compiler, and those that it names."""
-        arch = self._configuration.accelerator.arch
-        main = self._model.main
-        stopping, named = set[int](), set[int]()
-        for operator in main.operators:
-            rows = breaches_of(self._model, operator, arch)
-            if any(row.source == STOPS for row in rows) or self._at_boolean_border(operator):
-                stopping.add(operator.index)
-            outputs = main.present(operator.outputs)
-            if any(f"'{tensor.name}'" in stopped.said for tensor in outputs):
-                named.add(operator.index)
-        candidates = (stopping, named, stopping | named)
-        hideable = self._hideable
-        sets = dict.fromkeys(frozenset(hidden) & hideable for hidden in candidates if hidden)
-        yield from sets
-
-    def _at_boolean_border(self, operator: Operator) -> bool:
-        """Whether an operator takes or gives a boolean input or output of the network.
-
-        For these the compiler puts in conversions that only U85 can run.
-        """
-        main = self._model.main
-        touched = {*operator.inputs, *operator.outputs} & {*main.inputs, *main.outputs}
-        return self._configuration.accelerator.arch is not Arch.U85 and any(
-            main.tensors[index].type is TensorType.BOOL for index in touched
+    def compile(self, hidden: frozenset[int]) -> Generated:
+        """Compile without some operators."""
+        return compile_with_cpu_fallback(
+            self.model,
+            self.data,
+            self.configuration,
+            hidden=hidden,
+            on_progress=self.on_progress,
         )
 
-    def _kinds(self) -> list[list[int]]:
-        """Return the operators of each type, those that compute most first."""
-        main = self._model.main
-        work: dict[str, int] = {}
-        groups: dict[str, list[int]] = {}
-        for operator in main.operators:
-            if operator.index in self._hideable:
-                work[operator.kind] = work.get(operator.kind, 0) + macs(main, operator)
-                groups.setdefault(operator.kind, []).append(operator.index)
-        return [groups[kind] for kind in sorted(work, key=lambda kind: -work[kind])]
+    def checked(self, generated: Generated) -> Generated:
+        """Prove what was compiled, and warn of what differs."""
+        if self.options.effort is Effort.OFF:
+            return generated
+        findings = self._check(generated)
+        wrong = {**generated.wrong, **self._wrong(findings)}
+        return replace(generated, wrong=wrong, proof=findings.proof)
 
-    def _compile(self, hidden: frozenset[int]) -> Compiled | None:
-        outcome = generate(
-            mask(self._model, hidden),
-            self._configuration,
-            time_limit_seconds=self._limit_seconds,
-            on_progress=self._on_progress,
-        )
-        if isinstance(outcome, Stopped):
-            return None
-        return replace(outcome, network=unmask(outcome.network, self._model, hidden))
+    def proved(self, generated: Generated) -> Generated:
+        """Prove what was compiled, and compile without what differs until nothing does."""
+        if self.options.effort is Effort.OFF:
+            return replace(generated, reasons=self.reasons)
+        findings = self._check(generated)
+        for _ in range(MOST_ROUNDS):
+            if findings.holds:
+                return replace(
+                    generated,
+                    reasons=self.reasons,
+                    proof=findings.proof,
+                    contents=self._contents,
+                )
+            generated, findings = self._without(generated, findings)
+        generated = self._everything_on_cpu(findings)
+        return replace(generated, reasons=self.reasons)
+
+    def _check(self, generated: Generated) -> Findings:
+        if self._proof is None:
+            self._proof = NetworkProof(self.model, lower(self.model), self.options)
+        network = read_network(generated.compiled.network, self.model.name)
+        self._contents = contents_of(network, origins_of(self.model, generated.compiled))
+        return self._proof.check(generated.compiled, network, self._contents)
+
+    def _without(self, generated: Generated, findings: Findings) -> tuple[Generated, Findings]:
+        """Compile without what is found to differ first, or what it takes from."""
+        wrong = self._wrong(findings)
+        if wrong:
+            index, reason = next(iter(wrong.items()))
+            choices = [*self._movers(index), frozenset({index})]
+            return self._chosen(generated, choices, reason, index)
+        sources, found = findings.suspects[0]
+        free = [row for row in sources if row not in generated.hidden]
+        choices = [frozenset({row}) for row in free[:MOST_SUSPECTS]]
+        kind = self.model.main.operators[free[0]].kind if free else "network"
+        return self._chosen(generated, [*choices, frozenset(free)], found.reason(kind, PROOF), None)
+
+    def _chosen(
+        self, generated: Generated, choices: list[frozenset[int]], reason: Reason, wrong: int | None
+    ) -> tuple[Generated, Findings]:
+        """Hide the first choice without which what differed is right; the last does it always."""
+        for choice in choices:
+            attempt = self.compile(generated.hidden | choice)
+            attempt = replace(attempt, stopped=attempt.stopped or generated.stopped)
+            findings = self._check(attempt)
+            again = wrong in findings.wrong or wrong in findings.faults
+            if choice is choices[-1] or not (again if wrong is not None else findings.suspects):
+                self.reasons.update(dict.fromkeys(choice, reason))
+                return attempt, findings
+        raise AssertionError("the last choice is taken")
+
+    def _movers(self, index: int) -> list[frozenset[int]]:
+        """Return the operators in front of one that only say where its data lies, if any."""
+        main = self.model.main
+        makers = {tensor: row for row in main.operators for tensor in row.outputs}
+        found: dict[int, None] = {}
+        places = list(main.operators[index].inputs)
+        while places:
+            row = makers.get(places.pop())
+            if row is not None and row.kind in MOVERS and row.index not in found:
+                found[row.index] = None
+                places += row.inputs
+        return [frozenset(found)] if found else []
+
+    def _wrong(self, findings: Findings) -> dict[int, Reason]:
+        """Return the operators that differ or fault, and why."""
+        kinds = self.model.main.operators
+        found = {
+            index: row.reason(kinds[index].kind, PROOF) for index, row in findings.wrong.items()
+        }
+        for index, error in findings.faults.items():
+            found[index] = Reason(
+                RULE,
+                f"the compiler's code for this {kinds[index].kind} cannot be executed: "
+                f"{error.diagnostic.message}",
+                help="nothing needs doing if the CPU has time for it",
+                source=PROOF,
+            )
+        return found
+
+    def _everything_on_cpu(self, findings: Findings) -> Generated:
+        rest = frozenset(row.index for row in self.model.main.operators if not row.custom)
+        reason = next(iter(self._wrong(findings).values()), TOO_MANY)
+        for index in rest:
+            self.reasons.setdefault(index, reason)
+        return self.compile(rest)

@@ -15,7 +15,9 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.outcome import arena_bytes, costs_of
+from mizzen.compiler.ethos_u.tosa_proof import prove_tosa
 from mizzen.compiler.ethos_u.tosa_refusals import find_refused
+from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, Reason, fail
 from mizzen.flatbuffer import read as read_file
@@ -30,6 +32,7 @@ from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
 from mizzen.partition.placement import macs_of
 from mizzen.report import CompileReport, Device, OperatorPlacement
+from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import WRONG, defects
@@ -41,17 +44,19 @@ MOST_NAMED = 5
 
 
 def compile_tosa(
-    data: bytes,
+    file: bytes,
     name: str,
     configuration: EthosUConfiguration,
+    proof: ProofOptions,
     on_progress: ProgressCallback | None = None,
 ) -> Artifact:
-    """Compile a file's network.
+    """Compile a file's network, and prove what comes.
 
     Raises E15x for a file that cannot be read, E80x for a network that TOSA does not allow, E158
-    for variables, E223 for operators to keep on the CPU, E3xx if the compiler does not take it.
+    for variables, E223 for operators to keep on the CPU, E3xx if the compiler does not take it,
+    E307 if it gets it wrong.
     """
-    graph = read_tosa(data, name, configuration.ignore_ops)
+    graph = read_tosa(file, name, configuration.ignore_ops)
     _require_right(graph, configuration.accelerator.arch)
     form = NetworkForm.TOSA
     compiled = generate(package.write(graph), configuration, form, on_progress=on_progress)
@@ -60,9 +65,13 @@ def compile_tosa(
     data = _reshaped(graph, compiled.network, name)
     network, origins = read_network(data, name), _origins(graph, compiled)
     placements = placements_of(graph, _cycles(graph, compiled), {})
-    report = report_of(placements, name, configuration, compiled, network, [origins])
+    contents, proved = contents_of(network, [origins]), NOT_PROVED
+    if proof.inputs:
+        before = read_tosa(file, name, ())
+        proved = prove_tosa(before, contents, configuration, proof)
+    report = report_of(placements, name, configuration, compiled, network, [origins], proved)
     artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
-    return Artifact(data, artifact_name, contents_of(network, [origins]), report)
+    return Artifact(data, artifact_name, contents, report)
 
 
 def report_of(
@@ -72,6 +81,7 @@ def report_of(
     compiled: Compiled,
     network: Model,
     origins: Sequence[dict[int, Origin]] = (),
+    proof: Proof = NOT_PROVED,
 ) -> CompileReport:
     """Return the report of a compiled network, or of what of a network was compiled."""
     return compile_report(
@@ -84,6 +94,7 @@ def report_of(
         arena_bytes=arena_bytes(network),
         origins=origins,
         log=compiled.log,
+        proof=proof,
     )
 
 

@@ -16,10 +16,10 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.artifact.interface import Carried, TensorInfo
-from mizzen.artifact.region_step import Edge, EdgeMove, RegionStep
-from mizzen.artifact.steps import Step, is_npu, npu_step
+from mizzen.artifact.steps import Step
 from mizzen.compiler.backend import ResolvedTarget
-from mizzen.compiler.codegen import OperatorCode, RegionCode
+from mizzen.compiler.codegen import RegionCode, step_of
+from mizzen.compiler.placement import Placement
 from mizzen.compiler.report import NOTHING_COMPILED, compile_report
 from mizzen.compiler.torch.placement import DEQUANTIZE, Checks, is_edge, lowered_program, place
 from mizzen.diagnostics import ProgressCallback
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 def report_of(
     lowered: Lowered,
-    partition: Partition,
-    code: Mapping[tuple[int, ...], RegionCode],
+    placed: Placement,
     target: ResolvedTarget,
 ) -> CompileReport:
     """Return the report of a program's compilation."""
+    partition, code = placed.partition, placed.code
     used = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
     return compile_report(
         lowered.program.name,
@@ -54,6 +54,7 @@ def report_of(
         flash_bytes=sum(len(region.network) for region in used),
         origins=[region.origins for region in used],
         log="".join(region.log for region in used),
+        proof=placed.proof,
     )
 
 
@@ -96,14 +97,14 @@ def _edges(lowered: Lowered) -> set[int]:
 
 def assemble(
     lowered: Lowered,
-    partition: Partition,
-    code: Mapping[tuple[int, ...], RegionCode],
+    placed: Placement,
     chosen: ResolvedTarget,
 ) -> Artifact:
     """Return the artifact of a placed program."""
+    partition, code = placed.partition, placed.code
     assembly = _Assembly(lowered, partition, code)
     contents = assembly.contents()
-    report = report_of(lowered, partition, code, chosen)
+    report = report_of(lowered, placed, chosen)
     regions = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
     names = _edge_names(lowered)
     networks = [named_network(region, names) for region in regions]
@@ -328,29 +329,6 @@ def _info(value: Value) -> TensorInfo:
     )
 
 
-def step_of(region: RegionCode, tensors: dict[object, int]) -> RegionStep:
-    """Make the step of a region; `tensors` has the index of each value of the whole graph."""
-    model, part = region.model, region.part
-    (operator,) = [row for row in model.main.operators if is_npu(row)]
-    program = region.program if isinstance(region, OperatorCode) else None
-    step = npu_step(model, operator, dict(region.origins), program)
-    if isinstance(region, OperatorCode):
-        given, computed, edge = region.given, region.computed, region.edge
-    else:
-        # The network is the operator: what it takes and gives are its inputs and outputs.
-        given = [model.main.inputs.index(index) for index in step.inputs]
-        computed = [model.main.outputs.index(index) for index in step.outputs]
-        edge = Edge((EdgeMove(),) * len(given), (EdgeMove(),) * len(computed))
-    shapes = {tensors[value]: value.shape for value in (*part.inputs, *part.outputs)}
-    return RegionStep(
-        step,
-        [tensors[part.inputs[index]] for index in given],
-        [tensors[part.outputs[index]] for index in computed],
-        shapes,
-        edge,
-    )
-
-
 def named_network(region: RegionCode, names: dict[Value, str]) -> bytes:
     """Return a region's network with inputs and outputs as a runtime wants to see them.
 
@@ -384,5 +362,5 @@ def compile_program(
     """Compile a converted program for an accelerator."""
     compiler = chosen.backend.region_compiler(chosen.configuration)
     lowered = lowered_program(exported, name, compiler.window_limits)
-    placed = place(lowered, compiler, additional_checks, on_progress)
-    return assemble(lowered, placed.partition, placed.code, chosen)
+    placed = place(lowered, compiler, additional_checks, chosen.proof, on_progress)
+    return assemble(lowered, placed, chosen)

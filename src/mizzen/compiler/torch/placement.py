@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from mizzen.compiler.codegen import RegionCompiler
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.placement import place as place_graph
+from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import ProgressCallback, Reason, fail
 from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
@@ -93,8 +94,9 @@ def place(
     lowered: Lowered,
     compiler: RegionCompiler,
     additional_checks: Checks,
+    proof: ProofOptions,
     on_progress: ProgressCallback | None,
 ) -> Placement:
-    """Place a program's groups so that the code generator takes every region."""
+    """Place a program's groups so that the code generator takes every region, and is right."""
     legal = legality(lowered, compiler.legality(lowered.graph), additional_checks)
-    return place_graph(lowered.graph, legal, is_edge, compiler, on_progress)
+    return place_graph(lowered.graph, legal, is_edge, compiler, proof, on_progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mizzen.compiler.ethos_n.regions import EthosNRegions
 from mizzen.compiler.placement import place
+from mizzen.compiler.proof.options import OFF
 from mizzen.partition import Device
 
 from .graphs import FOUR_TOPS, Net
@@ -15,7 +16,7 @@ def test_the_other_operators_are_compiled() -> None:
     excluded = net.clamp(net.clamp(x, -50, 20), 21, 90)
     net.outputs(net.conv(excluded, 16))
     compiler = EthosNRegions(FOUR_TOPS, inline=False)
-    placed = place(net.graph, compiler.legality(net.graph), lambda row: False, compiler, None)
+    placed = place(net.graph, compiler.legality(net.graph), lambda row: False, compiler, OFF, None)
     on_cpu = [row for row in placed.partition.regions if row.device is Device.CPU]
     assert [row.groups for row in on_cpu] == [(2,)]
     (reason,) = placed.partition.groups[2].reasons

@@ -7,6 +7,7 @@ dependencies order work that hardware overlaps; in order execution already obeys
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +20,15 @@ from mizzen.targets.ethos_u.program import Program, TensorAddress
 from mizzen.targets.ethos_u.sim.hardware import hardware_of
 from mizzen.targets.ethos_u.sim.memory import Memory, Run, Workspace
 from mizzen.targets.ethos_u.sim.plan import Plan, plan
+from mizzen.targets.ethos_u.sim.watch import Watch
 
 Array = npt.NDArray[Any]
 
 MEMORY_BUDGET_BYTES = 1 << 28
 """A batch whose memory would be larger is executed in several parts; idle memory that is kept for
 the next runs takes no more either."""
+
+NOTHING = Watch(())
 
 Bound = tuple[Memory, list[Run]]
 """Memory for a batch, and the plan's steps bound to it. One run at a time has it."""
@@ -55,6 +59,7 @@ class Simulator:
         self.plan: Plan = plan(program, instructions, self.hardware)
         self._check_interface()
         self._idle: list[Bound] = []
+        self._watch = NOTHING
         self._image_bytes = sum(
             size
             for region, size in (program.region_bytes | self.plan.chain_bytes).items()
@@ -93,6 +98,13 @@ class Simulator:
                 _execute_over(bound, part)
             finally:
                 self._leave(bound)
+
+    def watched(self, watch: Watch) -> Simulator:
+        """Return a simulator of the same plan that shows to `watch` what operations write."""
+        other = copy(self)
+        other._idle = []
+        other._watch = watch
+        return other
 
     @property
     def _part(self) -> int:
@@ -133,8 +145,7 @@ class Simulator:
     def _bind(self, batch: int) -> Bound:
         sizes = {**self.program.region_bytes, **self.plan.chain_bytes}
         memory = Memory(batch, sizes, self.program.constants)
-        workspace = Workspace()
-        return memory, [step.kernel.bind(memory, workspace) for step in self.plan.steps]
+        return memory, self._watch.bind(self.plan.steps, memory, Workspace())
 
     def _check_interface(self) -> None:
         for placement in (*self.program.inputs, *self.program.outputs):

@@ -1,0 +1,376 @@
+"""Prove a compiled TFLite network: execute its NPU operators on what the reference gives them.
+
+Each NPU operator starts from the tensors that the reference computed, so one that is wrong does
+not spoil the next; what an operator leaves in the arena for another stays there. Inside, results
+of single operators are seen as the stream writes them, and compared as well (`watched`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.artifact.arena import ArenaValues
+from mizzen.artifact.execution import Contents, NoState
+from mizzen.artifact.interface import Values
+from mizzen.artifact.steps import NpuStep
+from mizzen.compiler.ethos_u.watched import Written, judge, written
+from mizzen.compiler.proof.difference import Difference, difference
+from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
+from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values
+from mizzen.diagnostics import MizzenError
+from mizzen.frontends.tflite import Model, Tensor
+from mizzen.frontends.tflite.lower import Lowered
+from mizzen.report.proof import Proof
+from mizzen.targets.ethos_u.legal.tflite_bounds import bound_of
+from mizzen.targets.ethos_u.sim.watch import Watch
+from mizzen.targets.ethos_u.vela.generate import Compiled
+
+Array = npt.NDArray[Any]
+
+MOST_PASSES = 4
+"""How often to ask the reference again with what the NPU says of operators it does not compute."""
+
+LARGEST_VALUES_BYTES = 1 << 30
+"""Of all tensors of all inputs; larger networks execute fewer inputs, at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What executing a compiled network showed.
+
+    wrong     operators by index whose results differ, and how; the first of each NPU operator
+    faults    operators at which the stream cannot be executed, and why
+    suspects  operators that may be the cause of outputs that differ where nothing says whose
+              they are, those that compute the outputs first; each NPU operator's apart
+    """
+
+    proof: Proof
+    wrong: Mapping[int, Difference] = field(default_factory=dict[int, Difference])
+    faults: Mapping[int, MizzenError] = field(default_factory=dict[int, MizzenError])
+    suspects: tuple[tuple[tuple[int, ...], Difference], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.wrong or self.faults or self.suspects)
+
+
+class NetworkProof:
+    """A network, inputs for it, and what the reference says of them."""
+
+    def __init__(self, model: Model, lowered: Lowered, options: ProofOptions) -> None:
+        self.model = model
+        self.lowered = lowered
+        self.options = options
+        self.count = min(options.inputs, max(1, LARGEST_VALUES_BYTES // _bytes(model)))
+        given = [_stimulus(model, tensor) for tensor in model.main.present(model.main.inputs)]
+        self.inputs = stimuli(given, self.count, options.seed)
+        self.kernels = Kernels(model)
+
+    @cached_property
+    def first(self) -> TensorValues:
+        """What the reference says by itself."""
+        return self.reference({})
+
+    def reference(self, known: Mapping[int, Array]) -> TensorValues:
+        """Return what the reference says if it takes `known` where it may."""
+        return tensor_values(
+            self.lowered, self.inputs, self.count, self.kernels, known, self.allowed
+        )
+
+    def allowed(self, place: int, npu: Array, reference: Array) -> bool:
+        """Whether a tensor differs within the bound that is documented for its operator."""
+        bound = self.bounds.get(place)
+        if bound is None:
+            return False
+        return int(np.abs(npu.astype(np.int64) - reference.astype(np.int64)).max()) <= bound
+
+    @cached_property
+    def bounds(self) -> dict[int, int]:
+        """The largest differences that are documented, of tensors by index."""
+        main = self.model.main
+        return {
+            row.outputs[0]: bound
+            for row in main.operators
+            if row.outputs and (bound := bound_of(row.kind, main.tensors[row.outputs[0]].type.name))
+        }
+
+    def check(self, compiled: Compiled, network: Model, contents: Contents) -> Findings:
+        """Execute what was compiled; `network` is `compiled.network`, read."""
+        return _Check(self, compiled, network, contents).findings()
+
+
+def _bytes(model: Model) -> int:
+    computed = (row for row in model.main.tensors if row.data is None)
+    return max(1, sum(row.size_bytes or 0 for row in computed))
+
+
+INDICES = {"GATHER": 1, "GATHER_ND": 1, "EMBEDDING_LOOKUP": 0}
+"""The input of an operator that numbers rows of another one."""
+
+
+def _stimulus(model: Model, tensor: Tensor) -> Stimulus:
+    """Return what an input of the network may be."""
+    zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
+    dtype = tensor.dtype or np.dtype(np.uint8)
+    found = stimulus(tensor.shape, dtype, zero)
+    for row in model.main.operators:
+        if tensor.index not in row.inputs:
+            continue
+        place = INDICES.get(row.kind)
+        if place is not None and row.inputs[place] == tensor.index:
+            rows = model.main.tensors[row.inputs[1 - place]].shape
+            return Stimulus(tensor.shape, dtype, 0, max(0, min(rows, default=1) - 1))
+        if row.kind == "QUANTIZE" and dtype.kind == "f":
+            return _real(model.main.tensors[row.outputs[0]], tensor)
+    return found
+
+
+def _real(quantized: Tensor, tensor: Tensor) -> Stimulus:
+    """Return the real numbers that a quantised tensor can stand for."""
+    found = stimulus(quantized.shape, quantized.dtype or np.dtype(np.int8))
+    scale, zero = 1.0, 0
+    if quantized.quantization and quantized.quantization.scale:
+        scale, zero = quantized.quantization.scale[0], quantized.quantization.zero_point[0]
+    low, high = (scale * (edge - zero) for edge in (found.low, found.high))
+    return Stimulus(tensor.shape, tensor.dtype or np.dtype(np.float32), low, high)
+
+
+class _Check:
+    """One compiled network against one reference."""
+
+    def __init__(
+        self, proof: NetworkProof, compiled: Compiled, network: Model, contents: Contents
+    ) -> None:
+        self.proof = proof
+        self.model = proof.model
+        self.count = proof.count
+        self.network = network
+        self.contents = contents
+        self.commands: dict[int, list[tuple[int, int]]] = {}
+        for row in compiled.commands:
+            if row.operator is not None and row.operator < len(self.model.main.operators):
+                place = self.commands.setdefault(row.stream, [])
+                place.append((row.offset_bytes, row.operator))
+        self.truth = proof.first
+        self.written: dict[int, tuple[Written, ...]] = {}
+        self.results: dict[int, dict[int, Array]] = {}
+        self.faults: dict[int, MizzenError] = {}
+        self.wrong: dict[int, Difference] = {}
+        self.suspects: list[tuple[tuple[int, ...], Difference]] = []
+        self.unproved: dict[str, None] = {}
+        self.equal = 0
+        self.watched = set[int]()
+        self.digest = sha256()
+
+    def findings(self) -> Findings:
+        """Execute every NPU operator that has inputs, and compare."""
+        for _ in range(MOST_PASSES):
+            self._execute()
+            if not self._learns():
+                break
+        steps = [step for step in self.contents.steps if isinstance(step, NpuStep)]
+        for place, step in enumerate(steps):
+            if place in self.results:
+                self._compare(place, step)
+            elif place not in self.faults:
+                self.unproved[f"NPU operator {place}: {self._why()}"] = None
+        return Findings(self._proof(), self.wrong, self._faults(), tuple(self.suspects))
+
+    def _proof(self) -> Proof:
+        for array in self.proof.inputs:
+            self.digest.update(np.ascontiguousarray(array).data)
+        operators = self.model.main.operators
+        return Proof(
+            inputs=self.count if self.results else 0,
+            seed=self.proof.options.seed,
+            digest=self.digest.hexdigest(),
+            parts=len(self.results),
+            equal=self.equal,
+            watched=len(self.watched),
+            bounded=tuple(f"{operators[row].kind} {row}" for row in self._bounded()),
+            unproved=tuple(self.unproved),
+        )
+
+    def _execute(self) -> None:
+        """Execute the NPU operators in order; everything else is what the reference says."""
+        values = self._memory()
+        place = 0
+        for step in self.contents.steps:
+            if isinstance(step, NpuStep):
+                self._give(values, step.inputs)
+                self._run(place, step, values)
+                place += 1
+            else:
+                self._give(values, step.outputs)
+
+    def _memory(self) -> Values:
+        values: Values = {}
+        if self.contents.arena is not None:
+            values = ArenaValues(self.contents.arena, self.count)
+        self._give(values, self.contents.inputs)
+        for index, constant in self.contents.constants.items():
+            values[index] = np.broadcast_to(constant, (self.count, *constant.shape))
+        return values
+
+    def _give(self, values: Values, indices: Iterable[int]) -> None:
+        """Put what the reference says of tensors into `values`."""
+        for index in indices:
+            array = self._value(index)
+            if array is not None:
+                values[index] = array
+
+    def _run(self, place: int, step: NpuStep, values: Values) -> None:
+        NoState().provide(step.variables, values, self.count)
+        if any(index not in values for index in step.inputs):
+            return
+        commands = self.commands.get(place, [])
+        try:
+            watch = Watch([offset for offset, _ in commands])
+            step.run_on(step.simulator.watched(watch), values, self.count)
+        except MizzenError as error:
+            self.faults[place] = error
+            self._give(values, step.outputs)
+            return
+        self.written[place] = written(commands, watch.maps)
+        self.results[place] = {
+            index: np.array(values[index])
+            for row, index in enumerate(step.outputs)
+            if row in step.final
+        }
+
+    def _learns(self) -> bool:
+        """Ask the reference again if it may say more now that the NPU's results are known."""
+        known, values = self._known(), self.truth.values
+        inexact = any(
+            place in known
+            and place in values
+            and not np.array_equal(known[place], values[place])
+            and self.proof.allowed(place, known[place], values[place])
+            for place in self.proof.bounds
+        )
+        if self.truth.stopped is None and not inexact:
+            return False
+        before, self.truth = self.truth, self.proof.reference(known)
+        return inexact or len(self.truth.values) > len(before.values)
+
+    def _value(self, index: int) -> Array | None:
+        """Return what the reference says of a tensor of the compiled network."""
+        tensor = self.network.main.tensors[index]
+        place = self._place(index)
+        array = None if place is None else self.truth.values.get(place)
+        if array is None or array.dtype != tensor.dtype:
+            return None
+        shape = (self.count, *tensor.shape)
+        return array.reshape(shape) if array.size == np.prod(shape, dtype=np.int64) else None
+
+    def _place(self, index: int) -> int | None:
+        """Return the model's tensor that a tensor of the compiled network is."""
+        for ours, theirs in (
+            (self.network.main.inputs, self.model.main.inputs),
+            (self.network.main.outputs, self.model.main.outputs),
+        ):
+            if index in ours:
+                return theirs[ours.index(index)]
+        return self._names.get(self.network.main.tensors[index].name)
+
+    @cached_property
+    def _names(self) -> dict[str, int]:
+        """Tensors of the model by the names that only one of them has."""
+        found: dict[str, list[int]] = {}
+        for row in self.model.main.tensors:
+            found.setdefault(row.name, []).append(row.index)
+        return {name: rows[0] for name, rows in found.items() if len(rows) == 1}
+
+    def _known(self) -> dict[int, Array]:
+        """Return what NPU operators say of the model's tensors."""
+        known: dict[int, Array] = {}
+        main = self.model.main
+        for row in (row for rows in self.written.values() for row in rows):
+            for tensor in main.present(main.operators[row.operator].outputs):
+                for array in row.as_tensor(tensor, self.count):
+                    known[tensor.index] = array
+        for results in self.results.values():
+            for index, array in results.items():
+                place = self._place(index)
+                if place is not None:
+                    known[place] = array.reshape(self.count, *main.tensors[place].shape)
+        return known
+
+    def _compare(self, place: int, step: NpuStep) -> None:
+        """Compare what an NPU operator gave, and what was seen inside, with the reference."""
+        seen = set[int]()
+        for row in self.written.get(place, ()):
+            found = judge(row, self.model, self.truth.values, self.count)
+            if isinstance(found, Difference):
+                self.wrong[row.operator] = found
+                return
+            if found:
+                seen.add(row.operator)
+        self.watched |= seen
+        for index, array in self.results[place].items():
+            self.digest.update(np.ascontiguousarray(array).data)
+            reference = self._value(index)
+            if reference is None:
+                name = self.network.main.tensors[index].name
+                self.unproved[f"{name}: {self._why()}"] = None
+                continue
+            found = difference(array, reference)
+            if found is None:
+                self.equal += 1
+            else:
+                self.suspects.append((self._sources(index, seen), found))
+
+    def _sources(self, index: int, seen: set[int]) -> tuple[int, ...]:
+        """Return operators that an output depends on, by way of none that was seen to be right."""
+        main = self.model.main
+        makers = {tensor: row for row in main.operators for tensor in row.outputs}
+        place = self._place(index)
+        tensors = [] if place is None else [place]
+        found: dict[int, None] = {}
+        while tensors:
+            row = makers.get(tensors.pop(0))
+            if row is not None and row.index not in found:
+                found[row.index] = None
+                tensors += [i for i in row.inputs if i in makers and makers[i].index not in seen]
+        return tuple(found)
+
+    def _why(self) -> str:
+        stopped = self.truth.stopped
+        if stopped is None:
+            return "no tensor of the model is known to be its"
+        return stopped.diagnostic.message
+
+    def _faults(self) -> dict[int, MizzenError]:
+        """Return faults by the operator of the model, the first of an NPU operator's if unknown."""
+        found: dict[int, MizzenError] = {}
+        for place, error in self.faults.items():
+            origin = error.diagnostic.origin
+            rows = [operator for _, operator in self.commands.get(place, [])]
+            known = origin.operator if origin is not None else None
+            index = known if known is not None else next(iter(rows), None)
+            if index is None:
+                raise error
+            found[index] = error
+        return found
+
+    def _bounded(self) -> Iterator[int]:
+        """Return the operators whose results differ within their bound."""
+        known, values = self._known(), self.proof.first.values
+        for row in self.model.main.operators:
+            if any(
+                place in self.proof.bounds
+                and place in known
+                and place in values
+                and not np.array_equal(known[place], values[place])
+                for place in row.outputs
+            ):
+                yield row.index

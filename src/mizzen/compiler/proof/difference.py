@@ -1,0 +1,74 @@
+"""Where executed code and the reference differ, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import Reason
+
+Array = npt.NDArray[Any]
+
+RULE = "proof"
+"""The rule that an operator breaks whose code gives other numbers than the reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Elements of a tensor that differ.
+
+    differing, elements  how many do, of how many, over all inputs
+    steps                the largest difference
+    where                the first: index in the tensor of one inference
+    npu, reference       what is there
+    """
+
+    differing: int
+    elements: int
+    steps: int
+    where: tuple[int, ...]
+    npu: int
+    reference: int
+
+    @property
+    def share(self) -> float:
+        """The part that differs, 0 to 1."""
+        return self.differing / max(1, self.elements)
+
+    def __str__(self) -> str:
+        place = ", ".join(map(str, self.where))
+        return (
+            f"{self.differing} of {self.elements} values differ, the first at [{place}]: "
+            f"{self.npu} on the NPU, {self.reference} in the reference"
+        )
+
+    def reason(self, kind: str, source: str) -> Reason:
+        """Return the reason for which an operator of this type is on the CPU."""
+        return Reason(
+            RULE,
+            f"the compiler's code for this {kind} gives wrong numbers: {self}",
+            help="nothing needs doing if the CPU has time for it; "
+            "`--allow-inexact` leaves it on the NPU",
+            source=source,
+        )
+
+
+def difference(npu: Array, reference: Array) -> Difference | None:
+    """Compare `[N, *shape]` arrays of one shape; None if they are equal."""
+    differs = npu != reference
+    if not differs.any():
+        return None
+    _, *where = (int(index) for index in np.argwhere(differs)[0])
+    first = tuple(np.argwhere(differs)[0])
+    wide = npu.astype(np.int64) - reference.astype(np.int64)
+    return Difference(
+        differing=int(differs.sum()),
+        elements=int(differs.size),
+        steps=int(np.abs(wide).max()),
+        where=tuple(where),
+        npu=int(npu[first]),
+        reference=int(reference[first]),
+    )

@@ -1,0 +1,212 @@
+"""Prove the code of a region of a tensor graph: execute it, and evaluate the region's graph.
+
+Where they differ, the code of shorter beginnings of the region shows which group is the first that
+the code generator gets wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.artifact.interface import Values
+from mizzen.artifact.program import ProgramReference
+from mizzen.compiler.codegen import OperatorCode, RegionCode, RegionCompiler, RegionRefusal, step_of
+from mizzen.compiler.proof.difference import RULE, Difference, difference
+from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
+from mizzen.compiler.refusals import RefusalSearch
+from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
+from mizzen.graph import Graph, Value
+from mizzen.partition import Extracted, extract
+from mizzen.reference import evaluate
+from mizzen.report.proof import Proof
+
+Array = npt.NDArray[Any]
+
+LARGEST_VALUES_BYTES = 1 << 30
+"""Of all values of all inputs; larger regions execute fewer inputs, at least one."""
+
+UNSIGNED_OFFSET = np.uint8(0x80)
+
+PROOF = "the proof of this compilation"
+"""The source of a reason that the proof found."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionFindings:
+    """What executing a region's code showed: a difference, or why it cannot be executed."""
+
+    proof: Proof
+    wrong: Difference | MizzenError | None = None
+
+
+Execute = Callable[[Sequence[Array], int], Sequence[Array]]
+"""Computes so many inferences of inputs `[count, *shape]`."""
+
+
+def prove_region(code: RegionCode, region: Extracted, options: ProofOptions) -> RegionFindings:
+    """Execute a region's code, and compare; `region` is it as it was before it was compiled."""
+    reference = code.reference if isinstance(code, OperatorCode) else None
+    return prove_graph(
+        region.graph,
+        lambda inputs, count: _computed(code, inputs, count),
+        options,
+        None if reference is None else lambda row, count: _computed(code, row, count, reference),
+    )
+
+
+def prove_graph(
+    graph: Graph, execute: Execute, options: ProofOptions, reference: Execute | None = None
+) -> RegionFindings:
+    """Execute what was made of a graph, and compare.
+
+    reference  says what must come; None for what the graph computes
+
+    Inputs for which TOSA leaves the results open are passed over.
+    """
+    inputs, expected = _expected(graph, options)
+    count = len(expected[0]) if expected else 0
+    if not count:
+        said = f"{graph.name}: TOSA leaves its results open for every input that was tried"
+        return RegionFindings(Proof(0, options.seed, unproved=(said,)))
+    if reference is not None:
+        expected = reference(inputs, count)
+    try:
+        found = execute(inputs, count)
+    except MizzenError as error:
+        return RegionFindings(Proof(0, options.seed), error)
+    digest = sha256(b"".join(np.ascontiguousarray(row).tobytes() for row in (*inputs, *found)))
+    wrong = next(
+        (
+            row
+            for ours, theirs in zip(found, expected, strict=True)
+            if (row := difference(ours, theirs)) is not None
+        ),
+        None,
+    )
+    equal = len(found) if wrong is None else 0
+    proof = Proof(count, options.seed, digest.hexdigest(), parts=1, equal=equal)
+    return RegionFindings(proof, wrong)
+
+
+def _expected(graph: Graph, options: ProofOptions) -> tuple[list[Array], Sequence[Array]]:
+    """Return inputs, and what the reference gives for them; those without an answer left out."""
+    used = 1 + sum(
+        int(np.prod(value.shape, dtype=np.int64)) * np.dtype(value.dtype.numpy).itemsize
+        for row in graph
+        for value in row.results
+    )
+    count = min(options.inputs, max(1, LARGEST_VALUES_BYTES // used))
+    inputs = stimuli([_stimulus(value) for value in graph.inputs], count, options.seed)
+    answers: list[list[Array]] = []
+    kept: list[int] = []
+    for index in range(count):
+        try:
+            answers.append(evaluate(graph, [row[index] for row in inputs]))
+        except MizzenError:
+            continue
+        kept.append(index)
+    if not kept:
+        return [], []
+    expected = [np.stack(rows) for rows in zip(*answers, strict=True)]
+    return [row[kept] for row in inputs], expected
+
+
+def _stimulus(value: Value) -> Stimulus:
+    found = value.quantization
+    zero = found.zero_points[0] if found is not None and found.zero_points else 0
+    return stimulus(value.shape, value.dtype.numpy, zero)
+
+
+def _computed(
+    code: RegionCode,
+    inputs: Sequence[Array],
+    count: int,
+    reference: ProgramReference | None = None,
+) -> list[Array]:
+    """Return what the code, or its reference, computes for the region's inputs."""
+    part = code.part
+    places: dict[object, int] = {}
+    for value in (*part.inputs, *part.outputs):
+        places.setdefault(value, len(places))
+    unsigned = isinstance(code, OperatorCode) and code.unsigned
+    values: Values = {
+        places[value]: _other_sign(array) if unsigned else array
+        for value, array in zip(part.inputs, inputs, strict=True)
+    }
+    step = step_of(code, places)
+    step.run_on(step.simulator if reference is None else reference, values, count)
+    found = [values[places[value]] for value in part.outputs]
+    return [_other_sign(array) if unsigned else array for array in found]
+
+
+def _other_sign(array: Array) -> Array:
+    """Return bytes as those of the other sign that have their place."""
+    other = np.uint8 if array.dtype == np.int8 else np.int8
+    return (array.view(np.uint8) ^ UNSIGNED_OFFSET).view(other)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionProver:
+    """Proves what a compiler makes of regions of a graph."""
+
+    graph: Graph
+    compiler: RegionCompiler
+    options: ProofOptions
+    on_progress: ProgressCallback | None
+
+    def prove(self, code: RegionCode, groups: Sequence[int]) -> Proof | RegionRefusal:
+        """Prove a region's code; the group that is wrong is refused, with the numbers."""
+        findings = self._findings(code, groups)
+        wrong = findings.wrong
+        if wrong is None or self.options.allow_inexact:
+            return findings.proof
+        found = self._first_wrong(groups, wrong)
+        group, why = (groups[-1], wrong) if found is None else found
+        reason = _reason(why)
+        return RegionRefusal({group: reason}, reason)
+
+    def _findings(self, code: RegionCode, groups: Sequence[int]) -> RegionFindings:
+        return prove_region(code, extract(self.graph, groups, self.graph.name), self.options)
+
+    def _first_wrong(
+        self, groups: Sequence[int], wrong: Difference | MizzenError
+    ) -> tuple[int, Difference | MizzenError] | None:
+        def attempt(units: Sequence[int]) -> Difference | MizzenError | None:
+            code = self.compiler.compile(
+                extract(self.graph, units, self.graph.name), self.on_progress
+            )
+            if isinstance(code, RegionRefusal):
+                return None
+            return self._findings(code, units).wrong
+
+        order = _ordered(self.graph, groups)
+        search = RefusalSearch(order, attempt)
+        return search.first(wrong)
+
+
+def _ordered(graph: Graph, groups: Sequence[int]) -> list[int]:
+    """Return groups in the order of their last operations."""
+    members, found = set(groups), dict[int, None]()
+    for row in graph.sorted():
+        if row.group in members:
+            found.pop(row.group, None)
+            found[row.group] = None
+    return list(found)
+
+
+def _reason(wrong: Difference | MizzenError) -> Reason:
+    if isinstance(wrong, Difference):
+        return wrong.reason("operator", PROOF)
+    return Reason(
+        RULE,
+        f"the compiler's code for this operator cannot be executed: {wrong.diagnostic.message}",
+        help="nothing needs doing if the CPU has time for it",
+        source=PROOF,
+    )

@@ -1,0 +1,92 @@
+"""Inputs that tell: whatever a defect depends on, one of them should show it.
+
+Four kinds take turns: any integer; the two ends of the range, which saturate; an impulse on zeros,
+which shows where things lie; small values around zero, which deep networks do not saturate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+WIDE_LIMIT = 1 << 15
+"""Largest magnitude for integers of 32 bits and more: sums of some of them keep within 32 bits."""
+
+SMALL_PART = 16
+"""Values around zero have a standard deviation of the range through this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stimulus:
+    """What an input may be.
+
+    shape      of one inference
+    low, high  its least and largest value; of real numbers about, else exactly
+    zero       what stands for zero
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    low: float
+    high: float
+    zero: float = 0
+
+
+def stimulus(shape: tuple[int, ...], dtype: npt.DTypeLike, zero: float = 0) -> Stimulus:
+    """Return what a tensor of this type may be as far as the type says."""
+    type_: np.dtype[Any] = np.dtype(dtype)
+    if type_ == np.bool_:
+        return Stimulus(shape, type_, 0, 1)
+    if type_.kind == "f":
+        return Stimulus(shape, type_, -4.0, 4.0)
+    info = np.iinfo(type_)
+    if type_.itemsize > 2:
+        return Stimulus(shape, type_, max(-WIDE_LIMIT, int(info.min)), WIDE_LIMIT)
+    return Stimulus(shape, type_, int(info.min), int(info.max), zero)
+
+
+def stimuli(inputs: Sequence[Stimulus], count: int, seed: int) -> list[Array]:
+    """Return `count` inferences of the inputs, `[count, *shape]` each; the same for the same seed.
+
+    All inputs of an inference are of one kind, but the first is an impulse alone: others then
+    are any integers, or an operator with two inputs would compute of zeros only.
+    """
+    rng = np.random.default_rng(seed)
+    made = [np.empty((count, *row.shape), row.dtype) for row in inputs]
+    for index in range(count):
+        for place, (row, array) in enumerate(zip(inputs, made, strict=True)):
+            kind = _KINDS[index % len(_KINDS)]
+            make = _any if kind is _impulse and place else kind
+            array[index] = np.clip(make(row, rng), row.low, row.high).astype(row.dtype)
+    return made
+
+
+def _any(row: Stimulus, rng: np.random.Generator) -> Array:
+    if row.dtype.kind == "f":
+        return rng.uniform(row.low, row.high, row.shape)
+    return rng.integers(int(row.low), int(row.high), row.shape, endpoint=True)
+
+
+def _ends(row: Stimulus, rng: np.random.Generator) -> Array:
+    return np.where(rng.integers(0, 2, row.shape, dtype=np.int8) > 0, row.high, row.low)
+
+
+def _impulse(row: Stimulus, rng: np.random.Generator) -> Array:
+    values = np.full(row.shape, row.zero)
+    if values.size:
+        values.flat[int(rng.integers(values.size))] = row.high
+    return values
+
+
+def _small(row: Stimulus, rng: np.random.Generator) -> Array:
+    values = rng.normal(row.zero, (row.high - row.low) / SMALL_PART, row.shape)
+    return values if row.dtype.kind == "f" else np.rint(values)
+
+
+_KINDS = (_any, _ends, _impulse, _small)
