@@ -119,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--runs", type=int, default=10_000, help="of all artifacts together")
     each = parser.parse_args().runs // len(CASES) // 2
-    total = 0
+    total = runs = 0
     for name, make in CASES.items():
         artifact = make()
         inputs = inputs_of(artifact)
@@ -132,12 +132,13 @@ def main() -> None:
         threads_ms = (time.perf_counter() - start) / each * 1e3
         in_forks = forks(artifact, inputs, expected, each)
         total += in_threads + in_forks
+        runs += each // THREADS * THREADS + each // FORKS * (FORKS + 1)
         print(
             f"{name:24} wrong of {each}: threads {in_threads}, forks {in_forks}; "
             f"ms a run: alone {alone_ms:.2f}, {THREADS} threads {threads_ms:.2f}",
             flush=True,
         )
-    print(f"{total} wrong of {2 * each * len(CASES)}")
+    print(f"{total} wrong of {runs}")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ MEASURED = [ROOT / name for name in ("src", "tests", "examples", "benchmarks", "
 # imports: lazy and type-only imports count like others.
 LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.diagnostics": (),
+    "mizzen.archives": (),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
     "mizzen.isa": ("mizzen.diagnostics",),
     "mizzen.graph": ("mizzen.diagnostics",),
@@ -76,6 +77,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.frontends.torch.operators": (),
     "mizzen.frontends.torch": (
         "mizzen.diagnostics",
+        "mizzen.archives",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.frontends",
@@ -118,6 +120,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.vela_raw": (
         "mizzen.diagnostics",
+        "mizzen.archives",
         "mizzen.targets.ethos_u",
     ),
     "mizzen.targets.ethos_n": (
@@ -185,11 +188,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.artifact": (
         "mizzen.diagnostics",
+        "mizzen.archives",
         "mizzen.isa",
         "mizzen.report",
         "mizzen.package",
         "mizzen.cpu",
         "mizzen.frontends.tflite",
+        "mizzen.frontends.torch",
         "mizzen.targets.families",
         "mizzen.quantize",
         "mizzen.targets.ethos_u",

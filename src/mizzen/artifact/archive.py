@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.archives import NUMBERS, ArchiveError, array_of, member_names, unpacked
+from mizzen.artifact.archive_checks import require_fit
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
 from mizzen.artifact.interface import Array, Carried, TensorInfo
 from mizzen.artifact.region_step import RegionStep, edge_of
 from mizzen.artifact.steps import NpuStep, Step, is_npu, npu_step, read_network
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.tflite import Quantization
 
 PLAN = "plan.json"
@@ -32,9 +34,8 @@ FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 def is_program(data: bytes) -> bool:
     """Whether a file is such an archive."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return PLAN in archive.namelist()
-    except zipfile.BadZipFile:
+        return PLAN in member_names(data)
+    except ArchiveError:
         return False
 
 
@@ -64,20 +65,27 @@ def pack(name: str, contents: Contents, networks: Sequence[bytes]) -> bytes:
 
 
 def unpack(data: bytes, name: str) -> Contents:
-    """Read a program. E115 for a damaged one, E166 without PyTorch where a step needs it."""
+    """Read a program. E115 for a damaged one, E165 without PyTorch where a step needs it, E169 for
+    one that has more than tensors and operators for PyTorch."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            files = {entry: archive.read(entry) for entry in archive.namelist()}
+        files = unpacked(data)
         plan = json.loads(files[PLAN])
-        with np.load(io.BytesIO(files[ARRAYS]), allow_pickle=False) as loaded:
-            arrays = {key: loaded[key] for key in loaded.files}
-        return _contents(plan, files, arrays, name)
-    except (KeyError, ValueError, TypeError, zipfile.BadZipFile, EOFError, OSError) as error:
+        arrays = {
+            key.removesuffix(".npy"): array_of(held)
+            for key, held in unpacked(files[ARRAYS]).items()
+        }
+        contents = _contents(plan, files, arrays, name)
+        require_fit(contents)
+    except MizzenError:
+        raise
+    except Exception as error:  # the plan may say anything in place of what it should
+        reason = str(error) or type(error).__name__
         raise fail(
             "E115",
-            f"{name} must be an archive that `mizzen compile` wrote: {error}",
+            f"{name} must be an archive that `mizzen compile` wrote: {reason}",
             help="compile the program again",
         ) from None
+    return contents
 
 
 def _contents(
@@ -129,28 +137,38 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
             return RegionStep(step, row["inputs"], row["outputs"], shapes, edge, taken)
         case "quantize":
             source, result, scale, zero_point, low, high = row["numbers"]
-            dtype = np.dtype(row["dtype"])
+            dtype = _dtype(row["dtype"])
             return QuantizeStep(source, result, scale, zero_point, low, high, dtype)
         case "dequantize":
             source, result, scale, zero_point = row["numbers"]
             return DequantizeStep(source, result, scale, zero_point)
         case "torch":
-            module = load_torch(files[f"torch{index}.pt2"])
+            module = load_torch(files[f"torch{index}.pt2"], name)
             tensors = tuple(row["inputs"]), tuple(row["outputs"])
             return TorchStep(module, *tensors, tuple(row["operators"]))
         case kind:
             raise ValueError(f"a step is {kind}")
 
 
-def load_torch(data: bytes) -> Any:
-    """Read a part of PyTorch's. E165 without PyTorch."""
+def load_torch(data: bytes, name: str) -> Any:
+    """Read a part of PyTorch's. E165 without PyTorch, E164 and E169 as `read_exported`."""
     from mizzen.quantize import register_operators, require_torch
 
     require_torch()
-    import torch
+    from mizzen.frontends.torch.exported_file import has_symbols, read_exported
 
     register_operators()
-    return torch.export.load(io.BytesIO(data)).module(check_guards=False)
+    program = read_exported(data, name)
+    if has_symbols(program):
+        raise ValueError("a part for PyTorch has shapes that are not static")
+    return program.module(check_guards=False)
+
+
+def _dtype(letters: str) -> np.dtype[Any]:
+    dtype = np.dtype(letters)
+    if dtype.kind not in NUMBERS:
+        raise ValueError(f"a tensor has type {dtype}")
+    return dtype
 
 
 def _info_data(info: TensorInfo) -> dict[str, Any]:
@@ -167,7 +185,7 @@ def _info_data(info: TensorInfo) -> dict[str, Any]:
 def _info(row: dict[str, Any]) -> TensorInfo:
     scale = row["scale"]
     quantization = None if scale is None else Quantization(tuple(scale), tuple(row["zero_point"]))
-    return TensorInfo(row["name"], tuple(row["shape"]), np.dtype(row["dtype"]), quantization)
+    return TensorInfo(row["name"], tuple(row["shape"]), _dtype(row["dtype"]), quantization)
 
 
 def _packed(arrays: dict[str, Array]) -> bytes:

@@ -12,6 +12,7 @@ from mizzen.artifact.arena import Arena, ArenaValues
 from mizzen.artifact.batching import Batch
 from mizzen.artifact.interface import Array, Carried, TensorInfo, Values, Variable
 from mizzen.artifact.steps import CpuStep, NpuStep, Step
+from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.cpu.tflm import CpuKernels, CpuSession
@@ -74,7 +75,19 @@ def execute(contents: Contents, batch: Batch, state: NoState) -> list[Array]:
 
 
 def _values(contents: Contents, batch: Batch, state: NoState) -> Values:
-    """Compute the tensors of all steps for a batch, `[N, *shape]`."""
+    """Compute the tensors of all steps for a batch, `[N, *shape]`. E719 for want of memory."""
+    try:
+        return _computed(contents, batch, state)
+    except MemoryError as error:
+        raise fail(
+            "E719",
+            f"the memory of {batch.size} inferences must be there, and is not: {error}",
+            help="the artifact may ask for more than its network needs; compile it again, or stop "
+            "other programs",
+        ) from None
+
+
+def _computed(contents: Contents, batch: Batch, state: NoState) -> Values:
     values: Values = {}
     if contents.arena is not None:
         values = ArenaValues(contents.arena, batch.size)

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.diagnostics import fail
+
 Array = npt.NDArray[Any]
 Values = MutableMapping[int, Array]
 """Tensor index to a batch of values, `[N, *shape]`."""
@@ -126,11 +128,22 @@ class TorchStep:
                 given = [
                     torch.as_tensor(_writable(values[tensor][index])) for tensor in self.inputs
                 ]
-                results = self.module(*given)
+                results = self._results(given)
                 for place, result in zip(found, results, strict=True):
                     place.append(result.numpy())
         for tensor, arrays in zip(self.outputs, found, strict=True):
             values[tensor] = np.stack(arrays)
+
+    def _results(self, given: list[Any]) -> Any:
+        try:
+            return self.module(*given)
+        except (RuntimeError, ValueError, IndexError, AssertionError, MemoryError) as error:
+            reason = str(error).strip() or type(error).__name__
+            raise fail(
+                "E718",
+                f"PyTorch must compute {', '.join(self.kinds)}, but says: {reason.splitlines()[0]}",
+                help="the values do not suit the operators, or the artifact is damaged",
+            ) from error
 
 
 def _writable(array: Array) -> Array:

@@ -127,7 +127,7 @@ def _array(path: str) -> Array:
         return np.lib.format.open_memmap(path, mode="r")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-    except (ValueError, TypeError, OverflowError, EOFError, SyntaxError) as error:
+    except Exception as error:  # a header is a Python literal, of anybody's making
         reason = f"it is no .npy file of numbers: {error}"
     raise fail(
         "E203",

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import logging
 import warnings
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +15,19 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
+FIRST_LINE_LETTERS = 300
+
+HARMLESS = "The tensor attributes .* were assigned"
+"""PyTorch's recurrent layers hold flat copies of their weights, of which export complains."""
+
 
 def load_exported(data: bytes, name: str) -> ExportedProgram:
-    """Read a `.pt2`. E164 for a file that is not one, E165 without PyTorch."""
+    """Read a `.pt2`. E165 without PyTorch, E160, E164 and E169 as `read_exported`."""
     require_torch()
-    with _quiet():
-        import torch
+    from mizzen.frontends.torch.exported_file import read_exported
 
-        register_operators()
-        try:
-            return torch.export.load(io.BytesIO(data))
-        except Exception as error:
-            raise fail(
-                "E164",
-                f"{name} must be a program that torch.export.save wrote: {_first_line(error)}",
-                help="write it with torch.export.save(torch.export.export(model, inputs), path)",
-            ) from None
+    register_operators()
+    return read_exported(data, name)
 
 
 def compile_exported(
@@ -45,30 +38,6 @@ def compile_exported(
 
     exported, stem = load_exported(data, name), Path(name).stem
     return compile_program(exported, chosen, name=stem, on_progress=on_progress)
-
-
-@contextmanager
-def _quiet() -> Generator[None]:
-    """Keep what PyTorch says about its own files from the user's terminal."""
-    logger = logging.getLogger("torch.export")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
-FIRST_LINE_LETTERS = 300
-
-HARMLESS = "The tensor attributes .* were assigned"
-"""PyTorch's recurrent layers hold flat copies of their weights, of which export complains."""
 
 
 def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> ExportedProgram:

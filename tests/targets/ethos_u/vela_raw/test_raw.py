@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.program import HardwareId, Program, TensorAddress
-from mizzen.targets.ethos_u.vela_raw import archive as raw_archive
 from mizzen.targets.ethos_u.vela_raw import raw
 from mizzen.targets.ethos_u.vela_raw.archive import ObjectArrayError, read_entries
 
@@ -290,21 +289,23 @@ def test_what_is_no_archive() -> None:
     with pytest.raises(MizzenError) as caught:
         raw.read(b"TFL3", "net.npz")
     assert str(caught.value) == (
-        "error[E150]: the file must be a NumPy archive (.npz), but cannot be read: "
+        "error[E150]: a raw archive must be a NumPy archive (.npz), and cannot be unpacked: "
         "File is not a zip file\n"
         "  at   net.npz"
     )
 
 
-def test_an_archive_that_unpacks_to_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raw_archive, "MAX_ARCHIVE_BYTES", 1000)
+def test_an_archive_that_unpacks_to_too_much() -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("cmd_data.npy", bytes(1001))
+        archive.writestr("cmd_data.npy", bytes(1 << 28))
+    data = file.getvalue()
     with pytest.raises(MizzenError) as caught:
-        raw.read(file.getvalue(), "net.npz")
+        raw.read(data, "net.npz")
+    most = (1 << 27) + 32 * len(data)
     assert str(caught.value) == (
-        "error[E150]: a raw archive must unpack to at most 1000 bytes, not 1001\n  at   net.npz"
+        "error[E150]: a raw archive must be a NumPy archive (.npz), and must unpack to at most "
+        f"{most} bytes, not {1 << 28}\n  at   net.npz"
     )
 
 

@@ -1,6 +1,6 @@
 """A NumPy archive (`.npz`) from a user, read without trusting anything in it.
 
-Members are unpacked up to a bound, headers are matched rather than evaluated, sizes are checked
+Members are unpacked within bounds, headers are matched rather than evaluated, sizes are checked
 before arrays are made, and object arrays go through `objects`, which executes no pickle.
 
 Ref: NumPy, `numpy.lib.format` (the header of a member).
@@ -21,7 +21,6 @@ import pickletools
 import re
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -29,6 +28,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.archives import ArchiveError, unpacked
 from mizzen.diagnostics import MizzenError, Origin, fail
 
 _RECONSTRUCT = "_reconstruct"
@@ -239,9 +239,6 @@ def _state(value: object, name: str) -> tuple[object, ...]:
     raise ObjectArrayError(f"a value is not made by {name}")
 
 
-MAX_ARCHIVE_BYTES = 1 << 30
-"""Most bytes that an archive may unpack to: no network for these NPUs comes near."""
-
 _MAGICS = (b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00")
 _HEADER_AT = 10
 """Magic and version take 8 bytes, the length 2 or, in version 2, 4, which the search skips."""
@@ -253,17 +250,6 @@ _HEADER = re.compile(
 )
 _NUMBERS_OR_TEXT = re.compile(r"[<|]([iu][1248]|f[248]|b1|S\d{1,9}|U\d{1,4})")
 _OBJECTS = "|O"
-
-_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    ValueError,
-)
-"""What `zipfile` raises for damaged, encrypted or unsupported archives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,22 +348,13 @@ class Archive:
 
 
 def open_archive(data: bytes, name: str) -> Archive:
-    """Unpack an archive; E150 if it is not one, or unpacks to over `MAX_ARCHIVE_BYTES`."""
+    """Unpack an archive; E150 if it is not one, or unpacks to too much."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            total = sum(member.file_size for member in archive.infolist())
-            if total <= MAX_ARCHIVE_BYTES:
-                return Archive(name, _unpack(archive))
-    except _ZIP_ERRORS as error:
-        message = f"the file must be a NumPy archive (.npz), but cannot be read: {error}"
+        members = unpacked(data)
+    except ArchiveError as error:
+        message = f"a raw archive must be a NumPy archive (.npz), and {error}"
         raise fail("E150", message, origin=Origin(model=name)) from error
-    message = f"a raw archive must unpack to at most {MAX_ARCHIVE_BYTES} bytes, not {total}"
-    raise fail("E150", message, origin=Origin(model=name))
-
-
-def _unpack(archive: zipfile.ZipFile) -> dict[str, bytes]:
-    members = archive.infolist()
-    return {member.filename.removesuffix(".npy"): archive.read(member) for member in members}
+    return Archive(name, {key.removesuffix(".npy"): held for key, held in members.items()})
 
 
 def pack_archive(arrays: Mapping[str, npt.ArrayLike]) -> bytes:
