@@ -61,7 +61,7 @@ MISSING: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 def told(rows: tuple[Diagnostic, ...]) -> list[Diagnostic]:
-    return [row for row in rows if row.code == "W307"]
+    return [row for row in rows if row.code == "W309"]
 
 
 @pytest.mark.parametrize("kind", MISSING)
@@ -86,7 +86,7 @@ def test_the_warning_in_full() -> None:
     assert report is not None
     (row,) = told(report.diagnostics)
     assert row.render() == (
-        "warning[W307]: SomebodysOwn is on the CPU, where `mizzen run` stops at it: TFLite "
+        "warning[W309]: SomebodysOwn is on the CPU, where `mizzen run` stops at it: TFLite "
         "Micro's kernels must take the operators left on the CPU, but say: Failed to get "
         "registration from op code CUSTOM; TFLM failed to allocate tensors\n"
         '  at   model.tflite, operator 1 SomebodysOwn -> "y"\n'

@@ -53,7 +53,7 @@ def _missing(artifact: Artifact) -> Iterator[Diagnostic]:
             error = _refusal(model, operator)
             if error is not None:
                 yield Diagnostic(
-                    "W307",
+                    "W309",
                     f"{operator.kind} is on the CPU, where `mizzen run` stops at it: "
                     f"{error.message}",
                     Severity.WARNING,
