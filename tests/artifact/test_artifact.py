@@ -245,6 +245,19 @@ class TestOutputs:
         fixed[:] = 0
         assert artifact.run(given)[2].tolist() == [[1, -2, 3, -4]] * 3
 
+    def test_an_output_that_is_the_state_of_cpu_operators(self) -> None:
+        net = NetworkBuilder("outputs")
+        x, y = (net.tensor(name, (1, 4), np.int8, 0.5) for name in "xy")
+        z = net.tensor("z", (1, 4), np.int8, 0.5, variable=True)
+        net.operator("ABS", [x], [y])
+        with pytest.raises(MizzenError) as caught:
+            artifact_of(net.finish([x], [y, z]), "outputs")
+        assert str(caught.value) == (
+            "error[E124]: outputs: something must give tensor 2 'z' before it is taken, and "
+            "state that only CPU operators have is theirs alone\n"
+            "  help the network is damaged; make it again"
+        )
+
     def test_cpu_operators_that_take_nothing_run_in_every_batch(self) -> None:
         net = NetworkBuilder("outputs")
         x, y = net.tensor("x", (1, 4), np.int8, 0.5), net.tensor("y", (1, 4), np.int8, 0.5)

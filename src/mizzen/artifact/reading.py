@@ -58,7 +58,7 @@ def contents_of(
     needed = {index for step in steps for index in step.inputs} | set(main.outputs)
     values = {index: main.tensors[index].values for index in needed}
     edge = (*main.inputs, *main.outputs)
-    return Contents(
+    contents = Contents(
         inputs=main.inputs,
         outputs=main.outputs,
         infos={index: _info(main.tensors[index], model.name) for index in edge},
@@ -66,6 +66,30 @@ def contents_of(
         constants={index: array for index, array in values.items() if array is not None},
         arena=arena,
     )
+    _require_order(model, contents)
+    return contents
+
+
+def _require_order(model: Model, contents: Contents) -> None:
+    """Check that something gives each tensor before it is taken. E124 if nothing does."""
+    known = {*contents.inputs, *contents.constants}
+    known.update(contents.arena.places if contents.arena else ())
+    for step in contents.steps:
+        if isinstance(step, NpuStep):
+            known.update(row.index for row in step.variables)
+    taken = [*(step.inputs for step in contents.steps), contents.outputs]
+    given = [*(step.outputs for step in contents.steps), ()]
+    for step_takes, step_gives in zip(taken, given, strict=True):
+        for index in step_takes:
+            if index not in known:
+                tensor = model.main.tensors[index]
+                raise fail(
+                    "E124",
+                    f"{model.name}: something must give tensor {index} {tensor.name!r} before it "
+                    "is taken, and state that only CPU operators have is theirs alone",
+                    help="the network is damaged; make it again",
+                )
+        known.update(step_gives)
 
 
 def _info(tensor: Tensor, file: str) -> TensorInfo:
