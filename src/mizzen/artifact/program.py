@@ -41,6 +41,10 @@ class RunOutcome:
     variables: tuple[Array, ...] = ()
 
 
+NOT_THERE = "E679"
+"""The code of what a family of NPUs does not have: a checker, a listing."""
+
+
 class ProgramReference(Protocol):
     """Says what a program must compute."""
 
@@ -226,7 +230,7 @@ class NpuFamily(ABC):
 
     def _without(self, what: str) -> MizzenError:
         return fail(
-            "E679",
+            NOT_THERE,
             f"{type(self).__name__} must have {what}, and has none",
             help="ask whoever made this family of NPUs for one",
         )

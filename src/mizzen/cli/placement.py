@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
+    from mizzen.report.proof import Proof
 
 MEMORY_NAMES = {
     "Sram": "SRAM",
@@ -68,7 +69,22 @@ def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
         ("on the NPU", operators + (work if report.macs else "")),
         *areas,
         ("estimate", estimate(report)),
+        *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
+
+
+def proof_text(proof: Proof) -> str:
+    """Say what was proved of what is on the NPU."""
+    if not proof.inputs:
+        return f"none: {proof.unproved[0]}"
+    if proof.differing:
+        return f"wrong at {', '.join(proof.differing)}"
+    exact = "bit-exact" if not proof.bounded else "exact but for documented roundings"
+    seen = f", {count(proof.watched, 'operator')} seen inside" if proof.watched else ""
+    text = f"{exact} on {count(proof.inputs, 'input')}{seen}, no hazards"
+    if proof.unproved:
+        text += f"; {count(len(proof.unproved), 'result')} without a reference"
+    return text
 
 
 def estimate(report: CompileReport) -> str:

@@ -264,10 +264,10 @@ def _proof(row: dict[str, Any]) -> Proof:
     inputs, seed, parts, equal, watched = (
         _number(row, key) for key in ("inputs", "seed", "parts", "equal", "watched")
     )
-    bounded, unproved = (
-        tuple(_of(str, name) for name in row[key]) for key in ("bounded", "unproved")
+    names = (
+        tuple(_of(str, name) for name in row[key]) for key in ("bounded", "unproved", "differing")
     )
-    return Proof(inputs, seed, _text(row, "digest"), parts, equal, watched, bounded, unproved)
+    return Proof(inputs, seed, _text(row, "digest"), parts, equal, watched, *names)
 
 
 def _area(row: dict[str, Any]) -> Area:

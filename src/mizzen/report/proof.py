@@ -19,6 +19,7 @@ class Proof:
     watched     operators of the model whose own results were seen inside of these and are equal
     bounded     operators whose results differ from the reference within a documented bound
     unproved    what has no reference to be compared with, and why
+    differing   operators that are on the NPU though they were found to be wrong
     """
 
     inputs: int
@@ -29,6 +30,12 @@ class Proof:
     watched: int = 0
     bounded: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is something to say: it was tried."""
+        return bool(self.inputs or self.unproved)
 
 
 NOT_PROVED = Proof(0, 0)
@@ -50,4 +57,5 @@ def joined(proofs: Sequence[Proof]) -> Proof:
         watched=sum(row.watched for row in proofs),
         bounded=tuple(name for row in proofs for name in row.bounded),
         unproved=tuple(name for row in proofs for name in row.unproved),
+        differing=tuple(name for row in proofs for name in row.differing),
     )

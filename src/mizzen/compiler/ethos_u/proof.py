@@ -21,6 +21,7 @@ from mizzen.artifact.execution import Contents, NoState
 from mizzen.artifact.interface import Values
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.watched import Written, judge, written
+from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.difference import Difference, difference
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
@@ -236,6 +237,7 @@ class _Check:
         try:
             watch = Watch([offset for offset, _ in commands])
             step.run_on(step.simulator.watched(watch), values, self.count)
+            require_order(step)
         except MizzenError as error:
             self.faults[place] = error
             self._give(values, step.outputs)

@@ -142,8 +142,13 @@ class _Rounds:
         if self.options.effort is Effort.OFF:
             return generated
         findings = self._check(generated)
-        wrong = {**generated.wrong, **self._wrong(findings)}
-        return replace(generated, wrong=wrong, proof=findings.proof)
+        found = self._wrong(findings)
+        operators = self.model.main.operators
+        names = tuple(f"{operators[index].kind} {index}" for index in sorted(found))
+        if findings.suspects and not names:
+            names = ("an output",)
+        proof = replace(findings.proof, differing=names)
+        return replace(generated, wrong={**generated.wrong, **found}, proof=proof)
 
     def proved(self, generated: Generated) -> Generated:
         """Prove what was compiled, and compile without what differs until nothing does."""

@@ -11,6 +11,7 @@ from mizzen.artifact.execution import Contents, NoState
 from mizzen.artifact.interface import Values
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.difference import Difference
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.regions import RegionFindings, prove_graph
@@ -73,6 +74,7 @@ def _findings(graph: Graph, contents: Contents, options: ProofOptions) -> Region
             assert isinstance(step, NpuStep), "all of a TOSA network is on the NPU"
             NoState().provide(step.variables, values, count)
             step.run(values, count)
+            require_order(step)
         return [
             values[index].reshape(count, *value.shape).astype(value.dtype.numpy)
             for index, value in zip(contents.outputs, graph.outputs, strict=True)
