@@ -1,7 +1,7 @@
 """What a compilation says, as plain data: placement, memory, estimates, diagnostics.
 
 A `CompileReport` is made once, by a backend, and then only read: `mizzen compile` and `check` print
-it, `Artifact.report` carries it, and a JSON file beside the artifact (`compilation`) keeps it, so that
+it, `Artifact.report` carries it, and a JSON file beside it (`compilation`) keeps it, so that
 faults and listings of a later run can name the operators of the user's model.
 
 It holds numbers, names and reasons, no graphs and no objects of a compiler. It knows no NPU and no
