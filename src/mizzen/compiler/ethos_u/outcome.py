@@ -198,11 +198,20 @@ def _wrong(model: Model, generated: Generated) -> Iterator[Diagnostic]:
 
 
 def _moved(model: Model, generated: Generated) -> Iterator[Diagnostic]:
-    """Warn of operators that are on the CPU because the compiler would get them wrong."""
+    """Warn of operators that are on the CPU because the compiler would get them wrong.
+
+    Those of one type that break one rule share a warning; the report has the numbers of each.
+    """
+    alike: dict[tuple[str, str], list[int]] = {}
     for index, reason in sorted(generated.reasons.items()):
         kind = model.main.operators[index].kind
-        on_cpu = replace(reason, message=f"{kind} is on the CPU: {reason.message}")
-        yield _warning("W307", model, index, on_cpu)
+        alike.setdefault((kind, reason.rule), []).append(index)
+    for (kind, _), indices in alike.items():
+        reason = generated.reasons[indices[0]]
+        said = f"{kind} is on the CPU: {reason.message}"
+        if len(indices) > 1:
+            said = f"{len(indices)} {kind} are on the CPU, the first because {reason.message}"
+        yield _warning("W307", model, indices[0], replace(reason, message=said))
 
 
 def _unproved(model: Model, proof: Proof) -> Iterator[Diagnostic]:

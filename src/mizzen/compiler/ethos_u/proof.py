@@ -27,7 +27,7 @@ from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values
 from mizzen.diagnostics import MizzenError
-from mizzen.frontends.tflite import Model, Tensor
+from mizzen.frontends.tflite import Model, Tensor, macs
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.report.proof import Proof
 from mizzen.targets.ethos_u.legal.tflite_bounds import bound_of
@@ -41,6 +41,9 @@ MOST_PASSES = 4
 
 LARGEST_VALUES_BYTES = 1 << 30
 """Of all tensors of all inputs; larger networks execute fewer inputs, at least one."""
+
+MOST_MACS = 1 << 31
+"""For each input that is asked for; networks that compute more execute fewer, at least one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,9 @@ class NetworkProof:
         self.model = model
         self.lowered = lowered
         self.options = options
-        self.count = min(options.inputs, max(1, LARGEST_VALUES_BYTES // _bytes(model)))
+        work = max(1, sum(macs(model.main, row) for row in model.main.operators))
+        most = min(LARGEST_VALUES_BYTES // _bytes(model), MOST_MACS * options.inputs // work)
+        self.count = min(options.inputs, max(1, most))
         given = [_stimulus(model, tensor) for tensor in model.main.present(model.main.inputs)]
         self.inputs = stimuli(given, self.count, options.seed)
         self.kernels = Kernels(model)

@@ -6,6 +6,7 @@ where its data lies (a slice that the compiler reads through), if it is right wi
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
-from mizzen.artifact.steps import read_network
+from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.outcome import (
     Generated,
@@ -22,16 +23,22 @@ from mizzen.compiler.ethos_u.outcome import (
     origins_of,
     report_of,
 )
+from mizzen.compiler.ethos_u.preparing import prepared
 from mizzen.compiler.ethos_u.proof import Findings, NetworkProof
 from mizzen.compiler.proof.difference import RULE
 from mizzen.compiler.proof.options import Effort, ProofOptions
-from mizzen.diagnostics import ProgressCallback, Reason
+from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.lower import lower
+from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 
 MOST_ROUNDS = 24
 """How often to compile without what was found to differ before everything goes to the CPU."""
+
+MOST_SECONDS = 60.0
+"""How long to look for the fewest operators; what is found to differ then goes to the CPU at once,
+and everything does if that does not help."""
 
 MOST_SUSPECTS = 8
 """Operators to try one by one where nothing says whose results an output's difference is."""
@@ -65,13 +72,16 @@ def compile_network(
 
     Raises E3xx if the compiler fails.
     """
-    generated = compile_proved(model, data, configuration, proof, on_progress)
+    given = prepared(model, data)
+    model = given.model
+    generated = compile_proved(model, given.data, configuration, proof, on_progress)
     origins = origins_of(model, generated.compiled)
     name = f"{Path(model.name).stem}_vela.tflite"
-    network = read_network(generated.compiled.network, model.name)
+    file = given.restored(generated.compiled.network)
+    network = read_network(file, model.name)
     report = report_of(model, network, configuration, generated, origins)
-    contents = generated.contents or contents_of(network, origins)
-    return Artifact(generated.compiled.network, name, contents, report)
+    proved = None if given.names else generated.contents
+    return Artifact(file, name, proved or contents_of(network, origins), report)
 
 
 def compile_proved(
@@ -124,6 +134,7 @@ class _Rounds:
         self.options = options
         self.on_progress = on_progress
         self.reasons: dict[int, Reason] = {}
+        self._start = time.monotonic()
         self._proof: NetworkProof | None = None
         self._contents: Contents | None = None
 
@@ -163,15 +174,23 @@ class _Rounds:
                     proof=findings.proof,
                     contents=self._contents,
                 )
-            generated, findings = self._without(generated, findings)
+            step = self._without_all if self._late else self._without
+            generated, findings = step(generated, findings)
         generated = self._everything_on_cpu(findings)
         return replace(generated, reasons=self.reasons)
 
     def _check(self, generated: Generated) -> Findings:
-        if self._proof is None:
-            self._proof = NetworkProof(self.model, lower(self.model), self.options)
         network = read_network(generated.compiled.network, self.model.name)
         self._contents = contents_of(network, origins_of(self.model, generated.compiled))
+        if not any(isinstance(step, NpuStep) for step in self._contents.steps):
+            return Findings(NOT_PROVED)
+        if self._proof is None:
+            try:
+                lowered = lower(self.model)
+            except MizzenError as error:  # tensors that are no arrays of numbers
+                said = error.diagnostic.message
+                return Findings(Proof(0, self.options.seed, unproved=(said,)))
+            self._proof = NetworkProof(self.model, lowered, self.options)
         return self._proof.check(generated.compiled, network, self._contents)
 
     def _without(self, generated: Generated, findings: Findings) -> tuple[Generated, Findings]:
@@ -187,11 +206,28 @@ class _Rounds:
         kind = self.model.main.operators[free[0]].kind if free else "network"
         return self._chosen(generated, [*choices, frozenset(free)], found.reason(kind, PROOF), None)
 
+    @property
+    def _late(self) -> bool:
+        return time.monotonic() - self._start > MOST_SECONDS
+
+    def _without_all(self, generated: Generated, findings: Findings) -> tuple[Generated, Findings]:
+        """Compile without all that differs, and all that outputs which differ depend on."""
+        reasons = self._wrong(findings)
+        for sources, found in findings.suspects:
+            for index in sources:
+                kind = self.model.main.operators[index].kind
+                reasons.setdefault(index, found.reason(kind, PROOF))
+        self.reasons.update(reasons)
+        attempt = self.compile(generated.hidden | frozenset(reasons))
+        return attempt, self._check(attempt)
+
     def _chosen(
         self, generated: Generated, choices: list[frozenset[int]], reason: Reason, wrong: int | None
     ) -> tuple[Generated, Findings]:
         """Hide the first choice without which what differed is right; the last does it always."""
         for choice in choices:
+            if self._late and choice is not choices[-1]:
+                continue
             attempt = self.compile(generated.hidden | choice)
             attempt = replace(attempt, stopped=attempt.stopped or generated.stopped)
             findings = self._check(attempt)
