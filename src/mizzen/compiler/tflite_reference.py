@@ -24,7 +24,7 @@ from mizzen.frontends.tflite.tflite_tensors import from_graph, to_graph
 from mizzen.graph import Value
 from mizzen.ops.control_flow import Custom
 from mizzen.package.tflite.extract import Extract, extract
-from mizzen.reference import Trace
+from mizzen.reference import Trace, evaluate_batch
 from mizzen.reference import evaluate as evaluate_graph
 
 Array = npt.NDArray[Any]
@@ -44,17 +44,22 @@ class Kernels:
 
     def __call__(self, operation: Custom, operands: Sequence[Array]) -> list[Array]:
         """Compute one inference of an operator."""
+        results = self.batch(operation, [array[np.newaxis] for array in operands], 1)
+        return [array[0] for array in results]
+
+    def batch(self, operation: Custom, operands: Sequence[Array], count: int) -> list[Array]:
+        """Compute `count` inferences of an operator, of operands `[count, *shape]`."""
         note, tensors = note_of(operation), self._model.main.tensors
         part, kernels = self._part(note)
         given = dict(zip(note.inputs, operands, strict=True))
         results = kernels.run(
-            [from_graph(tensors[index], given[index])[np.newaxis] for index in part.inputs], 1
+            [from_graph(tensors[index], given[index]) for index in part.inputs], count
         )
         made = dict(zip(part.outputs, results, strict=True))
         return [
-            to_graph(tensors[index], made[index][0])
+            to_graph(tensors[index], made[index])
             if index in made
-            else np.zeros(result.shape, result.dtype.numpy)  # nobody reads it
+            else np.zeros((count, *result.shape), result.dtype.numpy)  # nobody reads it
             for index, result in zip(note.outputs, operation.results, strict=True)
         ]
 
@@ -124,42 +129,42 @@ def tensor_values(
 
     known  what others say of tensors: taken for what nothing here computes, and where `allowed`
     """
-    tensors = lowered.model.main.tensors
-    rows: dict[int, list[Array]] = {}
+    main = lowered.model.main
+    tensors = main.tensors
+    values: dict[int, Array] = {}
     assumed = set[int]()
     stopped: MizzenError | None = None
-    for index in range(count):
 
-        def trace(value: Value, array: Array, index: int = index) -> Array | None:
-            place = lowered.tensor_of.get(value)
-            if place is None:
-                return None
-            ours, theirs = from_graph(tensors[place], array), known.get(place)
-            if theirs is not None and allowed(place, theirs[index], ours):
-                rows.setdefault(place, []).append(theirs[index])
-                return to_graph(tensors[place], theirs[index])
-            rows.setdefault(place, []).append(ours)
+    def trace(value: Value, array: Array) -> Array | None:
+        place = lowered.tensor_of.get(value)
+        if place is None:
             return None
+        ours, theirs = from_graph(tensors[place], array), known.get(place)
+        values[place] = ours
+        if theirs is None:
+            return None
+        taken = [allowed(place, *pair) for pair in zip(theirs, ours, strict=True)]
+        if not any(taken):
+            return None
+        values[place] = np.where(np.reshape(taken, (-1,) + (1,) * (ours.ndim - 1)), theirs, ours)
+        return to_graph(tensors[place], values[place])
 
-        def custom(operation: Custom, operands: Sequence[Array], index: int = index) -> list[Array]:
-            try:
-                return kernels(operation, operands)
-            except MizzenError as error:
-                note = note_of(operation)
-                if not all(output in known for output in note.outputs):
-                    raise error from None
-                assumed.add(note.operator)
-                return [to_graph(tensors[place], known[place][index]) for place in note.outputs]
-
-        given = [
-            to_graph(tensor, array[index])
-            for tensor, array in zip(
-                lowered.model.main.present(lowered.model.main.inputs), inputs, strict=True
-            )
-        ]
+    def custom(operation: Custom, operands: Sequence[Array]) -> list[Array]:
         try:
-            evaluate_graph(lowered.graph, given, trace=trace, custom=custom)
-        except MizzenError as found:
-            stopped = found
-    whole = {place: np.stack(found) for place, found in rows.items() if len(found) == count}
-    return TensorValues(whole, frozenset(assumed), stopped)
+            return kernels.batch(operation, operands, count)
+        except MizzenError as error:
+            note = note_of(operation)
+            if not all(output in known for output in note.outputs):
+                raise error from None
+            assumed.add(note.operator)
+            return [to_graph(tensors[place], known[place]) for place in note.outputs]
+
+    given = [
+        to_graph(tensor, array)
+        for tensor, array in zip(main.present(main.inputs), inputs, strict=True)
+    ]
+    try:
+        evaluate_batch(lowered.graph, given, count, trace=trace, custom=custom)
+    except MizzenError as found:
+        stopped = found
+    return TensorValues(values, frozenset(assumed), stopped)

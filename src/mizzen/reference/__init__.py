@@ -9,7 +9,8 @@ what would have been computed.
 It must not know targets, simulators or how anything is lowered: it has to be able to disagree.
 """
 
+from mizzen.reference.batched import evaluate_batch
 from mizzen.reference.control_flow import CustomKernel
 from mizzen.reference.evaluation import Trace, apply, evaluate
 
-__all__ = ["CustomKernel", "Trace", "apply", "evaluate"]
+__all__ = ["CustomKernel", "Trace", "apply", "evaluate", "evaluate_batch"]

@@ -11,29 +11,31 @@ from mizzen.reference.kernel import Kernels, broken
 
 def concat(operation: tosa.Concat, *parts: Array) -> Array:
     """Put the operands behind each other along the axis."""
-    return np.concatenate(parts, axis=operation.axis)
+    return np.concatenate(parts, axis=operation.axis - operation.result.type.rank)
 
 
 def pad(operation: Operation, values: Array, padding: Array, constant: Array) -> Array:
     """Surround the values with the constant."""
     pairs = [(int(before), int(after)) for before, after in padding.reshape(-1, 2)]
+    pairs[:0] = [(0, 0)] * (values.ndim - len(pairs))
     return np.pad(values, pairs, constant_values=constant[0])
 
 
 def reshape(operation: Operation, values: Array, shape: Array) -> Array:
     """Return the same elements in another shape."""
-    return values.reshape(operation.result.shape)
+    leading = values.shape[: values.ndim - operation.operands[0].type.rank]
+    return values.reshape(*leading, *operation.result.shape)
 
 
 def reverse(operation: tosa.Reverse, values: Array) -> Array:
     """Turn the order along the axis around."""
-    return np.flip(values, axis=operation.axis)
+    return np.flip(values, axis=operation.axis - operation.result.type.rank)
 
 
 def slice_(operation: Operation, values: Array, start: Array, size: Array) -> Array:
     """Return a part."""
     pairs = zip(start.tolist(), size.tolist(), strict=True)
-    return values[tuple(slice(first, first + extent) for first, extent in pairs)]
+    return values[(..., *(slice(first, first + extent) for first, extent in pairs))]
 
 
 def tile(operation: Operation, values: Array, multiples: Array) -> Array:
@@ -43,25 +45,26 @@ def tile(operation: Operation, values: Array, multiples: Array) -> Array:
 
 def transpose(operation: tosa.Transpose, values: Array) -> Array:
     """Permute the dimensions."""
-    return np.transpose(values, operation.perms)
+    leading = values.ndim - len(operation.perms)
+    return np.transpose(values, (*range(leading), *(leading + axis for axis in operation.perms)))
 
 
 def gather(operation: Operation, values: Array, indices: Array) -> Array:
-    """[N,K,C], indices [N,W] -> [N,W,C]."""
-    _within(operation, indices, values.shape[1])
-    return np.take_along_axis(values, indices[:, :, None], axis=1)
+    """[...,N,K,C], indices [...,N,W] -> [...,N,W,C]."""
+    _within(operation, indices, values.shape[-2])
+    return np.take_along_axis(values, indices[..., None], axis=-2)
 
 
 def scatter(operation: Operation, old: Array, indices: Array, new: Array) -> Array:
-    """[N,K,C], indices [N,W], [N,W,C] -> [N,K,C]; each place is written once at most."""
-    _within(operation, indices, old.shape[1])
-    ordered = np.sort(indices, axis=1)
-    twice = ordered[:, 1:] == ordered[:, :-1]
+    """[...,N,K,C], indices [...,N,W], [...,N,W,C] -> the first's shape; no place twice."""
+    _within(operation, indices, old.shape[-2])
+    ordered = np.sort(indices, axis=-1)
+    twice = ordered[..., 1:] == ordered[..., :-1]
     if twice.any():
-        came = int(ordered[:, 1:][twice][0])
+        came = int(ordered[..., 1:][twice][0])
         raise broken(operation, f"indices must differ, and {came} is there twice")
     result = old.copy()
-    np.put_along_axis(result, indices[:, :, None], new, axis=1)
+    np.put_along_axis(result, indices[..., None], new, axis=-2)
     return result
 
 

@@ -37,6 +37,8 @@ Trace = Callable[[Value, Array], Array | None]
 Elements that it returns are taken in place of these.
 """
 
+Shape = tuple[int, ...]
+
 KERNELS: Kernels = {
     **tensor.KERNELS,
     **elementwise.KERNELS,
@@ -69,9 +71,9 @@ def evaluate(
     that nobody computes; E822 where TOSA leaves the result open; E823 for a variable that is read
     and has no value.
     """
-    _check_inputs(graph, inputs)
+    check_inputs(graph, inputs)
     state = {} if variables is None else variables
-    return _Evaluation(state, trace, custom).run(graph, inputs)
+    return Evaluation(state, trace, custom).run(graph, inputs)
 
 
 def apply(operation: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
@@ -84,20 +86,31 @@ def apply(operation: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
     return results if isinstance(results, tuple) else (np.asarray(results),)
 
 
-def _check_inputs(graph: Graph, inputs: Sequence[Array]) -> None:
+def check_inputs(graph: Graph, inputs: Sequence[Array], leading: Shape = ()) -> None:
+    """Refuse other inputs than the graph takes, with these dimensions in front."""
     if len(inputs) != len(graph.inputs):
         raise fail(
             "E820", f"{len(graph.inputs)} inputs must be given for {graph.name}, not {len(inputs)}"
         )
     for index, (value, array) in enumerate(zip(graph.inputs, inputs, strict=True)):
         name = f"input {index}" + (f" ({value.name})" if value.name else "")
-        _check(name, value.type, array)
+        _check(name, value.type, array, leading)
 
 
-def _check(name: str, type: TensorType, array: Array) -> None:
+def checked(operation: Custom, results: Sequence[Array], leading: Shape = ()) -> Sequence[Array]:
+    """Refuse results of a custom operation that have other types than the graph says."""
+    name, need = operation.operator_name, operation.results
+    if len(results) != len(need):
+        raise fail("E820", f"{len(need)} results must be given by {name}, not {len(results)}")
+    for index, (value, array) in enumerate(zip(need, results, strict=True)):
+        _check(f"result {index} of {name}", value.type, array, leading)
+    return results
+
+
+def _check(name: str, type: TensorType, array: Array, leading: Shape) -> None:
     """Refuse elements of another type or shape, or that the type does not have."""
-    if array.shape != type.shape or array.dtype != type.dtype.numpy:
-        shape, dtype = type.shape, type.dtype.numpy
+    if array.shape != (*leading, *type.shape) or array.dtype != type.dtype.numpy:
+        shape, dtype = (*leading, *type.shape), type.dtype.numpy
         raise fail("E820", f"{name} must be {dtype} {shape}, and is {array.dtype} {array.shape}")
     if type.dtype not in INTEGER_BITS or not array.size:
         return
@@ -107,43 +120,59 @@ def _check(name: str, type: TensorType, array: Array) -> None:
         raise fail("E820", f"{name} must be {type.dtype.value}, {low} to {high}, and has {came}")
 
 
+Results = Callable[[Operation, Sequence[Array]], Sequence[Array]]
+"""Computes the results of an operation from its operands."""
+
+
+def walk(
+    graph: Graph, inputs: Sequence[Array], results: Results, trace: Trace | None
+) -> list[Array]:
+    """Evaluate one graph; values are let go when nobody needs them any more."""
+    values = dict(zip(graph.inputs, inputs, strict=True))
+    _tell(values, trace)
+    operations = graph.sorted()
+    waiting = Counter(graph.outputs)
+    for operation in operations:
+        waiting.update(operation.operands)
+    for operation in operations:
+        found = results(operation, [values[each] for each in operation.operands])
+        named = dict(zip(operation.results, found, strict=True))
+        if not isinstance(operation, Constant):
+            _tell(named, trace)
+        values.update(named)
+        for value in operation.operands:
+            waiting[value] -= 1
+        for value in (*operation.operands, *operation.results):
+            if not waiting[value]:
+                values.pop(value, None)
+    return [values[output] for output in graph.outputs]
+
+
+def _tell(values: dict[Value, Array], trace: Trace | None) -> None:
+    if trace is not None:
+        for value, array in values.items():
+            other = trace(value, array)
+            if other is not None:
+                values[value] = other
+
+
 @dataclass(frozen=True)
-class _Evaluation:
+class Evaluation:
+    """The evaluation of one inference."""
+
     variables: Variables
     trace: Trace | None
     custom: CustomKernel | None
 
     def run(self, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
-        """Evaluate one graph; values are let go when nobody needs them any more."""
-        values = dict(zip(graph.inputs, inputs, strict=True))
-        self._tell(values)
-        operations = graph.sorted()
-        waiting = Counter(graph.outputs)
-        for operation in operations:
-            waiting.update(operation.operands)
-        for operation in operations:
-            results = self._results(operation, [values[each] for each in operation.operands])
-            named = dict(zip(operation.results, results, strict=True))
-            if not isinstance(operation, Constant):
-                self._tell(named)
-            values.update(named)
-            waiting.subtract(operation.operands)
-            for value in (*operation.operands, *operation.results):
-                if not waiting[value]:
-                    values.pop(value, None)
-        return [values[output] for output in graph.outputs]
+        """Return the outputs of a graph, or of a body in it."""
+        return walk(graph, inputs, self.results, self.trace)
 
-    def _tell(self, values: dict[Value, Array]) -> None:
-        if self.trace is not None:
-            for value, array in values.items():
-                other = self.trace(value, array)
-                if other is not None:
-                    values[value] = other
-
-    def _results(self, operation: Operation, operands: Sequence[Array]) -> Sequence[Array]:
+    def results(self, operation: Operation, operands: Sequence[Array]) -> Sequence[Array]:
+        """Return the results of an operation."""
         match operation:
             case Custom() if self.custom is not None:
-                return _checked(operation, self.custom(operation, operands))
+                return checked(operation, self.custom(operation, operands))
             case CondIf():
                 return control_flow.cond_if(self.run, operation, operands)
             case WhileLoop():
@@ -156,13 +185,3 @@ class _Evaluation:
                 return control_flow.write(self.variables, operation, operands)
             case _:
                 return apply(operation, operands)
-
-
-def _checked(operation: Custom, results: Sequence[Array]) -> Sequence[Array]:
-    """Refuse results of a custom operation that have other types than the graph says."""
-    name, need = operation.operator_name, operation.results
-    if len(results) != len(need):
-        raise fail("E820", f"{len(need)} results must be given by {name}, not {len(results)}")
-    for index, (value, array) in enumerate(zip(need, results, strict=True)):
-        _check(f"result {index} of {name}", value.type, array)
-    return results

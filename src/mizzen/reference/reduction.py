@@ -11,38 +11,38 @@ from mizzen.reference.kernel import Kernels, fitted, rounded
 
 def reduce_all(operation: tosa.Reduction, values: Array) -> Array:
     """Say whether all along the axis hold."""
-    return np.all(values, axis=operation.axis, keepdims=True)
+    return np.all(values, axis=_axis(operation), keepdims=True)
 
 
 def reduce_any(operation: tosa.Reduction, values: Array) -> Array:
     """Say whether any along the axis holds."""
-    return np.any(values, axis=operation.axis, keepdims=True)
+    return np.any(values, axis=_axis(operation), keepdims=True)
 
 
 def reduce_max(operation: tosa.ReduceExtremum, values: Array) -> Array:
     """Return the greatest along the axis; of a NaN and a number, what `nan_mode` says."""
     ignore = operation.nan_mode is NanMode.IGNORE
     compare = np.fmax if ignore else np.maximum
-    return compare.reduce(values, axis=operation.axis, keepdims=True)
+    return compare.reduce(values, axis=_axis(operation), keepdims=True)
 
 
 def reduce_min(operation: tosa.ReduceExtremum, values: Array) -> Array:
     """Return the least along the axis; of a NaN and a number, what `nan_mode` says."""
     ignore = operation.nan_mode is NanMode.IGNORE
     compare = np.fmin if ignore else np.minimum
-    return compare.reduce(values, axis=operation.axis, keepdims=True)
+    return compare.reduce(values, axis=_axis(operation), keepdims=True)
 
 
 def reduce_product(operation: tosa.Reduction, values: Array) -> Array:
     """Multiply along the axis."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        product = np.prod(values.astype(np.float64), axis=operation.axis, keepdims=True)
+        product = np.prod(values.astype(np.float64), axis=_axis(operation), keepdims=True)
     return rounded(product, operation.result.dtype)
 
 
 def reduce_sum(operation: tosa.Reduction, values: Array) -> Array:
     """Add along the axis; no sum on the way may overflow either."""
-    axis, dtype = operation.axis, operation.result.dtype
+    axis, dtype = _axis(operation), operation.result.dtype
     if dtype.is_float:
         with np.errstate(invalid="ignore"):
             total = np.add.reduce(values.astype(np.float64), axis=axis, keepdims=True)
@@ -51,6 +51,11 @@ def reduce_sum(operation: tosa.Reduction, values: Array) -> Array:
     if np.abs(whole).sum(axis=axis).max() > np.iinfo(np.int32).max:
         fitted(operation, np.cumsum(whole, axis=axis), dtype)
     return whole.sum(axis=axis, keepdims=True).astype(dtype.numpy)
+
+
+def _axis(operation: tosa.Reduction) -> int:
+    """Return the axis as counted from the last, so that others may be in front."""
+    return operation.axis - operation.result.type.rank
 
 
 KERNELS: Kernels = {

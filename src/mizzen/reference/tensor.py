@@ -23,50 +23,74 @@ COLUMNS = 1 << 23
 
 
 def matmul(operation: Operation, a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
-    """[N,H,C], [N,C,W] -> [N,H,W]."""
-    left, right = _centered(operation, a, a_zp), _centered(operation, b, b_zp)
-    dtype = _exact_type(operation, _magnitude(left, axis=2), _magnitude(right))
+    """[...,N,H,C], [...,N,C,W] -> [...,N,H,W]."""
+    terms = a.shape[-1]
+    bound = terms * _greatest(operation, 0, a_zp) * _greatest(operation, 1, b_zp)
+    dtype = _exact_type(operation, bound)
+    left, right = _centered(a, a_zp, dtype), _centered(b, b_zp, dtype)
     with np.errstate(invalid="ignore"):
-        product = left.astype(dtype) @ right.astype(dtype)
-    return _finish(operation, product, None)
+        product = left @ right
+    return _finish(operation, product, None, bound)
 
 
 def convolution(
     operation: tosa.Windowed, values: Array, weight: Array, bias: Array, input_zp: Array, zp: Array
 ) -> Array:
     """[N,...,IC], weight [OC,...,IC] -> [N,...,OC], for any number of dimensions in between."""
-    plain, weights = _centered(operation, values, input_zp), _centered(operation, weight, zp)
-    dtype = _exact_type(
-        operation, _magnitude(weights, axis=tuple(range(1, weights.ndim))), _magnitude(plain)
-    )
-    padded = _padded(plain.astype(dtype), operation.pad)
-    matrix = weights.reshape(len(weights), -1).T.astype(dtype)
-    result = np.empty(operation.result.shape, dtype)
-    windows = _windows(operation, padded, weight.shape[1:-1], result.shape[1:-1])
+    matrix = _centered(weight, zp, np.float64).reshape(len(weight), -1).T
+    bound = _largest_sum(matrix, 0) * _greatest(operation, 0, input_zp)
+    dtype = _exact_type(operation, bound)
+    matrix = np.ascontiguousarray(matrix, dtype)
+    padded = _padded(values, input_zp, operation.pad, dtype)
+    places = operation.result.shape[1:-1]
+    windows = _windows(operation, padded, weight.shape[1:-1], places)
+    result = np.empty((len(values), *places, len(weight)), dtype)
     step = max(1, COLUMNS // max(1, windows[0].size))
     with np.errstate(invalid="ignore"):
         for first in range(0, len(windows), step):
-            part = windows[first : first + step]
-            product = part.reshape(-1, matrix.shape[0]) @ matrix
-            result[first : first + step] = product.reshape(len(part), *result.shape[1:])
-    return _finish(operation, result, bias)
+            columns = windows[first : first + step].reshape(-1, len(matrix))
+            np.matmul(columns, matrix, out=result[first : first + step].reshape(-1, len(weight)))
+    return _finish(operation, result, bias, bound)
 
 
 def depthwise(
     operation: tosa.Windowed, values: Array, weight: Array, bias: Array, input_zp: Array, zp: Array
 ) -> Array:
     """[N,IH,IW,C], weight [KH,KW,C,M] -> [N,OH,OW,C*M]."""
-    plain, weights = _centered(operation, values, input_zp), _centered(operation, weight, zp)
-    dtype = _exact_type(operation, _magnitude(weights, axis=(0, 1)), _magnitude(plain))
-    padded, weights = _padded(plain.astype(dtype), operation.pad), weights.astype(dtype)
-    n, height, width, _ = operation.result.shape
-    channels, multiplier = weight.shape[2:]
-    windows = _windows(operation, padded, weight.shape[:2], (height, width))
-    result = np.zeros((n, height, width, channels, multiplier), dtype)
+    taps = _centered(weight, zp, np.float64).reshape(*weight.shape[:2], -1)
+    bound = _largest_sum(taps, (0, 1)) * _greatest(operation, 0, input_zp)
+    dtype = _exact_type(operation, bound)
+    taps = taps.astype(dtype)
+    padded = _padded(values, input_zp, operation.pad, dtype)
+    padded = np.repeat(padded, weight.shape[3], axis=3) if weight.shape[3] > 1 else padded
+    _, height, width, depth = operation.result.shape
+    result = _sum_of_taps(operation, padded, taps, (height, width))
+    return _finish(operation, result.reshape(-1, height, width, depth), bias, bound)
+
+
+def _sum_of_taps(
+    operation: tosa.Windowed, padded: Array, taps: Array, places: tuple[int, int]
+) -> Array:
+    """Add up products tap by tap, [N,H,W,C] and [KH,KW,C] -> [N,OH,OW*C].
+
+    A row of the map is one vector, and so the weights are repeated along it.
+    """
+    height, width = places
+    y_stride, x_stride = operation.stride
+    y_dilation, x_dilation = operation.dilation
+    result = np.zeros((len(padded), height, width * padded.shape[3]), padded.dtype)
+    product = np.empty_like(result)
     with np.errstate(invalid="ignore"):
-        for y, x in np.ndindex(weight.shape[:2]):
-            result += windows[:, :, :, y, x, :, None] * weights[y, x]
-    return _finish(operation, result.reshape(operation.result.shape), bias)
+        for x in range(taps.shape[1]):
+            left = x * x_dilation
+            columns = padded[:, :, left : left + (width - 1) * x_stride + 1 : x_stride]
+            rows = columns.reshape(len(padded), padded.shape[1], -1)
+            for y in range(taps.shape[0]):
+                top = y * y_dilation
+                seen = rows[:, top : top + (height - 1) * y_stride + 1 : y_stride]
+                np.multiply(seen, np.tile(taps[y, x], width), out=product)
+                result += product
+    return result
 
 
 def transpose_convolution(
@@ -78,11 +102,12 @@ def transpose_convolution(
     zp: Array,
 ) -> Array:
     """[N,IH,IW,IC], weight [OC,KH,KW,IC] -> [N,OH,OW,OC]."""
-    plain, weights = _centered(operation, values, input_zp), _centered(operation, weight, zp)
-    dtype = _exact_type(operation, _magnitude(weights, axis=(1, 2, 3)), _magnitude(plain))
-    plain, weights = plain.astype(dtype), weights.astype(dtype)
+    weights = _centered(weight, zp, np.float64)
+    bound = _largest_sum(weights, (1, 2, 3)) * _greatest(operation, 0, input_zp)
+    dtype = _exact_type(operation, bound)
+    plain, weights = _centered(values, input_zp, dtype), weights.astype(dtype)
     top, _, left, _ = operation.out_pad
-    result = np.zeros(operation.result.shape, dtype)
+    result = np.zeros((len(values), *operation.result.shape[1:]), dtype)
     _, height, width, _ = result.shape
     y_stride, x_stride = operation.stride
     with np.errstate(invalid="ignore"):
@@ -90,7 +115,7 @@ def transpose_convolution(
             rows, into_rows = _landing(plain.shape[1], y + top, y_stride, height)
             columns, into_columns = _landing(plain.shape[2], x + left, x_stride, width)
             result[:, into_rows, into_columns] += plain[:, rows, columns] @ weights[:, y, x].T
-    return _finish(operation, result, bias)
+    return _finish(operation, result, bias, bound)
 
 
 def _landing(size: int, first: int, stride: int, new_size: int) -> tuple[slice, slice]:
@@ -101,36 +126,58 @@ def _landing(size: int, first: int, stride: int, new_size: int) -> tuple[slice, 
     return slice(start, stop), slice(place, place + (stop - start) * stride, stride)
 
 
-def _centered(operation: Operation, values: Array, zero_point: Array) -> Array:
-    """Return the values less their zero point, as float64."""
-    if operation.result.dtype.is_float:
-        return values.astype(np.float64)
-    return values.astype(np.float64) - float(zero_point[0])
+def _centered(values: Array, zero_point: Array, dtype: type[np.floating]) -> Array:
+    """Return the values less their zero point, in this type; real numbers have none."""
+    plain = values.astype(dtype)
+    _center(plain, zero_point)
+    return plain
 
 
-def _magnitude(values: Array, axis: int | tuple[int, ...] | None = None) -> float:
-    """Return the greatest absolute value, or the greatest sum of them along axes."""
-    magnitudes = np.abs(values)
-    if axis is not None:
-        magnitudes = magnitudes.sum(axis=axis)
-    return float(magnitudes.max(initial=0))
+def _center(values: Array, zero_point: Array) -> None:
+    if zero_point.dtype.kind == "i" and zero_point[0]:
+        values -= values.dtype.type(zero_point[0])
 
 
-def _exact_type(operation: Operation, total: float, factor: float) -> type[np.floating]:
-    """Return the type that holds every sum of products exactly, of integers."""
+def _greatest(operation: Operation, index: int, zero_point: Array) -> int:
+    """Return what no integer of this operand less its zero point exceeds; 0 of real numbers."""
+    dtype = operation.operands[index].dtype
+    if dtype.is_float:
+        return 0
+    low, high = integer_range(dtype)
+    return max(high - int(zero_point[0]), int(zero_point[0]) - low)
+
+
+def _largest_sum(weights: Array, axis: int | tuple[int, ...]) -> float:
+    """Return the greatest sum of absolute values along axes."""
+    return float(np.abs(weights).sum(axis=axis).max(initial=0))
+
+
+def _exact_type(operation: Operation, bound: float) -> type[np.floating]:
+    """Return the type that holds every sum of products exactly, of integers up to the bound."""
     if operation.result.dtype.is_float:
         return np.float64
-    bound = total * factor
     assert bound < DOUBLE_EXACT, "no operation of TOSA's level 8K has as many products"
     return np.float32 if bound < SINGLE_EXACT else np.float64
 
 
-def _padded(values: Array, pad: Sequence[int]) -> Array:
-    """Surround what is between the first and last dimension with zeros."""
+def _padded(
+    values: Array, zero_point: Array, pad: Sequence[int], dtype: type[np.floating]
+) -> Array:
+    """Return centered values, with zeros around what is between the first and last dimension."""
     if not any(pad):
-        return values
-    pairs = [(pad[index], pad[index + 1]) for index in range(0, len(pad), 2)]
-    return np.pad(values, [(0, 0), *pairs, (0, 0)])
+        return _centered(values, zero_point, dtype)
+    sizes = [
+        size + pad[2 * index] + pad[2 * index + 1] for index, size in enumerate(values.shape[1:-1])
+    ]
+    result = np.zeros((len(values), *sizes, values.shape[-1]), dtype)
+    inner = tuple(
+        slice(pad[2 * index], pad[2 * index] + size)
+        for index, size in enumerate(values.shape[1:-1])
+    )
+    part = result[(slice(None), *inner)]
+    part[...] = values
+    _center(part, zero_point)
+    return result
 
 
 def _windows(
@@ -149,12 +196,19 @@ def _windows(
     return view
 
 
-def _finish(operation: Operation, total: Array, bias: Array | None) -> Array:
-    """Return the sums with the bias added in the result's type; raises E822 on overflow."""
+def _finish(operation: Operation, total: Array, bias: Array | None, bound: float) -> Array:
+    """Return the sums with the bias added in the result's type; raises E822 on overflow.
+
+    bound  what no integer sum exceeds, without the bias
+    """
     dtype = operation.result.dtype
     if dtype.is_float:
         with np.errstate(invalid="ignore"):
             return rounded(total if bias is None else total + bias.astype(np.float64), dtype)
+    added = 0 if bias is None else int(np.abs(bias.astype(np.int64)).max(initial=0))
+    if bound + added <= integer_range(dtype)[1]:
+        result = total.astype(dtype.numpy)
+        return result if bias is None else np.add(result, bias, out=result)
     result = fitted(operation, total.astype(np.int64), dtype)
     if bias is None:
         return result
@@ -166,7 +220,7 @@ RECIPROCAL_BITS = 30
 
 def argmax(operation: tosa.Argmax, values: Array) -> Array:
     """Return the first place of the greatest along the axis; NaN as `nan_mode` says."""
-    axis = operation.axis
+    axis = operation.axis - operation.input.type.rank
     if operation.input.dtype.is_float and operation.nan_mode is NanMode.IGNORE:
         values = values == np.fmax.reduce(values, axis=axis, keepdims=True)
     return np.asarray(np.argmax(values, axis=axis), np.int32)

@@ -6,10 +6,12 @@ import numpy as np
 
 from mizzen.graph import Array, DType, Operation, RoundingMode, integer_range
 from mizzen.ops import type_conversion as tosa
-from mizzen.reference.kernel import Kernels, broken, rounded, saturated
+from mizzen.reference.kernel import Kernels, broken, rounded
 
 DOUBLE_FROM_SHIFT = 31
 """Double rounding differs from single for shifts greater than this."""
+REACH = 1 << 32
+"""No i32, or unsigned integer of as many bits, is farther than this from another."""
 
 
 def cast(operation: tosa.Cast, values: Array) -> Array:
@@ -40,30 +42,47 @@ def rescale(
     INEXACT_ROUND, which leaves the implementation a choice, is as SINGLE_ROUND.
     """
     source, target = operation.input.dtype, operation.result.dtype
-    if not operation.per_channel:  # numbers, not arrays, so that a value of rank 0 stays so
-        multiplier, shift = multiplier[0], shift[0]
-    plain = _extended(values, source, operation.input_unsigned)
-    plain = plain - _extended(input_zp, source, operation.input_unsigned)[0]
-    scale32 = operation.scale32
-    if scale32:
-        _narrow_enough(operation, plain, shift)
-    shifts = shift.astype(np.int64)
-    rounding = np.left_shift(1, shifts - 1)
-    result = plain * multiplier.astype(np.int64)
+    rows, multiplier, shift = _as_rows(values, multiplier, shift)
+    result = _extended(rows, source, operation.input_unsigned)
+    result -= _extended(input_zp, source, operation.input_unsigned)[0]
+    if operation.scale32:
+        _narrow_enough(operation, result, shift)
+    rounding = np.left_shift(1, shift - 1)
     if operation.rounding_mode is RoundingMode.DOUBLE_ROUND:
-        twice = np.where(shifts > DOUBLE_FROM_SHIFT, 1 << (DOUBLE_FROM_SHIFT - 1), 0)
-        rounding = rounding + np.where(plain >= 0, twice, -twice)
-    result = (result + rounding) >> shifts
-    if not scale32:
+        twice = np.where(shift > DOUBLE_FROM_SHIFT, 1 << (DOUBLE_FROM_SHIFT - 1), 0)
+        rounding = rounding + np.where(result >= 0, twice, -twice)
+    result *= multiplier
+    result += rounding
+    result >>= shift
+    if not operation.scale32:
         _within_i32(operation, result)
-    result = result + _extended(output_zp, target, operation.output_unsigned)[0]
+    result += _extended(output_zp, target, operation.output_unsigned)[0]
     if operation.output_unsigned:
-        bits = 8 * target.numpy.itemsize
-        return np.clip(result, 0, (1 << bits) - 1).astype(target.numpy)
-    return saturated(result, target)
+        low, high = 0, (1 << 8 * target.numpy.itemsize) - 1
+    else:
+        low, high = integer_range(target)
+    np.clip(result, low, high, out=result)
+    return result.astype(target.numpy).reshape(values.shape)
+
+
+def _as_rows(values: Array, multiplier: Array, shift: Array) -> tuple[Array, Array, Array]:
+    """Return values in at least one dimension, multipliers and shifts as int64.
+
+    Those of few channels are repeated for the next dimension, and both are one dimension then:
+    the same numbers in fewer steps.
+    """
+    factors, shifts = multiplier.astype(np.int64), shift.astype(np.int64)
+    if len(factors) == 1:
+        return values.reshape(-1), factors, shifts
+    if values.ndim == 1:
+        return values, factors, shifts
+    count = values.shape[-2]
+    rows = values.reshape(*values.shape[:-2], -1)
+    return rows, np.tile(factors, count), np.tile(shifts, count)
 
 
 def _extended(values: Array, dtype: DType, unsigned: bool) -> Array:
+    """Return integers as int64, a copy."""
     if unsigned:
         values = values.view(np.dtype(f"u{dtype.numpy.itemsize}"))
     return values.astype(np.int64)
@@ -71,8 +90,10 @@ def _extended(values: Array, dtype: DType, unsigned: bool) -> Array:
 
 def _narrow_enough(operation: Operation, values: Array, shift: Array) -> None:
     """Check that scaled values fit i32: they must be less than half of 2**shift."""
-    bound = np.left_shift(1, shift.astype(np.int64) - 1)
-    if values.size and (values.min() < -bound.min() or values.max() >= bound.min()):
+    bound = np.left_shift(1, shift - 1)
+    if bound.min() > REACH or not values.size:
+        return
+    if values.min() < -bound.min() or values.max() >= bound.min():
         wrong = (values < -bound) | (values >= bound)
         if wrong.any():
             bounds, came = np.broadcast_to(bound, values.shape)[wrong][0], values[wrong][0]

@@ -25,7 +25,7 @@ from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.graph import Graph, Value
 from mizzen.partition import Extracted, extract
-from mizzen.reference import evaluate
+from mizzen.reference import evaluate, evaluate_batch
 from mizzen.report.proof import Proof
 
 Array = npt.NDArray[Any]
@@ -105,6 +105,16 @@ def _expected(graph: Graph, options: ProofOptions) -> tuple[list[Array], Sequenc
     )
     count = min(options.inputs, max(1, LARGEST_VALUES_BYTES // used))
     inputs = stimuli([_stimulus(value) for value in graph.inputs], count, options.seed)
+    try:
+        return inputs, evaluate_batch(graph, inputs, count)
+    except MizzenError:
+        return _answered(graph, inputs, count)
+
+
+def _answered(
+    graph: Graph, inputs: Sequence[Array], count: int
+) -> tuple[list[Array], Sequence[Array]]:
+    """Return the inputs that have an answer, and these answers."""
     answers: list[list[Array]] = []
     kept: list[int] = []
     for index in range(count):
