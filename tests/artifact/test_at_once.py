@@ -317,17 +317,27 @@ class TestEndedWorkers:
         monkeypatch.undo()
         assert len(answers(artifact, given(artifact, 1))) == 1
 
+    def test_a_codec_that_is_late_is_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        artifact = CASES["ethos-u55"]()
+        expected = answers(CASES["ethos-u55"](), given(artifact, 1))
+        old = codec._workers[0]
+        old.process.send_signal(signal.SIGSTOP)
+        monkeypatch.setattr(codec, "TIME_LIMIT_SECONDS", 0.1)
+        assert error_of(lambda: artifact.run(*given(artifact, 1))).startswith("error[E624]")
+        monkeypatch.undo()
+        assert old.process.poll() is not None
+        assert wrong(answers(artifact, given(artifact, 1)), expected) == 0
+
     def test_an_interrupt_leaves_no_half_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         artifact = CASES["ethos-u55"]()
-        exactly = codec._exactly
 
         def interrupted(*arguments: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(codec, "_exactly", interrupted)
+        monkeypatch.setattr(codec._Worker, "_exactly", interrupted)
         with pytest.raises(KeyboardInterrupt):
             artifact.run(*given(artifact, 1))
-        monkeypatch.setattr(codec, "_exactly", exactly)
+        monkeypatch.undo()
         expected = answers(CASES["ethos-u55"](), given(artifact, 1))
         assert wrong(answers(artifact, given(artifact, 1)), expected) == 0
 

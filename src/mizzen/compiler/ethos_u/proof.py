@@ -39,9 +39,6 @@ Array = npt.NDArray[Any]
 MOST_PASSES = 4
 """How often to ask the reference again with what the NPU says of operators it does not compute."""
 
-LARGEST_VALUES_BYTES = 1 << 30
-"""Of all tensors of all inputs; larger networks execute fewer inputs, at least one."""
-
 MOST_MACS = 1 << 31
 """For each input that is asked for; networks that compute more execute fewer, at least one."""
 
@@ -75,8 +72,8 @@ class NetworkProof:
         self.lowered = lowered
         self.options = options
         work = max(1, sum(macs(model.main, row) for row in model.main.operators))
-        most = min(LARGEST_VALUES_BYTES // _bytes(model), MOST_MACS * options.inputs // work)
-        self.count = min(options.inputs, max(1, most))
+        most = max(1, MOST_MACS * options.inputs // work)
+        self.count = min(options.inputs_for(_bytes(model)), most)
         given = [_stimulus(model, tensor) for tensor in model.main.present(model.main.inputs)]
         self.inputs = stimuli(given, self.count, options.seed)
         self.kernels = Kernels(model)

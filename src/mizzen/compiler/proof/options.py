@@ -19,6 +19,17 @@ class Effort(Enum):
 INPUTS = {Effort.OFF: 0, Effort.QUICK: 4, Effort.THOROUGH: 64}
 """Inferences that each NPU operator executes."""
 
+INPUTS_OF_LARGE = {**INPUTS, Effort.QUICK: 2}
+"""Likewise where values take more than `LARGE_VALUES_BYTES`: a feature map of many elements already
+meets many numbers, and a proof must not take longer than what it proves. Any integers and small
+ones come first (`stimuli`)."""
+
+LARGE_VALUES_BYTES = 1 << 19
+"""Of all tensors of one input: more than networks for keywords, anomalies or a person take."""
+
+LARGEST_VALUES_BYTES = 1 << 30
+"""Of all tensors of all inputs; networks that need more execute fewer inputs, at least one."""
+
 SEED = 20
 
 
@@ -32,8 +43,13 @@ class ProofOptions:
 
     @property
     def inputs(self) -> int:
-        """Inferences that each NPU operator executes."""
+        """Inferences that each NPU operator executes, but of large networks."""
         return INPUTS[self.effort]
+
+    def inputs_for(self, values_bytes: int) -> int:
+        """Return how many inferences to execute of a graph whose values take so much for one."""
+        table = INPUTS if values_bytes <= LARGE_VALUES_BYTES else INPUTS_OF_LARGE
+        return min(table[self.effort], max(1, LARGEST_VALUES_BYTES // max(1, values_bytes)))
 
 
 DEFAULT = ProofOptions()

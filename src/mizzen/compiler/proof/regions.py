@@ -30,9 +30,6 @@ from mizzen.report.proof import Proof
 
 Array = npt.NDArray[Any]
 
-LARGEST_VALUES_BYTES = 1 << 30
-"""Of all values of all inputs; larger regions execute fewer inputs, at least one."""
-
 UNSIGNED_OFFSET = np.uint8(0x80)
 
 PROOF = "the proof of this compilation"
@@ -98,12 +95,12 @@ def prove_graph(
 
 def _expected(graph: Graph, options: ProofOptions) -> tuple[list[Array], Sequence[Array]]:
     """Return inputs, and what the reference gives for them; those without an answer left out."""
-    used = 1 + sum(
+    used = sum(
         int(np.prod(value.shape, dtype=np.int64)) * np.dtype(value.dtype.numpy).itemsize
         for row in graph
         for value in row.results
     )
-    count = min(options.inputs, max(1, LARGEST_VALUES_BYTES // used))
+    count = options.inputs_for(used)
     inputs = stimuli([_stimulus(value) for value in graph.inputs], count, options.seed)
     try:
         return inputs, evaluate_batch(graph, inputs, count)

@@ -1,7 +1,7 @@
 """Inputs that tell: whatever a defect depends on, one of them should show it.
 
-Four kinds take turns: any integer; the two ends of the range, which saturate; an impulse on zeros,
-which shows where things lie; small values around zero, which deep networks do not saturate.
+Four kinds take turns: any integer; small values around zero, which deep networks do not saturate;
+the two ends of the range, which saturate; an impulse on zeros, which shows where things lie.
 """
 
 from __future__ import annotations
@@ -89,4 +89,4 @@ def _small(row: Stimulus, rng: np.random.Generator) -> Array:
     return values if row.dtype.kind == "f" else np.rint(values)
 
 
-_KINDS = (_any, _ends, _impulse, _small)
+_KINDS = (_any, _small, _ends, _impulse)

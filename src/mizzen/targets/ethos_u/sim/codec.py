@@ -14,8 +14,9 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
 from struct import pack, unpack
-from typing import IO
+from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
@@ -43,37 +44,50 @@ class _Worker:
             bufsize=0,  # so that nothing is left in a buffer that a forked process would write
         )
         self.is_late = False
+        self._answers = DefaultSelector()
+        assert self.process.stdout is not None
+        self._answers.register(self.process.stdout, EVENT_READ)
 
     def decode(self, stream: bytes) -> Weights | None:
         """Decode one stream; None if that ended the worker."""
-        watchdog = threading.Timer(TIME_LIMIT_SECONDS, self._stop)
-        watchdog.start()
         try:
             return self._exchange(stream)
         except BrokenPipeError:
             return None
-        finally:
-            watchdog.cancel()
 
     def _exchange(self, stream: bytes) -> Weights | None:
-        requests, answers = self.process.stdin, self.process.stdout
+        requests = self.process.stdin
         assert requests is not None
-        assert answers is not None
+        end = monotonic() + TIME_LIMIT_SECONDS
         rest = memoryview(pack("<Q", len(stream)) + stream)
         while rest:
             rest = rest[requests.write(rest) :]
-        head = _exactly(answers, 8)
+        head = self._exactly(8, end)
         if head is None:
             return None
-        weights = _exactly(answers, 2 * unpack("<Q", head)[0])
+        weights = self._exactly(2 * unpack("<Q", head)[0], end)
         return None if weights is None else np.frombuffer(weights, np.int16)
 
-    def _stop(self) -> None:
-        self.is_late = True
-        self.process.kill()
+    def _exactly(self, size: int, end: float) -> bytes | None:
+        """Read so much, which may come in parts; None if the worker ends, or is late, before."""
+        answers = self.process.stdout
+        assert answers is not None
+        parts: list[bytes] = []
+        while size > 0:
+            if not self._answers.select(end - monotonic()):
+                self.is_late = True
+                self.process.kill()
+                return None
+            part = answers.read(size)
+            if not part:
+                return None
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
 
     def end(self) -> int:
         """End the worker and return its exit status, its own if it is about to end."""
+        self._answers.close()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
             pipe.close()
@@ -85,22 +99,11 @@ class _Worker:
 
     def leave(self) -> None:
         """Let go of the worker in a forked process: it goes on to serve the parent."""
+        self._answers.close()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
             pipe.close()
         self.process.returncode = 0  # not to be waited for: it is no child of this process
-
-
-def _exactly(stream: IO[bytes], size: int) -> bytes | None:
-    """Read so much, which may come in parts; None if it ends before."""
-    parts: list[bytes] = []
-    while size > 0:
-        part = stream.read(size)
-        if not part:
-            return None
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
 
 
 class _Turns:
