@@ -9,7 +9,7 @@ from typing import Any
 from mizzen.artifact.arena import Arena, ArenaValues, Block, Span, arena_of, places_of
 from mizzen.artifact.interface import Values
 from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, Surroundings
-from mizzen.artifact.steps import CpuStep, NpuStep, Step
+from mizzen.artifact.steps import NpuStep, Step
 from mizzen.frontends.tflite import Model
 
 Run = tuple[int, int]
@@ -119,9 +119,10 @@ def _final(step: NpuStep, later: Sequence[Step], outputs: Sequence[int]) -> froz
 def _is_final(index: int, later: Sequence[Step], outputs: Sequence[int]) -> bool:
     """Whether a tensor leaves the NPU as it is; what the NPU reads itself is judged there."""
     for step in later:
-        if isinstance(step, CpuStep) and index in step.inputs:
-            return True
-        if isinstance(step, NpuStep) and index in step.outputs:
+        if not isinstance(step, NpuStep):
+            if index in step.inputs:
+                return True
+        elif index in step.outputs:
             return False
     return index in outputs
 

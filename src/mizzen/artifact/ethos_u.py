@@ -188,7 +188,9 @@ def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tu
 
 
 def _offsets(model: Model, operator: Operator) -> list[int]:
-    count = len(model.main.tensors)
+    """Return the offset of each tensor of the main subgraph; those of others come behind it."""
+    main = len(model.main.tensors)
+    count = sum(len(row.tensors) for row in model.subgraphs)
     contents = model.metadata.get(ALLOCATION)
     if contents is None:
         message = f"an artifact must have metadata {ALLOCATION}, and has none"
@@ -197,7 +199,7 @@ def _offsets(model: Model, operator: Operator) -> list[int]:
     if words[2:3] != [count] or len(words) != count + 3:
         message = f"{ALLOCATION} must have an offset for each of {count} tensors"
         raise _wrong(model, operator, "E121", f"{message}, and has {max(0, len(words) - 3)}")
-    return words[3:]
+    return words[3 : 3 + main]
 
 
 def _wrong(model: Model, operator: Operator, code: str, message: str) -> MizzenError:

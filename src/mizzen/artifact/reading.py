@@ -8,9 +8,10 @@ from itertools import groupby
 from mizzen.artifact.arena_step import share_arena
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.interface import Origins, TensorInfo
+from mizzen.artifact.resources import VARIABLE_KINDS, Variables, VariableStep, variables_of
 from mizzen.artifact.steps import CpuStep, NpuStep, Step, is_npu, npu_step, read_network
 from mizzen.diagnostics import fail
-from mizzen.frontends.tflite import Model, Tensor
+from mizzen.frontends.tflite import Model, Operator, Tensor
 
 ARCHIVE_START = b"PK"
 """How a ZIP archive starts, which is what an `.npz` is."""
@@ -41,7 +42,8 @@ def whole(data: bytes, name: str, contents: Contents) -> bytes:
     """
     from mizzen.artifact.archive import is_program, pack
 
-    if all(isinstance(step, (NpuStep, CpuStep)) for step in contents.steps) or is_program(data):
+    own = (NpuStep, CpuStep, VariableStep)
+    if all(isinstance(step, own) for step in contents.steps) or is_program(data):
         return data
     return pack(name, contents, [data])
 
@@ -54,7 +56,9 @@ def contents_of(
     programs  of its NPU operators, in order, as far as their compiler hands them over
     """
     main = model.main
-    steps, arena = share_arena(model, tuple(_steps(model, origins, programs)))
+    runs = groupby(main.operators, is_npu)
+    variables = variables_of(model, [list(rows) for on_npu, rows in runs if not on_npu])
+    steps, arena = share_arena(model, tuple(_steps(model, origins, programs, variables)))
     needed = {index for step in steps for index in step.inputs} | set(main.outputs)
     values = {index: main.tensors[index].values for index in needed}
     edge = (*main.inputs, *main.outputs)
@@ -64,6 +68,7 @@ def contents_of(
         infos={index: _info(main.tensors[index], model.name) for index in edge},
         steps=tuple(steps),
         constants={index: array for index, array in values.items() if array is not None},
+        carried=variables.carried if variables else (),
         arena=arena,
     )
     _require_order(model, contents)
@@ -102,9 +107,21 @@ def _info(tensor: Tensor, file: str) -> TensorInfo:
     return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
 
 
-def _steps(model: Model, origins: Sequence[Origins], programs: Sequence[object]) -> Iterator[Step]:
+def _steps(
+    model: Model,
+    origins: Sequence[Origins],
+    programs: Sequence[object],
+    variables: Variables | None,
+) -> Iterator[Step]:
     streams = 0
-    for on_npu, operators in groupby(model.main.operators, is_npu):
+
+    def part(row: Operator) -> tuple[bool, bool]:
+        return is_npu(row), variables is not None and row.kind in VARIABLE_KINDS
+
+    for (on_npu, on_variables), operators in groupby(model.main.operators, part):
+        if on_variables and variables is not None:
+            yield VariableStep(model, list(operators), variables)
+            continue
         if not on_npu:
             yield CpuStep(model, list(operators))
             continue

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mizzen.artifact.host_steps import HostStep
 from mizzen.artifact.interface import Origins, Values
 from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, ProgramView
+from mizzen.artifact.resources import VariableStep
 from mizzen.frontends.tflite import Model, Operator, read
 from mizzen.targets.families import families, loaded
 
@@ -96,7 +97,7 @@ class CpuStep:
         return CpuKernels(self.network, self.origins)
 
 
-Step = NpuStep | CpuStep | HostStep
+Step = NpuStep | CpuStep | VariableStep | HostStep
 
 
 def read_network(data: bytes, name: str) -> Model:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.host_steps import HostStep
     from mizzen.artifact.interface import TensorInfo
     from mizzen.artifact.program import ProgramView
+    from mizzen.artifact.resources import VariableStep
     from mizzen.artifact.steps import CpuStep
     from mizzen.diagnostics import Diagnostic
 
@@ -160,6 +161,6 @@ def _npu_data(view: ProgramView, with_commands: bool) -> dict[str, object]:
     return data
 
 
-def _cpu_text(index: int, step: CpuStep | HostStep, console: Console) -> str:
+def _cpu_text(index: int, step: CpuStep | VariableStep | HostStep, console: Console) -> str:
     rows = [("operators", ", ".join(step.kinds))]
     return f"Step {index}: CPU\n{fields(rows, width=console.width)}"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.artifact.resources import VARIABLE_KINDS
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite.context import Note, note_of
@@ -124,10 +125,12 @@ def tensor_values(
     kernels: Kernels,
     known: Mapping[int, Array],
     allowed: Judge,
+    state: Mapping[int, Array],
 ) -> TensorValues:
     """Infer `count` times, and return every tensor that is computed; inputs are `[N, *shape]`.
 
     known  what others say of tensors: taken for what nothing here computes, and where `allowed`
+    state  tensors that are read from variables, which may hold anything
     """
     main = lowered.model.main
     tensors = main.tensors
@@ -150,10 +153,17 @@ def tensor_values(
         return to_graph(tensors[place], values[place])
 
     def custom(operation: Custom, operands: Sequence[Array]) -> list[Array]:
+        note = note_of(operation)
+        if main.operators[note.operator].kind in VARIABLE_KINDS:
+            return [
+                to_graph(tensors[place], state[place])
+                if place in state
+                else np.zeros((count, *result.shape), result.dtype.numpy)  # a handle
+                for place, result in zip(note.outputs, operation.results, strict=True)
+            ]
         try:
             return kernels.batch(operation, operands, count)
         except MizzenError as error:
-            note = note_of(operation)
             if not all(output in known for output in note.outputs):
                 raise error from None
             assumed.add(note.operator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mizzen.compiler.ethos_u.initialising import initialised
 from mizzen.compiler.ethos_u.masking import mask, unmask
 from mizzen.compiler.ethos_u.outcome import Generated, breaches_of
 from mizzen.compiler.refusals import HidingSearch
@@ -53,9 +54,8 @@ def compile_with_cpu_fallback(
 
 
 def _unmasked(compiled: Compiled, model: Model, hidden: frozenset[int]) -> Compiled:
-    if not hidden:
-        return compiled
-    return replace(compiled, network=unmask(compiled.network, model, hidden))
+    network = unmask(compiled.network, model, hidden) if hidden else compiled.network
+    return replace(compiled, network=initialised(network, model))
 
 
 def _hopeless(stopped: Stopped, model: Model) -> Diagnostic:

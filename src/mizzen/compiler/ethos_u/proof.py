@@ -76,6 +76,10 @@ class NetworkProof:
         self.count = min(options.inputs_for(_bytes(model)), most)
         given = [_stimulus(model, tensor) for tensor in model.main.present(model.main.inputs)]
         self.inputs = stimuli(given, self.count, options.seed)
+        read = [row.outputs[0] for row in model.main.operators if row.kind == "READ_VARIABLE"]
+        held = [_stimulus(model, model.main.tensors[index]) for index in read]
+        found = stimuli(held, self.count, options.seed + 1)
+        self.state = dict(zip(read, found, strict=True))
         self.kernels = Kernels(model)
 
     @cached_property
@@ -86,7 +90,7 @@ class NetworkProof:
     def reference(self, known: Mapping[int, Array]) -> TensorValues:
         """Return what the reference says if it takes `known` where it may."""
         return tensor_values(
-            self.lowered, self.inputs, self.count, self.kernels, known, self.allowed
+            self.lowered, self.inputs, self.count, self.kernels, known, self.allowed, self.state
         )
 
     def allowed(self, place: int, npu: Array, reference: Array) -> bool:

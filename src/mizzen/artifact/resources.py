@@ -1,0 +1,142 @@
+"""Resource variables of a network as state that goes from step to step.
+
+Kernels of the CPU keep variables inside one network of theirs. Where NPU operators lie between
+those that read and assign a variable, they are several networks; each variable is then an array
+that belongs to the artifact, and CALL_ONCE fills it at the first inference.
+
+Ref: TFLite Micro, micro_resource_variable.cc (what a variable holds before it is assigned),
+kernels/call_once.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mizzen.artifact.interface import Array, Carried, Values, zero_of
+from mizzen.frontends.tflite import Model, Operator, Subgraph, Tensor
+
+VARIABLE_KINDS = frozenset(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE"))
+"""Operators on variables, and the one that fills them."""
+
+Name = tuple[str, str]
+"""A variable's container, and its name there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variables:
+    """The variables of a network.
+
+    places   handles, as tensors, to the index among the values that the variable has
+    filled   operators CALL_ONCE to the index of whether it has filled variables already
+    first    operators CALL_ONCE to what they fill
+    carried  what goes on from one inference to the next
+    """
+
+    places: Mapping[int, int]
+    filled: Mapping[int, int]
+    first: Mapping[int, Mapping[int, Array]]
+    carried: tuple[Carried, ...]
+
+
+def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variables | None:
+    """Return the variables, if operators of several parts are on them; None if steps keep them.
+
+    in_parts  runs of operators that are left to the CPU
+    """
+    users = [part for part in in_parts if any(row.kind in VARIABLE_KINDS for row in part)]
+    if len(users) < 2:
+        return None
+    main = model.main
+    names = dict(_handles(main))
+    contents = {
+        names[row.inputs[0]]: main.tensors[row.inputs[1]]
+        for row in reversed(main.operators)
+        if row.kind == "ASSIGN_VARIABLE" and row.inputs[0] in names
+    }
+    start = len(main.tensors)
+    indices = {name: start + place for place, name in enumerate(contents)}
+    calls = [row for row in main.operators if row.kind == "CALL_ONCE"]
+    filled = {row.index: start + len(indices) + place for place, row in enumerate(calls)}
+    first = {row.index: _first(model, row, indices) for row in calls}
+    if any(found is None for found in first.values()) or set(names.values()) - set(indices):
+        return None
+    state = [Carried(indices[name], indices[name], _initial(row)) for name, row in contents.items()]
+    flags = [Carried(index, index, np.zeros((), np.bool_)) for index in filled.values()]
+    places = {tensor: indices[name] for tensor, name in names.items()}
+    known = {index: found for index, found in first.items() if found is not None}
+    return Variables(places, filled, known, (*state, *flags))
+
+
+def _handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
+    for row in subgraph.operators:
+        if row.kind == "VAR_HANDLE":
+            yield row.outputs[0], (row.options["container"] or "", row.options["shared_name"] or "")
+
+
+def _first(model: Model, call: Operator, indices: Mapping[Name, int]) -> dict[int, Array] | None:
+    """Return what a subgraph assigns; None if it does anything but assign constants."""
+    subgraph = model.subgraphs[int(call.options["init_subgraph_index"])]
+    names = dict(_handles(subgraph))
+    found: dict[int, Array] = {}
+    for row in subgraph.operators:
+        if row.kind == "VAR_HANDLE":
+            continue
+        if row.kind != "ASSIGN_VARIABLE":
+            return None
+        place = indices.get(names.get(row.inputs[0], ("", "")))
+        values = subgraph.tensors[row.inputs[1]].values
+        if values is None or place is None:
+            return None
+        found[place] = values
+    return found
+
+
+def _initial(tensor: Tensor) -> Array:
+    """Return what a variable holds that was never assigned: bytes of the number for zero."""
+    dtype = tensor.dtype or np.dtype(np.uint8)
+    row = np.full(tensor.shape, 0, dtype)
+    row.view(np.uint8)[...] = zero_of(tensor.quantization) & 0xFF
+    return row
+
+
+class VariableStep:
+    """Consecutive operators on variables; what they take and give are tensors."""
+
+    on_npu = False
+
+    def __init__(self, model: Model, operators: Sequence[Operator], variables: Variables) -> None:
+        self.operators = tuple(operators)
+        self.variables = variables
+        self.origins = [model.origin(operator) for operator in operators]
+        self.outputs = tuple(row.outputs[0] for row in operators if row.kind == "READ_VARIABLE")
+        taken = (row.inputs[1] for row in operators if row.kind == "ASSIGN_VARIABLE")
+        self.inputs = tuple(dict.fromkeys(index for index in taken if index not in self.outputs))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The operators' types."""
+        return tuple(row.kind for row in self.operators)
+
+    def run(self, values: Values, batch: int) -> None:
+        """Read, assign and fill the variables of a batch."""
+        places = self.variables.places
+        for row in self.operators:
+            match row.kind:
+                case "READ_VARIABLE":
+                    values[row.outputs[0]] = np.array(values[places[row.inputs[0]]])
+                case "ASSIGN_VARIABLE":
+                    values[places[row.inputs[0]]] = np.array(values[row.inputs[1]])
+                case "CALL_ONCE":
+                    self._fill(values, row.index, batch)
+                case _:
+                    pass
+
+    def _fill(self, values: Values, call: int, batch: int) -> None:
+        flag = self.variables.filled[call]
+        for place, contents in self.variables.first[call].items():
+            filled = values[flag].reshape(batch, *(1 for _ in contents.shape))
+            values[place] = np.where(filled, values[place], contents)
+        values[flag] = np.ones(batch, np.bool_)
