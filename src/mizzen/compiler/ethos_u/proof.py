@@ -20,6 +20,7 @@ from mizzen.artifact.arena import ArenaValues
 from mizzen.artifact.execution import Contents, NoState
 from mizzen.artifact.interface import Values
 from mizzen.artifact.steps import NpuStep
+from mizzen.compiler.ethos_u.misread import read_on_cpu
 from mizzen.compiler.ethos_u.watched import Written, judge, written
 from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.difference import Difference, difference
@@ -27,10 +28,10 @@ from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values
 from mizzen.diagnostics import MizzenError
-from mizzen.frontends.tflite import Model, Tensor, macs
+from mizzen.frontends.tflite import Model, Operator, Tensor, macs
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.report.proof import Proof
-from mizzen.targets.ethos_u.legal.tflite_bounds import bound_of
+from mizzen.targets.ethos_u.legal.tflite_bounds import bound_of, scaled_apart
 from mizzen.targets.ethos_u.sim.watch import Watch
 from mizzen.targets.ethos_u.vela.generate import Compiled
 
@@ -107,12 +108,23 @@ class NetworkProof:
         return {
             row.outputs[0]: bound
             for row in main.operators
-            if row.outputs and (bound := bound_of(row.kind, main.tensors[row.outputs[0]].type.name))
+            if row.outputs
+            and (bound := bound_of(row.kind, main.tensors[row.outputs[0]].type.name)) is not None
+            and (row.kind != "FULLY_CONNECTED" or _scaled_apart(self.model, row))
         }
 
     def check(self, compiled: Compiled, network: Model, contents: Contents) -> Findings:
         """Execute what was compiled; `network` is `compiled.network`, read."""
         return _Check(self, compiled, network, contents).findings()
+
+
+def _scaled_apart(model: Model, operator: Operator) -> bool:
+    tensors = model.main.tensors
+    rows = [tensors[index].quantization for index in (*operator.inputs[:2], operator.outputs[0])]
+    if any(row is None or not row.scale for row in rows):
+        return False
+    data, weights, result = (row.scale for row in rows if row is not None)
+    return scaled_apart(data[0], weights, result[0])
 
 
 def _bytes(model: Model) -> int:
@@ -288,7 +300,13 @@ class _Check:
         ):
             if index in ours:
                 return theirs[ours.index(index)]
-        return self._names.get(self.network.main.tensors[index].name)
+        found = self._names.get(self.network.main.tensors[index].name)
+        return self._read_on_cpu.get(index) if found is None else found
+
+    @cached_property
+    def _read_on_cpu(self) -> dict[int, int]:
+        """The model's tensors by those of the compiled network that the CPU reads instead."""
+        return {other: one for _, one, other in read_on_cpu(self.model, self.network)}
 
     @cached_property
     def _names(self) -> dict[str, int]:

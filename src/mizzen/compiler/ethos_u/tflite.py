@@ -16,6 +16,7 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.misread import MOVERS, misread
 from mizzen.compiler.ethos_u.outcome import (
     Generated,
     confused_of,
@@ -42,13 +43,6 @@ and everything does if that does not help."""
 
 MOST_SUSPECTS = 8
 """Operators to try one by one where nothing says whose results an output's difference is."""
-
-
-MOVERS = frozenset(
-    ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK",
-     "PAD", "PADV2", "MIRROR_PAD", "TRANSPOSE", "CONCATENATION", "PACK", "GATHER")
-)  # fmt: skip
-"""Operators that compute nothing; the compiler may make them a way of reading another's data."""
 
 PROOF = "the proof of this compilation"
 """The source of a reason that the proof found."""
@@ -139,17 +133,24 @@ class _Rounds:
         self._contents: Contents | None = None
 
     def compile(self, hidden: frozenset[int]) -> Generated:
-        """Compile without some operators."""
-        return compile_with_cpu_fallback(
-            self.model,
-            self.data,
-            self.configuration,
-            hidden=hidden,
-            on_progress=self.on_progress,
-        )
+        """Compile without some operators, and those that make others read what they must not."""
+        while True:
+            generated = compile_with_cpu_fallback(
+                self.model,
+                self.data,
+                self.configuration,
+                hidden=hidden,
+                on_progress=self.on_progress,
+            )
+            movers = misread(self.model, generated.compiled.network, generated.hidden)
+            if not movers:
+                return generated
+            self.reasons.update(movers)
+            hidden = generated.hidden | set(movers)
 
     def checked(self, generated: Generated) -> Generated:
         """Prove what was compiled, and warn of what differs."""
+        generated = replace(generated, reasons=self.reasons)
         if self.options.effort is Effort.OFF:
             return generated
         findings = self._check(generated)

@@ -19,6 +19,12 @@ class Effort(Enum):
 INPUTS = {Effort.OFF: 0, Effort.QUICK: 4, Effort.THOROUGH: 64}
 """Inferences that each NPU operator executes."""
 
+INPUTS_OF_SMALL = {**INPUTS, Effort.QUICK: 16}
+"""Likewise where they take no more than `SMALL_VALUES_BYTES`: an error has fewer places to show."""
+
+SMALL_VALUES_BYTES = 1 << 16
+"""Of all tensors of one input."""
+
 INPUTS_OF_LARGE = {**INPUTS, Effort.QUICK: 2}
 """Likewise where values take more than `LARGE_VALUES_BYTES`: a feature map of many elements already
 meets many numbers, and a proof must not take longer than what it proves. Any integers and small
@@ -49,6 +55,8 @@ class ProofOptions:
     def inputs_for(self, values_bytes: int) -> int:
         """Return how many inferences to execute of a graph whose values take so much for one."""
         table = INPUTS if values_bytes <= LARGE_VALUES_BYTES else INPUTS_OF_LARGE
+        if values_bytes <= SMALL_VALUES_BYTES:
+            table = INPUTS_OF_SMALL
         return min(table[self.effort], max(1, LARGEST_VALUES_BYTES // max(1, values_bytes)))
 
 
