@@ -101,7 +101,7 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
         metavar="{off,quick,thorough}",
         default=Effort.QUICK.value,
         help="execute what was compiled on chosen inputs, and compare it with the integer "
-        "reference: on 4 of them, or on 64 (default: %(default)s)",
+        "reference: on 4 to 16 of them, or on 64 (default: %(default)s)",
     )
     group.add_argument(
         "--allow-inexact",

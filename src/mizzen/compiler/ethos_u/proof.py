@@ -20,6 +20,7 @@ from mizzen.artifact.arena import ArenaValues
 from mizzen.artifact.execution import Contents, NoState
 from mizzen.artifact.interface import Values
 from mizzen.artifact.steps import NpuStep
+from mizzen.compiler.ethos_u.encoded import wrong_constants
 from mizzen.compiler.ethos_u.misread import read_on_cpu
 from mizzen.compiler.ethos_u.watched import Written, judge, written
 from mizzen.compiler.proof.accesses import require_order
@@ -32,6 +33,7 @@ from mizzen.frontends.tflite import Model, Operator, Tensor, macs
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.report.proof import Proof
 from mizzen.targets.ethos_u.legal.tflite_bounds import bound_of, scaled_apart
+from mizzen.targets.ethos_u.sim.plan import Encoded
 from mizzen.targets.ethos_u.sim.watch import Watch
 from mizzen.targets.ethos_u.vela.generate import Compiled
 
@@ -39,6 +41,7 @@ Array = npt.NDArray[Any]
 
 MOST_PASSES = 4
 """How often to ask the reference again with what the NPU says of operators it does not compute."""
+
 
 MOST_MACS = 1 << 31
 """For each input that is asked for; networks that compute more execute fewer, at least one."""
@@ -181,6 +184,7 @@ class _Check:
                 place.append((row.offset_bytes, row.operator))
         self.truth = proof.first
         self.written: dict[int, tuple[Written, ...]] = {}
+        self.encoded: dict[int, dict[int, list[Encoded]]] = {}
         self.results: dict[int, dict[int, Array]] = {}
         self.faults: dict[int, MizzenError] = {}
         self.wrong: dict[int, Difference] = {}
@@ -261,11 +265,21 @@ class _Check:
             self._give(values, step.outputs)
             return
         self.written[place] = written(commands, watch.maps)
+        self.encoded[place] = self._encoded(step, commands)
         self.results[place] = {
             index: np.array(values[index])
             for row, index in enumerate(step.outputs)
             if row in step.final
         }
+
+    def _encoded(self, step: NpuStep, commands: list[tuple[int, int]]) -> dict[int, list[Encoded]]:
+        """Return the constants of operators, in the order of their commands."""
+        held: dict[int, Encoded] = step.simulator.plan.encoded
+        found: dict[int, list[Encoded]] = {}
+        for offset, operator in sorted(commands):
+            if offset in held:
+                found.setdefault(operator, []).append(held[offset])
+        return found
 
     def _learns(self) -> bool:
         """Ask the reference again if it may say more now that the NPU's results are known."""
@@ -333,6 +347,12 @@ class _Check:
 
     def _compare(self, place: int, step: NpuStep) -> None:
         """Compare what an NPU operator gave, and what was seen inside, with the reference."""
+        operators = self.model.main.operators
+        for index, encoded in self.encoded.get(place, {}).items():
+            found = wrong_constants(self.model, operators[index], encoded)
+            if found is not None:
+                self.wrong[index] = found
+                return
         seen = set[int]()
         for row in self.written.get(place, ()):
             found = judge(row, self.model, self.truth.values, self.count)

@@ -25,6 +25,9 @@ FUSED_BEHIND = 3
 SAYS_SOMETHING = 0.5
 """A map of which more than this part differs from a tensor may be something else."""
 
+CUT = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
+"""Operators whose several maps are parts of the tensor side by side; of others, some are steps."""
+
 HEIGHT, CHANNELS = 1, 3
 """Axes of maps `[batch, H, W, C]` along which the compiler cuts."""
 
@@ -81,7 +84,8 @@ def judge(
                 return True
             if array.dtype != np.bool_ and (closest is None or found.share < closest.share):
                 closest = found
-    if closest is None or closest.share > SAYS_SOMETHING:
+    whole = len(row.maps) == 1 or model.main.operators[row.operator].kind in CUT
+    if closest is None or closest.share > SAYS_SOMETHING or not whole:
         return False
     return closest
 

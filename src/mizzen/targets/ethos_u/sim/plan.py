@@ -96,11 +96,21 @@ class _PendingKernel:
         return self.kernel.bind(memory, workspace)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """What the constants of a convolution say: weights `[O, H, W, I]`, zero point taken off."""
+
+    weights: Weights
+    scales: scales.ChannelScales
+
+
 @dataclass(slots=True)
 class Plan:
     """A program's steps in order, and what there is to say about it."""
 
     steps: list[Step] = field(default_factory=list[Step])
+    encoded: dict[int, Encoded] = field(default_factory=dict[int, Encoded])
+    """Constants of convolutions, by the byte offset of their command in the stream."""
     chain_bytes: dict[int, int] = field(default_factory=dict[int, int])
     """Size of each chain buffer, by its region."""
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
@@ -342,6 +352,8 @@ class _Planner:
                     arranged[key] = op.layout.arrange(values)
             except MizzenError as error:
                 raise _at(error, op.where) from None
+            offset_bytes = 4 * (op.where.origin.command or 0)
+            self._result.encoded[offset_bytes] = Encoded(arranged[key], pending.scales)
             pending.kernel = convolution_kernel.prepare(
                 op, arranged[key], pending.scales, pending.table
             )

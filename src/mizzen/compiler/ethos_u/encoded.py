@@ -1,0 +1,129 @@
+"""Hold the constants of a stream against the model's: weights, biases and scales of convolutions.
+
+A weight that is wrong by one may hide in the rounding of every input that is tried; here nothing
+hides. The compiler may give an operator other constants with good reason (a transposed convolution
+as a plain one); what has little in common with the model's says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.compiler.ethos_u.watched import SAYS_SOMETHING
+from mizzen.compiler.proof.difference import Difference, difference
+from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.model import ABSENT
+from mizzen.targets.ethos_u.sim.plan import Encoded
+
+Array = npt.NDArray[Any]
+
+FILTER, BIAS = 1, 2
+"""Inputs of an operator with weights."""
+
+MULTIPLIER_BITS = 31
+
+
+def wrong_constants(model: Model, operator: Operator, rows: Sequence[Encoded]) -> Difference | None:
+    """Return how constants differ from those of an operator; None if they do not, or may be others.
+
+    rows  of the operator's commands, in order: each has some of the output channels, and the next
+          one those behind; after the last channel they start again
+    """
+    expected = _expected(model, operator)
+    if expected is None:
+        return None
+    weights, bias, multiplier = expected
+    start = 0
+    for row in rows:
+        stop = start + len(row.weights)
+        if stop > len(weights) or row.weights.shape[1:] != weights.shape[1:]:
+            return None
+        scale = multiplier[start:stop]
+        found = [
+            _differing(row.weights, weights[start:stop]),
+            _differing(row.scales.bias, bias[start:stop]),
+            _differing(_factors(row, scale), scale),
+        ]
+        for one in found:
+            if one is not None:
+                return one
+        start = stop % len(weights)
+    return None
+
+
+def _differing(npu: Array, reference: Array) -> Difference | None:
+    if npu.shape != reference.shape:
+        return None
+    found = difference(npu[np.newaxis], reference[np.newaxis])
+    return found if found is not None and found.share <= SAYS_SOMETHING else None
+
+
+def _expected(model: Model, operator: Operator) -> tuple[Array, Array, Array] | None:
+    """Return weights `[O, H, W, I]`, biases and scales of an operator, by output channel."""
+    tensors = model.main.tensors
+    places = operator.inputs
+    if operator.kind not in LAYOUTS or len(places) <= FILTER or places[FILTER] == ABSENT:
+        return None
+    filter = tensors[places[FILTER]]
+    if filter.values is None or filter.quantization is None:
+        return None
+    weights = filter.values.astype(np.int16) - np.int16(filter.quantization.zero_point[0])
+    weights = (
+        weights.transpose(LAYOUTS[operator.kind]) if weights.ndim == 4 else weights[:, None, None]
+    )
+    channels = len(weights)
+    bias = np.zeros(channels, np.int64)
+    if len(places) > BIAS and places[BIAS] != ABSENT:
+        values = tensors[places[BIAS]].values
+        if values is None or values.size != channels:
+            return None
+        bias = values.astype(np.int64).ravel()
+    factors = _scales(tensors[places[0]], filter, tensors[operator.outputs[0]], channels)
+    return None if factors is None else (weights, bias, factors)
+
+
+LAYOUTS = {
+    "CONV_2D": (0, 1, 2, 3),
+    "DEPTHWISE_CONV_2D": (3, 1, 2, 0),
+    "FULLY_CONNECTED": (0, 1, 2, 3),
+}
+"""The axes of a filter that become `[O, H, W, I]`."""
+
+
+def _scales(source: Tensor, filter: Tensor, result: Tensor, channels: int) -> Array | None:
+    """Return what sums are multiplied with, as whole numbers of `MULTIPLIER_BITS` and their powers.
+
+    Ref: TFLite, QuantizeMultiplier: the fraction rounded to 31 bits.
+    """
+    rows = [row.quantization for row in (source, filter, result)]
+    if any(row is None or not row.scale for row in rows):
+        return None
+    taken, weight, given = (np.asarray(row.scale, np.float64) for row in rows if row is not None)
+    if len(taken) != 1 or len(given) != 1 or len(weight) not in (1, channels):
+        return None
+    factor = np.broadcast_to(taken * weight / given, (channels,))
+    return np.fromiter(_multipliers(factor), np.int64, channels)
+
+
+def _multipliers(factors: Array) -> Iterator[int]:
+    """Return fractions of 31 bits; the power of two follows from the value, and is left out."""
+    for factor in factors.tolist():
+        fraction, _ = np.frexp(factor)
+        multiplier = round(float(fraction) * (1 << MULTIPLIER_BITS))
+        yield multiplier >> 1 if multiplier == 1 << MULTIPLIER_BITS else multiplier
+
+
+def _factors(row: Encoded, expected: Array) -> Array:
+    """Return multipliers as fractions of 31 bits; those of fewer bits that round to it as expected.
+
+    Shifts end at 63, and accumulators of 48 bits have multipliers of 15 bits.
+    """
+    values = row.scales.multiplier
+    bits = np.frexp(values.astype(np.float64))[1].astype(np.int64)
+    missing = np.clip(MULTIPLIER_BITS - bits, 0, MULTIPLIER_BITS)
+    near = np.abs((expected >> missing) - values) <= 1
+    return np.where((missing > 0) & near, expected, values << missing)
