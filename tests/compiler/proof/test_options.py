@@ -15,7 +15,7 @@ from mizzen.compiler.proof.options import (
 @pytest.mark.parametrize(
     ("effort", "values_bytes", "inputs"),
     [
-        (Effort.QUICK, 0, 4),
+        (Effort.QUICK, 0, 16),
         (Effort.QUICK, LARGE_VALUES_BYTES, 4),
         (Effort.QUICK, LARGE_VALUES_BYTES + 1, 2),
         (Effort.QUICK, LARGEST_VALUES_BYTES, 1),
