@@ -37,7 +37,7 @@ EVERY_BYTE = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 16, 16, 1)
 
 
 def run(case: Case, accelerator: str, *inputs: Array) -> tuple[Array, list[Step]]:
-    artifact = mizzen.compile(case.build(), accelerator)
+    artifact = mizzen.compile(case.build(), accelerator, allow_inexact=True, prove="off")
     (step,) = artifact.steps
     assert isinstance(step, NpuStep)
     result = artifact.run(*inputs)
@@ -208,7 +208,7 @@ def test_int16_softmax_has_a_table_of_double_precision(accelerator: str) -> None
                  Q(1 / 32768), (1, 20))  # fmt: skip
     (x,) = random_inputs([((1, 20), np.int16)], 500)
     (kernel,) = CpuKernels(case.build()).run([x])
-    (step,) = mizzen.compile(case.build(), accelerator).steps
+    (step,) = mizzen.compile(case.build(), accelerator, allow_inexact=True, prove="off").steps
     assert isinstance(step, NpuStep)
     constants = step.program.constants[0].tobytes()
     compiled, other = (segments(reciprocals(kind)).tobytes() for kind in (np.float64, np.float32))

@@ -177,3 +177,17 @@ def test_documented_roundings_are_known() -> None:
     assert not report.on_cpu
     assert report.proof.bounded in ((), ("SOFTMAX 0",))
     assert not report.proof.unproved
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_multipliers_of_single_precision_are_no_mistake(accelerator: str) -> None:
+    """The compiler multiplies the scales of FULLY_CONNECTED so; only some channels then differ."""
+    rng = np.random.default_rng(8)
+    net = NetworkBuilder()
+    source = net.tensor("x", (1, 32), "int8", 0.0473)
+    scales = [float(row) for row in rng.uniform(0.001, 0.02, 24)]
+    weights = net.constant("w", rng.integers(-127, 128, (24, 32), np.int8), scales)
+    result = net.tensor("y", (1, 24), "int8", 0.31)
+    net.operator("FULLY_CONNECTED", [source, weights, -1], [result], ("FullyConnectedOptions", {}))
+    report = report_of(mizzen.compile(net.finish([source], [result]), accelerator))
+    assert not report.on_cpu

@@ -42,11 +42,11 @@ def wrong_constants(model: Model, operator: Operator, rows: Sequence[Encoded]) -
         stop = start + len(row.weights)
         if stop > len(weights) or row.weights.shape[1:] != weights.shape[1:]:
             return None
-        scale = multiplier[start:stop]
+        scale, single = multiplier[:, start:stop]
         found = [
             _differing(row.weights, weights[start:stop]),
             _differing(row.scales.bias, bias[start:stop]),
-            _differing(_factors(row, scale), scale),
+            _differing(_factors(row, scale, single), scale),
         ]
         for one in found:
             if one is not None:
@@ -95,9 +95,10 @@ LAYOUTS = {
 
 
 def _scales(source: Tensor, filter: Tensor, result: Tensor, channels: int) -> Array | None:
-    """Return what sums are multiplied with, as whole numbers of `MULTIPLIER_BITS` and their powers.
+    """Return what sums are multiplied with, as fractions of 31 bits: `[2, channels]`.
 
-    Ref: TFLite, QuantizeMultiplier: the fraction rounded to 31 bits.
+    The second are of scales that are multiplied in single precision, as the compiler does it for
+    some operators (`tflite_bounds`). Ref: TFLite, QuantizeMultiplier.
     """
     rows = [row.quantization for row in (source, filter, result)]
     if any(row is None or not row.scale for row in rows):
@@ -105,8 +106,10 @@ def _scales(source: Tensor, filter: Tensor, result: Tensor, channels: int) -> Ar
     taken, weight, given = (np.asarray(row.scale, np.float64) for row in rows if row is not None)
     if len(taken) != 1 or len(given) != 1 or len(weight) not in (1, channels):
         return None
-    factor = np.broadcast_to(taken * weight / given, (channels,))
-    return np.fromiter(_multipliers(factor), np.int64, channels)
+    single = np.float32(taken) * weight.astype(np.float32)
+    factors = taken * weight / given, single.astype(np.float64) / given
+    rows = [np.fromiter(_multipliers(row), np.int64, len(row)) for row in factors]
+    return np.stack([np.broadcast_to(row, (channels,)) for row in rows])
 
 
 def _multipliers(factors: Array) -> Iterator[int]:
@@ -117,13 +120,15 @@ def _multipliers(factors: Array) -> Iterator[int]:
         yield multiplier >> 1 if multiplier == 1 << MULTIPLIER_BITS else multiplier
 
 
-def _factors(row: Encoded, expected: Array) -> Array:
-    """Return multipliers as fractions of 31 bits; those of fewer bits that round to it as expected.
+def _factors(row: Encoded, expected: Array, single: Array) -> Array:
+    """Return multipliers as fractions of 31 bits; those that may stand for `expected` as that.
+
+    Those may that are of single precision, or of fewer bits.
 
     Shifts end at 63, and accumulators of 48 bits have multipliers of 15 bits.
     """
     values = row.scales.multiplier
     bits = np.frexp(values.astype(np.float64))[1].astype(np.int64)
     missing = np.clip(MULTIPLIER_BITS - bits, 0, MULTIPLIER_BITS)
-    near = np.abs((expected >> missing) - values) <= 1
-    return np.where((missing > 0) & near, expected, values << missing)
+    near = (missing > 0) & (np.abs((expected >> missing) - values) <= 1)
+    return np.where(near | (values == single), expected, values << missing)
