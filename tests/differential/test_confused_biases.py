@@ -46,7 +46,7 @@ def test_confused_biases_are_warned_of(
 ) -> None:
     """Exactly where the result is not that of TensorFlow Lite Micro."""
     data = network(tied=tied, same_bias=same_bias, second_scale=second_scale)
-    artifact = mizzen.compile(data, "ethos-u55-128")
+    artifact = mizzen.compile(data, "ethos-u55-128", allow_inexact=True, prove="off")
     x = np.random.default_rng(1).integers(-128, 128, (1, *SHAPE)).astype(np.int8)
     found, wanted = artifact.run(x), CpuKernels(data).run([x])
     same = [

@@ -28,7 +28,7 @@ BITS = st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 31))
 @cache
 def program(name: str, accelerator: str) -> Program:
     (case,) = (case for case in cases() if case.name == name)
-    (step,) = mizzen.compile(case.build(), accelerator).steps
+    (step,) = mizzen.compile(case.build(), accelerator, prove="off").steps
     assert isinstance(step, NpuStep)
     return step.program
 

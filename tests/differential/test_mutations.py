@@ -80,7 +80,7 @@ MUTATIONS: dict[str, tuple[Mutation, str]] = {
 
 def differences(case: Case) -> int:
     data = case.build()
-    artifact = mizzen.compile(data, "ethos-u55-128")
+    artifact = mizzen.compile(data, "ethos-u55-128", allow_inexact=True, prove="off")
     inputs = random_inputs([(tensor.shape, tensor.dtype) for tensor in artifact.inputs], 64)
     result = artifact.run(*inputs)
     assert isinstance(result, np.ndarray)

@@ -39,7 +39,7 @@ def telling(case: Case, values: Array) -> Array:
 
 def check(case: Case, accelerator: str, optimise: str, count: int) -> None:
     data = case.build()
-    artifact = mizzen.compile(data, accelerator, optimise=optimise)
+    artifact = mizzen.compile(data, accelerator, optimise=optimise, allow_inexact=True, prove="off")
     assert all(step.on_npu for step in artifact.steps), "part of the network is on the CPU"
     shapes = [(tensor.shape, tensor.dtype) for tensor in artifact.inputs]
     inputs = [telling(case, values) for values in random_inputs(shapes, count)]

@@ -21,10 +21,10 @@ def pad(operation: Operation, values: Array, padding: Array, constant: Array) ->
     return np.pad(values, pairs, constant_values=constant[0])
 
 
-def reshape(operation: Operation, values: Array, shape: Array) -> Array:
+def reshape(operation: tosa.Reshape, values: Array, shape: Array) -> Array:
     """Return the same elements in another shape."""
-    leading = values.shape[: values.ndim - operation.operands[0].type.rank]
-    return values.reshape(*leading, *operation.result.shape)
+    leading = values.shape[: values.ndim - operation.input1.type.rank]
+    return values.reshape((*leading, *operation.result.shape))
 
 
 def reverse(operation: tosa.Reverse, values: Array) -> Array:
