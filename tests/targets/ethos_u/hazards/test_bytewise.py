@@ -16,7 +16,8 @@ from .interleaving import Guarantees, Stream, races
 from .maker import SIZE, Maker
 from .test_planted import found_by_us
 
-OFFSETS = st.integers(0, 15).map(lambda unit: 96 * unit)
+OFFSETS = st.integers(1, 15).map(lambda unit: 96 * unit)
+"""Rows of narrow maps may go backwards, by a few bytes; the oracle has no addresses below 0."""
 SHAPES = st.tuples(st.integers(1, 4), st.integers(1, 3), st.sampled_from([8, 16, 24, 40]))
 BLOCKS = st.tuples(st.integers(1, 2), st.integers(1, 3), st.sampled_from([8, 16, 32]))
 LAYOUTS = st.fixed_dictionaries(
