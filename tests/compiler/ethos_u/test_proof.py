@@ -191,3 +191,13 @@ def test_multipliers_of_single_precision_are_no_mistake(accelerator: str) -> Non
     net.operator("FULLY_CONNECTED", [source, weights, -1], [result], ("FullyConnectedOptions", {}))
     report = report_of(mizzen.compile(net.finish([source], [result]), accelerator))
     assert not report.on_cpu
+
+
+def test_what_nothing_else_computes_is_not_called_proved() -> None:
+    net = NetworkBuilder()
+    source, result = (net.tensor(name, (1, 8, 8, 4), "uint8", 0.1, 128) for name in ("x", "y"))
+    net.operator("ABS", [source], [result], ("AbsOptions", {}))
+    report = report_of(mizzen.compile(net.finish([source], [result]), "ethos-u55-128"))
+    assert not report.on_cpu
+    assert report.proof.unproved == ("ABS 0: nothing else computes it, its result is assumed",)
+    assert "W308" in {row.code for row in report.diagnostics}

@@ -42,7 +42,6 @@ Array = npt.NDArray[Any]
 MOST_PASSES = 4
 """How often to ask the reference again with what the NPU says of operators it does not compute."""
 
-
 MOST_MACS = 1 << 31
 """For each input that is asked for; networks that compute more execute fewer, at least one."""
 
@@ -206,6 +205,9 @@ class _Check:
                 self._compare(place, step)
             elif place not in self.faults:
                 self.unproved[f"NPU operator {place}: {self._why()}"] = None
+        for index in sorted(self.truth.assumed):
+            kind = self.model.main.operators[index].kind
+            self.unproved[f"{kind} {index}: nothing else computes it, its result is assumed"] = None
         return Findings(self._proof(), self.wrong, self._faults(), tuple(self.suspects))
 
     def _proof(self) -> Proof:

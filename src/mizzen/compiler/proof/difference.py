@@ -61,14 +61,13 @@ def difference(npu: Array, reference: Array) -> Difference | None:
     differs = npu != reference
     if not differs.any():
         return None
-    _, *where = (int(index) for index in np.argwhere(differs)[0])
-    first = tuple(np.argwhere(differs)[0])
+    first = tuple(map(int, np.argwhere(differs)[0]))
     wide = npu.astype(np.int64) - reference.astype(np.int64)
     return Difference(
         differing=int(differs.sum()),
         elements=int(differs.size),
         steps=int(np.abs(wide).max()),
-        where=tuple(where),
+        where=first[1:],
         npu=int(npu[first]),
         reference=int(reference[first]),
     )
