@@ -59,7 +59,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
     ),
-    "mizzen.cpu": ("mizzen.diagnostics",),
     "mizzen.frontends": (),
     "mizzen.frontends.tflite": (
         "mizzen.diagnostics",
@@ -67,6 +66,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.frontends",
+    ),
+    "mizzen.cpu": (
+        "mizzen.diagnostics",
+        "mizzen.flatbuffer",
+        "mizzen.package",
+        "mizzen.frontends.tflite",
     ),
     "mizzen.frontends.tosa": (
         "mizzen.diagnostics",

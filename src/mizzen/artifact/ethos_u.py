@@ -2,7 +2,8 @@
 
 Inputs of an operator are the driver payload, the read-only data, the scratch memory, the fast
 scratch memory, then its real inputs and state; the real ones lie inside the scratch memory, where
-the network's metadata says.
+the network's metadata says. Shapes are inputs too where a network computes or takes them. Commands
+hold what they say, as shapes are static, and they lie nowhere.
 
 Ref: Vela 5.2, `tflite_writer.py`; TFLite Micro, `ethosu.cc`.
 """
@@ -153,7 +154,7 @@ def npu_operator(model: Model, operator: Operator) -> NpuOperator:
         scratch_offset_bytes=_offsets(model, operator)[operator.inputs[_SCRATCH]],
         scratch_bytes=inputs[_SCRATCH].size_bytes or 0,
         scratch_fast_bytes=inputs[_SCRATCH_FAST].size_bytes or 0 if separate else None,
-        inputs=_places(model, operator, inputs[MEMORY_INPUTS:]),
+        inputs=_places(model, operator, _moved(model, operator, inputs[MEMORY_INPUTS:])),
         outputs=_places(model, operator, model.main.present(operator.outputs)),
     )
 
@@ -167,6 +168,18 @@ def _shared(parts: NpuOperator) -> Iterator[tuple[int, Span]]:
     yield int(RegionIndex.SCRATCH), Span(Block.ARENA, start, parts.scratch_bytes)
     if parts.scratch_fast_bytes is not None:
         yield int(RegionIndex.SCRATCH_FAST), Span(Block.FAST, 0, parts.scratch_fast_bytes)
+
+
+def _moved(model: Model, operator: Operator, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return the inputs that the NPU reads: all but shapes outside the arena."""
+    offsets = _offsets(model, operator)
+    return tuple(
+        row for row in inputs if offsets[row.index] != NOT_IN_ARENA or not _may_be_shape(row)
+    )
+
+
+def _may_be_shape(tensor: Tensor) -> bool:
+    return tensor.dtype == np.int32 and len(tensor.shape) == 1 and not tensor.variable
 
 
 def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tuple[NpuTensor, ...]:

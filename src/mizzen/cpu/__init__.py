@@ -5,8 +5,9 @@ result of the whole network is the device's. The kernels trust their network: on
 can end the process or loop. So they run in a worker process, which is started again after it ended
 (`tflm`, and `tflm_process` within it); the caller gets E701 to E705 instead of a crash.
 
-A network comes as the bytes of a TFLite file. Nothing here knows an NPU, or which part of which
-network it runs.
+A network comes as the bytes of a TFLite file; biases that the kernels would misread are put into
+the type that they read (`mizzen.package.tflite.long_biases`). Nothing here knows an NPU, or which
+part of which network it runs.
 """
 
 from mizzen.cpu.tflm import CpuKernels, CpuSession

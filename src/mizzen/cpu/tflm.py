@@ -33,6 +33,10 @@ from mizzen.cpu.tflm_process import (
     send,
 )
 from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.flatbuffer import write
+from mizzen.flatbuffer.tflite import SCHEMA
+from mizzen.frontends.tflite import read
+from mizzen.package.tflite.long_biases import with_long_biases
 
 Array = npt.NDArray[Any]
 
@@ -111,10 +115,19 @@ class CpuKernels:
     def _load(self) -> _Worker:
         worker = _the_worker()
         if self._worker is not worker:
-            network = np.frombuffer(self._network, np.uint8)
+            network = np.frombuffer(_readable(self._network), np.uint8)
             worker.ask({"verb": "load", "key": self._key, "batch": 0}, [network], self)
             self._worker = worker
         return worker
+
+
+def _readable(network: bytes) -> bytes:
+    """Return a network with the biases that the kernels read; a damaged one is for them to say."""
+    try:
+        record = with_long_biases(read(network, "").record)
+    except MizzenError:
+        return network
+    return network if record is None else write(record, SCHEMA)
 
 
 class CpuSession:

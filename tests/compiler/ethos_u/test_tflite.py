@@ -14,6 +14,7 @@ from mizzen.artifact.steps import read_network as read
 from mizzen.compiler.ethos_u import cpu_fallback as fallback
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.outcome import defects_of
+from mizzen.flatbuffer.tflite import TensorType
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.system_config import resolve
@@ -45,6 +46,37 @@ def same_as_tflm(data: bytes, artifact: mizzen.Artifact) -> bool:
     every = outputs if isinstance(outputs, tuple) else (outputs,)
     theirs = [interpreter.get_output(index) for index in range(len(every))]
     return all(np.array_equal(a, b) for a, b in zip(every, theirs, strict=True))
+
+
+def transposed_to_a_size(*, computed: bool) -> bytes:
+    """A TRANSPOSE_CONV to a size that the network takes, or computes from another input."""
+    net, rng = NetworkBuilder("net"), np.random.default_rng(1)
+    x = net.tensor("x", (1, 5, 5, 6), "int8", 0.05, 3)
+    like = net.tensor("like", (1, 10, 10, 4), "int8", 0.05, 1)
+    size = net.tensor("size", (4,), "int32")
+    weights = net.constant("weights", rng.integers(-127, 128, (4, 3, 3, 6)).astype(np.int8), 0.01)
+    bias = net.constant("bias", rng.integers(-100, 100, 4).astype(np.int32), 0.0005)
+    y, z = (net.tensor(name, (1, 10, 10, 4), "int8", 0.1) for name in "yz")
+    if computed:
+        net.operator("SHAPE", [like], [size], ("ShapeOptions", {"out_type": TensorType.INT32}))
+    net.operator("TRANSPOSE_CONV", [size, weights, x, bias], [y],
+                 ("TransposeConvOptions", {"stride_h": 2, "stride_w": 2}), version=3)  # fmt: skip
+    net.operator("ADD", [y, like], [z], ("AddOptions", {}))
+    return net.finish([x, like] if computed else [x, like, size], [z])
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+@pytest.mark.parametrize("computed", [False, True])
+def test_a_size_that_the_network_takes_or_computes_carries_nothing(
+    computed: bool, accelerator: str
+) -> None:
+    data = transposed_to_a_size(computed=computed)
+    artifact = mizzen.compile(data, accelerator)
+    assert ("TRANSPOSE_CONV", "NPU") in regions(artifact)
+    assert same_as_tflm(data, artifact)
+    assert report_of(artifact).diagnostics == ()
+    proof = report_of(artifact).proof
+    assert (proof.parts, proof.equal, proof.unproved) == (1, 1, ())
 
 
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])

@@ -3,7 +3,8 @@
 The compiler copies metadata, so that a plan of the arena that was made for the network would lie
 beside its own, and be read instead of it. It takes the extents of a tensor's shape signature for
 its shape, also where a tool changed the one and left the other. Tensors are known again in what it
-made by their names, which nothing makes unique.
+made by their names, which nothing makes unique. Biases that the kernels on the CPU would misread
+are put into the type that they read.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.flatbuffer import Record, read, write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Tensor
+from mizzen.package.tflite.long_biases import with_long_biases
 
 UNKNOWN = -1
 """An extent of a shape signature that is not known when the network is converted."""
@@ -45,6 +47,9 @@ class Prepared:
 
 def prepared(model: Model, data: bytes) -> Prepared:
     """Return a network, whose file is `data`, as the compiler can take it."""
+    if (record := with_long_biases(model.record)) is not None:
+        data = write(record, SCHEMA)
+        model = read_network(data, model.name)
     names = _unique_names(model)
     changes: dict[int, Record] = {index: {"name": name} for index, name in names.items()}
     for row in model.main.tensors:
