@@ -6,6 +6,7 @@ variable MIZZEN_MODELS names, or in ``../shared/models`` beside the repository.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import pytest
 
 from mizzen.targets.ethos_n.network import Network
 
-from . import machine_coverage
+from . import machine_coverage, pace
 from .targets.ethos_n import golden
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -65,6 +66,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[COVERAGE] = machine_coverage.record()
 
 
+def pytest_collection_finish() -> None:
+    """Keep the collector from walking modules and tests, which stay, again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hand what a worker of several executed to the one that prints."""
     worker: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
@@ -105,6 +112,12 @@ def update_golden(pytestconfig: pytest.Config) -> bool:
 def repository() -> Path:
     """The root of the repository."""
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def slowness() -> float:
+    """How many times slower this machine is than the one that budgets of time were set on."""
+    return pace.slowness()
 
 
 @pytest.fixture(scope="session")

@@ -461,8 +461,8 @@ def test_building_is_fast(bench: Bench) -> None:
     x = bench.input(I8, 1, 8, 8, 16)
     best = float("inf")
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(1000):
             bench.b("TRANSPOSE", x, perms=(0, 3, 1, 2))
-        best = min(best, (time.perf_counter() - start) / 1000)
+        best = min(best, (time.process_time() - start) / 1000)
     assert best < 200e-6

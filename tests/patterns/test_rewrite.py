@@ -124,7 +124,7 @@ def sought(index: int) -> Pattern:
     return Pattern(f"{index}", last)
 
 
-def test_twenty_patterns_are_tried_on_two_thousand_operations_at_once() -> None:
+def test_twenty_patterns_are_tried_on_two_thousand_operations_at_once(slowness: float) -> None:
     b = Builder(Graph())
     b.graph.set_outputs([steps(b, b.graph.add_input(I32))])
     matcher = Matcher([sought(index) for index in range(PATTERNS)])
@@ -134,4 +134,4 @@ def test_twenty_patterns_are_tried_on_two_thousand_operations_at_once() -> None:
         found = [matcher.first(b.graph, operation) for operation in b.graph]
         times.append(process_time() - start)
         assert sum(match is not None for match in found) == 400
-    assert min(times) < LIMIT_S
+    assert min(times) < LIMIT_S * slowness

@@ -101,13 +101,13 @@ def test_16_bits_are_16_bits_at_every_step(quantize: Callable[..., Any]) -> None
     assert flow.noise(x) > 40
 
 
-def test_a_hundred_steps_take_seconds(quantize: Callable[..., Any]) -> None:
+def test_a_hundred_steps_take_seconds(quantize: Callable[..., Any], slowness: float) -> None:
     x = torch.randn(100, 1, 40)
-    start = time.perf_counter()
+    start = time.process_time()
     flow = quantize(Whole(nn.LSTM(40, 64)), x)
     torch.export.export(flow.converted, (x,))
     # The bar of the design: 5 s. Unrolling, the alternative, takes minutes.
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5 * slowness
     assert len(flow.converted.graph.nodes) < 60
 
 

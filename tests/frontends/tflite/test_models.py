@@ -33,12 +33,12 @@ def test_whole_networks_are_exact(name: str, model_file: Callable[[str], Path]) 
 
 
 def test_a_network_of_300_kb_is_lowered_in_a_tenth_of_a_second(
-    model_file: Callable[[str], Path],
+    model_file: Callable[[str], Path], slowness: float
 ) -> None:
     data = model_file("vww_96_int8.tflite").read_bytes()
     seconds: list[float] = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         lower(read(data, "vww"))
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.1
+        seconds.append(time.process_time() - start)
+    assert min(seconds) < 0.1 * slowness

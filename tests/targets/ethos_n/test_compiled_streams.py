@@ -65,9 +65,9 @@ def test_a_batch_is_its_images(compiled: Compiled) -> None:
 
 
 @needs_golden
-def test_mobilenet_takes_well_under_a_second() -> None:
+def test_mobilenet_takes_well_under_a_second(slowness: float) -> None:
     simulator = simulator_of(MOBILENETS[0])
     inputs = inputs_of(MOBILENETS[0].network, 4, seed=6)
     start = time.process_time()
     simulator.run(inputs, 4)
-    assert (time.process_time() - start) / 4 < 0.5
+    assert (time.process_time() - start) / 4 < 0.5 * slowness

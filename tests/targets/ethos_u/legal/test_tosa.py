@@ -240,7 +240,7 @@ def test_constants_may_be_what_the_npu_has_no_form_of() -> None:
     assert reasons(picked.producer, Arch.U55) == ()
 
 
-def test_two_thousand_operations_are_judged_in_30_ms() -> None:
+def test_two_thousand_operations_are_judged_in_30_ms(slowness: float) -> None:
     operations = [operation for name in SAMPLE for operation in graph(name)]
     repeated = (operations * (2000 // len(operations) + 1))[:2000]
 
@@ -250,4 +250,4 @@ def test_two_thousand_operations_are_judged_in_30_ms() -> None:
             reasons(operation, Arch.U55)
         return time.process_time() - start
 
-    assert min(seconds() for _ in range(5)) < 0.03
+    assert min(seconds() for _ in range(5)) < 0.03 * slowness

@@ -347,14 +347,15 @@ def test_a_compiler_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
-def test_a_round_trip_is_quick() -> None:
+def test_a_round_trip_is_quick(slowness: float) -> None:
     """A quarter of a second would be a fourth of what a compilation may take."""
     taken: list[float] = []
     for _ in range(5):
-        start = time.monotonic()
+        start = os.times()
         generate(ADD, U55)
-        taken.append(time.monotonic() - start)
-    assert min(taken) < 0.25
+        # All that this process and the worker spent; the fifth is the clock, which others use too.
+        taken.append(sum(os.times()[:4]) - sum(start[:4]))
+    assert min(taken) < 0.25 * slowness
 
 
 def test_options_are_velas() -> None:
