@@ -79,6 +79,7 @@ class InstructionSet:
         by_key = self._by_key
         key_mask = self.key_mask
         total = len(stream)
+        known: dict[int, dict[str, int]] = {}  # streams say the same many times
         at = start
         while at < total:
             command_bits = stream[at]
@@ -90,7 +91,9 @@ class InstructionSet:
                 raise self._truncated(command, at, total)
             for place in range(1, command.words):
                 command_bits |= stream[at + place] << 32 * place
-            yield Instruction(command, command.unpack(command_bits, at), at)
+            if command_bits not in known:
+                known[command_bits] = command.unpack(command_bits, at)
+            yield Instruction(command, known[command_bits], at)
             at = following
 
     def _unknown(self, word: int, at: int) -> MizzenError:

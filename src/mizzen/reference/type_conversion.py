@@ -50,8 +50,13 @@ def rescale(
     rounding = np.left_shift(1, shift - 1)
     if operation.rounding_mode is RoundingMode.DOUBLE_ROUND:
         twice = np.where(shift > DOUBLE_FROM_SHIFT, 1 << (DOUBLE_FROM_SHIFT - 1), 0)
-        rounding = rounding + np.where(result >= 0, twice, -twice)
-    result *= multiplier
+        rounding = rounding + twice
+        below = result >> 63
+        below &= 2 * twice
+        result *= multiplier
+        result -= below
+    else:
+        result *= multiplier
     result += rounding
     result >>= shift
     if not operation.scale32:
@@ -91,9 +96,10 @@ def _extended(values: Array, dtype: DType, unsigned: bool) -> Array:
 def _narrow_enough(operation: Operation, values: Array, shift: Array) -> None:
     """Check that scaled values fit i32: they must be less than half of 2**shift."""
     bound = np.left_shift(1, shift - 1)
-    if bound.min() > REACH or not values.size:
+    least = bound.min()
+    if least > min(REACH, 2 << 8 * operation.input.dtype.numpy.itemsize) or not values.size:
         return
-    if values.min() < -bound.min() or values.max() >= bound.min():
+    if values.min() < -least or values.max() >= least:
         wrong = (values < -bound) | (values >= bound)
         if wrong.any():
             bounds, came = np.broadcast_to(bound, values.shape)[wrong][0], values[wrong][0]

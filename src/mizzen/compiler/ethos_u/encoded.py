@@ -7,7 +7,7 @@ as a plain one); what has little in common with the model's says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -108,16 +108,14 @@ def _scales(source: Tensor, filter: Tensor, result: Tensor, channels: int) -> Ar
         return None
     single = np.float32(taken) * weight.astype(np.float32)
     factors = taken * weight / given, single.astype(np.float64) / given
-    rows = [np.fromiter(_multipliers(row), np.int64, len(row)) for row in factors]
-    return np.stack([np.broadcast_to(row, (channels,)) for row in rows])
+    return np.stack([np.broadcast_to(_multipliers(row), (channels,)) for row in factors])
 
 
-def _multipliers(factors: Array) -> Iterator[int]:
+def _multipliers(factors: Array) -> Array:
     """Return fractions of 31 bits; the power of two follows from the value, and is left out."""
-    for factor in factors.tolist():
-        fraction, _ = np.frexp(factor)
-        multiplier = round(float(fraction) * (1 << MULTIPLIER_BITS))
-        yield multiplier >> 1 if multiplier == 1 << MULTIPLIER_BITS else multiplier
+    fractions, _ = np.frexp(factors)
+    multipliers = np.rint(fractions * (1 << MULTIPLIER_BITS)).astype(np.int64)
+    return np.where(multipliers == 1 << MULTIPLIER_BITS, multipliers >> 1, multipliers)
 
 
 def _factors(row: Encoded, expected: Array, single: Array) -> Array:

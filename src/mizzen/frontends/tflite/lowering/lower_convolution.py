@@ -219,7 +219,7 @@ class _Layer:
         return value
 
     def _bias_quantization(self) -> Quantization:
-        scales = tuple(self.input.scale * scale for scale in self.weight_scales.scales)
+        scales = tuple((self.input.scale * np.array(self.weight_scales.scales)).tolist())
         return Quantization(scales, (0,) * len(scales), 0 if self.per_channel else None)
 
     @property

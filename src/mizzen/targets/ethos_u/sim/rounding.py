@@ -127,18 +127,18 @@ def scaling(
     second = shift_ - first
     down = rounding in (Rounding.TRUNCATE, Rounding.FLOOR)
     half = np.zeros_like(first) if down else (np.int64(1) << first) >> 1
-    bias_ = [int(b) for b in np.atleast_1d(np.asarray(bias, np.int64))]
-    largest = max(1, *(abs(int(m)) for m in multiplier_.flat))
-    bias_bound = max(abs(b) for b in bias_) * largest + int(half.max())
+    bias_ = np.atleast_1d(np.asarray(bias, np.int64))
+    largest, largest_bias = max(1, _largest(multiplier_)), _largest(bias_)
+    bias_bound = largest_bias * largest + int(half.max())
     if bias_bound >= INT64_LIMIT:
         raise fail(
             "E602",
-            f"a scaled bias must fit 64 bits, not {max(map(abs, bias_))} * {largest}",
+            f"a scaled bias must fit 64 bits, not {largest_bias} * {largest}",
             help="this is beyond what the simulator computes exactly; please report the network",
         )
     return Scaling(
         multiplier=multiplier_.astype(np.int64),
-        addend=np.asarray(bias_, np.int64) * multiplier_ + half,
+        addend=bias_ * multiplier_ + half,
         first_shift=first.astype(np.int64),
         second_shift=second.astype(np.int64),
         second_half=((np.int64(1) << second) >> 1).astype(np.int64),
@@ -146,6 +146,11 @@ def scaling(
         truncate=rounding is Rounding.TRUNCATE,
         bound=(INT64_LIMIT - 1 - bias_bound) // largest,
     )
+
+
+def _largest(values: Int64) -> int:
+    """Return the largest magnitude, as a number of any width."""
+    return max(int(values.max()), -int(values.min()))
 
 
 def prepared(scale: Scale) -> Scaling:
