@@ -105,18 +105,26 @@ def test_the_report_and_origins_survive_the_file(model_file: ModelFile, tmp_path
     assert again.data == artifact.data
 
 
-def test_a_compilation_takes_less_than_a_second(model_file: ModelFile) -> None:
+def test_a_compilation_takes_little_more_than_its_imports(model_file: ModelFile) -> None:
+    """Less than a second where the compiler core alone loads in a fifth of one."""
     path = model_file("kws_ref_model.tflite")
-    program = f"import mizzen; mizzen.compile({str(path)!r}, 'ethos-u55-128')"
-    taken: list[float] = []
-    for _ in range(3):
-        # Of the processor: the clock's seconds are those of all that runs beside the tests.
-        start = os.times()
-        subprocess.run([sys.executable, "-c", program], check=True)
-        end = os.times()
-        spent = end.children_user + end.children_system
-        taken.append(spent - start.children_user - start.children_system)
-    assert min(taken) < 1.0
+    core, whole = (
+        min(_cpu_seconds(program) for _ in range(3))
+        for program in (
+            "import ethosu.vela.vela",
+            f"import mizzen; mizzen.compile({str(path)!r}, 'ethos-u55-128')",
+        )
+    )
+    assert whole < 5.5 * core
+
+
+def _cpu_seconds(program: str) -> float:
+    """Return what a program takes of the processor, with the processes that it starts."""
+    start = os.times()
+    subprocess.run([sys.executable, "-c", program], check=True)
+    end = os.times()
+    spent = end.children_user + end.children_system
+    return spent - start.children_user - start.children_system
 
 
 def test_reasons_of_a_network_of_many_kinds(model_file: ModelFile) -> None:

@@ -93,7 +93,7 @@ def _extended(values: Array, dtype: DType, unsigned: bool) -> Array:
     return values.astype(np.int64)
 
 
-def _narrow_enough(operation: Operation, values: Array, shift: Array) -> None:
+def _narrow_enough(operation: tosa.Rescale, values: Array, shift: Array) -> None:
     """Check that scaled values fit i32: they must be less than half of 2**shift."""
     bound = np.left_shift(1, shift - 1)
     least = bound.min()
