@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
 from typing import Unpack
@@ -128,6 +127,8 @@ def _front_ends() -> Iterator[FrontEnd]:
 
 @cache
 def _installed() -> tuple[FrontEnd, ...]:
+    from importlib.metadata import entry_points  # takes longer than all of this module
+
     return tuple(point.load() for point in entry_points(group=GROUP))
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from mizzen.diagnostics import fail
@@ -88,6 +87,8 @@ def family_for(accelerator: str) -> Family:
 @cache
 def _installed() -> tuple[Family, ...]:
     """Return the families of other packages; found once, which takes some milliseconds."""
+    from importlib.metadata import entry_points  # takes longer than all of this module
+
     return tuple(point.load() for point in entry_points(group=GROUP))
 
 
