@@ -252,11 +252,7 @@ class TestOutputs:
         net.operator("ABS", [x], [y])
         with pytest.raises(MizzenError) as caught:
             artifact_of(net.finish([x], [y, z]), "outputs")
-        assert str(caught.value) == (
-            "error[E124]: outputs: something must give tensor 2 'z' before it is taken, and "
-            "state that only CPU operators have is theirs alone\n"
-            "  help the network is damaged; make it again"
-        )
+        assert caught.value.diagnostic.code == "E133"
 
     def test_cpu_operators_that_take_nothing_run_in_every_batch(self) -> None:
         net = NetworkBuilder("outputs")

@@ -24,6 +24,8 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
 from mizzen.cpu import tflm
 from mizzen.diagnostics import MizzenError
+from mizzen.flatbuffer import Record, read, write
+from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.targets.ethos_u.sim import codec, machine
 
 from .networks import N78, U55, U85, Array, convolutions, islands, random
@@ -397,3 +399,38 @@ class TestLargeBatches:
         )
         print(f"beside the outputs: {int(done.stdout) >> 20} MiB")
         assert int(done.stdout) < 6 * execution.VALUES_BUDGET_BYTES
+
+
+def with_scratch(data: bytes, size_bytes: int) -> bytes:
+    """Declare memories of another size than an artifact's NPU operators need."""
+    record: Record = read(data, SCHEMA, "net")
+    for tensor in record["subgraphs"][0]["tensors"]:
+        if tensor["name"].startswith("scratch"):
+            tensor["shape"] = np.array([size_bytes], np.int32)
+    return write(record, SCHEMA)
+
+
+@pytest.mark.parametrize(("accelerator", "ignored"), [(U85, []), ("ethos-u65-256", ["ABS"])])
+def test_memory_that_is_declared_is_not_taken_before_it_is_needed(
+    accelerator: str, ignored: list[str]
+) -> None:
+    data = mizzen.compile(islands((1, 4, 8)), accelerator, ignore_ops=ignored).data
+    script = (
+        "import sys, resource, numpy as np\n"
+        "from mizzen.artifact.loading import artifact_of\n"
+        "artifact = artifact_of(sys.stdin.buffer.read(), 'islands')\n"
+        "y = artifact.run(np.full((2, 4, 8), -3, np.int8))\n"
+        "assert not artifact.hazards\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, y.tobytes().hex())\n"
+    )
+    peaks: list[int] = []
+    found: list[bytes] = []
+    for network in (data, with_scratch(data, 1 << 30)):
+        done = subprocess.run(
+            [sys.executable, "-c", script], input=network, capture_output=True, check=True
+        )
+        peak, outputs = done.stdout.split()
+        peaks.append(int(peak))
+        found.append(outputs)
+    assert found[0] == found[1]
+    assert peaks[1] - peaks[0] < 1 << 26

@@ -11,6 +11,7 @@ import pytest
 
 from mizzen.cpu import CpuKernels, tflm
 from mizzen.diagnostics import MizzenError, Origin
+from mizzen.package.tflite.builder import NetworkBuilder
 
 from .networks import (
     chain,
@@ -48,6 +49,19 @@ def test_real_networks_equal_tflite_micro_in_this_process(
         interpreter.set_input(one, 0)
         interpreter.invoke()
         assert np.array_equal(interpreter.get_output(0), output)
+
+
+def test_shapes_that_kernels_find_must_be_the_networks() -> None:
+    net = NetworkBuilder()
+    x, y = net.tensor("x", (1, 4, 3), "int8", 0.5), net.tensor("y", (1, 2, 1), "int8", 0.5)
+    place = net.constant("place", np.array([2], np.int32))
+    net.operator("GATHER", [x, place], [y], ("GatherOptions", {"axis": 2}))
+    with pytest.raises(MizzenError) as caught:
+        CpuKernels(net.finish([x], [y])).run([np.zeros((2, 1, 4, 3), np.int8)])
+    assert str(caught.value) == (
+        'error[E707]: TFLite Micro\'s kernels must give "y" as INT8 [1, 2, 1], as the network '
+        "says, but give int8 [1, 4, 1]\n  help the network is damaged; convert it again"
+    )
 
 
 def test_outputs_belong_to_the_caller() -> None:

@@ -131,6 +131,11 @@ def quantize(record: Record) -> None:
     record["subgraphs"][0]["tensors"][1]["quantization"].update(zero_point=[0, 0])
 
 
+def move_zero(record: Record) -> None:
+    zeros = record["subgraphs"][0]["tensors"][0]["quantization"]
+    zeros.update(zero_point=np.array([1 << 40]))
+
+
 BROKEN: dict[str, tuple[Change, str, str]] = {
     "input of an operator": (
         change("operators", 0, inputs=[0, 1, 99]),
@@ -209,6 +214,12 @@ BROKEN: dict[str, tuple[Change, str, str]] = {
         quantize,
         "E106",
         "subgraphs[0].tensors[1].quantization must have one zero point or 4, not 2",
+    ),
+    "a zero point that is no number of the type": (
+        move_zero,
+        "E106",
+        "subgraphs[0].tensors[0].quantization must have zero points in -128..127 for INT8, "
+        "not 1099511627776",
     ),
 }
 
@@ -320,6 +331,23 @@ def test_what_nothing_has_made_is_refused(data: bytes, tensor: str, place: str) 
         "it is read, and is none of these\n"
         f"  at   net.tflite{place}\n"
         "  help get the file again, or convert the network again"
+    )
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_state_is_no_result(computed: bool) -> None:
+    net = NetworkBuilder()
+    x, y = (net.tensor(name, (1, 4), "int8", 0.5) for name in "xy")
+    state = net.tensor("state", (1, 4), "int8", 0.5, variable=True)
+    net.operator("ABS", [x], [state if computed else y])
+    net.operator("ABS", [state], [y])
+    with pytest.raises(MizzenError) as caught:
+        read(net.finish([x], [y] if computed else [y, state]), "net.tflite")
+    place = ', operator 0 ABS -> "state"' if computed else ""
+    assert str(caught.value) == (
+        'error[E133]: tensor 2 "state" must be state of an operator or a result, and is both\n'
+        f"  at   net.tflite{place}\n"
+        "  help give the result in a tensor of its own; convert the network again"
     )
 
 

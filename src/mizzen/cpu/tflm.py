@@ -35,7 +35,7 @@ from mizzen.cpu.tflm_process import (
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.flatbuffer import write
 from mizzen.flatbuffer.tflite import SCHEMA
-from mizzen.frontends.tflite import read
+from mizzen.frontends.tflite import Tensor, read
 from mizzen.package.tflite.long_biases import with_long_biases
 
 Array = npt.NDArray[Any]
@@ -61,12 +61,14 @@ class CpuKernels:
     `operators` says where each of its operators comes from, in order, for diagnostics.
 
     Raises, when it is first run: E701 without the package tflite-micro, E702 for what the kernels
-    refuse, E703 if they end the worker, E704 if one inference takes longer than a minute.
+    refuse, E703 if they end the worker, E704 if one inference takes longer than a minute, E707 if
+    they give other tensors than the network says.
     """
 
     def __init__(self, network: bytes, operators: Sequence[Origin] = ()) -> None:
         self._operators = list(operators)
         self._network = network
+        self._outputs: tuple[Tensor, ...] = ()
         self._key = next(_keys)
         self._worker: _Worker | None = None
         weakref.finalize(self, _forgotten.append, self._key)
@@ -79,7 +81,8 @@ class CpuKernels:
         with _turns.lock:
             worker = self._load()
             count = len(inputs[0]) if batch is None else batch
-            return worker.ask({"verb": "run", "key": self._key, "batch": count}, inputs, self)
+            request = {"verb": "run", "key": self._key, "batch": count}
+            return self.checked(worker.ask(request, inputs, self), count)
 
     def session(self, batch: int = 1) -> CpuSession:
         """Open a session, in which each of `batch` elements keeps its state."""
@@ -112,22 +115,43 @@ class CpuKernels:
             return next((o for o in self._operators if o.kind == kind[1]), self.origin)
         return self.origin
 
+    def checked(self, outputs: list[Array], count: int) -> list[Array]:
+        """Return what `count` inferences gave; E707 unless it fits the network's outputs.
+
+        Kernels compute shapes of their own, and nobody compares those with the file's.
+        """
+        for tensor, given in zip(self._outputs, outputs, strict=bool(self._outputs)):
+            if given.size != count * tensor.elements or given.dtype != tensor.dtype:
+                raise fail(
+                    "E707",
+                    f'TFLite Micro\'s kernels must give "{tensor.name}" as {tensor.type.name} '
+                    f"{list(tensor.shape)}, as the network says, but give {given.dtype} "
+                    f"{list(given.shape[1:])}",
+                    origin=self.origin,
+                    help="the network is damaged; convert it again",
+                )
+        return outputs
+
     def _load(self) -> _Worker:
         worker = _the_worker()
         if self._worker is not worker:
-            network = np.frombuffer(_readable(self._network), np.uint8)
+            network = np.frombuffer(self._readable(), np.uint8)
             worker.ask({"verb": "load", "key": self._key, "batch": 0}, [network], self)
             self._worker = worker
         return worker
 
+    def _readable(self) -> bytes:
+        """Return the network with the biases that the kernels read, and note its outputs.
 
-def _readable(network: bytes) -> bytes:
-    """Return a network with the biases that the kernels read; a damaged one is for them to say."""
-    try:
-        record = with_long_biases(read(network, "").record)
-    except MizzenError:
-        return network
-    return network if record is None else write(record, SCHEMA)
+        What is wrong with a damaged one is for the kernels to say.
+        """
+        try:
+            model = read(self._network, "")
+        except MizzenError:
+            return self._network
+        self._outputs = model.main.present(model.main.outputs)
+        record = with_long_biases(model.record)
+        return self._network if record is None else write(record, SCHEMA)
 
 
 class CpuSession:
@@ -158,7 +182,8 @@ class CpuSession:
                     help="open a new session",
                 )
             request = {"verb": "step", "key": self._key, "batch": self._batch}
-            return self._worker.ask(request, inputs, self._kernels)
+            outputs = self._worker.ask(request, inputs, self._kernels)
+            return self._kernels.checked(outputs, self._batch)
 
 
 class _Worker:

@@ -31,6 +31,13 @@ MAX_RANK = 8
 INLINE_OFFSETS = (0, 1)
 """Offsets of buffers that lie in the table itself, not behind it in the file."""
 
+ZEROS = {
+    TensorType.INT8: (-128, 127),
+    TensorType.UINT8: (0, 255),
+    TensorType.INT16: (-32768, 32767),
+}
+"""Types whose numbers stand for others, by a scale and a zero: which numbers can be the zero."""
+
 Bytes = npt.NDArray[np.uint8]
 EnumMember = TypeVar("EnumMember", bound=IntEnum)
 
@@ -50,9 +57,10 @@ def read(data: bytes, name: str, memory_inputs: MemoryInputs = no_memory) -> Mod
     Contents stay views of `data`. E101 and E102 for another or a damaged file, E103 for an index
     out of range, E104 for a number the schema does not have, E105 for contents that do not fit
     their tensor, E106 for an impossible shape or quantisation, E108 for a tensor that is read
-    before it is computed.
+    before it is computed, E133 for state that is given as a result.
     """
     model = _Reading(data, name).model()
+    _require_state_apart(model)
     require_order(model, memory_inputs)
     return model
 
@@ -154,7 +162,7 @@ class _Reading:
             shape=_integers(row["shape"]),
             shape_signature=_integers(row["shape_signature"]) or None,
             type=type_,
-            quantization=self._quantization(row["quantization"], path),
+            quantization=self._quantization(row["quantization"], type_, path),
             data=self._buffers[buffer],
             sparse=row["sparsity"] is not None,
             variable=row["is_variable"],
@@ -184,7 +192,9 @@ class _Reading:
                 f"{tensor.type.name} {list(tensor.shape)}, not {tensor.data.nbytes}",
             )
 
-    def _quantization(self, row: Record | None, path: str) -> Quantization | None:
+    def _quantization(
+        self, row: Record | None, type_: TensorType, path: str
+    ) -> Quantization | None:
         if row is None or row["scale"] is None or not row["scale"].size:
             return None
         scale = tuple(map(float, row["scale"].tolist()))
@@ -193,7 +203,23 @@ class _Reading:
             message = f"{path}.quantization must have one zero point or {len(scale)}"
             raise self._wrong("E106", f"{message}, not {len(zero_point)}")
         zero_point *= len(scale) // len(zero_point)
+        self._require_zero_points(zero_point, type_, path)
         return Quantization(scale, zero_point, row["quantized_dimension"])
+
+    def _require_zero_points(
+        self, zero_points: tuple[int, ...], type_: TensorType, path: str
+    ) -> None:
+        """Refuse a zero that is no number of its type: every kernel takes it for one."""
+        if type_ not in ZEROS:
+            return
+        least, most = ZEROS[type_]
+        for number in zero_points:
+            if not least <= number <= most:
+                raise self._wrong(
+                    "E106",
+                    f"{path}.quantization must have zero points in {least}..{most} for "
+                    f"{type_.name}, not {number}",
+                )
 
     def _operator(self, index: int, row: Record, tensors: int, path: str) -> Operator:
         code = self._index(row["opcode_index"], len(self._codes), f"{path}.opcode_index")
@@ -281,6 +307,26 @@ def require_order(model: Model, memory_inputs: MemoryInputs) -> None:
     for tensor in main.present(main.outputs):
         if tensor.index not in known:
             raise _unknown(tensor, Origin(model.name))
+
+
+def _require_state_apart(model: Model) -> None:
+    """Refuse state that an operator gives as a result, or the network, with E133.
+
+    Operators keep state: they take it as an input, and change it there.
+    """
+    main = model.main
+    kept = {row.index for row in main.tensors if row.variable} - set(main.inputs)
+    givers = [*((model.origin(row), row.outputs) for row in main.operators if not row.custom)]
+    for origin, outputs in (*givers, (Origin(model.name), main.outputs)):
+        for tensor in main.present(outputs):
+            if tensor.index in kept:
+                raise fail(
+                    "E133",
+                    f'tensor {tensor.index} "{tensor.name}" must be state of an operator or a '
+                    "result, and is both",
+                    origin=origin,
+                    help="give the result in a tensor of its own; convert the network again",
+                )
 
 
 def _exists_from_the_start(tensor: Tensor) -> bool:

@@ -89,10 +89,13 @@ class Simulator:
         """Execute over memory that is not the program's own, `[batch, bytes]` for each region.
 
         The memory holds inputs and state at their addresses, and whatever else the program reads;
-        outputs and the next state are there afterwards.
+        outputs and the next state are there afterwards. No more of it is touched than commands do.
         """
         for start in range(0, batch, self._part):
-            part = {region: held[start : start + self._part] for region, held in regions.items()}
+            part = {
+                region: held[start : start + self._part, : self.plan.used_bytes.get(region, 0)]
+                for region, held in regions.items()
+            }
             bound = self._take(min(self._part, batch - start))
             try:
                 _execute_over(bound, part)

@@ -256,11 +256,15 @@ def _as_cells(dense: Array, piece: Piece) -> Array:
 
 
 class Layout:
-    """Which regions there are and how large: every access is checked against it once."""
+    """Which regions there are and how large: every access is checked against it once.
+
+    used  up to where accesses go, in bytes, by region
+    """
 
     def __init__(self, sizes: dict[int, int], constants: frozenset[int]) -> None:
         self.sizes = sizes
         self.constants = constants
+        self.used: dict[int, int] = {}
 
     def check_map(self, fm: FeatureMap, where: Where, *, written: bool = False) -> None:
         """Raise E631 or E632 unless every byte of `fm` lies in its region and may be accessed."""
@@ -294,6 +298,7 @@ class Layout:
                 origin=where.origin,
                 help="the command stream is damaged or belongs to another artifact",
             )
+        self.used[region] = max(self.used.get(region, 0), offset + length)
 
 
 Run = Callable[[], None]
@@ -304,7 +309,11 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class KnownBytes:
-    """Shadow of all regions: which bytes are known, and what they are."""
+    """Shadow of all regions: which bytes are known, and what they are.
+
+    A region may be said to be far larger than what is used of it: nothing of it is touched before
+    it is needed, so that the system gives no memory for the rest.
+    """
 
     def __init__(self, sizes: dict[int, int], constants: dict[int, Bytes]) -> None:
         self._bytes = {
@@ -312,7 +321,8 @@ class KnownBytes:
             for region, size in sizes.items()
         }
         self._known = {
-            region: np.full(size, region in constants, np.bool_) for region, size in sizes.items()
+            region: (np.ones if region in constants else np.zeros)(size, np.bool_)
+            for region, size in sizes.items()
         }
 
     def read(self, region: int, offset: int, length: int) -> Bytes | None:

@@ -113,6 +113,8 @@ class Plan:
     """Constants of convolutions, by the byte offset of their command in the stream."""
     chain_bytes: dict[int, int] = field(default_factory=dict[int, int])
     """Size of each chain buffer, by its region."""
+    used_bytes: dict[int, int] = field(default_factory=dict[int, int])
+    """Up to where commands access each region; a program may declare far more."""
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
 
@@ -147,6 +149,7 @@ class _Planner:
             index += 1
             if instruction.name == "OP_STOP":
                 self._decode_weights()
+                self._result.used_bytes = self._layout.used
                 return self._result
             if instruction.name == "OP_BRANCH":
                 index = self._branch(instruction, index, places)
