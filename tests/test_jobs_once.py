@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "mizzen"
-TREES = {
-    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text())
-    for path in SOURCE.rglob("*.py")
-}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax of each file of Mizzen."""
+    return {
+        path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text())
+        for path in SOURCE.rglob("*.py")
+    }
 
 
 def files_with(found: Callable[[ast.AST], bool]) -> set[str]:
-    return {name for name, tree in TREES.items() if any(map(found, ast.walk(tree)))}
+    return {name for name, tree in trees().items() if any(map(found, ast.walk(tree)))}
 
 
 def calls(name: str) -> Callable[[ast.AST], bool]:
@@ -47,7 +53,7 @@ def test_options_go_whole_from_users_to_backends() -> None:
     """An option of the system is named as a parameter only where the system is resolved."""
     named = [
         f"{name}: {node.name}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         for argument in (*node.args.args, *node.args.kwonlyargs)

@@ -391,9 +391,15 @@ def row_of(module: str) -> str:
 
 
 @cache
+def tree_of(path: Path) -> ast.Module:
+    """Return a file's syntax, which several tests walk."""
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports_of(module: str) -> frozenset[str]:
     """Return the modules of Mizzen that a module imports anywhere, itself left out."""
-    tree = ast.parse(MODULES[module].read_text())
+    tree = tree_of(MODULES[module])
     names = {module_of(name) for name in imported_names(tree) if within(name, "mizzen")}
     return frozenset(names - {module})
 
@@ -460,7 +466,7 @@ def test_nothing_that_a_simulator_reaches_makes_streams(family: str) -> None:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if MADE_OF_TORCH not in name])
 def test_heavy_packages_are_imported_inside_functions(module: str) -> None:
-    tree = ast.parse(MODULES[module].read_text())
+    tree = tree_of(MODULES[module])
     outside = [
         name
         for statement in tree.body
@@ -502,7 +508,7 @@ def test_functions_are_short() -> None:
     long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {lines} lines"
         for path in measured_files()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES
     ]

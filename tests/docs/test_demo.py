@@ -18,7 +18,9 @@ def demonstrate(repository: Path, *words: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])
+@pytest.mark.parametrize(
+    "accelerator", ["ethos-u55-128", pytest.param("ethos-u65-512", marks=pytest.mark.sweep)]
+)
 def test_no_output_differs(accelerator: str, repository: Path, tmp_path: Path) -> None:
     words = ("--output-dir", str(tmp_path), "--accelerator-config", accelerator)
     done = demonstrate(repository, *words)

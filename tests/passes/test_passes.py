@@ -21,9 +21,21 @@ def errors(graph: Graph) -> list[str]:
 
 
 @pytest.mark.parametrize("names", PIPELINES)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30)
 @given(graph=networks())
 def test_a_pass_keeps_every_bit(names: str, graph: Graph) -> None:
+    keeps_every_bit(names, graph)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("names", PIPELINES)
+@settings(max_examples=300)
+@given(graph=networks())
+def test_a_pass_keeps_every_bit_of_many(names: str, graph: Graph) -> None:
+    keeps_every_bit(names, graph)
+
+
+def keeps_every_bit(names: str, graph: Graph) -> None:
     before = results(graph)
     types = [value.type for value in graph.outputs]
     inputs = list(graph.inputs)
@@ -35,7 +47,7 @@ def test_a_pass_keeps_every_bit(names: str, graph: Graph) -> None:
     assert len(set(graph.outputs)) == len(types)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(graph=networks())
 def test_the_standard_passes_settle(graph: Graph) -> None:
     STANDARD.run(graph)
@@ -57,7 +69,7 @@ def count(graph: Graph, kind: str) -> int:
     return sum(operation.kind == kind for operation in graph)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30)
 @given(graph=networks())
 def test_outputs_keep_their_names(graph: Graph) -> None:
     names = [f"out{index}" for index in range(len(graph.outputs))]

@@ -20,7 +20,8 @@ from mizzen.reference import evaluate
 from .cases import ROWS, Case, cases
 from .tosa_oracle import OpenResultError, TosaOracle, find
 
-EXAMPLES = 15
+EXAMPLES = 6
+MANY_EXAMPLES = 300
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_row(definition: Definition, row: Row, oracle: TosaOracle) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize(("definition", "row"), ROWS, ids=named)
 def test_row_often(definition: Definition, row: Row, oracle: TosaOracle) -> None:
-    holds(definition, row, oracle, 20 * EXAMPLES)
+    holds(definition, row, oracle, MANY_EXAMPLES)
 
 
 def holds(definition: Definition, row: Row, oracle: TosaOracle, examples: int) -> None:

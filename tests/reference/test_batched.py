@@ -18,7 +18,7 @@ from .cases import ROWS, Case, cases
 from .test_against_tosa import named
 from .test_networks import below, step
 
-EXAMPLES = 6
+EXAMPLES = 4
 ONE = TensorType((1,), DType.INT32)
 
 

@@ -21,7 +21,10 @@ from .kernels import STEP, differences, every_tensor, inputs_of, kernels
 BATCH = 2
 
 
-@pytest.mark.parametrize("accelerator", ["ethos-n78-1tops-2ple", "ethos-n78-4tops-4ple"])
+@pytest.mark.parametrize(
+    "accelerator",
+    ["ethos-n78-1tops-2ple", pytest.param("ethos-n78-4tops-4ple", marks=pytest.mark.sweep)],
+)
 def test_mobilenet(golden_network: Callable[[str], Network], accelerator: str) -> None:
     data = with_softmax(golden_network("mobilenet_v1_025_224"))
     artifact = mizzen.compile(data, accelerator)

@@ -63,21 +63,37 @@ class Found:
         return [row.kind for row in self.lowered.graph
                 if row.kind not in ("CONST", "CONST_SHAPE", "CUSTOM")]  # fmt: skip
 
+    def kinds_before(self, output: int) -> set[str]:
+        """Return the kinds of the operations behind an output, PyTorch's own by their names."""
+        graph = self.lowered.graph
+        pending, seen = [graph.outputs[output]], set[Operation]()
+        while pending:
+            operation = pending.pop().producer
+            if operation is not None and operation not in seen:
+                seen.add(operation)
+                pending += operation.operands
+        names = {row.operator_name if isinstance(row, Custom) else row.kind for row in seen}
+        return names - {"CONST", "CONST_SHAPE", *EDGES}
+
     def steps_off(self) -> float:
         """Return the most that an output is off PyTorch's, in steps of its scale."""
+        return max(self.steps_off_each())
+
+    def steps_off_each(self) -> list[float]:
+        """Return the most that each output is off PyTorch's, in steps of its scale."""
         given = [each.numpy() for each in self.inputs]
         found = evaluate(self.lowered.graph, given, custom=self._edge)
         with torch.no_grad():
             wanted = leaves(self.exported.module(check_guards=False)(*self.inputs))
-        worst = 0.0
+        off: list[float] = []
         for value, one, other in zip(self.lowered.graph.outputs, found, wanted, strict=True):
             assert one.shape == tuple(other.shape)
             assert value.producer is not None
             quantization = value.producer.operands[0].quantization
             scale = 1.0 if quantization is None else quantization.scale
             steps = np.abs(one.astype(np.float64) - other.numpy().astype(np.float64)) / scale
-            worst = max(worst, float(np.rint(steps).max(initial=0)))
-        return worst
+            off.append(float(np.rint(steps).max(initial=0)))
+        return off
 
     def _edge(self, operation: Operation, operands: Sequence[Array]) -> Sequence[Array]:
         """Round at the program's edges as PyTorch does."""
