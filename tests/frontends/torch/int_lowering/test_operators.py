@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import accumulate
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,11 @@ def judged(names: tuple[str, ...]) -> dict[str, tuple[set[str], float]]:
     """Return of each computation the kinds that it becomes, and its steps off PyTorch's."""
     functions = [EVERY[name] for name in names]
     counts = [len(leaves(function(image()))) for function in functions]
-    found = lowered(lambda x: [function(x) for function in functions], image())
+
+    def compute(x: torch.Tensor) -> list[Any]:
+        return [function(x) for function in functions]
+
+    found = lowered(compute, image())
     off = found.steps_off_each()
     ends = [*accumulate(counts)]
     return {

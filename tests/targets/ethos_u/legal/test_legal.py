@@ -40,9 +40,10 @@ def case(name: str) -> tuple[bytes, Model]:
     return data, read(data, f"{name}.tflite")
 
 
-def broken(name: str, arch: Arch) -> list[str]:
+@cache
+def broken(name: str, arch: Arch) -> tuple[str, ...]:
     model = case(name)[1]
-    return [row.rule for row in breaches_of(model, model.main.operators[0], arch)]
+    return tuple(row.rule for row in breaches_of(model, model.main.operators[0], arch))
 
 
 def verdict(name: str, arch: Arch) -> bool:
