@@ -205,6 +205,22 @@ BROKEN: dict[str, tuple[Change, str, str]] = {
         "subgraphs[0].tensors[0].shape must be positive and take at most 1073741824 bytes, "
         "not [1048576, 1048576, 1048576] of INT8",
     ),
+    "huge shape of nothing": (
+        change("tensors", 0, shape=[0, 1 << 30, 1 << 30]),
+        "E106",
+        "subgraphs[0].tensors[0].shape must be positive and take at most 1073741824 bytes, "
+        "not [0, 1073741824, 1073741824] of INT8",
+    ),
+    "too few inputs": (
+        change("operators", 0, inputs=[0]),
+        "E104",
+        "subgraphs[0].operators[0].inputs must be at least 2 for CONV_2D, not [0]",
+    ),
+    "an absent input": (
+        change("operators", 0, inputs=[0, -1]),
+        "E104",
+        "subgraphs[0].operators[0].inputs must be at least 2 for CONV_2D, not [0, -1]",
+    ),
     "rank": (
         change("tensors", 0, shape=[1] * 9),
         "E106",
@@ -270,7 +286,7 @@ MACS: dict[str, tuple[Any, ...]] = {
     ),
     "UNIDIRECTIONAL_SEQUENCE_RNN": ([(2, 5, 3), (4, 3), (4, 4)], (2, 5, 4), None, 10 * 28),
     "AVERAGE_POOL_2D": ([(1, 8, 8, 3)], (1, 4, 4, 3), None, 0),
-    "CONV_2D without a filter": ([(1, 8, 8, 3)], (1, 4, 4, 3), None, 0),
+    "BATCH_MATMUL without a factor": ([(1, 8, 3)], (1, 8, 3), None, 0),
     "CustomConv": ([(1, 8, 8, 3), (5, 3, 3, 3)], (1, 4, 4, 5), None, 0),
 }  # fmt: skip
 

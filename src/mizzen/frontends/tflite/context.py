@@ -120,6 +120,9 @@ class Context:
 
     def _define(self, operator: Operator, b: Builder, results: tuple[Value, ...]) -> None:
         """Make values those of the operator's outputs; each is an operation's of its own."""
+        if len(results) != len(operator.outputs):
+            count = len(operator.outputs)
+            raise RefusedError(f"it must have {len(results)} outputs, and has {count}")
         for index, result in zip(operator.outputs, results, strict=True):
             tensor, value = self.tensors[index], result
             type = type_of(tensor, b.origin)

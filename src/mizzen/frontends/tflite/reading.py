@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any, TypeVar
@@ -37,6 +38,9 @@ ZEROS = {
     TensorType.INT16: (-32768, 32767),
 }
 """Types whose numbers stand for others, by a scale and a zero: which numbers can be the zero."""
+
+LEAST_INPUTS = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
+"""How many inputs the operators with weights have besides a bias."""
 
 Bytes = npt.NDArray[np.uint8]
 EnumMember = TypeVar("EnumMember", bound=IntEnum)
@@ -176,7 +180,7 @@ class _Reading:
         if len(shape) > MAX_RANK:
             message = f"{path}.shape must have at most {MAX_RANK} extents, not {len(shape)}"
             raise self._wrong("E106", message)
-        size = tensor.size_bytes or tensor.elements
+        size = tensor.size_bytes or math.prod(max(1, extent) for extent in shape)
         if min(shape, default=0) < 0 or size > MAX_TENSOR_BYTES:
             message = f"{path}.shape must be positive and take at most {MAX_TENSOR_BYTES} bytes"
             raise self._wrong("E106", f"{message}, not {shape} of {tensor.type.name}")
@@ -225,6 +229,10 @@ class _Reading:
         code = self._index(row["opcode_index"], len(self._codes), f"{path}.opcode_index")
         row.update(self._custom_options(row, path))
         kind, custom, version = self._codes[code]
+        least, inputs = LEAST_INPUTS.get(kind, 0), _integers(row["inputs"])
+        if len(inputs) < least or ABSENT in inputs[:least]:
+            message = f"{path}.inputs must be at least {least} for {kind}, not {list(inputs)}"
+            raise self._wrong("E104", message)
         options: Member | None = row["builtin_options"] or row["builtin_options2"]
         return Operator(
             index=index,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 
@@ -169,7 +170,7 @@ def _scales(operator: OperatorFacts) -> tuple[float, ...]:
     if data is None or weights is None or weights.values is None:
         return ()
     result = operator.outputs[0]
-    if len(data.scales) != 1 or len(result.scales) != 1:
+    if len(data.scales) != 1 or len(result.scales) != 1 or not 0 < result.scales[0] < inf:
         return ()
     return tuple(data.scales[0] * scale / result.scales[0] for scale in weights.scales)
 
