@@ -285,8 +285,8 @@ MACS: dict[str, tuple[Any, ...]] = {
         2 * 5 * (3 * 12 + 3 * 16),
     ),
     "UNIDIRECTIONAL_SEQUENCE_RNN": ([(2, 5, 3), (4, 3), (4, 4)], (2, 5, 4), None, 10 * 28),
+    "SVDF without weights": ([(1, 8)], (1, 4), None, 0),
     "AVERAGE_POOL_2D": ([(1, 8, 8, 3)], (1, 4, 4, 3), None, 0),
-    "BATCH_MATMUL without a factor": ([(1, 8, 3)], (1, 8, 3), None, 0),
     "CustomConv": ([(1, 8, 8, 3), (5, 3, 3, 3)], (1, 4, 4, 5), None, 0),
 }  # fmt: skip
 
