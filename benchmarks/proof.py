@@ -8,10 +8,9 @@ Run ``python benchmarks/proof.py`` for a table, with ``--json`` for the figures:
 `waits_found`          of waits that were removed, the part whose absence the proof notices
 `proof_over_compile`   processor time of the proof over that of the compilation, all networks
 
-A mistake is a register with another value, two operations in each other's place, a byte of the
-constants (weights, scales, tables) with one bit flipped, or a wait that is not there. Whether one
-changes an output is asked of `FEW_INPUTS` random inputs, and where the proof finds nothing of up to
-`--inputs` of them. Networks are those of the folder that MIZZEN_MODELS names.
+Mistakes are those of `proof_mistakes`. Whether one changes an output is asked of `--inputs` random
+inputs, whatever the proof says; with `--log FILE` the answers are kept there, and a second run only
+proves. Networks are those of the folder that MIZZEN_MODELS names.
 """
 
 from __future__ import annotations
@@ -27,29 +26,17 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import mizzen
-from mizzen.artifact.execution import Contents
-from mizzen.artifact.reading import contents_of
-from mizzen.artifact.steps import NpuStep, read_network
-from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.proof import NetworkProof
-from mizzen.compiler.options import CompileOptions
-from mizzen.compiler.proof.options import ProofOptions
+from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
-from mizzen.frontends.tflite.lower import lower
-from mizzen.isa import Kind
-from mizzen.isa.command import Instruction
-from mizzen.targets.ethos_u.commands import decode
-from mizzen.targets.ethos_u.program import BY_CONFIG_WORD, Program
-from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
+from proof_effects import first_differing
+from proof_mistakes import Case, Mistake, mistakes
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
@@ -60,196 +47,74 @@ PLANTED_IN = (
 """Networks that are on the NPU as a whole, in one operator."""
 
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
-FEW_INPUTS = 256
 MOST_INPUTS = 10_000
-Array = npt.NDArray[Any]
-Words = npt.NDArray[np.uint32]
-MASK = (1 << 32) - 1
+
+
+class Log:
+    """What is known of effects, one line of JSON for the mistakes of a case."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        rows = [json.loads(line) for line in lines]
+        self._known: dict[str, list[int | None]] = {row["key"]: row["effects"] for row in rows}
+
+    def effects(self, case: Case, planted: Sequence[NpuStep], inputs: int) -> list[int | None]:
+        """Return the first input for which each program gives another output."""
+        digest = sha256()
+        for row in (case.step, *planted):
+            digest.update(row.program.words.tobytes())
+            for data in row.program.constants.values():
+                digest.update(data.tobytes())
+        key = f"{case.model.name} {inputs} {digest.hexdigest()}"
+        if key not in self._known:
+            simulators = [row.simulator for row in planted]
+            self._known[key] = first_differing(case.step.simulator, simulators, inputs)
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps({"key": key, "effects": self._known[key]}) + "\n")
+        return self._known[key]
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """A program with a mistake, and the debug database of its commands."""
+class Verdict:
+    """What became of a mistake.
 
-    kind: str
-    program: Program
-    commands: tuple[StreamCommand, ...]
+    refused  the stream cannot be executed at all
+    proved   the proof finds nothing
+    effect   the first input for which an output changes; None if none does
+    """
 
+    mistake: Mistake
+    refused: bool = False
+    proved: bool = False
+    effect: int | None = None
 
-class Case:
-    """A compiled network, its proof, and what is right."""
-
-    def __init__(self, path: Path, accelerator: str) -> None:
-        data, target = path.read_bytes(), resolve_target(CompileOptions(accelerator))
-        self.model = read_network(data, path.name)
-        generated = compile_with_cpu_fallback(self.model, data, target.configuration)
-        self.compiled: Compiled = generated.compiled
-        self.network = read_network(self.compiled.network, path.name)
-        self.contents = contents_of(self.network)
-        (step,) = self.contents.steps
-        assert isinstance(step, NpuStep)
-        self.step = step
-        self.proof = NetworkProof(self.model, lower(self.model), ProofOptions())
-        self.arch = BY_CONFIG_WORD[step.program.hardware.config_word].arch
-        self.instructions = decode(step.program.words, self.arch)
-
-    def inputs(self, start: int, count: int) -> list[Array]:
-        """Return random inputs of the NPU operator, the same for the same start."""
-        rng = np.random.default_rng(1000 + start)
-        return [
-            rng.integers(
-                np.iinfo(row.dtype).min,
-                np.iinfo(row.dtype).max,
-                (count, *row.shape),
-                row.dtype,
-                True,
-            )
-            for row in self.step.program.inputs
-        ]
-
-    def changed(self, simulator: Any, most: int) -> bool:
-        """Whether a program gives another output than the right one for one of so many inputs."""
-        done = 0
-        while done < most:
-            inputs = self.inputs(done, FEW_INPUTS)
-            right = self.step.simulator.run(inputs, FEW_INPUTS).outputs
-            found = simulator.run(inputs, FEW_INPUTS).outputs
-            if any((a != b).any() for a, b in zip(right, found, strict=True)):
-                return True
-            done += FEW_INPUTS
-        return False
-
-    def with_program(self, mistake: Mistake) -> tuple[Compiled, Contents, NpuStep]:
-        """Return what the proof takes, with another program."""
-        step = NpuStep(self.step.family, replace(self.step.part, program=mistake.program))
-        contents = replace(self.contents, steps=(step,))
-        return replace(self.compiled, commands=mistake.commands), contents, step
+    def __str__(self) -> str:
+        if self.refused:
+            return "refused"
+        if self.mistake.kind == "wait":
+            return "wait not needed" if self.proved else "wait found"
+        if self.effect is None:
+            return "changes nothing" if self.proved else "found, changes nothing"
+        return "missed" if self.proved else "found"
 
 
-def mistakes(case: Case, count: int, rng: np.random.Generator) -> Iterator[Mistake]:
-    """Plant mistakes, each kind in turn."""
-    makers = (_register, _byte, _swapped, _waitless)
-    made = tried = 0
-    while made < count and tried < 8 * count:
-        mistake = makers[tried % len(makers)](case, rng)
-        tried += 1
-        if mistake is not None:
-            made += 1
-            yield mistake
-
-
-def _with_words(case: Case, kind: str, words: Words) -> Mistake:
-    program = replace(case.step.program, words=words)
-    return Mistake(kind, program, case.compiled.commands)
-
-
-def _register(case: Case, rng: np.random.Generator) -> Mistake:
-    """Change the value of one setting: another number, one beside it, or one bit."""
-    settings = [row for row in case.instructions if row.command.kind is Kind.SETTING]
-    row = settings[int(rng.integers(len(settings)))]
-    words = case.step.program.words.copy()
-    at = row.offset_words
-    low = 0 if row.command.words == 2 else 16
-    place = at + 1 if row.command.words == 2 and rng.integers(4) else at
-    low, width = (0, 32) if place > at else (16, 16)
-    value = (int(words[place]) & MASK) >> low
-    other = (
-        int(rng.integers(1 << width)),
-        value + int(rng.choice([-16, -1, 1, 16])),
-        value ^ (1 << int(rng.integers(width))),
-    )[int(rng.integers(3))] % (1 << width)
-    kept = int(words[place]) & ((1 << low) - 1)
-    words[place] = kept | other << low
-    return _with_words(case, "register", words)
-
-
-def _byte(case: Case, rng: np.random.Generator) -> Mistake | None:
-    """Flip one bit of the constants."""
-    program = case.step.program
-    regions = [region for region, data in program.constants.items() if len(data)]
-    if not regions:
-        return None
-    region = regions[int(rng.integers(len(regions)))]
-    data = program.constants[region].copy()
-    data[int(rng.integers(len(data)))] ^= np.uint8(1 << int(rng.integers(8)))
-    constants = {**program.constants, region: data}
-    return Mistake("byte", replace(program, constants=constants), case.compiled.commands)
-
-
-def _segments(rows: Sequence[Instruction], total: int) -> list[tuple[int, int]]:
-    """Return first and one past the last word of what each operation needs, itself at the end."""
-    ends = [
-        row.offset_words + row.command.words for row in rows if row.command.kind is Kind.OPERATION
-    ]
-    starts = [0, *ends[:-1]]
-    return [(a, b) for a, b in zip(starts, ends, strict=True) if b <= total]
-
-
-def _swapped(case: Case, rng: np.random.Generator) -> Mistake | None:
-    """Let two operations in a row change places, each with the settings in front of it."""
-    words = case.step.program.words
-    segments = _segments(case.instructions, len(words))
-    if len(segments) < 3:
-        return None
-    place = int(rng.integers(1, len(segments) - 1))
-    (a, b), (c, d) = segments[place], segments[place + 1]
-    swapped = np.concatenate([words[:a], words[c:d], words[a:b], words[d:]])
-    moved = []
-    for row in case.compiled.commands:
-        at = row.offset_bytes // 4
-        shift = (d - c) if a <= at < b else (a - c) if c <= at < d else 0
-        moved.append(replace(row, offset_bytes=row.offset_bytes + 4 * shift))
-    program = replace(case.step.program, words=swapped)
-    return Mistake("swapped", program, tuple(moved))
-
-
-def _waitless(case: Case, rng: np.random.Generator) -> Mistake | None:
-    """Replace a wait by the setting in front of it, which then is made twice."""
-    rows = case.instructions
-    places = [
-        index
-        for index, row in enumerate(rows)
-        if index and row.name.endswith("_WAIT") and rows[index - 1].command.kind is Kind.SETTING
-    ]
-    if not places:
-        return None
-    index = places[int(rng.integers(len(places)))]
-    before = rows[index - 1]
-    words = case.step.program.words.copy()
-    at = rows[index].offset_words
-    if before.command.words != 1:
-        words[at] = words[_single(rows, index)]
-    else:
-        words[at] = words[before.offset_words]
-    return _with_words(case, "wait", words)
-
-
-def _single(rows: Sequence[Instruction], index: int) -> int:
-    """Return where the last setting of one word is whose value is in force."""
-    found = next(
-        row
-        for row in reversed(rows[:index])
-        if row.command.kind is Kind.SETTING and row.command.words == 1
-    )
-    return found.offset_words
-
-
-def judge(case: Case, mistake: Mistake, most: int) -> str:
-    """Say what became of a mistake: refused, found, missed, or that it changes nothing."""
-    compiled, contents, step = case.with_program(mistake)
-    try:
-        simulator = step.simulator
-    except MizzenError:
-        return "refused"
-    findings = case.proof.check(compiled, case.network, contents)
-    if mistake.kind == "wait":
-        return "wait found" if not findings.holds else "wait not needed"
-    try:
-        if not findings.holds:
-            return "found" if case.changed(simulator, FEW_INPUTS) else "found, changes nothing"
-        return "missed" if case.changed(simulator, most) else "changes nothing"
-    except MizzenError:
-        return "refused"
+def judge(case: Case, planted: Sequence[Mistake], log: Log, inputs: int) -> Iterator[Verdict]:
+    """Say what becomes of mistakes."""
+    executable: list[tuple[Mistake, NpuStep, bool]] = []
+    for mistake in planted:
+        compiled, contents, step = case.with_program(mistake)
+        try:
+            _ = step.simulator
+        except MizzenError:
+            yield Verdict(mistake, refused=True)
+            continue
+        proved = case.proof.check(compiled, case.network, contents).holds
+        executable.append((mistake, step, proved))
+    effects = log.effects(case, [step for _, step, _ in executable], inputs)
+    for (mistake, _, proved), effect in zip(executable, effects, strict=True):
+        yield Verdict(mistake, proved=proved, effect=effect)
 
 
 def processor_seconds() -> float:
@@ -286,22 +151,27 @@ def main() -> None:
     parser.add_argument("--mistakes", type=int, default=2000)
     parser.add_argument("--inputs", type=int, default=MOST_INPUTS)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--only", nargs="*", default=PLANTED_IN)
+    parser.add_argument("--plants-only", action="store_true", help="measure no costs")
     options = parser.parse_args()
-    spent = costs(ACCELERATORS)
-    rng = np.random.default_rng(options.seed)
-    places = [(name, row) for name in PLANTED_IN for row in ACCELERATORS]
+    spent = {} if options.plants_only else costs(ACCELERATORS)
+    log = Log(options.log)
+    places = [(name, row) for name in options.only for row in ACCELERATORS]
     counts: Counter[str] = Counter()
     for name, accelerator in places:
         case = Case(MODELS / f"{name}.tflite", accelerator)
-        here: Counter[str] = Counter()
-        for mistake in mistakes(case, -(-options.mistakes // len(places)), rng):
-            answer = judge(case, mistake, options.inputs)
-            here[answer] += 1
-            if answer == "missed" and not options.json:
-                print(f"  missed in {name} for {accelerator}: {mistake.kind}")
+        rng = np.random.default_rng([options.seed, *f"{name} {accelerator}".encode()])
+        planted = list(mistakes(case, -(-options.mistakes // len(places)), rng))
+        verdicts = list(judge(case, planted, log, options.inputs))
+        here = Counter(map(str, verdicts))
         counts += here
-        if not options.json:
-            print(f"{name:26} {accelerator:14} {dict(here)}", flush=True)
+        if options.json:
+            continue
+        for row in verdicts:
+            if str(row) == "missed":
+                print(f"  missed for input {row.effect}: {row.mistake.kind}, {row.mistake.where}")
+        print(f"{name:26} {accelerator:14} {dict(here)}", flush=True)
     changing = counts["found"] + counts["missed"]
     waits = counts["wait found"] + counts["wait not needed"]
     figures = {
@@ -309,7 +179,9 @@ def main() -> None:
         "planted_changing": float(changing),
         "planted_refused": float(counts["refused"]),
         "waits_found": counts["wait found"] / max(1, waits),
-        "proof_over_compile": sum(b for _, b in spent.values()) / sum(a for a, _ in spent.values()),
+        "proof_over_compile": sum(b for _, b in spent.values()) / sum(a for a, _ in spent.values())
+        if spent
+        else float("nan"),
     }
     if options.json:
         print(json.dumps({"figures": figures}))

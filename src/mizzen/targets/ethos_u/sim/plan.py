@@ -111,6 +111,8 @@ class Plan:
     steps: list[Step] = field(default_factory=list[Step])
     encoded: dict[int, Encoded] = field(default_factory=dict[int, Encoded])
     """Constants of convolutions, by the byte offset of their command in the stream."""
+    tables: dict[int, Bytes] = field(default_factory=dict[int, Bytes])
+    """Tables of activation functions, likewise."""
     chain_bytes: dict[int, int] = field(default_factory=dict[int, int])
     """Size of each chain buffer, by its region."""
     used_bytes: dict[int, int] = field(default_factory=dict[int, int])
@@ -296,7 +298,9 @@ class _Planner:
         stream = operation.output.activation.table
         if stream is None:
             return None
-        return self._constant(stream, "lookup table", operation.where, self._shared)
+        table = self._constant(stream, "lookup table", operation.where, self._shared)
+        self._result.tables[4 * (operation.where.origin.command or 0)] = table
+        return table
 
     def _constant(self, stream: Stream, what: str, where: Where, layout: Layout) -> Bytes:
         layout.check_range(stream.region, stream.offset, stream.length, where)
