@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from itertools import chain, repeat
 from typing import Any
 
@@ -58,22 +57,9 @@ class Fork:
     end: int
     right: int
 
-    @cached_property
-    def live(self) -> dict[int, Array]:
-        """Which bytes of each region are read behind the last step that may differ."""
-        simulator = self.simulator
-        program = simulator.program
-        sizes = {**program.region_bytes, **simulator.plan.chain_bytes}
-        live = {region: np.zeros(size, np.bool_) for region, size in sizes.items()}
-        for row in program.outputs:
-            live[row.region][row.offset : row.offset + row.size_bytes] = True
-        for step in reversed(simulator.plan.steps[self.end :]):
-            if not isinstance(step.operation, Dma) and step.operation.output.fm.region in live:
-                _mark(live, step.operation.output.fm, False)
-            for region, low, high in _read(step.operation):
-                if region in live:
-                    live[region][max(0, low) : high] = True
-        return live
+
+Live = dict[int, tuple[slice, Array]]
+"""Bytes of each region that are still read: those of a part of it, by a mask."""
 
 
 def first_differing(right: Simulator, wrong: Sequence[Simulator], most: int) -> list[int | None]:
@@ -84,11 +70,12 @@ def first_differing(right: Simulator, wrong: Sequence[Simulator], most: int) -> 
     found_forks = ((place, _fork(right, row)) for place, row in enumerate(wrong))
     forks = {place: fork for place, fork in found_forks if fork is not None}
     found: list[int | None] = [None] * len(wrong)
+    live = _live(right)
     for start, stop in _batches(most):
         if not forks:
             break
         inputs = _inputs(right.program, start, stop - start)
-        differing = _Batch(right, inputs, stop - start).differing(forks)
+        differing = _Batch(right, inputs, stop - start).differing(forks, live)
         for place, row in differing.items():
             found[place] = start + row
             del forks[place]
@@ -125,58 +112,92 @@ class _Batch:
             flat = np.ascontiguousarray(array).view(np.uint8).reshape(count, -1)
             _bytes(self._memory, placement)[...] = flat
 
-    def differing(self, forks: dict[int, Fork]) -> dict[int, int]:
+    def differing(self, forks: dict[int, Fork], live: Sequence[Live]) -> dict[int, int]:
         """Return the first input for which each fork differs; those without one left out.
 
         What the machine cannot execute exactly for one of the inputs differs.
+
+        live  what is read from each step on
         """
-        runs = _bound(self._right.plan.steps, self._memory)
-        apart: dict[int, Memory] = {}
-        ends: dict[int, tuple[Array, Memory]] = {}
+        steps = self._right.plan.steps
+        runs = _bound(steps, self._memory)
+        apart: dict[int, _Apart] = {}
         found: dict[int, int] = {}
         for index in range(len(runs) + 1):
             for place, fork in forks.items():
                 try:
                     if fork.first == index:
                         apart[place] = self._forked(fork)
-                    if fork.right == index and place in apart:
-                        ends[place] = self._rest(fork, apart.pop(place))
+                    if place in apart and fork.right <= index:
+                        row = apart[place]
+                        if index > fork.right:
+                            _execute([steps[index - 1]], row.memory)
+                        if not _is_continued(steps, index) and not self._keep(row, live[index]):
+                            del apart[place]
                 except MizzenError:
                     found[place] = 0
+                    apart.pop(place, None)
             if index < len(runs):
                 runs[index]()
-        for place, (rows, memory) in ends.items():
-            differs = np.zeros(len(rows), np.bool_)
-            for placement in self._right.program.outputs:
-                expected = _bytes(self._memory, placement)[rows]
-                differs |= (_bytes(memory, placement) != expected).any(1)
-            if differs.any():
-                found[place] = int(rows[int(differs.argmax())])
-        return found
+        return found | {place: int(row.rows[0]) for place, row in apart.items()}
 
-    def _forked(self, fork: Fork) -> Memory:
+    def _forked(self, fork: Fork) -> _Apart:
         """Execute what is apart, from where the right program is."""
+        rows = np.arange(self._count)
         memory = _memory(fork.simulator, self._count)
-        _copy(self._memory, memory, np.arange(self._count))
+        _copy(self._memory, memory, rows)
         _execute(fork.simulator.plan.steps[fork.first : fork.end], memory)
-        return memory
+        return _Apart(fork, rows, memory)
 
-    def _rest(self, fork: Fork, memory: Memory) -> tuple[Array, Memory]:
-        """Execute what is the same again for the inferences that are not; return which, too."""
-        differs = np.zeros(self._count, np.bool_)
-        for region, held in memory.regions.items():
-            theirs = self._memory.regions.get(region)
-            live = np.flatnonzero(fork.live[region])
-            if theirs is not None and len(live):
-                span = slice(live[0], live[-1] + 1)
-                changed = held[:, span] != theirs[:, span]
-                differs |= (changed & fork.live[region][span]).any(1)
-        rows = np.flatnonzero(differs)
-        smaller = _memory(fork.simulator, len(rows))
-        if len(rows):
-            _copy(memory, smaller, rows)
-            _execute(fork.simulator.plan.steps[fork.end :], smaller)
-        return rows, smaller
+    def _keep(self, apart: _Apart, live: Live) -> bool:
+        """Go on with the inferences whose memory differs only; return whether there are some."""
+        differs = np.zeros(len(apart.rows), np.bool_)
+        for region, (span, mask) in live.items():
+            theirs = self._memory.regions[region][apart.rows, span]
+            differs |= ((apart.memory.regions[region][:, span] != theirs) & mask).any(1)
+        count = int(differs.sum())
+        if count and count < len(differs):
+            memory = _memory(apart.fork.simulator, count)
+            _copy(apart.memory, memory, np.flatnonzero(differs))
+            apart.rows, apart.memory = apart.rows[differs], memory
+        return count > 0
+
+
+@dataclass
+class _Apart:
+    """Inferences of a fork that differ from what is right, and their memory."""
+
+    fork: Fork
+    rows: Array
+    memory: Memory
+
+
+def _live(simulator: Simulator) -> list[Live]:
+    """Return which bytes are read from each step on, and behind the last."""
+    program = simulator.program
+    sizes = {**program.region_bytes, **simulator.plan.chain_bytes}
+    live = {
+        region: np.zeros(size, np.bool_)
+        for region, size in sizes.items()
+        if region not in program.constants
+    }
+    for row in program.outputs:
+        live[row.region][row.offset : row.offset + row.size_bytes] = True
+    found = [_spans(live)]
+    for step in reversed(simulator.plan.steps):
+        if not isinstance(step.operation, Dma) and step.operation.output.fm.region in live:
+            _mark(live, step.operation.output.fm, False)
+        for region, low, high in _read(step.operation):
+            if region in live:
+                live[region][max(0, low) : high] = True
+        found.append(_spans(live))
+    return found[::-1]
+
+
+def _spans(live: dict[int, Array]) -> Live:
+    places = {region: np.flatnonzero(mask) for region, mask in live.items()}
+    spans = {region: slice(row[0], row[-1] + 1) for region, row in places.items() if len(row)}
+    return {region: (span, live[region][span].copy()) for region, span in spans.items()}
 
 
 def _memory(simulator: Simulator, count: int) -> Memory:

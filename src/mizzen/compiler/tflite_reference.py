@@ -146,11 +146,10 @@ def tensor_values(
         values[place] = ours
         if theirs is None:
             return None
-        taken = [allowed(place, *pair) for pair in zip(theirs, ours, strict=True)]
-        if not any(taken):
+        if not allowed(place, theirs, ours):
             return None
-        values[place] = np.where(np.reshape(taken, (-1,) + (1,) * (ours.ndim - 1)), theirs, ours)
-        return to_graph(tensors[place], values[place])
+        values[place] = theirs
+        return to_graph(tensors[place], theirs)
 
     def custom(operation: Custom, operands: Sequence[Array]) -> list[Array]:
         note = note_of(operation)

@@ -43,11 +43,15 @@ def wrong_constants(model: Model, operator: Operator, rows: Sequence[Encoded]) -
         if stop > len(weights) or row.weights.shape[1:] != weights.shape[1:]:
             return None
         scale, single = multiplier[:, start:stop]
-        found = [
-            _differing(row.weights, weights[start:stop]),
-            _differing(row.scales.bias, bias[start:stop]),
-            _differing(_factors(row, scale, single), scale),
+        pairs = [
+            (row.weights, weights[start:stop]),
+            (_factors(row, scale, single), scale),
+            (row.scales.bias, bias[start:stop]),
         ]
+        found = [_differing(*pair) for pair in pairs]
+        if all(np.array_equal(*pair) for pair in pairs[:2]):
+            # It is this operator without doubt, however many of its biases are others.
+            found[2] = difference(*(one[np.newaxis] for one in pairs[2]))
         for one in found:
             if one is not None:
                 return one

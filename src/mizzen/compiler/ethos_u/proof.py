@@ -22,9 +22,10 @@ from mizzen.artifact.interface import Values
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.encoded import wrong_constants
 from mizzen.compiler.ethos_u.misread import read_on_cpu
+from mizzen.compiler.ethos_u.tables import wrong_table
 from mizzen.compiler.ethos_u.watched import Written, judge, written
 from mizzen.compiler.proof.accesses import require_order
-from mizzen.compiler.proof.difference import Difference, difference
+from mizzen.compiler.proof.difference import Difference, difference, is_within
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values
@@ -32,12 +33,13 @@ from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, Operator, Tensor, macs
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.report.proof import Proof
-from mizzen.targets.ethos_u.legal.tflite_bounds import bound_of, scaled_apart
+from mizzen.targets.ethos_u.legal.tflite_bounds import Bound, bound_of, scaled_apart
 from mizzen.targets.ethos_u.sim.plan import Encoded
 from mizzen.targets.ethos_u.sim.watch import Watch
 from mizzen.targets.ethos_u.vela.generate import Compiled
 
 Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
 
 MOST_PASSES = 4
 """How often to ask the reference again with what the NPU says of operators it does not compute."""
@@ -99,12 +101,10 @@ class NetworkProof:
     def allowed(self, place: int, npu: Array, reference: Array) -> bool:
         """Whether a tensor differs within the bound that is documented for its operator."""
         bound = self.bounds.get(place)
-        if bound is None:
-            return False
-        return int(np.abs(npu.astype(np.int64) - reference.astype(np.int64)).max()) <= bound
+        return bound is not None and is_within(npu, reference, bound.steps, bound.part)
 
     @cached_property
-    def bounds(self) -> dict[int, int]:
+    def bounds(self) -> dict[int, Bound]:
         """The largest differences that are documented, of tensors by index."""
         main = self.model.main
         return {
@@ -184,6 +184,7 @@ class _Check:
         self.truth = proof.first
         self.written: dict[int, tuple[Written, ...]] = {}
         self.encoded: dict[int, dict[int, list[Encoded]]] = {}
+        self.tables: dict[int, list[tuple[int, Bytes]]] = {}
         self.results: dict[int, dict[int, Array]] = {}
         self.faults: dict[int, MizzenError] = {}
         self.wrong: dict[int, Difference] = {}
@@ -268,6 +269,8 @@ class _Check:
             return
         self.written[place] = written(commands, watch.maps)
         self.encoded[place] = self._encoded(step, commands)
+        tables: dict[int, Bytes] = step.simulator.plan.tables
+        self.tables[place] = [(row, tables[at]) for at, row in sorted(commands) if at in tables]
         self.results[place] = {
             index: np.array(values[index])
             for row, index in enumerate(step.outputs)
@@ -349,9 +352,7 @@ class _Check:
 
     def _compare(self, place: int, step: NpuStep) -> None:
         """Compare what an NPU operator gave, and what was seen inside, with the reference."""
-        operators = self.model.main.operators
-        for index, encoded in self.encoded.get(place, {}).items():
-            found = wrong_constants(self.model, operators[index], encoded)
+        for index, found in self._constants(place):
             if found is not None:
                 self.wrong[index] = found
                 return
@@ -376,6 +377,14 @@ class _Check:
                 self.equal += 1
             else:
                 self.suspects.append((self._sources(index, seen), found))
+
+    def _constants(self, place: int) -> Iterator[tuple[int, Difference | None]]:
+        """Return how the constants of operators differ from the model's."""
+        operators = self.model.main.operators
+        for index, encoded in self.encoded.get(place, {}).items():
+            yield index, wrong_constants(self.model, operators[index], encoded)
+        for index, table in self.tables.get(place, ()):
+            yield index, wrong_table(self.proof.lowered, operators[index], table)
 
     def _sources(self, index: int, seen: set[int]) -> tuple[int, ...]:
         """Return operators that an output depends on, by way of none that was seen to be right."""

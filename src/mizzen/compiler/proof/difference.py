@@ -56,6 +56,29 @@ class Difference:
         )
 
 
+FEW = 2
+"""Values that may differ however few there are: of one output in ten thousand, one may be met."""
+
+
+def is_within(npu: Array, reference: Array, steps: int, part: float) -> bool:
+    """Whether no element differs by more than `steps`, and at most a part of them at all.
+
+    An error moves most values; a rounding that others do otherwise moves few, however often an
+    input makes the machine meet these: so the part is one of all elements, or of the different
+    values that the reference has.
+    """
+    differs = npu != reference
+    wide = npu[differs].astype(np.int64) - reference[differs].astype(np.int64)
+    if not wide.size:
+        return True
+    if int(np.abs(wide).max()) > steps:
+        return False
+    if wide.size <= part * differs.size:
+        return True
+    moved, values = np.unique(reference[differs]).size, np.unique(reference).size
+    return moved <= max(min(FEW, values - 1), part * values)
+
+
 def difference(npu: Array, reference: Array) -> Difference | None:
     """Compare `[N, *shape]` arrays of one shape; None if they are equal."""
     differs = npu != reference
