@@ -34,10 +34,10 @@ from .test_artifact import memory_cell
 THREADS = 8
 CASES: dict[str, Callable[[], Artifact]] = {
     "ethos-u55": lambda: mizzen.compile(convolutions(), U55, prove="off"),
-    "ethos-u85": lambda: mizzen.compile(convolutions(), U85),
-    "ethos-n78": lambda: mizzen.compile(convolutions(), N78),
-    "with the CPU": lambda: mizzen.compile(islands(), U55, ignore_ops=["ABS"]),
-    "with state": lambda: mizzen.compile(memory_cell(), U55),
+    "ethos-u85": lambda: mizzen.compile(convolutions(), U85, prove="off"),
+    "ethos-n78": lambda: mizzen.compile(convolutions(), N78, prove="off"),
+    "with the CPU": lambda: mizzen.compile(islands(), U55, ignore_ops=["ABS"], prove="off"),
+    "with state": lambda: mizzen.compile(memory_cell(), U55, prove="off"),
 }
 
 
@@ -367,7 +367,7 @@ class TestLargeBatches:
             assert np.array_equal(one(artifact.run(inputs)), whole)
 
     def test_memory_does_not_grow_with_the_batch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        artifact = mizzen.compile(islands((1, 16, 64)), U55, ignore_ops=["ABS"])
+        artifact = mizzen.compile(islands((1, 16, 64)), U55, ignore_ops=["ABS"], prove="off")
         budget, size = 1 << 18, 4000
         monkeypatch.setattr(execution, "VALUES_BUDGET_BYTES", budget)
         monkeypatch.setattr(machine, "MEMORY_BUDGET_BYTES", budget)
@@ -414,7 +414,7 @@ def with_scratch(data: bytes, size_bytes: int) -> bytes:
 def test_memory_that_is_declared_is_not_taken_before_it_is_needed(
     accelerator: str, ignored: list[str]
 ) -> None:
-    data = mizzen.compile(islands((1, 4, 8)), accelerator, ignore_ops=ignored).data
+    data = mizzen.compile(islands((1, 4, 8)), accelerator, ignore_ops=ignored, prove="off").data
     script = (
         "import sys, resource, numpy as np\n"
         "from mizzen.artifact.loading import artifact_of\n"

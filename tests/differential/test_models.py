@@ -34,7 +34,7 @@ FRAME, STRIDE, FRAMES = 480, 320, 49
 
 def check(path: Path, accelerator: str, optimise: str, count: int) -> None:
     data = path.read_bytes()
-    artifact = mizzen.compile(path, accelerator, optimise=optimise)
+    artifact = mizzen.compile(path, accelerator, optimise=optimise, prove="off")
     inputs = random_inputs([(tensor.shape, tensor.dtype) for tensor in artifact.inputs], count)
     results = artifact.run(*inputs)
     outputs = results if isinstance(results, tuple) else (results,)
@@ -45,6 +45,17 @@ def check(path: Path, accelerator: str, optimise: str, count: int) -> None:
 @pytest.mark.parametrize(("accelerator", "optimise"), SAMPLE)
 def test_network(network_file: Path, accelerator: str, optimise: str) -> None:
     check(network_file, accelerator, optimise, 5)
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u85-256"])
+def test_the_proof_agrees(network_file: Path, accelerator: str) -> None:
+    """What `test_network` finds equal is proved equal by the compiler, and stays where it is."""
+    proved = mizzen.compile(network_file, accelerator)
+    assert proved.data == mizzen.compile(network_file, accelerator, prove="off").data
+    assert proved.report is not None
+    proof = proved.report.proof
+    assert (proof.equal >= proof.parts > 0) == any(step.on_npu for step in proved.steps)
+    assert proof.bounded == proof.unproved == proof.differing == ()
 
 
 @pytest.mark.sweep
@@ -70,10 +81,12 @@ def windows(sound: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
 @pytest.mark.parametrize(("word", "label"), [("yes", 2), ("no", 3)])
 def test_real_speech(models: Path, word: str, label: int, accelerator: str) -> None:
     frames = windows(samples(models / f"{word}_1000ms.wav"))
-    preprocessor = mizzen.compile(models / "audio_preprocessor_int8.tflite", accelerator)
+    preprocessor = mizzen.compile(
+        models / "audio_preprocessor_int8.tflite", accelerator, prove="off"
+    )
     session = preprocessor.session()  # the noise estimate goes on from window to window
     features = np.stack([_single(session.run(frame[None])) for frame in frames])
-    speech = mizzen.compile(models / "micro_speech_quantized.tflite", accelerator)
+    speech = mizzen.compile(models / "micro_speech_quantized.tflite", accelerator, prove="off")
     scores = _single(speech.run(features.reshape(1, -1)))
     data = (models / "micro_speech_quantized.tflite").read_bytes()
     (oracle,) = CpuKernels(data).run([features.reshape(1, 1, -1)])

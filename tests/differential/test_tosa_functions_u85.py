@@ -139,7 +139,7 @@ parametrized = partial(pytest.mark.parametrize, ids=name_of)
 def test_the_npu_gives_what_tosa_says(steps: tuple[Step, ...], dtype: DType) -> None:
     graph, x = build(steps, dtype), image(dtype)
     (expected,) = evaluate(graph, [x])
-    found = single(mizzen.compile(write(graph), ACCELERATOR), x)
+    found = single(mizzen.compile(write(graph), ACCELERATOR, prove="off"), x)
     np.testing.assert_array_equal(found.reshape(expected.shape), expected)
 
 

@@ -201,7 +201,7 @@ def answer(artifact: Artifact, value: Array) -> Array:
 def test_a_network_is_on_the_npu_as_a_whole(
     name: str, programs: Callable[[str], torch.export.ExportedProgram]
 ) -> None:
-    artifact = mizzen.torch.compile_converted(programs(name), ACCELERATOR, name=name)
+    artifact = mizzen.torch.compile_converted(programs(name), ACCELERATOR, name=name, prove="off")
     assert artifact.report is not None
     assert [(row.kind, row.reasons) for row in artifact.report.on_cpu] == []
     kinds = [type(step) for step in artifact.steps if not step.on_npu]
@@ -224,7 +224,7 @@ def test_each_operator_is_at_most_one_step_off_pytorch(
 def test_what_the_npu_does_not_have_runs_in_pytorch_in_between(
     name: str, programs: Callable[[str], torch.export.ExportedProgram]
 ) -> None:
-    artifact = mizzen.torch.compile_converted(programs(name), ACCELERATOR, name=name)
+    artifact = mizzen.torch.compile_converted(programs(name), ACCELERATOR, name=name, prove="off")
     assert artifact.report is not None
     on_cpu = {row.kind for row in artifact.report.on_cpu}
     assert on_cpu == {"interrupted": {"aten.cumprod"}, "swishes": {"aten.hardswish"}}[name]
@@ -243,7 +243,7 @@ def test_what_the_npu_does_not_have_runs_in_pytorch_in_between(
 def test_a_saved_artifact_gives_the_same(
     name: str, programs: Callable[[str], torch.export.ExportedProgram], tmp_path: Path
 ) -> None:
-    artifact = mizzen.torch.compile_converted(programs(name), ACCELERATOR, name=name)
+    artifact = mizzen.torch.compile_converted(programs(name), ACCELERATOR, name=name, prove="off")
     path = tmp_path / artifact.name
     artifact.save(path)
     loaded = mizzen.load(path)
@@ -297,7 +297,7 @@ def test_what_does_nothing_behind_what_the_npu_has_not(converted: Convert) -> No
 
     calls = [(torch.randn(4, 1, 3, 5),)]
     exported = converted(Network(), calls, ACCELERATOR)
-    artifact = mizzen.torch.compile_converted(exported, ACCELERATOR)
+    artifact = mizzen.torch.compile_converted(exported, ACCELERATOR, prove="off")
     wanted = exported.module()(*calls[0]).numpy()
     np.testing.assert_array_equal(artifact.run(calls[0][0].numpy()), wanted)
 
@@ -326,7 +326,7 @@ def test_an_exported_file_through_the_command_line(
     np.save("image.npy", image)
     assert main(["run", str(artifact), "--input", "image.npy"]) == 0
     assert main(["inspect", str(artifact)]) == 0
-    wanted = answer(mizzen.torch.compile_converted(exported, ACCELERATOR), image)
+    wanted = answer(mizzen.torch.compile_converted(exported, ACCELERATOR, prove="off"), image)
     (result,) = Path("output").glob("*.npy")
     np.testing.assert_array_equal(np.load(result).reshape(wanted.shape), wanted)
 
@@ -336,7 +336,11 @@ def test_options_of_the_target(
 ) -> None:
     exported = programs("plain")
     direct = mizzen.torch.compile_converted(
-        exported, ACCELERATOR, target_options={"disable_winograd": "true"}, arena_cache_size=524288
+        exported,
+        ACCELERATOR,
+        target_options={"disable_winograd": "true"},
+        arena_cache_size=524288,
+        prove="off",
     )
     assert direct.report is not None
     assert direct.report.configuration == {
@@ -344,7 +348,7 @@ def test_options_of_the_target(
         "sram_bytes": 524288,
         "options": {"disable_winograd": "true"},
     }
-    default = mizzen.torch.compile_converted(exported, ACCELERATOR)
+    default = mizzen.torch.compile_converted(exported, ACCELERATOR, prove="off")
     for image in images(2):
         np.testing.assert_array_equal(direct.run(image.numpy()), default.run(image.numpy()))
 

@@ -125,7 +125,7 @@ def test_a_product_of_16_bits_is_refused_by_its_type(converted: Build) -> None:
     """On the family whose products are of 8 bits; what the CPU gives is PyTorch's."""
     config = get_symmetric_a16w8_quantization_config()
     exported = converted(_Product(), [(torch.randn(2, 8, 8),)], config=config)
-    artifact = compile_converted(exported, U55)
+    artifact = compile_converted(exported, U55, prove="off")
     assert artifact.report is not None
     rules = {row.kind: row.reasons[0].rule for row in artifact.report.on_cpu}
     assert rules["aten.bmm"] == "matmul-type"

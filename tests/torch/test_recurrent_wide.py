@@ -63,7 +63,7 @@ def _exported(name: str, converted: Build) -> tuple[Any, list[Any]]:
 @pytest.mark.parametrize("accelerator", [U55, U85])
 @pytest.mark.parametrize("name", LAYERS)
 def test_all_of_a_layer_is_in_one_region(name: str, accelerator: str, converted: Build) -> None:
-    artifact = compile_converted(_exported(name, converted)[0], accelerator)
+    artifact = compile_converted(_exported(name, converted)[0], accelerator, prove="off")
     assert artifact.report is not None
     assert artifact.report.on_cpu == ()
     assert sum(step.on_npu for step in artifact.steps) == 1
@@ -101,7 +101,7 @@ def test_outputs_are_what_pytorch_gives_but_for_some_of_the_last_bits(
     the function bends most, under one elsewhere; both fade with the states.
     """
     exported, calls = _exported(name, converted)
-    artifact = compile_converted(exported, U55)
+    artifact = compile_converted(exported, U55, prove="off")
     (scale,) = [step.scale for step in artifact.steps if isinstance(step, DequantizeStep)]
     for (x,) in calls:
         wanted = exported.module()(x).detach().numpy()

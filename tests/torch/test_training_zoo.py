@@ -70,6 +70,8 @@ def test_training_folds_every_batch_norm_of_the_zoo(
     converted = _trained(entry.build(), entry.example_inputs())
     left = [str(node.target) for node in converted.graph.nodes]
     assert not [row for row in left if "batch_norm" in row]
-    artifact = compile_converted(torch.export.export(converted, entry.example_inputs()), U55)
+    artifact = compile_converted(
+        torch.export.export(converted, entry.example_inputs()), U55, prove="off"
+    )
     assert artifact.report is not None
     assert artifact.report.on_cpu == ()

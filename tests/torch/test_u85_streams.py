@@ -157,7 +157,7 @@ def test_the_stream_is_what_was_lowered(
 def test_outputs_are_what_pytorch_gives(name: str, bits: int, converted: Build) -> None:
     """Within a step of 8 bits; of 16 within four, as sums of 48 bits are rescaled by 15 bits."""
     exported, calls = converted_case(name, bits, converted)
-    artifact = compile_converted(exported, U85)
+    artifact = compile_converted(exported, U85, prove="off")
     assert artifact.report is not None
     assert tuple(row.kind for row in artifact.report.on_cpu) == CASES[name].on_cpu
     scales = [step.scale for step in artifact.steps if isinstance(step, DequantizeStep)]

@@ -139,7 +139,7 @@ def test_everything_is_in_one_region_of_the_npu(name: str, accelerator: str) -> 
 @pytest.mark.parametrize("name", networks(*QUICK))
 def test_outputs_are_near_what_pytorch_computes(name: str) -> None:
     exported, calls = converted(name), NETWORKS[name].calibration()
-    artifact = mizzen.torch.compile_converted(exported, U55, name=name)
+    artifact = mizzen.torch.compile_converted(exported, U55, name=name, prove="off")
     off = differences(artifact, exported, calls)
     share = float(np.mean(off > 1))
     if name not in CHAOTIC:
@@ -206,7 +206,7 @@ def test_digits_lose_less_than_a_point_of_accuracy() -> None:
     module = built("digits")
     with torch.no_grad():
         float_right = float((module(images).argmax(1) == labels).float().mean())
-    artifact = mizzen.torch.compile_converted(converted("digits"), U55, name="digits")
+    artifact = mizzen.torch.compile_converted(converted("digits"), U55, name="digits", prove="off")
     scores = tupled(artifact.run(images.numpy()))[0]
     npu_right = float(np.mean(scores.argmax(1) == labels.numpy()))
     assert float_right > 0.98

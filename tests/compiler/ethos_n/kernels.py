@@ -58,7 +58,7 @@ def differences(
     values = every_tensor(model, batch)
     for index in indices:
         part = extract(model.record, [index])
-        artifact = mizzen.compile(part.network, accelerator, target_options=KEEP)
+        artifact = mizzen.compile(part.network, accelerator, target_options=KEEP, prove="off")
         (step,) = artifact.steps
         assert isinstance(step, NpuStep)
         found = artifact.run(*(values[tensor] for tensor in part.inputs))

@@ -27,7 +27,7 @@ BATCH = 2
 )
 def test_mobilenet(golden_network: Callable[[str], Network], accelerator: str) -> None:
     data = with_softmax(golden_network("mobilenet_v1_025_224"))
-    artifact = mizzen.compile(data, accelerator)
+    artifact = mizzen.compile(data, accelerator, prove="off")
     assert [type(step) for step in artifact.steps] == [NpuStep, CpuStep]
     assert artifact.report is not None
     assert [row.kind for row in artifact.report.on_cpu] == ["SOFTMAX"]

@@ -32,7 +32,7 @@ def test_each_operator_is_at_most_one_step_from_the_kernel(
     model_file: ModelFile, name: str
 ) -> None:
     path = model_file(f"{name}.tflite")
-    report = mizzen.compile(path, ACCELERATOR).report
+    report = mizzen.compile(path, ACCELERATOR, prove="off").report
     assert report is not None
     model = read(path.read_bytes(), name)
     indices = [row.index for row in report.on_npu]
@@ -42,7 +42,7 @@ def test_each_operator_is_at_most_one_step_from_the_kernel(
 
 
 def test_an_artifact_keeps_everything(model_file: ModelFile, tmp_path: Path) -> None:
-    artifact = mizzen.compile(model_file("pretrainedResnet_quant.tflite"), ACCELERATOR)
+    artifact = mizzen.compile(model_file("pretrainedResnet_quant.tflite"), ACCELERATOR, prove="off")
     assert [type(step) for step in artifact.steps] == [NpuStep, CpuStep]
     assert artifact.name == "pretrainedResnet_quant_ethosn.tflite"
     path = tmp_path / artifact.name
@@ -59,7 +59,7 @@ def test_an_artifact_keeps_everything(model_file: ModelFile, tmp_path: Path) -> 
 
 
 def test_placement_says_why(model_file: ModelFile) -> None:
-    report = mizzen.compile(model_file("kws_ref_model.tflite"), ACCELERATOR).report
+    report = mizzen.compile(model_file("kws_ref_model.tflite"), ACCELERATOR, prove="off").report
     assert report is not None
     reasons = {row.kind: row.reasons[0].message for row in report.on_cpu}
     assert reasons["CONV_2D"].startswith(
@@ -70,7 +70,7 @@ def test_placement_says_why(model_file: ModelFile) -> None:
 
 
 def test_the_report_has_the_performance_data_of_the_library(model_file: ModelFile) -> None:
-    artifact = mizzen.compile(model_file("ad01_int8.tflite"), ACCELERATOR)
+    artifact = mizzen.compile(model_file("ad01_int8.tflite"), ACCELERATOR, prove="off")
     assert artifact.report is not None
     (found,) = artifact.report.performance
     (step,) = artifact.steps
@@ -85,7 +85,7 @@ def test_the_report_has_the_performance_data_of_the_library(model_file: ModelFil
 
 def test_what_is_to_be_ignored_stays_on_the_cpu(model_file: ModelFile) -> None:
     path = model_file("person_detect.tflite")
-    report = mizzen.compile(path, ACCELERATOR, ignore_ops=["DEPTHWISE_CONV_2D"]).report
+    report = mizzen.compile(path, ACCELERATOR, ignore_ops=["DEPTHWISE_CONV_2D"], prove="off").report
     assert report is not None
     ignored = [row for row in report.on_cpu if row.kind == "DEPTHWISE_CONV_2D"]
     assert {row.reasons[0].rule for row in ignored} == {"asked-for"}
@@ -93,13 +93,13 @@ def test_what_is_to_be_ignored_stays_on_the_cpu(model_file: ModelFile) -> None:
 
 
 def test_the_simulator_tells_what_arm_does_not_publish(model_file: ModelFile) -> None:
-    artifact = mizzen.compile(model_file("hello_world_int8.tflite"), ACCELERATOR)
+    artifact = mizzen.compile(model_file("hello_world_int8.tflite"), ACCELERATOR, prove="off")
     assert [note.code for note in artifact.notes] == ["N690"]
     assert artifact.hazards == ()
 
 
 def test_a_pass_that_reads_what_nothing_wrote_is_found(model_file: ModelFile) -> None:
-    artifact = mizzen.compile(model_file("pretrainedResnet_quant.tflite"), ACCELERATOR)
+    artifact = mizzen.compile(model_file("pretrainedResnet_quant.tflite"), ACCELERATOR, prove="off")
     step = artifact.steps[0]
     assert isinstance(step, NpuStep)
     sound = step.program.program

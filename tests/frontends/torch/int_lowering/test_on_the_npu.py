@@ -56,7 +56,7 @@ def test_it_is_on_the_npu_and_near_pytorch(name: str) -> None:
     """Eager PyTorch has no roundings: what 8 bits of the convolution and of the result allow."""
     torch.manual_seed(0)
     model, image = Network(COMPUTED[name]).eval(), torch.randn(1, 3, 8, 8)
-    artifact = mizzen.torch.compile(model, (image,), U85, calibration=[(image,)])
+    artifact = mizzen.torch.compile(model, (image,), U85, calibration=[(image,)], prove="off")
     assert artifact.report is not None
     assert artifact.report.on_cpu == ()
     found = artifact.run(image.numpy())

@@ -21,7 +21,7 @@ QUICK = ("ethos-u55-32", "ethos-u65-512", "ethos-u85-256")
 
 
 def check(path: Path, accelerator: str, optimise: str) -> None:
-    artifact = mizzen.compile(path, accelerator, optimise=optimise)
+    artifact = mizzen.compile(path, accelerator, optimise=optimise, prove="off")
     assert any(step.on_npu for step in artifact.steps)
     assert [found.render() for found in artifact.hazards] == []
 
