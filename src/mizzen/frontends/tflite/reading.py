@@ -32,12 +32,11 @@ MAX_RANK = 8
 INLINE_OFFSETS = (0, 1)
 """Offsets of buffers that lie in the table itself, not behind it in the file."""
 
-ZEROS = {
-    TensorType.INT8: (-128, 127),
-    TensorType.UINT8: (0, 255),
-    TensorType.INT16: (-32768, 32767),
-}
-"""Types whose numbers stand for others, by a scale and a zero: which numbers can be the zero."""
+QUANTIZED = {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
+"""Types whose numbers stand for others, by a scale and a zero."""
+
+LEAST_ZERO, MOST_ZERO = -(1 << 15), (1 << 15) - 1
+"""Kernels subtract a zero in 32 bits, also one that no number of the type equals."""
 
 LEAST_INPUTS = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
 """How many inputs the operators with weights have besides a bias."""
@@ -213,15 +212,11 @@ class _Reading:
     def _require_zero_points(
         self, zero_points: tuple[int, ...], type_: TensorType, path: str
     ) -> None:
-        """Refuse a zero that is no number of its type: every kernel takes it for one."""
-        if type_ not in ZEROS:
-            return
-        least, most = ZEROS[type_]
-        for number in zero_points:
-            if not least <= number <= most:
+        for number in zero_points if type_ in QUANTIZED else ():
+            if not LEAST_ZERO <= number <= MOST_ZERO:
                 raise self._wrong(
                     "E106",
-                    f"{path}.quantization must have zero points in {least}..{most} for "
+                    f"{path}.quantization must have zero points in {LEAST_ZERO}..{MOST_ZERO} for "
                     f"{type_.name}, not {number}",
                 )
 
