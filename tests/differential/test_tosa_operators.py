@@ -1,4 +1,4 @@
-"""Operations of TOSA that TFLite does not have, on Ethos-U85, against our reference of TOSA."""
+"""Operations of TOSA, mostly those that TFLite does not have, against our reference."""
 
 from __future__ import annotations
 
@@ -76,3 +76,27 @@ def test_sums_of_48_bits_that_are_scaled_twice() -> None:
     found: Any = mizzen.compile(write(made.graph), "ethos-u85-256", prove="off").run(*inputs)
     for ours, theirs in zip(found, evaluate(made.graph, inputs), strict=True):
         np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])
+@pytest.mark.parametrize("kind", ["ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"])
+def test_both_operands_broadcast(kind: str, accelerator: str) -> None:
+    """Ethos-U55 and U65 broadcast the second operand only: the other is repeated."""
+    made = RandomGraph(1, DType.INT8)
+    given = [made.graph.add_input(TensorType(shape, DType.INT8)) for shape in ((7,), (6,))]
+    wide = [
+        made.b(
+            "RESHAPE", made.rescale(value, DType.INT32, 1.0), made.b.constant(shape, DType.SHAPE)
+        )
+        for value, shape in zip(given, ((7, 1), (1, 6)), strict=True)
+    ]
+    product = (made.b.constant([0], DType.INT8),) if kind == "MUL" else ()
+    result = made.rescale(made.b(kind, *wide, *product), DType.INT8, 0.5)
+    made.graph.set_outputs([result])
+    inputs = [
+        np.random.default_rng(0).integers(-128, 128, value.shape).astype(np.int8)
+        for value in made.graph.inputs
+    ]
+    (wanted,) = evaluate(made.graph, inputs)
+    found: Any = mizzen.compile(write(made.graph), accelerator).run(*inputs)
+    np.testing.assert_array_equal(found.reshape(wanted.shape), wanted)

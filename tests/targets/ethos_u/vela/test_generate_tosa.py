@@ -15,6 +15,7 @@ from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.partition import extract_operations
+from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
@@ -264,6 +265,41 @@ def test_nothing_is_clamped_that_is_no_part() -> None:
     before = len(graph)
     avoid_defects(graph, Arch.U55)
     assert len(graph) == before
+
+
+COLUMN, ROW = (1, 4, 1, 3), (1, 1, 5, 3)
+"""Both broadcast to (1, 4, 5, 3)."""
+
+
+def _broadcast(net: Net, *shapes: tuple[int, ...], kind: str = "ADD") -> Graph:
+    values = [net.rescale(net.input(MAP.with_shape(row)), DType.INT32, 30) for row in shapes]
+    return net.give(net.rescale(net.b(kind, *values), DType.INT8, 31))
+
+
+@pytest.mark.parametrize("kind", ["ADD", "SUB", "MAXIMUM"])
+@pytest.mark.parametrize("arch", [Arch.U55, Arch.U65])
+def test_one_of_two_operands_that_broadcast_is_repeated(kind: str, arch: Arch) -> None:
+    net = Net()
+    graph = _broadcast(net, COLUMN, ROW, kind=kind)
+    values = [np.arange(-6, 6).reshape(COLUMN), np.arange(-7, 8).reshape(ROW)]
+    inputs = [row.astype(np.int8) for row in values]
+    before = evaluate(graph, inputs)
+    avoid_defects(graph, arch)
+    (tile,) = [operation for operation in graph if operation.kind == "TILE"]
+    assert tile.operands[0] is graph.inputs[1], "the larger, and before it is rescaled"
+    np.testing.assert_array_equal(evaluate(graph, inputs)[0], before[0])
+
+
+@pytest.mark.parametrize(
+    ("shapes", "arch"),
+    [((COLUMN, ROW), Arch.U85), ((COLUMN, (1, 4, 5, 3)), Arch.U55), ((ROW, ROW), Arch.U55)],
+    ids=["what the machine can do", "one operand only", "neither"],
+)
+def test_operands_are_not_repeated_for_nothing(shapes: tuple[Any, Any], arch: Arch) -> None:
+    net = Net()
+    graph = _broadcast(net, *shapes)
+    avoid_defects(graph, arch)
+    assert not any(operation.kind == "TILE" for operation in graph)
 
 
 def _dense(

@@ -2,7 +2,8 @@
 
 Biases are told apart: operations with the same weights and scales get the bias of the first of
 them, since the compiler takes no notice of biases when it looks for what it has encoded. On
-Ethos-U85 a CLAMP which changes nothing parts operations that the compiler would wrongly join.
+Ethos-U85 a CLAMP which changes nothing parts operations that the compiler would wrongly join. On
+Ethos-U55 and U65 one of two operands that both broadcast is repeated first.
 
 Ref: Vela 5.2.0, found by running what it compiled and comparing with TOSA's reference model.
 """
@@ -11,13 +12,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
 from mizzen.graph import Array, DType, Graph, NanMode, Operation, Value, integer_range
+from mizzen.ops.builder import reshaped
 from mizzen.ops.control_flow import Identity
 from mizzen.ops.data_layout import Concat, Pad, Reshape, Reverse, Scatter, Slice, Tile, Transpose
-from mizzen.ops.elementwise import Add, Clamp, Maximum, Minimum, Mul, Select, Sub, Table
+from mizzen.ops.elementwise import Add, Binary, Clamp, Maximum, Minimum, Mul, Select, Sub, Table
 from mizzen.ops.reduction import ReduceMax, ReduceMin, ReduceProduct, ReduceSum
 from mizzen.ops.tensor import (
     AvgPool2d,
@@ -75,6 +78,8 @@ def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
     computes it on the way, or in a pass of its own. REDUCE_MIN, which is many operations for the
     compiler, is parted from everything.
     """
+    if arch is not Arch.U85:
+        repeat_operands(graph)
     for operation in graph:
         if not operation.operands:
             continue
@@ -96,6 +101,37 @@ def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
         part_functions(graph)  # the CLAMPs above are functions, too
     confused = tuple(operation for operation in graph if _is_confused(operation))
     return (*confused, *tell_biases_apart(graph))
+
+
+def repeat_operands(graph: Graph) -> None:
+    """Repeat one of two operands that both broadcast: those machines broadcast the second only.
+
+    The compiler adds zeros to the first to repeat it, and takes them for another shape where a
+    RESHAPE made the operands. The larger is repeated, before it is rescaled: that copies least.
+    """
+    for operation in tuple(graph):
+        if not isinstance(operation, Binary | Mul):
+            continue
+        shape, operands = operation.result.shape, operation.operands[:2]
+        if any(operand.shape == shape for operand in operands):
+            continue
+        index = 0 if prod(operands[0].shape) >= prod(operands[1].shape) else 1
+        graph.set_operand(operation, index, _repeated(graph, operands[index], operation))
+
+
+def _repeated(graph: Graph, value: Value, operation: Operation) -> Value:
+    """Return a value in the shape of an operation's result."""
+    shape, rescale = operation.result.shape, value.producer
+    if isinstance(rescale, Reshape):
+        rescale = rescale.operand.producer
+    type = value.type.with_shape(shape)
+    if isinstance(rescale, Rescale) and not rescale.per_channel:
+        narrow = reshaped(graph, operation, rescale.input, value.shape)
+        operands = (_repeated(graph, narrow, operation), *rescale.operands[1:])
+        return graph.add_beside(rescale, rescale.kind, operands, type, rescale.attributes)
+    counts = [whole // extent for whole, extent in zip(shape, value.shape, strict=True)]
+    operands = (value, graph.constant(counts, DType.SHAPE))
+    return graph.add_beside(operation, "TILE", operands, type)
 
 
 def _is_part(value: Value) -> bool:
