@@ -47,7 +47,7 @@ def largest_unpacked(data: bytes) -> int:
 def unpacked(data: bytes) -> dict[str, bytes]:
     """Return the members of an archive by name.
 
-    Raises `ArchiveError` for a file that is no archive, is damaged, encrypted or compressed by a
+    Raises `ArchiveError` for a file that is not one, is damaged, encrypted or compressed by a
     method other than `METHODS`, that names a member twice or unpacks to too much.
     """
     try:
@@ -60,7 +60,7 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 
 
 def member_names(data: bytes) -> frozenset[str]:
-    """Return the names of an archive's members; `ArchiveError` for a file that is none."""
+    """Return the names of an archive's members; `ArchiveError` for a file that is not one."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return frozenset(archive.namelist())

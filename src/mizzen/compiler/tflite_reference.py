@@ -139,6 +139,7 @@ def tensor_values(
     stopped: MizzenError | None = None
 
     def trace(value: Value, array: Array) -> Array | None:
+        """Keep a tensor's numbers; return the known ones in place of those that may differ."""
         place = lowered.tensor_of.get(value)
         if place is None:
             return None
@@ -152,6 +153,7 @@ def tensor_values(
         return to_graph(tensors[place], theirs)
 
     def custom(operation: Custom, operands: Sequence[Array]) -> list[Array]:
+        """Return what a CPU operator gives: its state, its kernel's numbers, or the known ones."""
         note = note_of(operation)
         if main.operators[note.operator].kind in VARIABLE_KINDS:
             return [

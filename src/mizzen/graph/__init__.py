@@ -23,6 +23,7 @@ from mizzen.graph.types import (
     RoundingMode,
     TensorType,
     integer_range,
+    other_sign,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "TensorType",
     "Value",
     "integer_range",
+    "other_sign",
     "parse",
     "print_graph",
 ]

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 
 class DType(Enum):
@@ -80,6 +82,12 @@ def integer_range(dtype: DType) -> tuple[int, int]:
     """Return the least and greatest value of a signed integer type."""
     bits = INTEGER_BITS[dtype]
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+def other_sign(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return int8 as the uint8 that have its places in their range, and the other way round."""
+    other = np.uint8 if array.dtype == np.int8 else np.int8
+    return (array.view(np.uint8) ^ np.uint8(0x80)).view(other)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ It must not know targets, code generators, or what the CPU's part is computed wi
 """
 
 from mizzen.diagnostics import Device
-from mizzen.partition.extraction import Extracted, extract, extract_operations
+from mizzen.partition.extraction import Extracted, extract, extract_operations, in_order
 from mizzen.partition.placement import Partition, Placed, Region, partition
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "Region",
     "extract",
     "extract_operations",
+    "in_order",
     "partition",
 ]

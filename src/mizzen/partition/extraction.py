@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from mizzen.graph import Graph, Operation, Value
@@ -17,6 +17,20 @@ class Extracted:
     graph: Graph
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+
+
+def in_order(graph: Graph, groups: Collection[int] | None = None) -> list[int]:
+    """Return groups, all or some, in an order in which each takes what those before it gave.
+
+    What a group needs comes before its last operation.
+    """
+    found: dict[int, None] = {}
+    for operation in graph.sorted():
+        group = operation.group
+        if group is not None and (groups is None or group in groups):
+            found.pop(group, None)
+            found[group] = None
+    return list(found)
 
 
 def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Extracted:

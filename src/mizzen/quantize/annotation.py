@@ -1,7 +1,7 @@
 """Annotation: which values of a program become integers, and which of them share a scale.
 
 Every value gets one scale, from its cluster; a consumer with another width reads it through a
-second one. Where a producer's result is cut by a fused activation, it is no value of its own.
+second one. Where a producer's result is cut by a fused activation, it is not a value of its own.
 """
 
 from __future__ import annotations

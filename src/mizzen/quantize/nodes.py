@@ -18,7 +18,7 @@ KNOWN_RANGE = "mizzen_range"
 
 
 def operator_name(node: Node) -> str:
-    """Return the operator's name in the user's words; empty for what is no ATen operator.
+    """Return the operator's name in the user's words; empty for what is not an ATen operator.
 
     Names are those of `torch.ops.aten`, without overload: ``relu_`` is found as ``relu``.
     """

@@ -12,7 +12,7 @@ from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
-from mizzen.partition import Extracted, Partition
+from mizzen.partition import Extracted, Partition, in_order
 from mizzen.partition.placement import Legal
 from mizzen.passes import standard
 from mizzen.targets.ethos_u.commands import Arch
@@ -67,7 +67,7 @@ class TosaRegions:
         wrong = lower_region(part, self.configuration.accelerator.arch)
         if wrong:
             groups = [row.group for row in wrong if row.group is not None]
-            return RegionRefusal(dict.fromkeys(groups or _groups(part), DEFECT), DEFECT)
+            return RegionRefusal(dict.fromkeys(groups or in_order(part.graph), DEFECT), DEFECT)
         data, operations = tosa.write(part.graph), tuple(part.graph.sorted())
         compiled = generate(data, self.configuration, NetworkForm.TOSA, on_progress=on_progress)
         if isinstance(compiled, Stopped):
@@ -101,7 +101,7 @@ class TosaRegions:
             for row in refused
             if row.operation.group is not None
         }
-        return RegionRefusal(found or {_groups(part)[-1]: general}, general)
+        return RegionRefusal(found or {in_order(part.graph)[-1]: general}, general)
 
     def _said(self, refused: RefusedOperation) -> Reason:
         """Return the rule that an operation breaks, or the core's words where it breaks none."""
@@ -125,16 +125,6 @@ def lower_region(part: Extracted, arch: Arch) -> tuple[Operation, ...]:
     STANDARD.run(part.graph)
     wrong = avoid_defects(part.graph, arch)
     return wrong or tuple(row for row in part.graph if defects(row, arch))
-
-
-def _groups(part: Extracted) -> list[int]:
-    """Return the region's groups, in the order of their last operations."""
-    found: dict[int, None] = {}
-    for row in part.graph.sorted():
-        if row.group is not None:
-            found.pop(row.group, None)
-            found[row.group] = None
-    return list(found)
 
 
 def _origins(compiled: Compiled, operations: Sequence[Operation]) -> dict[int, Origin]:

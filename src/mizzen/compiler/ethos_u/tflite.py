@@ -26,7 +26,7 @@ from mizzen.compiler.ethos_u.outcome import (
 )
 from mizzen.compiler.ethos_u.preparing import prepared
 from mizzen.compiler.ethos_u.proof import Findings, NetworkProof
-from mizzen.compiler.proof.difference import RULE
+from mizzen.compiler.proof.difference import PROOF, RULE
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
@@ -43,9 +43,6 @@ and everything does if that does not help."""
 
 MOST_SUSPECTS = 8
 """Operators to try one by one where nothing says whose results an output's difference is."""
-
-PROOF = "the proof of this compilation"
-"""The source of a reason that the proof found."""
 
 TOO_MANY = Reason(
     RULE,

@@ -42,7 +42,7 @@ def check_tosa(
     """Place a file's operators; memory and cycles are of those that the NPU takes.
 
     An operator has the rules that it breaks as its reasons, or what the compiler says of it.
-    Raises what `compile_tosa` does for a file that is no network, E3xx if the compiler fails for
+    Raises what `compile_tosa` does for a file that is not a network, E3xx if the compiler fails for
     no operator's sake.
     """
     graph = read_tosa(data, name, configuration.ignore_ops)

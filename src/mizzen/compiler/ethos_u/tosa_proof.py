@@ -69,6 +69,7 @@ def _alone(
 
 def _findings(graph: Graph, contents: Contents, options: ProofOptions) -> RegionFindings:
     def execute(inputs: Sequence[Array], count: int) -> list[Array]:
+        """Return the outputs of `count` inferences as the simulator computes them."""
         values: Values = {
             index: array.reshape(count, *contents.infos[index].shape)
             for index, array in zip(contents.inputs, inputs, strict=True)

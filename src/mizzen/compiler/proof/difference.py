@@ -15,6 +15,9 @@ Array = npt.NDArray[Any]
 RULE = "proof"
 """The rule that an operator breaks whose code gives other numbers than the reference."""
 
+PROOF = "the proof of this compilation"
+"""The source of a reason that the proof found."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:

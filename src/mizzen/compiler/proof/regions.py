@@ -18,13 +18,13 @@ from mizzen.artifact.interface import Values
 from mizzen.artifact.program import ProgramReference
 from mizzen.compiler.codegen import OperatorCode, RegionCode, RegionCompiler, RegionRefusal, step_of
 from mizzen.compiler.proof.accesses import require_order
-from mizzen.compiler.proof.difference import RULE, Difference, difference
+from mizzen.compiler.proof.difference import PROOF, RULE, Difference, difference
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
-from mizzen.graph import Graph, Value
-from mizzen.partition import Extracted, extract
+from mizzen.graph import Graph, Value, other_sign
+from mizzen.partition import Extracted, extract, in_order
 from mizzen.reference import evaluate, evaluate_batch
 from mizzen.report.proof import Proof
 
@@ -32,11 +32,6 @@ Array = npt.NDArray[Any]
 
 LARGEST_ELEMENT_BYTES = 2
 """Of feature maps; wider values are sums on the way to one, and let go at once."""
-
-UNSIGNED_OFFSET = np.uint8(0x80)
-
-PROOF = "the proof of this compilation"
-"""The source of a reason that the proof found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +144,7 @@ def _computed(
         places.setdefault(value, len(places))
     unsigned = isinstance(code, OperatorCode) and code.unsigned
     values: Values = {
-        places[value]: _other_sign(array) if unsigned else array
+        places[value]: other_sign(array) if unsigned else array
         for value, array in zip(part.inputs, inputs, strict=True)
     }
     step = step_of(code, places)
@@ -157,13 +152,7 @@ def _computed(
         require_order(step)
     step.run_on(step.simulator if reference is None else reference, values, count)
     found = [values[places[value]] for value in part.outputs]
-    return [_other_sign(array) if unsigned else array for array in found]
-
-
-def _other_sign(array: Array) -> Array:
-    """Return bytes as those of the other sign that have their place."""
-    other = np.uint8 if array.dtype == np.int8 else np.int8
-    return (array.view(np.uint8) ^ UNSIGNED_OFFSET).view(other)
+    return [other_sign(array) if unsigned else array for array in found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,19 +191,9 @@ class RegionProver:
                 return None
             return self._findings(code, units).wrong
 
-        order = _ordered(self.graph, groups)
+        order = in_order(self.graph, groups)
         search = RefusalSearch(order, attempt)
         return search.first(wrong)
-
-
-def _ordered(graph: Graph, groups: Sequence[int]) -> list[int]:
-    """Return groups in the order of their last operations."""
-    members, found = set(groups), dict[int, None]()
-    for row in graph.sorted():
-        if row.group in members:
-            found.pop(row.group, None)
-            found[row.group] = None
-    return list(found)
 
 
 def _reason(wrong: Difference | MizzenError) -> Reason:

@@ -30,7 +30,7 @@ from mizzen.frontends.torch.int_lowering.int_extract import extract as extract_t
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation, Value
 from mizzen.ops.control_flow import Constant, Custom
-from mizzen.partition import Device, Partition, Region
+from mizzen.partition import Device, Partition, Region, in_order
 from mizzen.report import CompileReport, OperatorPlacement
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class _Assembly:
 
         Edges between computations of PyTorch's are part of that step.
         """
-        groups = self._ordered(region.groups)
+        groups = in_order(self.lowered.graph, region.groups)
         torch_groups = {group for group in groups if not self._is_edge(group)}
         late = self._reached(groups, torch_groups, self._sources)
         early = self._reached(list(reversed(groups)), torch_groups, self._users)
@@ -210,16 +210,6 @@ class _Assembly:
         if inside:
             steps.append(self._torch([group for group in groups if group in inside]))
         return steps + [self._edge(self._custom(group)) for group in after]
-
-    def _ordered(self, groups: Sequence[int]) -> list[int]:
-        """Bring groups into an order in which each takes what those before it gave."""
-        members, found = set(groups), dict[int, None]()
-        for operation in self.lowered.graph.sorted():
-            if operation.group in members:
-                # What a group needs comes before its last operation.
-                found.pop(operation.group, None)
-                found[operation.group] = None
-        return list(found)
 
     def _reached(
         self, groups: Sequence[int], starts: set[int], neighbours: Callable[[int], set[int]]

@@ -65,7 +65,7 @@ class Tensor:
 
     @property
     def values(self) -> npt.NDArray[Any] | None:
-        """Contents of a dense constant as an array of `shape`; None if it is no such constant."""
+        """Contents of a dense constant as an array of `shape`; None if it is not one."""
         if self.data is None or self.dtype is None or self.sparse:
             return None
         return self.data.view(self.dtype).reshape(self.shape)

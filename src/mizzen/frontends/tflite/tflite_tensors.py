@@ -10,13 +10,12 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.tflite.model import Tensor
-from mizzen.graph import DType, Quantization, TensorType
+from mizzen.graph import DType, Quantization, TensorType, other_sign
 
 Array = npt.NDArray[Any]
 
@@ -39,8 +38,6 @@ DTYPES: dict[FileType, DType] = {
 
 BYTE_OFFSET = 128
 """By how much the integers of unsigned 8-bit tensors are less in the graph."""
-
-SIGN_BIT = np.uint8(0x80)
 
 
 def quantization_of(tensor: Tensor) -> Quantization | None:
@@ -77,7 +74,7 @@ def to_graph(tensor: Tensor, array: Array) -> Array:
     """Return the elements of a tensor as the graph has them; other shapes, as batches, too."""
     match tensor.type:
         case FileType.UINT8:
-            return (array ^ SIGN_BIT).view(np.int8)
+            return other_sign(array)
         case FileType.UINT16 | FileType.UINT32 | FileType.UINT64:
             return array.view(DTYPES[tensor.type].numpy)
         case _:
@@ -88,7 +85,7 @@ def from_graph(tensor: Tensor, array: Array) -> Array:
     """Return what the graph has of a tensor as TFLite has it."""
     match tensor.type:
         case FileType.UINT8:
-            return array.view(np.uint8) ^ SIGN_BIT
+            return other_sign(array)
         case FileType.UINT16 | FileType.UINT32 | FileType.UINT64:
             assert tensor.dtype is not None
             return array.view(tensor.dtype)

@@ -51,7 +51,7 @@ _PAYLOAD = re.compile(r"(weight|tensor)_\d{1,9}", re.ASCII)
 def read_exported(data: bytes, name: str) -> ExportedProgram:
     """Read a program; needs PyTorch, and its quantised operators registered.
 
-    Raises E160 for shapes that are expressions, E164 for a file that is no program, E169 for one
+    Raises E160 for shapes that are expressions, E164 for a file that is not a program, E169 for one
     that has more than tensors and operators, or tensors that are larger than the file allows.
     """
     import torch

@@ -2,7 +2,7 @@
 
 PyTorch makes Python code of names, evaluates sizes as expressions, imports what a tree of arguments
 names and looks up operators by attribute. So each of these has a rule here, and what no rule lets
-through is no program: `cleaned` returns a description of checked parts only.
+through is not a program: `cleaned` returns a description of checked parts only.
 
 Ref: PyTorch 2.13, torch/_export/serde/schema.py.
 """

@@ -129,7 +129,7 @@ class Resizing:
 
 
 def resizing(call: Call[Any], mode: ResizeMode) -> Resizing | None:
-    """Return how RESIZE does what a node does; None where its scale is no small fraction."""
+    """Return how RESIZE does what a node does; None where its scale is not a small fraction."""
     rows, columns = (each.numbers(mode) for each in dimensions(call, mode))
     if rows is None or columns is None:
         return None

@@ -59,8 +59,8 @@ def shape_tensor(row: Record, file: str) -> Tensor:
 def elements(declared: Tensor, origin: Origin) -> Array:
     """Return a constant's elements, in their shape. Raises E155 if the contents are less.
 
-    More is no error: Arm's converters align contents, and ExecuTorch writes weights' zero points
-    with a copy for each element of the weights.
+    More is not an error: Arm's converters align contents, and ExecuTorch writes weights' zero
+    points with a copy for each element of the weights.
     """
     type = FileType[declared.type.dtype.name]
     need = size_bytes(type, declared.type.elements)

@@ -29,7 +29,7 @@ RESOURCES = {
     BuiltinOperator.READ_VARIABLE,
     BuiltinOperator.VAR_HANDLE,
 }
-"""Operators on state that is no tensor."""
+"""Operators on state that is not a tensor."""
 
 _EMPTY: Record = {}
 _ABSENT = -1

@@ -431,7 +431,7 @@ def linalg_vector_norm(rewriter: Rewriter, node: Node) -> Node | None:
 def attention(rewriter: Rewriter, node: Node) -> Node | None:
     """Return ``softmax(q @ k.T / sqrt(d) + mask) @ v``; dropout is left out.
 
-    The factor is no operation: it changes the scale of the scores, not their integers.
+    The factor is not an operation: it changes the scale of the scores, not their integers.
     """
     query, key, value = node.args[:3]
     assert isinstance(query, Node)

@@ -203,7 +203,7 @@ Value = int | str | tuple[int, ...]
 def members_of(
     struct: Struct, values: Mapping[str, int], prefix: str = ""
 ) -> Iterator[tuple[str, Value]]:
-    """Return each member that is no structure by its path, from the values of the fields."""
+    """Return each member that is not a structure by its path, from the values of the fields."""
     for member in struct.members:
         name = prefix + member.name
         if isinstance(member.form, Struct):
@@ -419,7 +419,7 @@ def decode(stream: bytes) -> list[Command]:
     """Decode a stream to typed commands.
 
     E930 for a header of another format, E931 for part of a word at the end, E932 for a cascade of
-    agents, E501 to E504 with the word offset for what is no command.
+    agents, E501 to E504 with the word offset for what is not a command.
     """
     return [typed(instruction) for instruction in decode_instructions(stream)]
 

@@ -106,8 +106,8 @@ def require_compilable(network: Network, capabilities: Capabilities) -> None:
     """Refuse a network that cannot be compiled whatever the options are.
 
     E970 for an operation that is not supported, E975 for an activation that keeps no number, E976
-    for a feature map without elements, E977 for a scale or a slope that is no positive number, E978
-    for an operation that would need too many weights.
+    for a feature map without elements, E977 for a scale or a slope that is not a positive number,
+    E978 for an operation that would need too many weights.
     """
     _require_supported(network, capabilities)
     for node in network:

@@ -73,7 +73,7 @@ def read_container(data: bytes) -> Container:
     """Read a container.
 
     E920 for bytes that are not one or of an unknown version, E921 where they end too early, E922
-    for bytes after the end, E923 for a name that is no UTF-8.
+    for bytes after the end, E923 for a name that is not UTF-8.
     """
     version = _version(data)
     reader = _Reader(data, len(TAG) + 12)

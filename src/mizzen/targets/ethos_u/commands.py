@@ -55,7 +55,7 @@ def _explain(key: int) -> str:
 def decode(words: npt.NDArray[np.uint32], arch: Arch) -> list[Instruction]:
     """Decode a stream, uint32 [words].
 
-    E501 to E504 say at which word the stream is no stream of `arch`, and why.
+    E501 to E504 say at which word the stream is not a stream of `arch`, and why.
     """
     return instruction_set(arch).decode(words)
 

@@ -176,8 +176,8 @@ class Payload:
 def parse(payload: bytes | npt.NDArray[np.uint8]) -> Payload:
     """Read a driver payload, without copying the command stream.
 
-    E520 to E525 say what the driver would refuse: a size that is no multiple of 4, another magic,
-    an unknown or truncated action, no command stream or two, or one at an unaligned place.
+    E520 to E525 say what the driver would refuse: a size that is not a multiple of 4, another
+    magic, an unknown or truncated action, no command stream or two, or one at an unaligned place.
     """
     words = _words(payload)
     stream: tuple[int, int] | None = None

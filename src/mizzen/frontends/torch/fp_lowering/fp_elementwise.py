@@ -400,7 +400,7 @@ def isinf(call: FpCall) -> Value:
 
 
 def nan_to_num(call: FpCall) -> Value:
-    """What is no number becomes 0, what is infinite the greatest number, or others given."""
+    """What is not a number becomes 0, what is infinite the greatest number, or others given."""
     b, x = call.b, call.value("self")
     greatest = LARGEST[x.dtype]
     low = -greatest if call["neginf"] is None else float(call["neginf"])
@@ -423,6 +423,6 @@ LARGEST = {
 
 
 def isnan(call: FpCall) -> Value:
-    """Whether it is no number: it does not equal itself."""
+    """Whether it is not a number: it does not equal itself."""
     x = call.value("self")
     return call.b("LOGICAL_NOT", call.b("EQUAL", x, x))

@@ -146,7 +146,7 @@ class Integers:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A tensor of the graph that is no quantised number: indices, truth values, floats."""
+    """A tensor of the graph that is not a quantised number: indices, truth values, floats."""
 
     value: Value
 
@@ -375,7 +375,7 @@ class Context:
         )
 
     def is_dynamic(self, node: Any) -> bool:
-        """Whether a node's tensor is no constant of the program."""
+        """Whether a node's tensor is not a constant of the program."""
         return not isinstance(self.terms.get(node), (Constant, Integers))
 
 

@@ -5,8 +5,8 @@ for each of the 256 integers, so it gives what PyTorch gives, exactly. A 16-bit 
 entries between which TOSA interpolates.
 
 Two operands come to one scale, with headroom, in 32 bits; one RESCALE gives the result. Numbers of
-one scale compare as their integers do; with a number that is no tensor, PyTorch itself says which
-integers are on which side of it. Ref: TOSA 1.0, 2.4.14 TABLE, 2.7 comparison operators.
+one scale compare as their integers do; with a number that is not a tensor, PyTorch itself says
+which integers are on which side of it. Ref: TOSA 1.0, 2.4.14 TABLE, 2.7 comparison operators.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def unary(call: IntCall) -> Pending:
     x, argument = call.real(name), call[name]
 
     def emit(target: Target) -> Value:
+        """Add the table; 8 bits go in and come out alike, 16 bits come out wider."""
         match x.value.dtype, target.dtype:
             case DType.INT8, DType.INT8:
                 wide = target
@@ -108,7 +109,7 @@ def evaluate(node: Any, argument: Any, reals: Array) -> Array:
 def quantized(reals: Array, target: Target) -> Array:
     """Quantise as PyTorch does: times the inverse scale in float32, half to even, clamped.
 
-    What is no number has no place on the NPU: it becomes the zero point.
+    What is not a number has no place on the NPU: it becomes the zero point.
     """
     scaled = np.rint(reals.astype(np.float32) * np.float32(1.0 / target.scale))
     shifted = np.nan_to_num(scaled, nan=0.0, posinf=1e9, neginf=-1e9) + target.zero_point

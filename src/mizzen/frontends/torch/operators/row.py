@@ -21,7 +21,7 @@ class Role(Enum):
     FIXED = auto()
     """The result's range is known beforehand."""
     COMPARED = auto()
-    """Operands share a range; the result is no number."""
+    """Operands share a range; the result is not a number."""
     CONSUMED = auto()
     """The operand has its range; the result is an index."""
     RECURRENT = auto()

@@ -102,7 +102,7 @@ class Statistics:
 
 
 ParentIds = tuple["int | ParentIds", ...]
-"""For each input of a pass, the place of the pass that makes it, or the inputs of what is no pass.
+"""For each input of a pass, the place of the pass that makes it, or the inputs of what is not one.
 
 So it is () for an input of the network, and nested for a concatenation or a reshape.
 """

@@ -50,7 +50,7 @@ class FeatureMap:
     QUAD: rows below `height_0` (or `height_1` right of `width_0`) continue at another base. STACK:
     the second tile starts at row `height_0`, the third at row `height_1`.
 
-    `region` is negative for what is no memory of the program: see `plan`. `zero_point` is what
+    `region` is negative for what is not a memory of the program: see `plan`. `zero_point` is what
     the operation applies, 0 where the machine ignores it.
     """
 
