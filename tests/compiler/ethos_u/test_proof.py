@@ -143,6 +143,9 @@ def test_an_output_that_is_always_one_more_is_no_rounding() -> None:
     encoded.scales.bias[0] += 1
     assert list(proof.check(compiled, network, contents).wrong) == [0]
     encoded.scales.bias[0] -= 1
+    encoded.scales.multiplier[0] += 1 << 23
+    assert list(proof.check(compiled, network, contents).wrong) == [0]
+    encoded.scales.multiplier[0] -= 1 << 23
     words = step.program.words.copy()
     place = next(row for row in decode(words, Arch.U55) if row.name == "SET_OFM_ZERO_POINT")
     words[place.offset_words] += 1 << 16

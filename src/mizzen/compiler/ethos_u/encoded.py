@@ -37,6 +37,7 @@ def wrong_constants(model: Model, operator: Operator, rows: Sequence[Encoded]) -
     if expected is None:
         return None
     weights, bias, multiplier = expected
+    scaled_here = not _is_rescaled(model, operator)
     start = 0
     for row in rows:
         stop = start + len(row.weights)
@@ -45,25 +46,35 @@ def wrong_constants(model: Model, operator: Operator, rows: Sequence[Encoded]) -
         scale, single = multiplier[:, start:stop]
         pairs = [
             (row.weights, weights[start:stop]),
-            (_factors(row, scale, single), scale),
             (row.scales.bias, bias[start:stop]),
+            (_factors(row, scale, single), scale),
         ]
-        found = [_differing(*pair) for pair in pairs]
-        if all(np.array_equal(*pair) for pair in pairs[:2]):
-            # It is this operator without doubt, however many of its biases are others.
-            found[2] = difference(*(one[np.newaxis] for one in pairs[2]))
-        for one in found:
-            if one is not None:
-                return one
+        equal = [np.array_equal(*pair) for pair in pairs]
+        # With the weights and one of the others it is this operator, whatever part differs.
+        surely = (False, equal[0] and equal[2], equal[0] and equal[1] and scaled_here)
+        for pair, any_part in zip(pairs, surely, strict=True):
+            found = _differing(*pair, 1.0 if any_part else SAYS_SOMETHING)
+            if found is not None:
+                return found
         start = stop % len(weights)
     return None
 
 
-def _differing(npu: Array, reference: Array) -> Difference | None:
+def _differing(npu: Array, reference: Array, most: float) -> Difference | None:
+    """Return how arrays differ; None if they do not, or in more than a part of their elements."""
     if npu.shape != reference.shape:
         return None
     found = difference(npu[np.newaxis], reference[np.newaxis])
-    return found if found is not None and found.share <= SAYS_SOMETHING else None
+    return found if found is not None and found.share <= most else None
+
+
+RESCALING = frozenset(("QUANTIZE", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "LEAKY_RELU"))
+
+
+def _is_rescaled(model: Model, operator: Operator) -> bool:
+    """Whether an operator behind gives the results another scale, perhaps in the same command."""
+    made = set(operator.outputs)
+    return any(row.kind in RESCALING for row in model.main.operators if made & set(row.inputs))
 
 
 def _expected(model: Model, operator: Operator) -> tuple[Array, Array, Array] | None:

@@ -20,6 +20,7 @@ from mizzen.artifact.arena import ArenaValues
 from mizzen.artifact.execution import Contents, NoState
 from mizzen.artifact.interface import Values
 from mizzen.artifact.steps import NpuStep
+from mizzen.compiler.ethos_u.alone import wrong_alone
 from mizzen.compiler.ethos_u.encoded import wrong_constants
 from mizzen.compiler.ethos_u.misread import read_on_cpu
 from mizzen.compiler.ethos_u.tables import wrong_table
@@ -365,6 +366,13 @@ class _Check:
             if found:
                 seen.add(row.operator)
         self.watched |= seen
+        for index, found in self._alone(place, step, seen):
+            if found is not None:
+                self.wrong[index] = found
+                return
+        self._compare_outputs(place, seen)
+
+    def _compare_outputs(self, place: int, seen: set[int]) -> None:
         for index, array in self.results[place].items():
             self.digest.update(np.ascontiguousarray(array).data)
             reference = self._value(index)
@@ -377,6 +385,17 @@ class _Check:
                 self.equal += 1
             else:
                 self.suspects.append((self._sources(index, seen), found))
+
+    def _alone(
+        self, place: int, step: NpuStep, seen: set[int]
+    ) -> Iterator[tuple[int, Difference | None]]:
+        """Return how operators that are seen to be right differ on inputs of their own."""
+        simulator, proof = step.simulator, self.proof
+        for index in sorted(seen):
+            commands = {offset for offset, row in self.commands.get(place, ()) if row == index}
+            operator = self.model.main.operators[index]
+            given = proof.lowered, operator, self.truth.values, proof.kernels, proof.options.seed
+            yield index, wrong_alone(simulator, commands, *given)
 
     def _constants(self, place: int) -> Iterator[tuple[int, Difference | None]]:
         """Return how the constants of operators differ from the model's."""
