@@ -24,6 +24,7 @@ MEASURED = [ROOT / name for name in ("src", "tests", "examples", "benchmarks", "
 LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.diagnostics": (),
     "mizzen.archives": (),
+    "mizzen.workers": (),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
     "mizzen.isa": ("mizzen.diagnostics",),
     "mizzen.graph": ("mizzen.diagnostics",),
@@ -69,6 +70,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.cpu": (
         "mizzen.diagnostics",
+        "mizzen.workers",
         "mizzen.flatbuffer",
         "mizzen.package",
         "mizzen.frontends.tflite",
@@ -102,6 +104,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.sim": (
         "mizzen.diagnostics",
+        "mizzen.workers",
         "mizzen.isa",
         "mizzen.targets.ethos_u",
     ),
@@ -307,6 +310,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.conformance": (
         "mizzen.diagnostics",
+        "mizzen.workers",
         "mizzen.package",
         "mizzen.cpu",
         "mizzen.frontends.tflite",

@@ -182,17 +182,17 @@ class TestForks:
             assert not tflm._workers
             assert not codec._workers
             answers(artifact, inputs)
-            return tflm._workers[0]._process.pid
+            return tflm._workers[0].process.pid
 
-        assert in_a_fork(work) != worker._process.pid
+        assert in_a_fork(work) != worker.process.pid
         assert tflm._workers == [worker]
-        assert worker._process.poll() is None
+        assert worker.process.poll() is None
 
     def test_a_fork_while_another_thread_has_the_worker(self) -> None:
         artifact = CASES["with the CPU"]()
         inputs = given(artifact, 1)
         expected = answers(artifact, inputs)
-        with tflm._turns.lock, codec._turns.lock:
+        with tflm._workers.lock, codec._workers.lock:
             thread = threading.Thread(target=lambda: found.append(in_a_fork(work)))
             found: list[object] = []
 
@@ -268,8 +268,8 @@ class TestEndedWorkers:
         artifact = CASES["with the CPU"]()
         inputs = given(artifact, 2)
         expected = answers(artifact, inputs)
-        tflm._workers[0]._process.kill()
-        tflm._workers[0]._process.wait()
+        tflm._workers[0].process.kill()
+        tflm._workers[0].process.wait()
         assert wrong(answers(artifact, inputs), expected) == 0
 
     def test_in_the_middle_of_a_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,9 +279,9 @@ class TestEndedWorkers:
         send = tflm.send
 
         def send_and_kill(*arguments: object) -> None:
-            tflm._workers[0]._process.send_signal(signal.SIGSTOP)
+            tflm._workers[0].process.send_signal(signal.SIGSTOP)
             send(*arguments)  # pyright: ignore[reportArgumentType] handed on as they came
-            tflm._workers[0]._process.kill()
+            tflm._workers[0].process.kill()
 
         monkeypatch.setattr(tflm, "send", send_and_kill)
         assert error_of(lambda: artifact.run(inputs[0])) == (

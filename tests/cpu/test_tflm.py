@@ -12,6 +12,7 @@ import pytest
 from mizzen.cpu import CpuKernels, tflm
 from mizzen.diagnostics import MizzenError, Origin
 from mizzen.package.tflite.builder import NetworkBuilder
+from mizzen.workers import Workers
 
 from .networks import (
     chain,
@@ -205,7 +206,7 @@ def no_package(name: str) -> None:
 
 
 def test_without_the_package_there_is_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tflm, "_workers", [])
+    monkeypatch.setattr(tflm, "_workers", Workers())
     monkeypatch.setattr(tflm, "find_spec", no_package)
     assert error_of(lambda: CpuKernels(unary("ABS")).run([X])) == (
         "error[E701]: operators on the CPU must have TFLite Micro's kernels, but the package "

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import subprocess
-import sys
 from collections.abc import Sequence
 from enum import Enum
 from importlib.util import find_spec
@@ -19,6 +16,7 @@ from mizzen.conformance.networks import Case
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.cpu.tflm_process import receive, send
 from mizzen.diagnostics import MizzenError, fail
+from mizzen.workers import Worker, Workers
 
 Array = npt.NDArray[Any]
 
@@ -66,43 +64,24 @@ def litert(network: bytes, inputs: Sequence[Array]) -> list[Array]:
     """
     _require_litert()
     if not _workers:
-        _workers.append(_started())
-    (worker,) = _workers
-    assert worker.stdin is not None
-    assert worker.stdout is not None
+        _workers.append(Worker(SCRIPT))
+    requests, answers = _workers[0].pipes
     try:
-        send(worker.stdin, {}, [np.frombuffer(network, np.uint8), *inputs])
-        answer, outputs = receive(worker.stdout)
+        send(requests, {}, [np.frombuffer(network, np.uint8), *inputs])
+        answer, outputs = receive(answers)
     except (EOFError, BrokenPipeError):
-        _end_workers()
+        _workers.end()
         raise _refused("the process ended") from None
     except BaseException:  # an interrupt leaves half a message behind
-        _end_workers()
+        _workers.end()
         raise
     if answer:
         raise _refused(str(answer["text"]))
     return outputs
 
 
-_workers: list[subprocess.Popen[bytes]] = []
+_workers = Workers[Worker]()
 """The one worker, which starts with the first network and again after one that ended it."""
-
-
-def _started() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", str(SCRIPT)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-@atexit.register
-def _end_workers() -> None:
-    while _workers:
-        worker = _workers.pop()
-        worker.kill()
-        worker.communicate()
 
 
 def _refused(said: str) -> MizzenError:

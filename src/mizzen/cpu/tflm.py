@@ -1,21 +1,17 @@
 """Run networks on TFLite Micro's kernels, in a worker process that damaged networks may end.
 
 One worker serves the whole process and all of its threads, one request at a time; it starts with
-the first network and again after each one that ended it. A process that is forked starts its own.
+the first network and again after each one that ended it.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import itertools
 import os
 import re
 import signal
-import subprocess
-import sys
 import tempfile
-import threading
 import weakref
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -37,6 +33,7 @@ from mizzen.flatbuffer import write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Tensor, read
 from mizzen.package.tflite.long_biases import with_long_biases
+from mizzen.workers import Worker, Workers
 
 Array = npt.NDArray[Any]
 
@@ -78,7 +75,7 @@ class CpuKernels:
 
         Every inference starts from the initial state. `batch` is needed if there are no inputs.
         """
-        with _turns.lock:
+        with _workers.lock:
             worker = self._load()
             count = len(inputs[0]) if batch is None else batch
             request = {"verb": "run", "key": self._key, "batch": count}
@@ -90,7 +87,7 @@ class CpuKernels:
 
     def open(self, key: int, batch: int) -> _Worker:
         """Make the interpreters of a session, and return the worker that has them."""
-        with _turns.lock:
+        with _workers.lock:
             worker = self._load()
             request = {"verb": "open", "key": key, "batch": batch, "network": self._key}
             worker.ask(request, [], self)
@@ -171,7 +168,7 @@ class CpuSession:
         has ended the worker.
         """
         assert batch in {None, self._batch}
-        with _turns.lock:
+        with _workers.lock:
             _drop_ended()
             if self._worker not in _workers:
                 raise fail(
@@ -186,28 +183,20 @@ class CpuSession:
             return self._kernels.checked(outputs, self._batch)
 
 
-class _Worker:
+class _Worker(Worker):
     def __init__(self) -> None:
         self._log, path = tempfile.mkstemp(prefix="mizzen-tflm-")
         os.unlink(path)
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", str(SCRIPT)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            bufsize=0,  # so that nothing is left in a buffer that a forked process would write
-        )
+        super().__init__(SCRIPT, self._log)
 
     @property
     def has_ended(self) -> bool:
         """Whether something has ended the worker since its last answer."""
-        return self._process.poll() is not None
+        return self.process.poll() is not None
 
     def ask(self, request: Document, arrays: Sequence[Array], kernels: CpuKernels) -> list[Array]:
         """Return the arrays of the answer; what goes wrong is an error of `kernels`."""
-        requests, answers = self._process.stdin, self._process.stdout
-        assert requests is not None
-        assert answers is not None
+        requests, answers = self.pipes
         start = os.fstat(self._log).st_size
         try:
             with contextlib.suppress(BrokenPipeError):  # it has ended, and that is found next
@@ -225,58 +214,20 @@ class _Worker:
             raise _refused(answer["error"], text, kernels.origin_of(text))
         return outputs
 
+    def close(self) -> None:
+        os.close(self._log)
+        super().close()
+
     def end(self) -> int:
-        """End the worker and return its exit status."""
+        """End the worker, which serves nobody any more, and return its exit status."""
         with contextlib.suppress(ValueError):
             _workers.remove(self)
-        os.close(self._log)
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-        try:
-            return self._process.wait(timeout=1)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            return self._process.wait()
-
-    def leave(self) -> None:
-        """Let go of the worker in a forked process: it goes on to serve the parent."""
-        os.close(self._log)
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            pipe.close()
-        self._process.returncode = 0  # not to be waited for: it is no child of this process
+        return super().end()
 
 
-class _Turns:
-    """Threads take turns with the worker."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-
-
-_turns = _Turns()
 _keys = itertools.count()
-_workers: list[_Worker] = []
+_workers = Workers[_Worker]()
 _forgotten: list[int] = []
-
-
-@atexit.register
-def _end_workers() -> None:
-    while _workers:
-        _workers[0].end()
-
-
-def _begin_in_child() -> None:
-    """Start anew after a fork: workers are the parent's, and so is whoever holds the lock."""
-    _turns.lock = threading.RLock()
-    while _workers:
-        _workers.pop().leave()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def _drop_ended() -> None:

@@ -1,17 +1,12 @@
 """Decompress weight streams, in a worker process that damaged streams may end.
 
 One worker serves the whole process and all of its threads, one stream at a time; it starts with the
-first stream and again after each one that ended it. A process that is forked starts its own.
+first stream and again after each one that ended it.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
 import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
@@ -22,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import MizzenError, fail
+from mizzen.workers import Worker, Workers
 
 SCRIPT = Path(__file__).with_name("codec_process.py")
 TIME_LIMIT_SECONDS = 60
@@ -34,19 +30,12 @@ FROM_OUTSIDE = (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM))
 Weights = npt.NDArray[np.int16]
 
 
-class _Worker:
+class _Worker(Worker):
     def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", str(SCRIPT)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,  # so that nothing is left in a buffer that a forked process would write
-        )
+        super().__init__(SCRIPT)
         self.is_late = False
         self._answers = DefaultSelector()
-        assert self.process.stdout is not None
-        self._answers.register(self.process.stdout, EVENT_READ)
+        self._answers.register(self.pipes[1], EVENT_READ)
 
     def decode(self, stream: bytes) -> Weights | None:
         """Decode one stream; None if that ended the worker."""
@@ -56,12 +45,10 @@ class _Worker:
             return None
 
     def _exchange(self, stream: bytes) -> Weights | None:
-        requests = self.process.stdin
-        assert requests is not None
         end = monotonic() + TIME_LIMIT_SECONDS
         rest = memoryview(pack("<Q", len(stream)) + stream)
         while rest:
-            rest = rest[requests.write(rest) :]
+            rest = rest[self.pipes[0].write(rest) :]
         head = self._exactly(8, end)
         if head is None:
             return None
@@ -70,68 +57,25 @@ class _Worker:
 
     def _exactly(self, size: int, end: float) -> bytes | None:
         """Read so much, which may come in parts; None if the worker ends, or is late, before."""
-        answers = self.process.stdout
-        assert answers is not None
         parts: list[bytes] = []
         while size > 0:
             if not self._answers.select(end - monotonic()):
                 self.is_late = True
                 self.process.kill()
                 return None
-            part = answers.read(size)
+            part = self.pipes[1].read(size)
             if not part:
                 return None
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
 
-    def end(self) -> int:
-        """End the worker and return its exit status, its own if it is about to end."""
+    def close(self) -> None:
         self._answers.close()
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            pipe.close()
-        try:
-            return self.process.wait(timeout=1)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
-
-    def leave(self) -> None:
-        """Let go of the worker in a forked process: it goes on to serve the parent."""
-        self._answers.close()
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            pipe.close()
-        self.process.returncode = 0  # not to be waited for: it is no child of this process
+        super().close()
 
 
-class _Turns:
-    """Threads take turns with the worker."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-
-_turns = _Turns()
-_workers: list[_Worker] = []
-
-
-@atexit.register
-def _end_workers() -> None:
-    while _workers:
-        _workers.pop().end()
-
-
-def _begin_in_child() -> None:
-    """Start anew after a fork: workers are the parent's, and so is whoever holds the lock."""
-    _turns.lock = threading.Lock()
-    while _workers:
-        _workers.pop().leave()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_in_child)
+_workers = Workers[_Worker]()
 
 
 def decode(streams: Sequence[bytes]) -> list[Weights]:
@@ -140,7 +84,7 @@ def decode(streams: Sequence[bytes]) -> list[Weights]:
     Values lie in -255..255: the compiler has already subtracted the weights' zero point. Raises
     E624 for a damaged stream.
     """
-    with _turns.lock:
+    with _workers.lock:
         return [_decode(stream) for stream in streams]
 
 
