@@ -119,11 +119,12 @@ def test_operators_of_another_form_are_refused(name: str) -> None:
     assert str(caught.value) == message + AT + END
 
 
-def test_a_shape_outside_the_arena_is_no_input_of_the_npu() -> None:
+@pytest.mark.parametrize("variable", [False, True])
+def test_a_shape_outside_the_arena_is_no_input_of_the_npu(variable: bool) -> None:
     net = NetworkBuilder()
     payload = net.constant("payload", np.arange(8, dtype=np.uint8))
     scratch = net.tensor("scratch", [64], "uint8")
-    shape = net.tensor("shape", (2,), "int32")
+    shape = net.tensor("shape", (2,), "int32", variable=variable)
     x = net.tensor("x", (1, 4), "int8", 0.5)
     net.operator("ethos-u", [payload, payload, scratch, scratch, shape, x], [x])
     net.metadata("OfflineMemoryAllocation", np.array([0, 0, 4, -1, 0, -1, 0], "<i4").tobytes())

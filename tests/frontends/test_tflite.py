@@ -367,6 +367,15 @@ def test_state_is_no_result(computed: bool) -> None:
     )
 
 
+def test_state_that_is_an_input_is_no_output() -> None:
+    net = NetworkBuilder()
+    state = net.tensor("state", (1, 4), "int8", 0.5, variable=True)
+    y = net.tensor("y", (1, 4), "int8", 0.5)
+    net.operator("ABS", [state], [y])
+    with pytest.raises(MizzenError, match=r"\[E133\]"):
+        read(net.finish([state], [state, y]), "net.tflite")
+
+
 def float_network(kinds: list[str], types: list[str]) -> Model:
     net = NetworkBuilder()
     tensors = [net.tensor(f"t{i}", (1, 4), type_, 0.1) for i, type_ in enumerate(types)]

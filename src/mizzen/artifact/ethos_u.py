@@ -179,7 +179,7 @@ def _moved(model: Model, operator: Operator, inputs: tuple[Tensor, ...]) -> tupl
 
 
 def _may_be_shape(tensor: Tensor) -> bool:
-    return tensor.dtype == np.int32 and len(tensor.shape) == 1 and not tensor.variable
+    return tensor.dtype == np.int32 and len(tensor.shape) == 1
 
 
 def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tuple[NpuTensor, ...]:

@@ -14,6 +14,7 @@ from mizzen.artifact.steps import read_network as read
 from mizzen.compiler.ethos_u import cpu_fallback as fallback
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.outcome import defects_of
+from mizzen.cpu.tflm import CpuKernels
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.commands import Arch
@@ -325,13 +326,34 @@ def test_a_table_outside_the_smallest_shared_buffer() -> None:
     assert same_as_tflm(data, mizzen.compile(data, "ethos-u55-32"))
 
 
-@pytest.mark.parametrize(("depth", "rules"), [(4095, []), (4096, ["softmax-sum"])])
-def test_rows_whose_exponentials_32_bits_do_not_sum(depth: int, rules: list[str]) -> None:
+def softmax(depth: int) -> bytes:
     net = NetworkBuilder()
     x = net.tensor("x", (1, depth), np.int8, 0.1)
     y = net.tensor("y", (1, depth), np.int8, 1 / 256, -128)
     net.operator("SOFTMAX", [x], [y], ("SoftmaxOptions", {"beta": 1.0}))
-    model = read(net.finish([x], [y]), "model")
+    return net.finish([x], [y])
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u85-256"])
+@pytest.mark.parametrize("depth", [511, 512, 700])
+def test_rows_without_a_winner_stop_as_the_kernel_does(depth: int, accelerator: str) -> None:
+    data = softmax(depth)
+    artifact = mizzen.compile(data, accelerator, prove="off")
+    assert regions(artifact) == [("SOFTMAX", "NPU")]
+    for equal in {1, 511, min(depth, 512), depth}:
+        x = np.where(np.arange(depth) < equal, 50, -128).astype(np.int8)[None]
+        if equal < 512:
+            assert np.array_equal(artifact.run(x), CpuKernels(data).run([x[None]])[0][0])
+            continue
+        with pytest.raises(mizzen.MizzenError, match=r"\[E642\]"):
+            artifact.run(x)
+        with pytest.raises(mizzen.MizzenError, match=r"\[E703\]"):
+            CpuKernels(data).run([x[None]])
+
+
+@pytest.mark.parametrize(("depth", "rules"), [(4095, []), (4096, ["softmax-sum"])])
+def test_rows_whose_exponentials_32_bits_do_not_sum(depth: int, rules: list[str]) -> None:
+    model = read(softmax(depth), "model")
     assert [row.rule for row in defects_of(model, model.main.operators[0], Arch.U55)] == rules
 
 

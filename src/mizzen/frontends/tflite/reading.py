@@ -318,8 +318,8 @@ def _require_state_apart(model: Model) -> None:
     Operators keep state: they take it as an input, and change it there.
     """
     main = model.main
-    kept = {row.index for row in main.tensors if row.variable} - set(main.inputs)
-    givers = [*((model.origin(row), row.outputs) for row in main.operators if not row.custom)]
+    kept = {row.index for row in main.tensors if row.variable}
+    givers = [(model.origin(row), row.outputs) for row in main.operators if not row.custom]
     for origin, outputs in (*givers, (Origin(model.name), main.outputs)):
         for tensor in main.present(outputs):
             if tensor.index in kept:
