@@ -21,36 +21,18 @@ from mizzen.torch import (
 )
 from mizzen.torch.backend import mizzen as backend
 
+from .networks import Split, Whole
+
 Build = Callable[..., Any]
 
 U55 = "ethos-u55-128"
-
-
-class _Small(nn.Module):
-    """One region."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 8, 3, padding=1)
-        self.linear = nn.Linear(8, 4)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.linear(torch.relu(self.conv(x)).mean((2, 3)))
-
-
-class _Split(_Small):
-    """Two regions with PyTorch's sort between."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = torch.relu(self.conv(x)).mean((2, 3))
-        return self.linear(torch.sort(y, -1)[0])
 
 
 def _image() -> torch.Tensor:
     return torch.randn(1, 3, 12, 12)
 
 
-@pytest.mark.parametrize(("kind", "suffix"), [(_Small, ".tflite"), (_Split, ".zip")])
+@pytest.mark.parametrize(("kind", "suffix"), [(Whole, ".tflite"), (Split, ".zip")])
 def test_an_artifact_is_the_same_when_it_is_loaded(
     kind: type[nn.Module], suffix: str, tmp_path: Path
 ) -> None:
@@ -71,7 +53,7 @@ def test_steps_give_what_the_one_call_gives(converted: Build) -> None:
     """A specification and a partitioner in place of arguments."""
     torch.manual_seed(0)
     calls = [(_image(),) for _ in range(4)]
-    exported = converted(_Small(), calls)
+    exported = converted(Whole(), calls)
     spec = EthosUCompileSpec(U55, memory_mode="Shared_Sram", extra_flags=["--optimise Size"])
     partitioner = EthosUPartitioner(spec)
     assert [row.device for row in partitioner.partition(exported).regions].count(Device.NPU) == 1
@@ -91,7 +73,7 @@ def test_checks_of_the_user_keep_operators_on_the_cpu_with_their_words(converted
         def is_node_supported(self, submodules: Any, node: Any) -> bool:
             return "linear" not in str(node.target)
 
-    exported = converted(_Small(), [(_image(),) for _ in range(4)])
+    exported = converted(Whole(), [(_image(),) for _ in range(4)])
     partitioner = EthosUPartitioner(EthosUCompileSpec(U55), [no_mean, NoLinear()])
     artifact = compile_for(exported, partitioner)
     assert artifact.report is not None
@@ -107,7 +89,7 @@ def test_torch_compile_calibrates_and_then_runs_on_the_simulator() -> None:
     The artifact may be off by the noise of 8 bits: two steps for each of the three layers, of the
     output's range of at most 4 in 255 steps.
     """
-    model, image = _Small().eval(), _image()
+    model, image = Whole().eval(), _image()
     fast = torch.compile(model, backend=backend, options={"calibration_calls": 2})
     with torch.no_grad():
         expected = model(image)

@@ -7,7 +7,7 @@ rules' own facts, which are made of TFLite's operators and tensors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mizzen.artifact.ethos_u import ALLOCATION, npu_operator
@@ -72,7 +72,6 @@ def report_of(
     origins: Sequence[dict[int, Origin]] = (),
 ) -> CompileReport:
     """Return the report of a network's compilation; `network` is what came, read."""
-    compiled = generated.compiled
     placements = tuple(_placements(model, network, configuration, generated))
     warnings = (
         *_hidden(model, generated),
@@ -80,8 +79,25 @@ def report_of(
         *_wrong(model, generated),
         *_unproved(model, generated.proof),
     )
+    compiled, proof = generated.compiled, generated.proof
+    return network_report(
+        placements, model.name, configuration, compiled, network, origins, proof, warnings
+    )
+
+
+def network_report(
+    placements: Iterable[OperatorPlacement],
+    name: str,
+    configuration: EthosUConfiguration,
+    compiled: Compiled,
+    network: Model,
+    origins: Sequence[dict[int, Origin]] = (),
+    proof: Proof = NOT_PROVED,
+    warnings: Sequence[Diagnostic] = (),
+) -> CompileReport:
+    """Return the report of a compiled network, or of what of a network was compiled."""
     return compile_report(
-        model.name,
+        name,
         configuration,
         placements,
         [costs_of(compiled, network, configuration)],
@@ -91,7 +107,7 @@ def report_of(
         origins=origins,
         warnings=warnings,
         log=compiled.log,
-        proof=generated.proof,
+        proof=proof,
     )
 
 

@@ -6,7 +6,7 @@ rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -14,25 +14,23 @@ import numpy as np
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.outcome import arena_bytes, costs_of
+from mizzen.compiler.ethos_u.outcome import network_report
 from mizzen.compiler.ethos_u.tosa_proof import prove_tosa
 from mizzen.compiler.ethos_u.tosa_refusals import find_refused
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, Reason, fail
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
 from mizzen.flatbuffer.tosa import ENDING
 from mizzen.frontends import tosa as frontend
-from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph, Operation
 from mizzen.ops.control_flow import Constant, Variable
 from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
 from mizzen.partition.placement import macs_of
-from mizzen.report import CompileReport, Device, OperatorPlacement
-from mizzen.report.proof import NOT_PROVED, Proof
+from mizzen.report import Device, OperatorPlacement
+from mizzen.report.proof import NOT_PROVED
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import WRONG, defects
@@ -69,33 +67,9 @@ def compile_tosa(
     if proof.inputs:
         before = read_tosa(file, name, ())
         proved = prove_tosa(before, contents, configuration, proof)
-    report = report_of(placements, name, configuration, compiled, network, [origins], proved)
+    report = network_report(placements, name, configuration, compiled, network, [origins], proved)
     artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
     return Artifact(data, artifact_name, contents, report)
-
-
-def report_of(
-    placements: Iterable[OperatorPlacement],
-    name: str,
-    configuration: EthosUConfiguration,
-    compiled: Compiled,
-    network: Model,
-    origins: Sequence[dict[int, Origin]] = (),
-    proof: Proof = NOT_PROVED,
-) -> CompileReport:
-    """Return the report of a compiled network, or of what of a network was compiled."""
-    return compile_report(
-        name,
-        configuration,
-        placements,
-        [costs_of(compiled, network, configuration)],
-        compiler=f"Vela {compiled.version}",
-        flash_bytes=len(compiled.network),
-        arena_bytes=arena_bytes(network),
-        origins=origins,
-        log=compiled.log,
-        proof=proof,
-    )
 
 
 def read_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mizzen.artifact.steps import read_network
+from mizzen.compiler.ethos_u.outcome import network_report
 from mizzen.compiler.ethos_u.tosa import (
     defect_of,
     index_of,
     placements_of,
     read_tosa,
-    report_of,
 )
 from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
 from mizzen.compiler.refusals import Refused, settle
@@ -61,7 +61,7 @@ def check_tosa(
         return compile_report(name, configuration, placements_of(graph, {}, by_index), [])
     placements = placements_of(graph, trial.cycles(compiled), by_index)
     network = read_network(compiled.network, name)
-    return report_of(placements, name, configuration, compiled, network)
+    return network_report(placements, name, configuration, compiled, network)
 
 
 def _computing(graph: Graph) -> list[Operation]:
