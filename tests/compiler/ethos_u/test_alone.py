@@ -14,7 +14,7 @@ from mizzen.compiler.ethos_u.alone import wrong_alone
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.proof import NetworkProof
 from mizzen.compiler.proof.difference import Difference
-from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.compiler.tflite_reference import Kernels
 from mizzen.frontends.tflite import Operator
 from mizzen.frontends.tflite.lower import Lowered, lower
@@ -55,7 +55,7 @@ class Proved:
         (step,) = self.contents.steps
         assert isinstance(step, NpuStep)
         self.step = step
-        self.proof = NetworkProof(model, lower(model), ProofOptions())
+        self.proof = NetworkProof(model, lower(model), ProofOptions(Effort.THOROUGH))
         self.said: dict[int, Difference | None] = {}
 
         def listened(
@@ -95,4 +95,4 @@ def test_what_the_network_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None
     assert proved.check(words) == [1]
     found = proved.said[1]
     assert found is not None
-    assert (found.elements, found.steps) == (1024 * 6, 1)
+    assert (found.elements, found.steps) == (512 * 6, 1)

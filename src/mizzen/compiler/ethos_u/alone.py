@@ -36,7 +36,7 @@ LEAST_STEPS = 5
 MOST_VALUES = 1 << 14
 """Of one tensor, in all inferences."""
 
-MOST_INPUTS = 1024
+MOST_INPUTS = 512
 KINDS = ("SOFTMAX",)
 """Operators whose results depend on differences that no single value shows."""
 
@@ -54,8 +54,7 @@ class Alone:
 
     def run(self, values: Array) -> Array:
         """Return results `[N, H, W, C]` of inputs `[N, *shape]`."""
-        program, plan = self.simulator.program, self.simulator.plan
-        memory = Memory(len(values), program.region_bytes | plan.chain_bytes, program.constants)
+        memory = Memory(len(values), self._sizes(), self.simulator.program.constants)
         workspace = Workspace()
         given = MapView(self.source, memory, workspace, "given")
         given.target(0, len(values))[...] = values.reshape(len(values), *self.source.shape)
@@ -63,6 +62,16 @@ class Alone:
         for run in [step.kernel.bind(memory, workspace) for step in self.steps]:
             run()
         return MapView(self.result, memory, workspace, "found").load(0, len(values)).copy()
+
+    def _sizes(self) -> dict[int, int]:
+        """Return how much of each region is used: all of it for each input takes long to clear."""
+        sizes: dict[int, int] = {}
+        for step in self.steps:
+            assert not isinstance(step.operation, Dma)
+            for fm in (*_read(step), step.operation.output.fm):
+                region, _, high = _extent(fm)
+                sizes[region] = max(sizes.get(region, 0), high)
+        return sizes
 
 
 def wrong_alone(

@@ -27,7 +27,7 @@ from mizzen.compiler.ethos_u.tables import wrong_table
 from mizzen.compiler.ethos_u.watched import Written, judge, written
 from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.difference import Difference, difference, is_within
-from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values
 from mizzen.diagnostics import MizzenError
@@ -389,8 +389,13 @@ class _Check:
     def _alone(
         self, place: int, step: NpuStep, seen: set[int]
     ) -> Iterator[tuple[int, Difference | None]]:
-        """Return how operators that are seen to be right differ on inputs of their own."""
+        """Return how operators that are seen to be right differ on inputs of their own.
+
+        It takes a third of a quick proof's time, so only thorough ones do it.
+        """
         simulator, proof = step.simulator, self.proof
+        if proof.options.effort is not Effort.THOROUGH:
+            return
         for index in sorted(seen):
             commands = {offset for offset, row in self.commands.get(place, ()) if row == index}
             operator = self.model.main.operators[index]
