@@ -159,6 +159,7 @@ def main() -> None:
     log = Log(options.log)
     places = [(name, row) for name in options.only for row in ACCELERATORS]
     counts: Counter[str] = Counter()
+    kinds: Counter[tuple[str, str]] = Counter()
     for name, accelerator in places:
         case = Case(MODELS / f"{name}.tflite", accelerator)
         rng = np.random.default_rng([options.seed, *f"{name} {accelerator}".encode()])
@@ -166,6 +167,7 @@ def main() -> None:
         verdicts = list(judge(case, planted, log, options.inputs))
         here = Counter(map(str, verdicts))
         counts += here
+        kinds.update((row.mistake.kind, str(row)) for row in verdicts)
         if options.json:
             continue
         for row in verdicts:
@@ -186,6 +188,8 @@ def main() -> None:
     if options.json:
         print(json.dumps({"figures": figures}))
         return
+    for (kind, verdict), count in sorted(kinds.items()):
+        print(f"{kind:10} {verdict:24} {count}")
     for name, (compiling, proving) in spent.items():
         print(f"{name:48} {compiling:.3f} s + {proving:.3f} s = {proving / compiling:.2f}")
     print("\n".join(f"{name:20} {value:.4g}" for name, value in figures.items()))
