@@ -25,7 +25,7 @@ import json
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -142,6 +142,54 @@ def _compile_seconds(path: Path, accelerator: str, prove: str) -> float:
     return processor_seconds() - start
 
 
+def plants(
+    names: Sequence[str],
+    count: int,
+    inputs: int,
+    seed: int,
+    log: Path | None,
+    said: Callable[[str], None],
+) -> dict[str, float]:
+    """Plant so many mistakes in networks for each accelerator, and return the figures.
+
+    said  is told what became of them
+    """
+    known = Log(log)
+    places = [(name, row) for name in names for row in ACCELERATORS]
+    kinds: Counter[tuple[str, str]] = Counter()
+    for name, accelerator in places:
+        case = Case(MODELS / f"{name}.tflite", accelerator)
+        rng = np.random.default_rng([seed, *f"{name} {accelerator}".encode()])
+        planted = list(mistakes(case, -(-count // len(places)), rng))
+        verdicts = list(judge(case, planted, known, inputs))
+        kinds.update((row.mistake.kind, str(row)) for row in verdicts)
+        for row in verdicts:
+            if str(row) == "missed":
+                said(f"  missed for input {row.effect}: {row.mistake.kind}, {row.mistake.where}")
+        said(f"{name:26} {accelerator:14} {dict(Counter(map(str, verdicts)))}")
+    for (kind, verdict), times in sorted(kinds.items()):
+        said(f"{kind:10} {verdict:24} {times}")
+    counts: Counter[str] = Counter()
+    for (_, verdict), times in kinds.items():
+        counts[verdict] += times
+    changing = counts["found"] + counts["missed"]
+    waits = counts["wait found"] + counts["wait not needed"]
+    return {
+        "planted_found": counts["found"] / max(1, changing),
+        "planted_changing": float(changing),
+        "planted_refused": float(counts["refused"]),
+        "waits_found": counts["wait found"] / max(1, waits),
+    }
+
+
+def _printed(text: str) -> None:
+    print(text, flush=True)
+
+
+def _silent(text: str) -> None:
+    del text
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(
@@ -155,41 +203,17 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=PLANTED_IN)
     parser.add_argument("--plants-only", action="store_true", help="measure no costs")
     options = parser.parse_args()
+    said = _silent if options.json else _printed
     spent = {} if options.plants_only else costs(ACCELERATORS)
-    log = Log(options.log)
-    places = [(name, row) for name in options.only for row in ACCELERATORS]
-    counts: Counter[str] = Counter()
-    kinds: Counter[tuple[str, str]] = Counter()
-    for name, accelerator in places:
-        case = Case(MODELS / f"{name}.tflite", accelerator)
-        rng = np.random.default_rng([options.seed, *f"{name} {accelerator}".encode()])
-        planted = list(mistakes(case, -(-options.mistakes // len(places)), rng))
-        verdicts = list(judge(case, planted, log, options.inputs))
-        here = Counter(map(str, verdicts))
-        counts += here
-        kinds.update((row.mistake.kind, str(row)) for row in verdicts)
-        if options.json:
-            continue
-        for row in verdicts:
-            if str(row) == "missed":
-                print(f"  missed for input {row.effect}: {row.mistake.kind}, {row.mistake.where}")
-        print(f"{name:26} {accelerator:14} {dict(here)}", flush=True)
-    changing = counts["found"] + counts["missed"]
-    waits = counts["wait found"] + counts["wait not needed"]
-    figures = {
-        "planted_found": counts["found"] / max(1, changing),
-        "planted_changing": float(changing),
-        "planted_refused": float(counts["refused"]),
-        "waits_found": counts["wait found"] / max(1, waits),
-        "proof_over_compile": sum(b for _, b in spent.values()) / sum(a for a, _ in spent.values())
-        if spent
-        else float("nan"),
-    }
+    figures = plants(
+        options.only, options.mistakes, options.inputs, options.seed, options.log, said
+    )
+    if spent:
+        compiling, proving = (sum(column) for column in zip(*spent.values(), strict=True))
+        figures["proof_over_compile"] = proving / compiling
     if options.json:
         print(json.dumps({"figures": figures}))
         return
-    for (kind, verdict), count in sorted(kinds.items()):
-        print(f"{kind:10} {verdict:24} {count}")
     for name, (compiling, proving) in spent.items():
         print(f"{name:48} {compiling:.3f} s + {proving:.3f} s = {proving / compiling:.2f}")
     print("\n".join(f"{name:20} {value:.4g}" for name, value in figures.items()))
