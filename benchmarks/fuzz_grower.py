@@ -44,9 +44,13 @@ class Made:
 
 
 class Grower:
-    """Grows one network."""
+    """Grows one network.
 
-    def __init__(self, seed: str, dtypes: tuple[str, ...]) -> None:
+    square  whether maps are of a batch of 1, and windows the same both ways
+    """
+
+    def __init__(self, seed: str, dtypes: tuple[str, ...], *, square: bool = False) -> None:
+        self.square = square
         self.rng = random.Random(seed)
         self.numbers = np.random.default_rng(self.rng.randrange(1 << 32))
         self.dtype = self.rng.choice(dtypes)
@@ -76,10 +80,10 @@ class Grower:
 
     def _input(self) -> int:
         rng = self.rng
-        rank = rng.choice((4, 4, 4, 4, 4, 3, 2))
+        rank = 4 if self.square else rng.choice((4, 4, 4, 4, 4, 3, 2))
         sizes = [rng.choice((1, 2, 3, 4, 5, 7, 8, 9, 12)) for _ in range(rank - 1)]
         if rank == 4:
-            sizes[0] = rng.choice((1, 1, 1, 1, 1, 2, 3))
+            sizes[0] = 1 if self.square else rng.choice((1, 1, 1, 1, 1, 2, 3))
         shape = (*sizes, rng.choice((1, 2, 3, 4, 5, 8, 9, 16, 17, 20)))
         return self.tensor(shape, self.dtype).index
 

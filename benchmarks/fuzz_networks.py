@@ -34,6 +34,9 @@ def _geometry(g: Grower, x: Made, largest: int = 4) -> tuple[Record, Shape, Shap
     rng = g.rng
     kernel = (rng.randint(1, largest), rng.randint(1, largest))
     stride = (rng.choice((1, 1, 1, 2, 3)), rng.choice((1, 1, 1, 2, 3)))
+    if g.square and rng.random() < 0.9:
+        kernel = (rng.choice((1, 2, 3, 3, 5)),) * 2
+        stride = (rng.choice((1, 1, 2)),) * 2
     padding = rng.choice((SAME, VALID))
     size = tuple(_window(g, x.shape[1 + i], kernel[i], stride[i], 1, padding) for i in (0, 1))
     if min(size) < 1:
@@ -86,6 +89,7 @@ def depthwise(g: Grower, x: Made) -> int:
         return 0
     options, kernel, size = found
     times = g.rng.choice((1, 1, 2, 3)) if x.shape[3] > 1 else g.rng.choice((1, 2, 8))
+    times = 1 if g.square else times
     depth = x.shape[3] * times
     if not _fits((x.shape[0], *size, depth)):
         return 0
@@ -103,6 +107,8 @@ def transposed(g: Grower, x: Made) -> int:
     rng = g.rng
     kernel, padding = (rng.randint(1, 4), rng.randint(1, 4)), rng.choice((SAME, VALID))
     stride = rng.choice(((1, 1), (2, 2), (2, 2), (1, 2)))
+    if g.square:
+        kernel, stride = (rng.choice((1, 2, 3, 5)),) * 2, (2, 2)
     size = [
         x.shape[1 + i] * stride[i] if padding == SAME
         else (x.shape[1 + i] - 1) * stride[i] + max(kernel[i], stride[i])
@@ -140,8 +146,13 @@ def pool(g: Grower, x: Made) -> int:
     if x.rank != 4 or (found := _geometry(g, x)) is None:
         return 0
     options, kernel, size = found
-    y = g.tensor((x.shape[0], *size, x.shape[3]), x.dtype, x)
     kind = g.rng.choice(("AVERAGE_POOL_2D", "MAX_POOL_2D"))
+    if g.square and kind == "MAX_POOL_2D":
+        kernel, size = (2, 2), (x.shape[1] // 2, x.shape[2] // 2)
+        options |= {"padding": VALID, "stride_h": 2, "stride_w": 2}
+        if min(size) < 1:
+            return 0
+    y = g.tensor((x.shape[0], *size, x.shape[3]), x.dtype, x)
     options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
     return g.add(kind, [x.index], [y], "Pool2DOptions", **options)
 
@@ -259,7 +270,7 @@ def function(g: Grower, x: Made) -> int:
 
 def softmax(g: Grower, x: Made) -> int:
     """Add a SOFTMAX; that of INT16 has a documented difference of its own."""
-    if x.rank < 2 or x.dtype == "int16":
+    if x.rank < 2 or x.dtype == "int16" or _rarely(g, x):
         return 0
     y = g.tensor(x.shape, x.dtype, replace(x, scale=1 / 256, zero=-128 if x.dtype == "int8" else 0))
     return g.add("SOFTMAX", [x.index], [y], "SoftmaxOptions", beta=1.0)
@@ -297,7 +308,7 @@ def expand(g: Grower, x: Made) -> int:
 
 def transpose(g: Grower, x: Made) -> int:
     """Add a TRANSPOSE."""
-    if x.rank < 2:
+    if x.rank < 2 or (x.dtype == "uint8" and _rarely(g, x)):
         return 0
     order = list(range(x.rank))
     g.rng.shuffle(order)
@@ -465,6 +476,7 @@ def reduction(g: Grower, x: Made) -> int:
 
 def _reduce(g: Grower, x: Made, kind: str) -> int:
     axes = [axis for axis in range(x.rank) if g.rng.random() < 0.4] or [x.rank - 1]
+    axes = [1, 2] if g.square and x.rank == 4 else axes
     keep = g.rng.random() < 0.5 or len(axes) == x.rank
     shape = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
     if not keep:
@@ -497,6 +509,8 @@ def resize(g: Grower, x: Made) -> int:
         return 0
     half = not align and rng.random() < 0.5
     kind, name = rng.choice(RESIZES)
+    if kind == "RESIZE_BILINEAR" and x.dtype == "int16" and rng.random() < 0.95:
+        kind, name = RESIZES[1]
     y = g.tensor(shape, x.dtype, x)
     return g.add(kind, [x.index, g.integers(*size)], [y], name, align_corners=align,
                  half_pixel_centers=half)  # fmt: skip
@@ -558,11 +572,24 @@ OPERATORS: dict[str, Grow] = {
 TIMES = {"binary": 4, "convolution": 2, "depthwise": 2, "function": 2, "reshape": 2}
 EVERY = tuple(row for name, row in OPERATORS.items() for _ in range(TIMES.get(name, 1)))
 
+COMPUTING = ("convolution", "convolution", "depthwise", "depthwise", "transposed", "fully", "pool",
+             "binary", "binary", "function", "concatenation", "split", "reduction", "resize",
+             "requantize", "reshape")  # fmt: skip
+"""Operators of which Ethos-N has forms."""
+
 MANY = ("int8",) * 12 + ("int16",) * 7 + ("uint8",)
-DTYPES = {"u55": MANY, "u65": MANY, "u85": MANY, "n78": ("int8",) * 9 + ("uint8",)}  # fmt: skip
+DTYPES = {"u55": MANY, "u65": MANY, "u85": MANY, "n78": ("int8",) * 9 + ("uint8",)}
+
+
+SIZES = ((5, 7), (5, 9), (6, 10), (5, 7), (5, 9), (6, 10), (5, 9), (7, 12), (10, 16), (14, 25))
+"""Least and most operators of programs in turn: a defect needs a few, and time goes with them."""
 
 
 def network(family: str, seed: int, number: int) -> bytes:
-    """Return the file of a network, the same one every time."""
-    least, most = (2, 8) if number % 2 else (5, 25)
-    return Grower(f"{family} {seed} {number}", DTYPES[family]).grow(EVERY, least, most)
+    """Return the file of a network of 5 to 25 operators, the same one every time."""
+    least, most = SIZES[number % len(SIZES)]
+    square = family == "n78" and number % 8 != 0
+    some = tuple(OPERATORS[name] for name in COMPUTING) + EVERY[:: len(EVERY) // 4]
+    operators = some if square else EVERY
+    grower = Grower(f"{family} {seed} {number}", DTYPES[family], square=square)
+    return grower.grow(operators, least, most)

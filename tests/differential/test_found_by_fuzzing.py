@@ -17,6 +17,8 @@ from mizzen.targets.ethos_u.legal.tflite_bounds import scaled_apart
 
 Shape = Sequence[int]
 
+U55, U85 = "ethos-u55-128", "ethos-u85-256"
+
 
 class Net(NetworkBuilder):
     """A network of operators that are short to write; all of one type and quantisation."""
@@ -207,3 +209,190 @@ def test_sums_next_to_a_tie_are_scaled_in_single_precision(accelerator: str) -> 
     assert off(data, artifact, [row]) == [1]
     assert scaled_apart(scales[0], scales[1:2], scales[2])
     assert not scaled_apart(0.5, [0.25], scales[2])
+
+
+def matmul_beside_an_output() -> bytes:
+    """A tensor that is an output and a transposed factor, made by what the CPU computes."""
+    net = Net()
+    x = net.map((7, 7, 5))
+    y = net.to("SUB", (7, 7, 5), [x, x], "SubOptions", 0.07)
+    product = net.to("BATCH_MATMUL", (7, 7, 7), [x, y], "BatchMatMulOptions", 0.9, adj_y=True)
+    return net.finish([x], [product, y])
+
+
+@pytest.mark.parametrize("ignored", [[], ["SUB"]])
+def test_a_tensor_that_the_compiler_forgets_is_taken_by_the_cpu(ignored: list[str]) -> None:
+    data = matmul_beside_an_output()
+    artifact = mizzen.compile(data, "ethos-u55-32", ignore_ops=ignored)
+    assert max(off(data, artifact, any_inputs(artifact))) <= 1
+
+
+def part_of(net: Net, kind: str, index: int) -> tuple[int, list[int]]:
+    """Return the second half of the rows of a map, or every second row; and other outputs."""
+    half = (1, 4, 8, 8)
+    if kind == "SLICE":
+        inputs = [index, net.integers(0, 4, 0, 0), net.integers(*half)]
+        return net.to(kind, half, inputs, "SliceOptions"), []
+    if kind == "STRIDED_SLICE":
+        places = ((0, 1, 0, 0), (1, 8, 8, 8), (1, 2, 1, 1))
+        inputs = [index, *(net.integers(*row) for row in places)]
+        return net.to(kind, half, inputs, "StridedSliceOptions"), []
+    axis = net.constant("axis", np.array(1, np.int32))
+    parts = [net.map(half), net.map(half)]
+    net.operator("SPLIT", [axis, index], parts, ("SplitOptions", {"num_splits": 2}))
+    return parts[1], parts[:1]
+
+
+def computed(net: Net, kind: str, index: int, height: int) -> tuple[int, tuple[int, ...]]:
+    """Add an operator on a map of `height` x 8 x 8; return what it gives, and its shape."""
+    rng = np.random.default_rng(0)
+    if kind == "TRANSPOSE_CONV":
+        shape = (1, 2 * height, 16, 5)
+        weights = net.constant("w", rng.integers(-127, 128, (5, 3, 3, 8)).astype(np.int8), 0.005)
+        inputs = [net.integers(*shape), weights, index]
+        fields = {"stride_h": 2, "stride_w": 2}
+        return net.to(kind, shape, inputs, "TransposeConvOptions", **fields), shape
+    if kind == "DEPTHWISE_CONV_2D":
+        shape = (1, height, 8, 16)
+        values = rng.integers(-127, 128, (1, 3, 3, 16)).astype(np.int8)
+        bias = net.constant("b", np.zeros(16, np.int32), 0.0005)
+        inputs = [index, net.constant("w", values, 0.01, axis=3), bias]
+        fields = {"stride_h": 1, "stride_w": 1, "depth_multiplier": 2}
+        return net.to(kind, shape, inputs, "DepthwiseConv2DOptions", **fields), shape
+    if kind == "RESIZE_BILINEAR":
+        shape = (1, 2 * height, 16, 8)
+        inputs = [index, net.integers(*shape[1:3])]
+        fields = {"half_pixel_centers": True}
+        return net.to(kind, shape, inputs, "ResizeBilinearOptions", **fields), shape
+    if kind == "SUM":
+        shape = (1, height, 8, 1)
+        inputs = [index, net.integers(3)]
+        return net.to(kind, shape, inputs, "ReducerOptions", keep_dims=True), shape
+    shape = (1, height, 8, 8)
+    if kind == "MUL":
+        constant = net.constant("c", rng.integers(-128, 128, shape).astype(np.int8), 0.03, 1)
+        return net.to(kind, shape, [index, constant], "MulOptions"), shape
+    fields = {"stride_h": 1, "stride_w": 1, "filter_height": 3, "filter_width": 3}
+    return net.to("MAX_POOL_2D", shape, [index], "Pool2DOptions", **fields), shape
+
+
+MISPLACED = [
+    (U55, "SLICE", "TRANSPOSE_CONV"),
+    (U55, "SPLIT", "DEPTHWISE_CONV_2D"),
+    (U55, "STRIDED_SLICE", "MAX_POOL_2D"),
+    (U55, "STRIDED_SLICE", "MUL"),
+    (U55, "CONCATENATION", "DEPTHWISE_CONV_2D"),
+    (U55, "CONCATENATION", "RESIZE_BILINEAR"),
+    (U85, "SPLIT", "TRANSPOSE_CONV"),
+    (U85, "SLICE", "SUM"),
+    (U85, "SLICE", "DEPTHWISE_CONV_2D"),
+    (U85, "STRIDED_SLICE", "MAX_POOL_2D"),
+    (U85, "CONCATENATION", "TRANSPOSE_CONV"),
+]
+
+
+@pytest.mark.parametrize(("accelerator", "mover", "kind"), MISPLACED)
+def test_parts_that_the_compiler_misplaces(accelerator: str, mover: str, kind: str) -> None:
+    """A proof sees them unless all numbers there are alike, so they are avoided without one."""
+    net = Net()
+    x = net.map((1, 8, 8, 8))
+    if mover == "CONCATENATION":
+        made, shape = computed(net, kind, x, 8)
+        other, joined = net.map(shape), (1, 2 * shape[1], *shape[2:])
+        y = net.to(mover, joined, [other, made], "ConcatenationOptions", axis=1)
+        data = net.finish([x, other], [y])
+    else:
+        part, rest = part_of(net, mover, x)
+        data = net.finish([x], [computed(net, kind, part, 4)[0], *rest])
+    artifact = mizzen.compile(data, accelerator, prove="off")
+    assert not any(off(data, artifact, any_inputs(artifact)))
+    assert artifact.report is not None
+    rows = {row.kind: row for row in artifact.report.placements}
+    assert rows[kind].device is Device.NPU
+    assert [row.rule for row in rows[mover].reasons] == ["misplaced-part"]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "mover", "kind"),
+    [(U55, "SLICE", "MAX_POOL_2D"), (U55, "STRIDED_SLICE", "SUM"), (U85, "STRIDED_SLICE", "MUL")],
+)
+def test_parts_that_the_compiler_places_right(accelerator: str, mover: str, kind: str) -> None:
+    net = Net()
+    x = net.map((1, 8, 8, 8))
+    part, rest = part_of(net, mover, x)
+    data = net.finish([x], [computed(net, kind, part, 4)[0], *rest])
+    artifact = mizzen.compile(data, accelerator, prove="off")
+    assert not any(off(data, artifact, any_inputs(artifact)))
+    assert artifact.report is not None
+    assert all(row.device is Device.NPU for row in artifact.report.placements)
+
+
+def clamped() -> bytes:
+    net = Net()
+    x = net.map((1, 4, 4, 3), 0.09, 7)
+    return net.finish([x], [net.to("RELU6", (1, 4, 4, 3), [x], "", 0.06)])
+
+
+def mirrored(axis: int) -> Callable[[], bytes]:
+    def build() -> bytes:
+        net = Net()
+        x = net.map((2, 3, 5, 4))
+        sides = np.array([[int(row == axis)] * 2 for row in range(4)], np.int32)
+        shape = [size + 2 * (row == axis) for row, size in enumerate((2, 3, 5, 4))]
+        inputs = [x, net.constant("sides", sides)]
+        return net.finish([x], [net.to("MIRROR_PAD", shape, inputs, "MirrorPadOptions", mode=1)])
+
+    return build
+
+
+def large(dtype: str, scale: float) -> Callable[[], bytes]:
+    """Sums that leave 32 bits once the kernel has scaled them; it wraps around then."""
+
+    def build() -> bytes:
+        net = Net(dtype)
+        x = net.map((1, 8), 0.0006, 0)
+        wide = np.int64 if dtype == "int16" else np.int32
+        weights = net.constant("w", np.full((4, 8), 127, np.int8), 0.007)
+        bias = net.constant("b", np.zeros(4, wide), 0.0006 * 0.007)
+        y = net.to("FULLY_CONNECTED", (1, 4), [x, weights, bias], "FullyConnectedOptions", scale)
+        return net.finish([x], [y])
+
+    return build
+
+
+def product() -> bytes:
+    net = Net("int16")
+    x, y = net.map((1, 64), 0.0004), net.map((1, 64), 0.0004)
+    return net.finish([x, y], [net.to("MUL", (1, 64), [x, y], "MulOptions", 4e-8)])
+
+
+AVOIDED = {
+    "RELU6": (clamped, "rescaling-clamp"),
+    "MIRROR_PAD of a batch": (mirrored(0), "mirrored-channels"),
+    "MIRROR_PAD of channels": (mirrored(3), "mirrored-channels"),
+    "int16 sums": (large("int16", 3.6e-8), "scaled-sum"),
+    "int8 sums": (large("int8", 6e-10), "scaled-sum"),
+    "int16 products": (product, "scaled-product"),
+}
+
+
+@pytest.mark.parametrize("accelerator", [U55, "ethos-u65-256", U85])
+@pytest.mark.parametrize("name", AVOIDED)
+def test_what_the_compiler_computes_otherwise_is_avoided_without_a_proof(
+    name: str, accelerator: str
+) -> None:
+    build, rule = AVOIDED[name]
+    data = build()
+    artifact = mizzen.compile(data, accelerator, prove="off")
+    assert not any(off(data, artifact, any_inputs(artifact)))
+    assert artifact.report is not None
+    assert [row.reasons[0].rule for row in artifact.report.placements] == [rule]
+
+
+@pytest.mark.parametrize("build", [mirrored(1), mirrored(2), large("int16", 1e-4)])
+def test_what_the_compiler_computes_right_is_on_the_npu(build: Callable[[], bytes]) -> None:
+    data = build()
+    artifact = mizzen.compile(data, U55, prove="off")
+    assert not any(off(data, artifact, any_inputs(artifact)))
+    assert artifact.report is not None
+    assert [row.device for row in artifact.report.placements] == [Device.NPU]

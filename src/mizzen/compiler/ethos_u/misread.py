@@ -50,20 +50,25 @@ def misread(model: Model, compiled: bytes, hidden: frozenset[int]) -> dict[int, 
 def _forgotten(
     model: Model, error: MizzenError, hidden: frozenset[int]
 ) -> Iterator[tuple[int, Reason]]:
-    """Return the operators that give a tensor which nothing computes in the compiled network."""
-    said = error.diagnostic.message
-    for operator in model.main.operators:
-        names = _names(model, operator)
-        if operator.index not in hidden and any(f'"{name}"' in said for name in names):
-            yield (
-                operator.index,
-                Reason(
-                    RULE,
-                    f"the compiler's network does not compute what this {operator.kind} gives",
-                    help="nothing needs doing if the CPU has time for it",
-                    source=SOURCE,
-                ),
-            )
+    """Return the operators that give a tensor which nothing computes in the compiled network.
+
+    Where they are on the CPU already, it is those that take it.
+    """
+    main, said = model.main, error.diagnostic.message
+    lost = {row.index for row in main.tensors if f'"{row.name}"' in said}
+    giving = [row for row in main.operators if lost & {*row.outputs} and row.index not in hidden]
+    taking = [row for row in main.operators if lost & {*row.inputs} and row.index not in hidden]
+    for operator in giving or taking:
+        does = "gives" if giving else "takes"
+        yield (
+            operator.index,
+            Reason(
+                RULE,
+                f"the compiler's network does not compute what this {operator.kind} {does}",
+                help="nothing needs doing if the CPU has time for it",
+                source=SOURCE,
+            ),
+        )
 
 
 def _misread(model: Model, network: Model) -> Iterator[tuple[Operator, int]]:

@@ -16,6 +16,7 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.misplaced import misplaced
 from mizzen.compiler.ethos_u.misread import MOVERS, misread
 from mizzen.compiler.ethos_u.outcome import (
     Generated,
@@ -106,6 +107,9 @@ def _known_defects(
             yield index, reason
     for operator, reason in confused_of(model, everything, arch):
         yield operator.index, reason
+    for index, reason in misplaced(model, arch):
+        if index in everything:
+            yield index, reason
 
 
 class _Rounds:

@@ -5,6 +5,7 @@ Ref: Vela 5.2.0, found by running what it compiled; each is in the documentation
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -23,6 +24,7 @@ from mizzen.targets.ethos_u.legal.tflite_tensors import (
     axes_of,
     bias,
     data_input,
+    largest_sum,
     rule,
 )
 from mizzen.targets.rules import Table
@@ -101,6 +103,89 @@ def _broken_ratio(operator: OperatorFacts) -> str | None:
     return None
 
 
+@rule("rescaling-clamp", "RELU6", ALL, SOURCE).must_have(
+    "one scale and zero point for input and output where they are INT8",
+    "quantise its output like its input, or QUANTIZE behind it",
+)
+def _rescaling_clamp(operator: OperatorFacts) -> str | None:
+    """The kernel clamps the integers as they are; the compiler rescales them."""
+    data = data_input(operator)
+    if data is None or data.dtype != "INT8":
+        return None
+    output = operator.outputs[0]
+    same = (data.scales, data.zero_points) == (output.scales, output.zero_points)
+    return None if same else "two"
+
+
+@rule("mirrored-channels", "MIRROR_PAD", ALL, SOURCE).must_have(
+    "padding of height and width only", "TRANSPOSE before and behind it"
+)
+def _mirrored_channels(operator: OperatorFacts) -> str | None:
+    data, padding = data_input(operator), operator.input(1)
+    if data is None or padding is None or padding.values is None:
+        return None
+    rows = [[0, 0]] * (4 - len(data.shape)) + padding.values.tolist()
+    if len(rows) != 4 or not any((*rows[0], *rows[3])):
+        return None
+    return "padded channels" if any(rows[3]) else "a padded batch"
+
+
+RESULT_MAXIMUM = (1 << 31) - 1
+"""The kernels scale sums within 32 bits, and wrap around beyond them, where the NPU saturates."""
+
+
+@rule("scaled-sum", WEIGHTED, ALL, SOURCE).must_have(
+    "scales with which no sum leaves 32 bits when it is scaled",
+    "choose a larger scale for the output",
+)
+def _scaled_sum(operator: OperatorFacts) -> str | None:
+    data, weight = data_input(operator), operator.input(1)
+    if data is None or weight is None or weight.values is None or not weight.values.size:
+        return None
+    scale = max(_scales(operator), default=0.0)
+    wide = data.dtype == "INT16"
+    if scale < 1 and not wide:
+        return None
+    axis = weight.values.ndim - 1 if operator.kind == "DEPTHWISE_CONV_2D" else 0
+    largest = largest_sum(weight.values, weight.zero_points, axis) * _magnitude(data)
+    tensor = bias(operator)
+    if tensor is not None and tensor.values is not None and tensor.values.size:
+        largest += int(np.abs(tensor.values.astype(np.float64)).max())
+    return _beyond(largest, scale if wide else _shifted(scale))
+
+
+@rule("scaled-product", "MUL", ALL, SOURCE).must_have(
+    "scales with which no product leaves 32 bits when it is scaled",
+    "choose a larger scale for the output",
+)
+def _scaled_product(operator: OperatorFacts) -> str | None:
+    inputs, result = [row for row in operator.inputs if row is not None], operator.outputs[0]
+    if any(len(row.scales) != 1 or row.dtype not in LIMITS for row in (*inputs, result)):
+        return None
+    scale = math.prod(row.scales[0] for row in inputs) / result.scales[0]
+    return _beyond(math.prod(map(_magnitude, inputs)), _shifted(scale)) if scale >= 1 else None
+
+
+LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767)}
+
+
+def _magnitude(tensor: TensorFacts) -> int:
+    """Return how far a value is from zero at most."""
+    low, high = LIMITS.get(tensor.dtype, (0, 0))
+    zero = tensor.zero_points[0] if tensor.zero_points else 0
+    return max(high - zero, zero - low)
+
+
+def _shifted(scale: float) -> float:
+    """Return the power of two by which a kernel shifts before it multiplies."""
+    return 2.0 ** max(0, math.frexp(scale)[1])
+
+
+def _beyond(largest: int, factor: float) -> str | None:
+    found = largest * factor
+    return None if found <= RESULT_MAXIMUM else f"results up to 2^{math.log2(found):.0f}"
+
+
 def _of_type(wrong: str) -> Measure:
     def measure(operator: OperatorFacts) -> str | None:
         data = data_input(operator)
@@ -133,6 +218,10 @@ DEFECTS: tuple[Rule, ...] = (
     )(_of_type("INT8")),
     _short_bias,
     _broken_ratio,
+    _rescaling_clamp,
+    _mirrored_channels,
+    _scaled_sum,
+    _scaled_product,
 )
 """Known defects, as rules that a network must follow for its result to be right."""
 

@@ -342,11 +342,12 @@ def _weight_sum(operator: OperatorFacts) -> str | None:
     wide = operator.arch is Arch.U85 and data.dtype == "INT16"
     largest = WEIGHT_SUM_MAXIMUM_16_BIT_U85 if wide else WEIGHT_SUM_MAXIMUM
     axis = weight.values.ndim - 1 if operator.kind == "DEPTHWISE_CONV_2D" else 0
-    found = _largest_sum(weight.values, weight.zero_points, axis)
+    found = largest_sum(weight.values, weight.zero_points, axis)
     return None if found <= largest else f"{found}, over {largest}"
 
 
-def _largest_sum(values: npt.NDArray[Any], zero_points: tuple[int, ...], axis: int) -> int:
+def largest_sum(values: npt.NDArray[Any], zero_points: tuple[int, ...], axis: int) -> int:
+    """Return the largest sum of absolute weights of an output channel."""
     if not values.size:
         return 0
     zero_point = np.asarray(zero_points or (0,), np.int64)
