@@ -371,7 +371,7 @@ AVOIDED = {
     "MIRROR_PAD of a batch": (mirrored(0), "mirrored-channels"),
     "MIRROR_PAD of channels": (mirrored(3), "mirrored-channels"),
     "int16 sums": (large("int16", 3.6e-8), "scaled-sum"),
-    "int8 sums": (large("int8", 6e-10), "scaled-sum"),
+    "int8 sums": (large("int8", 1e-10), "scaled-sum"),
     "int16 products": (product, "scaled-product"),
 }
 
