@@ -72,8 +72,14 @@ class _Extraction:
             self.copies[node] = self._constant(node)
         elif self._is_member(node) or is_dequantize(node):
             self._copy(node)
+        elif self._is_member(same := self._same(node)):
+            self.copies[node] = self._copy(same)
         else:
             self.copies[node] = self._input(node)
+
+    def _same(self, node: Any) -> Any:
+        """Return the node that computes a value: another may only make the same integers again."""
+        return self.lowered.node_of[self.lowered.value_of[node]]
 
     def _constant(self, node: Any) -> Any:
         name = f"constant_{node.name}"
