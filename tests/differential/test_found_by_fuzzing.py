@@ -396,3 +396,19 @@ def test_what_the_compiler_computes_right_is_on_the_npu(build: Callable[[], byte
     assert not any(off(data, artifact, any_inputs(artifact)))
     assert artifact.report is not None
     assert [row.device for row in artifact.report.placements] == [Device.NPU]
+
+
+@pytest.mark.parametrize(("accelerator", "device"), [(U55, Device.CPU), (U85, Device.NPU)])
+def test_a_factor_that_is_broadcast_elsewhere_is_not_read_expanded(
+    accelerator: str, device: Device
+) -> None:
+    """Where all rows of the factor are alike, no proof sees that another one is read."""
+    net = Net()
+    x, y = net.map((7, 1, 5)), net.map((1, 7, 5))
+    total = net.to("ADD", (7, 7, 5), [x, y], "AddOptions", 0.1)
+    product = net.to("BATCH_MATMUL", (7, 7, 1), [total, x], "BatchMatMulOptions", 0.5, adj_y=True)
+    data = net.finish([x, y], [product])
+    artifact = mizzen.compile(data, accelerator, prove="off")
+    assert max(off(data, artifact, any_inputs(artifact))) <= 1
+    assert artifact.report is not None
+    assert [row.device for row in artifact.report.placements] == [device, Device.NPU]

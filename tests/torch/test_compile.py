@@ -208,3 +208,27 @@ def test_what_moves_elements_is_on_the_npu(name: str, built: Build) -> None:
     assert network.on_cpu == {}
     assert network.npu_regions == 1
     assert network.steps_off() <= 1
+
+
+class _Still(nn.Module):
+    """What the CPU computes, turned and transposed with itself, which moves nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = self.layer(x.amin(1, keepdim=True))
+        return y.flip(-1), y.transpose(1, 1) + 0.25
+
+
+def test_a_value_that_nothing_moves_is_computed_on_the_cpu() -> None:
+    """It has two roundings there, the second of which no operator of the graph computes."""
+    torch.manual_seed(0)
+    row, model = torch.randn(1, 4, 5), _Still().eval()
+    artifact = compile(model, (row,), "ethos-u55-64", calibration=[(row,)] * 2)
+    found = artifact.run(row.numpy())
+    assert isinstance(found, tuple)
+    with torch.no_grad():
+        for ours, theirs in zip(found, model(row), strict=True):
+            assert np.abs(ours - theirs.numpy()).max() <= 0.05

@@ -50,6 +50,34 @@ def misplaced(model: Model, arch: Arch) -> Iterator[tuple[int, Reason]]:
             if operator.kind in JOINING and _spills(model, mover, operator, arch):
                 said = f"the part of the tensor that this {operator.kind} makes"
                 yield operator.index, _reason(said, mover)
+    if arch is not Arch.U85:
+        yield from _expanded(model, makers)
+
+
+def _expanded(model: Model, makers: dict[int, Operator]) -> Iterator[tuple[int, Reason]]:
+    """Return operators that broadcast both operands, one of which is a factor of a product, too.
+
+    The compiler makes an expanded copy of that, which BATCH_MATMUL then reads.
+    """
+    main = model.main
+    products = [row for row in main.operators if row.kind == "BATCH_MATMUL"]
+    for operator in main.operators:
+        if not products or operator.kind not in PAIRED or len(operator.inputs) != 2:
+            continue
+        given = main.tensors[operator.outputs[0]].elements
+        if any(main.tensors[index].elements == given for index in operator.inputs):
+            continue
+        taken = {_viewed(makers, index) for index in operator.inputs}
+        for product in products:
+            if taken & {_viewed(makers, index) for index in product.inputs}:
+                yield operator.index, _reason(f"what this {operator.kind} broadcasts", product)
+
+
+def _viewed(makers: dict[int, Operator], index: int) -> int:
+    """Return the tensor that a tensor is a view of, or itself."""
+    while (row := makers.get(index)) is not None and row.kind in VIEWS:
+        index = row.inputs[0]
+    return index
 
 
 def _behind_views(makers: dict[int, Operator], index: int) -> Operator | None:
