@@ -18,7 +18,9 @@ MOST_ELEMENTS = 3000
 LEAST, MOST = 5, 15
 
 Tensor = torch.Tensor
-Step = Callable[..., Any]
+Unary = Callable[[Tensor], Any]
+Binary = Callable[[Tensor, Tensor], Any]
+Step = Unary | Binary
 
 
 class Random(nn.Module):
@@ -29,7 +31,7 @@ class Random(nn.Module):
         self.rng = random.Random(seed)
         torch.manual_seed(self.rng.randrange(1 << 31))
         self.layers = nn.ModuleList()
-        self.steps: list[tuple[Step, tuple[int, ...]]] = []
+        self.steps: list[tuple[Any, tuple[int, ...]]] = []
         self.example = tuple(self._input() for _ in range(self.rng.choice((1, 1, 2))))
         self.outputs: list[int] = []
         self._grow()
@@ -51,6 +53,8 @@ class Random(nn.Module):
             other = self.rng.randrange(len(found))
             layers = len(self.layers)
             try:
+                made: Any
+                step: Any
                 step, places = self.rng.choice(OPERATORS)(self, found, index, other)
                 with torch.no_grad():
                     made = step(*(found[place] for place in places))
@@ -67,7 +71,7 @@ class Random(nn.Module):
         made = range(len(self.example), len(found))
         self.outputs = [place for place in made if place not in used] or [len(found) - 1]
 
-    def layer(self, module: nn.Module) -> Step:
+    def layer(self, module: nn.Module) -> Any:
         """Add a layer; return a step of it."""
         self.layers.append(module.eval())
         return module
@@ -119,13 +123,13 @@ def linear(g: Random, found: list[Tensor], index: int, _other: int) -> Made:
 def norm(g: Random, found: list[Tensor], index: int, _other: int) -> Made:
     """Return a normalisation."""
     x = found[index]
-    layers = [nn.LayerNorm(x.shape[-1]), nn.GroupNorm(1, x.shape[1])]
+    layers: list[nn.Module] = [nn.LayerNorm(x.shape[-1]), nn.GroupNorm(1, x.shape[1])]
     if x.dim() == 4:
         layers.append(nn.BatchNorm2d(x.shape[1]))
     return g.layer(g.rng.choice(layers)), (index,)
 
 
-FUNCTIONS: tuple[Step, ...] = (
+FUNCTIONS: tuple[Unary, ...] = (
     torch.relu, torch.sigmoid, torch.tanh, torch.abs, torch.neg, functional.relu6,
     functional.hardswish, functional.silu, functional.gelu, functional.leaky_relu, functional.elu,
     functional.hardsigmoid, lambda x: torch.clamp(x, -0.5, 0.7), lambda x: x * 0.3,
@@ -145,7 +149,7 @@ def pool(g: Random, found: list[Tensor], index: int, _other: int) -> Made:
     x, rng = found[index], g.rng
     if x.dim() == 4 and rng.random() < 0.7:
         size, stride = rng.choice((2, 3)), rng.choice((1, 2))
-        rows: tuple[Step, ...] = (
+        rows: tuple[Unary, ...] = (
             lambda x: functional.max_pool2d(x, size, stride, size // 2),
             lambda x: functional.avg_pool2d(x, size, stride),
             lambda x: functional.adaptive_avg_pool2d(x, 1),
@@ -156,14 +160,14 @@ def pool(g: Random, found: list[Tensor], index: int, _other: int) -> Made:
         )
         return rng.choice(rows), (index,)
     axis, keep = rng.randrange(1, x.dim()), rng.random() < 0.5
-    reduced: tuple[Step, ...] = (
+    reduced: tuple[Unary, ...] = (
         lambda x: x.mean(axis, keep), lambda x: x.sum(axis, keep), lambda x: x.amax(axis, keep),
         lambda x: x.amin(axis, keep),
     )  # fmt: skip
     return rng.choice(reduced), (index,)
 
 
-BINARY: tuple[Step, ...] = (
+BINARY: tuple[Binary, ...] = (
     torch.add, torch.add, torch.sub, torch.mul, torch.mul, torch.maximum, torch.minimum,
 )  # fmt: skip
 
@@ -189,7 +193,7 @@ def outer(g: Random, found: list[Tensor], index: int, _other: int) -> Made:
     operator = rng.choice(BINARY)
     if x.dim() not in (2, 3):
         flat = x.flatten()[:12].shape[0]
-        rows: tuple[Step, ...] = (
+        rows: tuple[Unary, ...] = (
             lambda x: torch.outer(x.flatten()[:flat], x.flatten()[:flat]),
             lambda x: operator(x.flatten()[:flat, None], x.flatten()[None, :flat]),
             lambda x: torch.kron(x.flatten()[:4], x.flatten()[:flat]),
@@ -213,7 +217,7 @@ def view(g: Random, found: list[Tensor], index: int, _other: int) -> Made:
     piece = rng.choice(pieces)
     shape = (*x.shape[:one], piece, size // piece, *x.shape[one + 1 :])
     cut = tuple(slice(start, stop, step) if axis == one else slice(None) for axis in axes)
-    rows: tuple[Step, ...] = (
+    rows: tuple[Unary, ...] = (
         lambda x: x.permute(0, *inner), lambda x: x.transpose(one, two), lambda x: x.flatten(1),
         lambda x: x.reshape(shape), lambda x: x.unsqueeze(one), lambda x: x[cut], lambda x: x[cut],
         lambda x: x.flip(one), lambda x: torch.roll(x, 1, one), lambda x: x.reshape(1, -1),
@@ -245,7 +249,7 @@ def joined(g: Random, found: list[Tensor], index: int, other: int) -> Made:
     places = (index, g.rng.choice(fitting))
     if g.rng.random() < 0.2:
         return lambda x: torch.stack([x, x], axis), (index,)
-    return lambda *rows: torch.cat(rows, axis), places
+    return lambda one, two: torch.cat([one, two], axis), places
 
 
 def attention(g: Random, found: list[Tensor], index: int, _other: int) -> Made:

@@ -61,7 +61,7 @@ def judge(family: str, seed: int, number: int) -> Verdict:
     """Quantise, compile and execute a module, and compare."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    ActivationObserver._non_linear_param_search = _whole  # pyright: ignore[reportPrivateUsage] the search for the best range takes most of the time, and any range will do
+    ActivationObserver._non_linear_param_search = _whole  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue] the search for the best range takes most of the time, and any range will do
     accelerator = random.Random(number).choice(accelerators(family))
     module = Random(f"{family} {seed} {number}").eval()
     start = time.monotonic()
