@@ -16,6 +16,8 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import CpuStep, NpuStep
 from mizzen.diagnostics import MizzenError
+from mizzen.flatbuffer import Record, read, write
+from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.package.tflite.builder import NetworkBuilder
 
 Array = npt.NDArray[Any]
@@ -255,6 +257,21 @@ class TestOutputs:
         with pytest.raises(MizzenError) as caught:
             artifact_of(net.finish([x], [y, z]), "outputs")
         assert caught.value.diagnostic.code == "E133"
+
+    def test_an_output_that_is_a_sparse_constant(self) -> None:
+        net = NetworkBuilder("outputs")
+        x, y = (net.tensor(name, (1, 4), np.int8, 0.5) for name in "xy")
+        z = net.constant("z", np.zeros((1, 4), np.int8), 0.5)
+        net.operator("ABS", [x], [y])
+        record: Record = read(net.finish([x], [y, z]), SCHEMA, "outputs")
+        record["subgraphs"][0]["tensors"][z]["sparsity"] = {}
+        with pytest.raises(MizzenError) as caught:
+            artifact_of(write(record, SCHEMA), "outputs")
+        assert str(caught.value) == (
+            "error[E124]: outputs: something must give tensor 2 'z' before it is taken, and "
+            "state and sparse constants of CPU operators are theirs alone\n"
+            "  help the network is damaged; make it again"
+        )
 
     def test_cpu_operators_that_take_nothing_run_in_every_batch(self) -> None:
         net = NetworkBuilder("outputs")

@@ -91,7 +91,7 @@ def _require_order(model: Model, contents: Contents) -> None:
                 raise fail(
                     "E124",
                     f"{model.name}: something must give tensor {index} {tensor.name!r} before it "
-                    "is taken, and state that only CPU operators have is theirs alone",
+                    "is taken, and state and sparse constants of CPU operators are theirs alone",
                     help="the network is damaged; make it again",
                 )
         known.update(step_gives)
