@@ -33,6 +33,7 @@ from mizzen.compiler.torch.placement import place as place_program
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Value
+from mizzen.ops.elementwise import Table
 from mizzen.partition import Device, extract
 from mizzen.quantize import (
     EthosUQuantizer,
@@ -51,7 +52,11 @@ WIDE_PART = 0.15
 
 MOST_STEPS = {1: 2, 2: 256}
 """By how much a graph may differ from PyTorch's floating-point numbers, by bytes of an integer: a
-rounding of each; 16 bits have functions whose tables are of fewer."""
+rounding of each.
+"""
+
+MOST_STEPS_OF_TABLE = 1 << 13
+"""Likewise of a function of 16 bits, whose table has 513 entries and lines between them."""
 
 FAR = 0.15
 """Of the range of an output: what half of its numbers may not differ by from PyTorch's."""
@@ -168,7 +173,8 @@ def _operators(exported: Any, lowered: Lowered, call: tuple[torch.Tensor, ...]) 
             continue
         for value, array in zip(part.outputs, found, strict=True):
             steps = np.abs(array.astype(np.int64) - known[value]).max(initial=0)
-            if steps > MOST_STEPS.get(array.itemsize, 0):
+            table = array.itemsize == 2 and any(isinstance(row, Table) for row in part.graph)
+            if steps > (MOST_STEPS_OF_TABLE if table else MOST_STEPS.get(array.itemsize, 0)):
                 yield f"{lowered.origins[group].kind}: {steps} steps from PyTorch"
 
 
