@@ -211,6 +211,28 @@ def test_sums_next_to_a_tie_are_scaled_in_single_precision(accelerator: str) -> 
     assert not scaled_apart(0.5, [0.25], scales[2])
 
 
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])
+def test_sums_of_shorts_next_to_a_tie_are_scaled_in_single_precision(accelerator: str) -> None:
+    """Results of 16 bits have 256 times the steps, and so as many ties."""
+    scales = (0.00781602319329977, 0.007869444787502289, 0.03732997551560402)
+    rng = np.random.default_rng(0)
+    net = Net("int16")
+    x, y = net.map((1, 32), scales[0]), net.map((1, 16), scales[2])
+    weights = net.constant("w", rng.integers(-127, 128, (16, 32)).astype(np.int8), scales[1])
+    bias = net.constant("b", np.zeros(16, np.int32), scales[0] * scales[1])
+    net.operator("FULLY_CONNECTED", [x, weights, bias], [y], ("FullyConnectedOptions", {}))
+    data = net.finish([x], [y])
+    artifact = mizzen.compile(data, accelerator)
+    rows = rng.integers(-(1 << 15), 1 << 15, (512, 1, 32)).astype(np.int16)
+    (found,), (kernel,) = [artifact.run(rows)], CpuKernels(data).run([rows])
+    assert isinstance(found, np.ndarray)
+    difference = np.abs(found.astype(int) - kernel.reshape(found.shape))
+    assert difference.max() == 1
+    assert difference.mean() < 1 / 256
+    assert artifact.report is not None
+    assert [row.device for row in artifact.report.placements] == [Device.NPU]
+
+
 def matmul_beside_an_output() -> bytes:
     """A tensor that is an output and a transposed factor, made by what the CPU computes."""
     net = Net()

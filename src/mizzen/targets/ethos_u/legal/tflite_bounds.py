@@ -37,6 +37,7 @@ BOUNDS = {
     ("LEAKY_RELU", "INT16"): FEW,
     ("FULLY_CONNECTED", "INT8"): FEW,
     ("FULLY_CONNECTED", "UINT8"): FEW,
+    ("FULLY_CONNECTED", "INT16"): FEW,
     ("BATCH_MATMUL", "INT8"): FEW,
     ("BATCH_MATMUL", "INT16"): FEW,
     ("GELU", "INT8"): FEW,
@@ -54,7 +55,8 @@ def scaled_apart(data: float, weights: Sequence[float], result: float) -> bool:
     """Whether the compiler scales a FULLY_CONNECTED by other multipliers than the kernel.
 
     It multiplies the scales of data and weights in single precision, the kernel in double; both
-    make multipliers of 31 bits of them, which differ by less than 2^-23 of themselves.
+    make multipliers of 31 bits of them, which differ by less than 2^-23 of themselves: results of
+    16 bits by less than 2^-8 of a step, so that fewer than one in 2^8 is rounded otherwise.
     """
     exact = np.float64(data) * np.asarray(weights, np.float64) / result
     single = (np.float32(data) * np.asarray(weights, np.float32)).astype(np.float64) / result
