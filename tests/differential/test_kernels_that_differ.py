@@ -103,7 +103,7 @@ def test_the_npu_follows_litert(name: str, accelerator: str) -> None:
     network = row.build()
     inputs = [array[np.newaxis] for array in row.inputs]
     (theirs,), (micro,) = litert(network, inputs), CpuKernels(network).run(inputs)
-    npu = mizzen.compile(network, accelerator, prove="off").run(*inputs)
+    npu = mizzen.compile(network, accelerator, prove="off", allow_inexact=True).run(*inputs)
     np.testing.assert_array_equal(npu, theirs)
     apart = np.abs(micro.astype(int) - theirs.astype(int)).max()
     assert 0 < apart <= row.most

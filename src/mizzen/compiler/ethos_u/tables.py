@@ -20,6 +20,7 @@ from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.frontends.tflite.lowering import fixed_point
 from mizzen.frontends.tflite.lowering.requantization import multiplier_of
+from mizzen.ops.elementwise import Table
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
@@ -68,9 +69,9 @@ def _functions(lowered: Lowered, operator: Operator) -> Iterator[Bytes]:
     for index in operator.outputs:
         value = lowered.value_of.get(index)
         made = None if value is None else value.producer
-        if made is None or made.kind != "TABLE" or made.group != operator.index:
+        if not isinstance(made, Table) or made.group != operator.index:
             continue
-        entries = made.operands[1].constant
+        entries = made.table.constant
         if entries is not None and len(entries) == ENTRIES:
             found = entries.astype(np.int8).view(np.uint8)
             yield found
