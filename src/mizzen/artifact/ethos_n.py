@@ -157,7 +157,7 @@ def check_memory(program: NpuProgram) -> Findings:
 
 
 def variant_of(capabilities: Capabilities) -> Variant:
-    """Find the variant that has capabilities, whatever its SRAM. E123 if there is none."""
+    """Find the variant that has capabilities, whatever its SRAM. E123 if there is not one."""
     for variant in VARIANTS.values():
         if capabilities_of(variant, 0) == _with_sram(capabilities, variant):
             return variant

@@ -99,7 +99,7 @@ class Backend(ABC, Generic[C]):
         return Support({}, (), tuple({"name": name} for name in names), (), (table,))
 
     def write_summary(self, report: CompileReport, configuration: C, folder: Path) -> Path | None:
-        """Write the summary file that the family's users know; None where there is none."""
+        """Write the summary file that the family's users know; None where there is not one."""
         return None
 
     def _without_scales(self, name: str) -> MizzenError:

@@ -23,7 +23,7 @@ CHOSEN = frozenset({"CAST", "CONST"})
 
 
 def definition_of(kind: str, origin: Origin | None = None) -> Definition:
-    """Return the definition of an operation; raises E801 if there is none."""
+    """Return the definition of an operation; raises E801 if there is not one."""
     definition = DEFINITIONS.get(kind)
     if definition is None:
         raise fail("E801", f"an operation must be one of TOSA 1.0, and is {kind}", origin=origin)

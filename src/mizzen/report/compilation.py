@@ -81,7 +81,7 @@ class CompileReport:
     npu_cycles     of these, what the NPU needs if memories never make it wait
     figures        numbers of the compiler's own report, by its names
     performance    per NPU operator: the performance data that its driver's users know, JSON-ready;
-                   empty where there is none
+                   empty where there is not one
     origins        per NPU operator: byte offset of a command to the model's operator
     diagnostics    what happened on the way
     proof          what executing the code showed
@@ -154,7 +154,7 @@ def write_sidecar(report: CompileReport, artifact: Path) -> Path:
 
 
 def read_sidecar(artifact: Path, data: bytes) -> CompileReport | None:
-    """Read the report beside an artifact; None if there is none of exactly these bytes."""
+    """Read the report beside an artifact; None if there is not one of exactly these bytes."""
     try:
         with sidecar_path(artifact).open("rb") as file:
             document = json.loads(file.read(LARGEST_FILE_BYTES))

@@ -452,7 +452,7 @@ def attention(rewriter: Rewriter, node: Node) -> Node | None:
 
 
 def _mask(rewriter: Rewriter, node: Node) -> Any:
-    """Return the mask of an attention, as a node or a constant; None where there is none."""
+    """Return the mask of an attention, as a node or a constant; None where there is not one."""
     mask = argument(node, 3, "attn_mask")
     if argument(node, 5, "is_causal", False):
         query, key = node.args[0], node.args[1]

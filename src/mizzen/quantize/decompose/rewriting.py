@@ -208,7 +208,7 @@ def fakes(arguments: Any) -> Any:
 
 
 def attribute_of(module: torch.nn.Module, path: str) -> object:
-    """Return the attribute at a dotted path, None where there is none."""
+    """Return the attribute at a dotted path, None where there is not one."""
     found: object = module
     for name in path.split("."):
         found = getattr(found, name, None)
@@ -318,7 +318,7 @@ def _rewrite(rewriter: Rewriter, node: Node, states: dict[str, State]) -> None:
 
 
 def _functional(node: Node) -> Any:
-    """Return the operator that does the same on a new tensor, None where there is none."""
+    """Return the operator that does the same on a new tensor, None where there is not one."""
     packet = getattr(aten, str(node.target).split(".")[1].removesuffix("_"), None)
     return getattr(packet, str(node.target).split(".")[2], None)
 

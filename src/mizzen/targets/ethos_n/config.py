@@ -84,7 +84,7 @@ VARIANTS: dict[str, Variant] = {
 
 
 def find_variant(name: str) -> Variant:
-    """Return a variant by Mizzen's name or by the Support Library's; E910 if there is none."""
+    """Return a variant by Mizzen's name or by the Support Library's; E910 if there is not one."""
     for row in VARIANTS.values():
         if name in (row.name, row.arm_name):
             return row

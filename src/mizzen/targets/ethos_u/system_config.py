@@ -106,7 +106,7 @@ def _resolved(config: ConfigFiles, *names: *_Names) -> EthosUConfiguration:
 
 
 def find_accelerator(name: str) -> Accelerator:
-    """Return the accelerator of that name. E210 if there is none."""
+    """Return the accelerator of that name. E210 if there is not one."""
     row = ACCELERATORS.get(name.lower())
     if row is None:
         raise _unknown("E210", "the accelerator", name, ACCELERATORS)

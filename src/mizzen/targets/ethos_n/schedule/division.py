@@ -66,7 +66,7 @@ NEEDS_PLANES = frozenset({PleOperation.AVGPOOL_3X3_1_1_UDMA})
 
 
 def form_ple_pass(first: Node, attempt: Attempt) -> PlePass | None:
-    """Form the pass that begins at a node, and commit it; None if there is none.
+    """Form the pass that begins at a node, and commit it; None if there is not one.
 
     A pass that cannot be formed leaves wishes at the nodes that stand in its way.
     """
@@ -193,7 +193,7 @@ def _place(
 
 
 def form_convert_pass(first: Node, attempt: Attempt) -> ConvertPass | None:
-    """Form the pass that begins at a node, and commit it; None if there is none."""
+    """Form the pass that begins at a node, and commit it; None if there is not one."""
     if not first.inputs:
         return None
     location = attempt.location(first.source)
@@ -256,7 +256,7 @@ def _moves_in_sram(node: Node) -> bool:
 
 
 def _largest_stripe(shape: Shape, holes: Holes, capabilities: Capabilities) -> Shape:
-    """Return the first stripe that there is room for, or the last one tried if there is none.
+    """Return the first stripe that there is room for, or the last one tried if there is not one.
 
     Channels are cut only where the width is 1: elsewhere the firmware cannot.
     """

@@ -246,7 +246,7 @@ class _Candidate:
 
 
 def form_mce_pass(first: Node, attempt: Attempt, options: CompilationOptions) -> McePass | None:
-    """Form the pass that begins at a node, and commit it; None if there is none."""
+    """Form the pass that begins at a node, and commit it; None if there is not one."""
     chain, candidate = _longest(first, attempt, options)
     if chain.mce is None:
         return None
