@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.artifact.resources import VARIABLE_KINDS
+from mizzen.cpu import tflm
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite.context import Note, note_of
@@ -72,6 +73,12 @@ class Kernels:
             found = part, CpuKernels(part.network, [self._model.origin(operator)])
             self._parts[note.operator] = found
         return found
+
+
+def begin(lowered: Lowered) -> None:
+    """Start the process that computes what TOSA has no form of, if there is any of it."""
+    if any(isinstance(row, Custom) for row in lowered.graph):
+        tflm.begin()
 
 
 def evaluate(

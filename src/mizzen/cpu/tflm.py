@@ -237,6 +237,13 @@ def _drop_ended() -> None:
             worker.end()
 
 
+def begin() -> None:
+    """Start the kernels' process if the package is there: who will run them need not wait then."""
+    if find_spec("tflite_micro") is not None:
+        with _workers.lock:
+            _the_worker()
+
+
 def _the_worker() -> _Worker:
     _drop_ended()
     if not _workers:

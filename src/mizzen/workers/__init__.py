@@ -19,6 +19,9 @@ import threading
 from pathlib import Path
 from typing import IO, TypeVar
 
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""No worker multiplies matrices, and threads for it are half of what NumPy takes to start."""
+
 
 class Worker:
     """A process that answers requests; what it prints goes to a file, or nowhere."""
@@ -29,6 +32,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=printed,
+            env=os.environ | ONE_THREAD,
             bufsize=0,  # so that nothing is left in a buffer that a forked process would write
         )
 

@@ -13,7 +13,8 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.proof import Findings, NetworkProof
+from mizzen.compiler.ethos_u.findings import Findings
+from mizzen.compiler.ethos_u.proof import NetworkProof
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite.lower import lower

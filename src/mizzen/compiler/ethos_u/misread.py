@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mizzen.artifact.steps import is_npu, read_network
+from mizzen.artifact.steps import is_npu
 from mizzen.diagnostics import MizzenError, Reason
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.model import ABSENT
@@ -27,18 +27,11 @@ RULE = "other-tensor"
 SOURCE = "the tensors of the compiled network"
 
 
-def misread(model: Model, compiled: bytes, hidden: frozenset[int]) -> dict[int, Reason]:
+def misread(model: Model, network: Model, hidden: frozenset[int]) -> dict[int, Reason]:
     """Return the operators that must be on the CPU as well, by index, and why.
 
-    Raises what reading the compiled network does, if nothing is left to hide.
+    network  the compiled one
     """
-    try:
-        network = read_network(compiled, model.name)
-    except MizzenError as error:
-        found = dict(_forgotten(model, error, hidden))
-        if not found:
-            raise
-        return found
     found: dict[int, Reason] = {}
     for operator, tensor in _misread(model, network):
         for mover in _movers(model, tensor):
@@ -47,10 +40,12 @@ def misread(model: Model, compiled: bytes, hidden: frozenset[int]) -> dict[int, 
     return found
 
 
-def _forgotten(
+def forgotten(
     model: Model, error: MizzenError, hidden: frozenset[int]
 ) -> Iterator[tuple[int, Reason]]:
     """Return the operators that give a tensor which nothing computes in the compiled network.
+
+    error  of reading that network
 
     Where they are on the CPU already, it is those that take it.
     """

@@ -36,6 +36,7 @@ COMPILER = "compiler"
 class Generated:
     """Generated code, and the operators by index that were hidden for it.
 
+    network   `compiled.network`, read, once it is known that it can be
     stopped   how the compiler stopped while they were not
     reasons   of those that were hidden because they would be computed wrongly
     wrong     what was said of operators that are on the NPU all the same
@@ -45,6 +46,7 @@ class Generated:
     compiled: Compiled
     hidden: frozenset[int]
     stopped: Stopped | None
+    network: Model | None = None
     reasons: Mapping[int, Reason] = field(default_factory=dict[int, Reason])
     wrong: Mapping[int, Reason] = field(default_factory=dict[int, Reason])
     proof: Proof = NOT_PROVED

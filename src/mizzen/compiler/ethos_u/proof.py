@@ -8,7 +8,6 @@ of single operators are seen as the stream writes them, and compared as well (`w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -22,6 +21,7 @@ from mizzen.artifact.interface import Values
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.alone import wrong_alone
 from mizzen.compiler.ethos_u.encoded import wrong_constants
+from mizzen.compiler.ethos_u.findings import Findings
 from mizzen.compiler.ethos_u.misread import read_on_cpu
 from mizzen.compiler.ethos_u.tables import wrong_table
 from mizzen.compiler.ethos_u.watched import Written, judge, written
@@ -47,27 +47,6 @@ MOST_PASSES = 4
 
 MOST_MACS = 1 << 31
 """For each input that is asked for; networks that compute more execute fewer, at least one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What executing a compiled network showed.
-
-    wrong     operators by index whose results differ, and how; the first of each NPU operator
-    faults    operators at which the stream cannot be executed, and why
-    suspects  operators that may be the cause of outputs that differ where nothing says whose
-              they are, those that compute the outputs first; each NPU operator's apart
-    """
-
-    proof: Proof
-    wrong: Mapping[int, Difference] = field(default_factory=dict[int, Difference])
-    faults: Mapping[int, MizzenError] = field(default_factory=dict[int, MizzenError])
-    suspects: tuple[tuple[tuple[int, ...], Difference], ...] = ()
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing differs."""
-        return not (self.wrong or self.faults or self.suspects)
 
 
 class NetworkProof:

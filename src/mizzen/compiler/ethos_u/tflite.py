@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from concurrent.futures.thread import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.findings import Findings
 from mizzen.compiler.ethos_u.misplaced import misplaced
-from mizzen.compiler.ethos_u.misread import MOVERS, misread
+from mizzen.compiler.ethos_u.misread import MOVERS, forgotten, misread
 from mizzen.compiler.ethos_u.outcome import (
     Generated,
     confused_of,
@@ -26,14 +30,15 @@ from mizzen.compiler.ethos_u.outcome import (
     report_of,
 )
 from mizzen.compiler.ethos_u.preparing import prepared
-from mizzen.compiler.ethos_u.proof import Findings, NetworkProof
 from mizzen.compiler.proof.difference import PROOF, RULE
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
-from mizzen.frontends.tflite.lower import lower
 from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.targets.ethos_u.config import EthosUConfiguration
+
+if TYPE_CHECKING:
+    from mizzen.compiler.ethos_u.proof import NetworkProof
 
 MOST_ROUNDS = 24
 """How often to compile without what was found to differ before everything goes to the CPU."""
@@ -69,10 +74,11 @@ def compile_network(
     generated = compile_proved(model, given.data, configuration, proof, on_progress)
     origins = origins_of(model, generated.compiled)
     name = f"{Path(model.name).stem}_vela.tflite"
-    file = given.restored(generated.compiled.network)
-    network = read_network(file, model.name)
+    file, network, proved = generated.compiled.network, generated.network, generated.contents
+    if given.names or network is None:
+        file, proved = given.restored(file), None
+        network = read_network(file, model.name)
     report = report_of(model, network, configuration, generated, origins)
-    proved = None if given.names else generated.contents
     return Artifact(file, name, proved or contents_of(network, origins), report)
 
 
@@ -84,8 +90,15 @@ def compile_proved(
     on_progress: ProgressCallback | None,
 ) -> Generated:
     """Compile a network whose file is `data`, and prove it. Raises E3xx if the compiler fails."""
+    with ThreadPoolExecutor(1) as beside:
+        rounds = _Rounds(model, data, configuration, options, on_progress, beside)
+        return _proved(rounds, model, configuration, options)
+
+
+def _proved(
+    rounds: _Rounds, model: Model, configuration: EthosUConfiguration, options: ProofOptions
+) -> Generated:
     known = dict(_known_defects(model, configuration))
-    rounds = _Rounds(model, data, configuration, options, on_progress)
     if options.allow_inexact:
         generated = rounds.compile(frozenset())
         on_npu = {row.operator for row in generated.compiled.work if not row.on_cpu}
@@ -113,7 +126,10 @@ def _known_defects(
 
 
 class _Rounds:
-    """Compiles and proves until nothing differs."""
+    """Compiles and proves until nothing differs.
+
+    beside  computes the reference while the compiler is at work, in a process of its own
+    """
 
     def __init__(
         self,
@@ -122,6 +138,7 @@ class _Rounds:
         configuration: EthosUConfiguration,
         options: ProofOptions,
         on_progress: ProgressCallback | None,
+        beside: Executor,
     ) -> None:
         self.model = model
         self.data = data
@@ -130,8 +147,11 @@ class _Rounds:
         self.on_progress = on_progress
         self.reasons: dict[int, Reason] = {}
         self._start = time.monotonic()
-        self._proof: NetworkProof | None = None
+        self._beside = beside
+        self._proof: Future[NetworkProof | MizzenError] | None = None
         self._contents: Contents | None = None
+        if options.effort is not Effort.OFF and _has_integers(model):
+            self._proof = beside.submit(_begun, model, options)
 
     def compile(self, hidden: frozenset[int]) -> Generated:
         """Compile without some operators, and those that make others read what they must not."""
@@ -143,9 +163,16 @@ class _Rounds:
                 hidden=hidden,
                 on_progress=self.on_progress,
             )
-            movers = misread(self.model, generated.compiled.network, generated.hidden)
-            if not movers:
-                return generated
+            try:
+                network = read_network(generated.compiled.network, self.model.name)
+            except MizzenError as error:
+                movers = dict(forgotten(self.model, error, generated.hidden))
+                if not movers:
+                    raise
+            else:
+                movers = misread(self.model, network, generated.hidden)
+                if not movers:
+                    return replace(generated, network=network)
             self.reasons.update(movers)
             hidden = generated.hidden | set(movers)
 
@@ -182,18 +209,18 @@ class _Rounds:
         return replace(generated, reasons=self.reasons)
 
     def _check(self, generated: Generated) -> Findings:
-        network = read_network(generated.compiled.network, self.model.name)
+        network = generated.network
+        assert network is not None
         self._contents = contents_of(network, origins_of(self.model, generated.compiled))
         if not any(isinstance(step, NpuStep) for step in self._contents.steps):
             return Findings(NOT_PROVED)
         if self._proof is None:
-            try:
-                lowered = lower(self.model)
-            except MizzenError as error:  # tensors that are no arrays of numbers
-                said = error.diagnostic.message
-                return Findings(Proof(0, self.options.seed, unproved=(said,)))
-            self._proof = NetworkProof(self.model, lowered, self.options)
-        return self._proof.check(generated.compiled, network, self._contents)
+            self._proof = self._beside.submit(_begun, self.model, self.options)
+        proof = self._proof.result()
+        if isinstance(proof, MizzenError):
+            said = proof.diagnostic.message
+            return Findings(Proof(0, self.options.seed, unproved=(said,)))
+        return proof.check(generated.compiled, network, self._contents)
 
     def _without(self, generated: Generated, findings: Findings) -> tuple[Generated, Findings]:
         """Compile without what is found to differ first, or what it takes from."""
@@ -274,3 +301,33 @@ class _Rounds:
         for index in rest:
             self.reasons.setdefault(index, reason)
         return self.compile(rest)
+
+
+def _has_integers(model: Model) -> bool:
+    """Whether some of a network may be for the NPU, as far as types say."""
+    main = model.main
+    results = (tensor for row in main.operators for tensor in main.present(row.outputs))
+    return any(tensor.quantization is not None for tensor in results)
+
+
+def _begun(model: Model, options: ProofOptions) -> NetworkProof | MizzenError:
+    """Return the proof of a network, its reference computed; else why it has none.
+
+    What it needs is imported here, and worker processes start, while the compiler is at work too.
+    """
+    from mizzen.compiler.tflite_reference import begin
+    from mizzen.frontends.tflite.lower import lower
+
+    try:
+        lowered = lower(model)
+    except MizzenError as error:  # tensors that are no arrays of numbers
+        return error
+    begin(lowered)
+    from mizzen.targets.ethos_u.sim import codec
+
+    codec.begin()
+    from mizzen.compiler.ethos_u.proof import NetworkProof
+
+    proof = NetworkProof(model, lowered, options)
+    _ = proof.first
+    return proof

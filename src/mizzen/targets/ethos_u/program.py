@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
+from mizzen.targets.ethos_u.commands import Instruction, decode
 from mizzen.targets.ethos_u.config import ACCELERATORS, Accelerator
 
 
@@ -77,7 +79,7 @@ def accelerator_of(hardware: HardwareId | None) -> Accelerator:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Program:
     """One NPU operator, ready to execute.
 
@@ -98,3 +100,11 @@ class Program:
     outputs: tuple[TensorAddress, ...]
     name: str = "ethos-u"
     origins: dict[int, Origin] = field(default_factory=dict[int, Origin])
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The commands of the stream, for the accelerator that the payload names; decoded once.
+
+        Raises E604 and E605 for a payload that names none, E501 to E504 for a damaged stream.
+        """
+        return tuple(decode(self.words, accelerator_of(self.hardware).arch))

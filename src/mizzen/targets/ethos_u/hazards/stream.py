@@ -8,7 +8,7 @@ from enum import Enum
 
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.isa.command import Instruction
-from mizzen.targets.ethos_u.commands import Arch, decode
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.kernels import KernelsU55, KernelsU85
 from mizzen.targets.ethos_u.hazards.operations import Operation
@@ -43,7 +43,7 @@ def steps(program: Program, accelerator: Accelerator) -> Iterator[Operation | Wa
     is_u85 = accelerator.arch is Arch.U85
     kernels = (KernelsU85 if is_u85 else KernelsU55)(registers, accelerator)
     transfer = transfer_u85 if is_u85 else transfer_u55
-    for instruction in decode(program.words, accelerator.arch):
+    for instruction in program.instructions:
         name = instruction.name
         if name.startswith("SET_"):
             registers.write(instruction)

@@ -78,6 +78,13 @@ class _Worker(Worker):
 _workers = Workers[_Worker]()
 
 
+def begin() -> None:
+    """Start the worker: whoever will decode streams need not wait for it then."""
+    with _workers.lock:
+        if not _workers:
+            _workers.append(_Worker())
+
+
 def decode(streams: Sequence[bytes]) -> list[Weights]:
     """Decompress weight streams; each gives its weights in the stream's order.
 
@@ -99,8 +106,7 @@ def _decode(stream: bytes) -> Weights:
 
 def _attempt(stream: bytes) -> tuple[Weights | None, int]:
     """Decode one stream; None and the worker's exit status if that ended the worker."""
-    if not _workers:
-        _workers.append(_Worker())
+    begin()
     worker = _workers[0]
     try:
         weights = worker.decode(stream)

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Diagnostic, fail
-from mizzen.targets.ethos_u.commands import decode
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 from mizzen.targets.ethos_u.sim.hardware import hardware_of
 from mizzen.targets.ethos_u.sim.memory import Memory, Run, Workspace
@@ -55,8 +54,7 @@ class Simulator:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.hardware = hardware_of(program.hardware)
-        instructions = decode(program.words, self.hardware.arch)
-        self.plan: Plan = plan(program, instructions, self.hardware)
+        self.plan: Plan = plan(program, self.hardware)
         self._check_interface()
         self._idle: list[Bound] = []
         self._watch = NOTHING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -120,9 +121,9 @@ class Plan:
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
 
-def plan(program: Program, instructions: list[Instruction], hardware: Hardware) -> Plan:
-    """Plan a decoded stream; E6xx for whatever could not be executed exactly."""
-    return _Planner(program, hardware).plan(instructions)
+def plan(program: Program, hardware: Hardware) -> Plan:
+    """Plan a program's stream; E6xx for whatever could not be executed exactly."""
+    return _Planner(program, hardware).plan(program.instructions)
 
 
 class _Planner:
@@ -141,7 +142,7 @@ class _Planner:
         self._chains: dict[int, FeatureMap] = {}
         self._result = Plan()
 
-    def plan(self, instructions: list[Instruction]) -> Plan:
+    def plan(self, instructions: Sequence[Instruction]) -> Plan:
         """Resolve a decoded stream up to its OP_STOP. E612 for a stream without one."""
         registers = REGISTERS[self._hardware.arch](self._hardware)
         places = {item.offset_words: index for index, item in enumerate(instructions)}
