@@ -349,10 +349,13 @@ def test_parts_that_the_compiler_places_right(accelerator: str, mover: str, kind
     assert all(row.device is Device.NPU for row in artifact.report.placements)
 
 
-def clamped() -> bytes:
-    net = Net()
-    x = net.map((1, 4, 4, 3), 0.09, 7)
-    return net.finish([x], [net.to("RELU6", (1, 4, 4, 3), [x], "", 0.06)])
+def clamped(dtype: str, scale: float, zero: int) -> Callable[[], bytes]:
+    def build() -> bytes:
+        net = Net(dtype)
+        x = net.map((1, 4, 4, 3), scale, zero)
+        return net.finish([x], [net.to("RELU6", (1, 4, 4, 3), [x], "", scale * 0.7)])
+
+    return build
 
 
 def mirrored(axis: int) -> Callable[[], bytes]:
@@ -389,7 +392,8 @@ def product() -> bytes:
 
 
 AVOIDED = {
-    "RELU6": (clamped, "rescaling-clamp"),
+    "RELU6": (clamped("int8", 0.09, 7), "rescaling-clamp"),
+    "RELU6 int16": (clamped("int16", 0.0003, 0), "rescaling-clamp"),
     "MIRROR_PAD of a batch": (mirrored(0), "mirrored-channels"),
     "MIRROR_PAD of channels": (mirrored(3), "mirrored-channels"),
     "int16 sums": (large("int16", 3.6e-8), "scaled-sum"),

@@ -33,7 +33,6 @@ BOUNDS = {
     ("SOFTMAX", "INT16"): ROWS,
     ("MUL", "INT16"): FEW,
     ("RELU", "INT16"): FEW,
-    ("RELU6", "INT16"): FEW,
     ("LEAKY_RELU", "INT16"): FEW,
     ("FULLY_CONNECTED", "INT8"): FEW,
     ("FULLY_CONNECTED", "UINT8"): FEW,

@@ -104,13 +104,13 @@ def _broken_ratio(operator: OperatorFacts) -> str | None:
 
 
 @rule("rescaling-clamp", "RELU6", ALL, SOURCE).must_have(
-    "one scale and zero point for input and output where they are INT8",
+    "one scale and zero point for input and output where they are INT8 or INT16",
     "quantise its output like its input, or QUANTIZE behind it",
 )
 def _rescaling_clamp(operator: OperatorFacts) -> str | None:
     """The kernel clamps the integers as they are; the compiler rescales them."""
     data = data_input(operator)
-    if data is None or data.dtype != "INT8":
+    if data is None or data.dtype not in ("INT8", "INT16"):
         return None
     output = operator.outputs[0]
     same = (data.scales, data.zero_points) == (output.scales, output.zero_points)
