@@ -130,7 +130,7 @@ class Annotator:
                     role, config = Role.COMPUTED, self._state(config, node.args[1])
                 elif source is None:
                     continue
-            elif not _has_form(node, role):
+            elif not _has_form(node, role) or (not config.is_qat and has_computed_weight(node)):
                 continue
             self._roles[node] = role
             self._configs[node] = config
@@ -355,6 +355,14 @@ def _has_form(node: Node, role: Role) -> bool:
     if role is Role.TRANSPARENT and node.all_input_nodes[0].op == "get_attr":
         return False  # the switch between training and inference
     return role in (Role.COMPARED, Role.CONSUMED) or gives_float(node)
+
+
+def has_computed_weight(node: Node) -> bool:
+    """Whether a layer's weight is no constant, so that its channels have no scales beforehand."""
+    if channel_axis(node) is None or len(node.args) < 2:
+        return False
+    weight = node.args[1]
+    return isinstance(weight, Node) and weight.op != "get_attr"
 
 
 def composite_role(composite: Composite | None) -> Role | None:

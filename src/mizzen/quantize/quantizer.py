@@ -15,7 +15,12 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from mizzen.diagnostics import Diagnostic, Origin, Severity, fail
-from mizzen.quantize.annotation import ANNOTATION, Annotator, gives_float
+from mizzen.quantize.annotation import (
+    ANNOTATION,
+    Annotator,
+    gives_float,
+    has_computed_weight,
+)
 from mizzen.quantize.configuration import QuantizationConfig, Selection
 from mizzen.quantize.decompose import decompose
 from mizzen.quantize.nodes import operator_name, origin_of, role_of
@@ -68,6 +73,8 @@ def _reason(node: Node, name: str, selection: Selection) -> str:
         return selection.reason(node)
     if role_of(node) is None:
         return f"{name} has no integer form"
+    if has_computed_weight(node):
+        return "its weight is computed, and only a constant has a scale for each channel"
     return "its operands or results are not tensors of floating-point numbers"
 
 

@@ -278,6 +278,17 @@ GETITEM = "<built-in function getitem>"
 """The target, as it prints, of a node that takes one of another's several results."""
 
 
+WITHOUT_RESULT = frozenset(
+    {
+        "aten._assert_tensor_metadata.default",
+        "aten._assert_async.msg",
+        "aten._assert_scalar.default",
+        "aten.sym_constrain_range_for_size.default",
+    }
+)
+"""Nodes that give nothing: they only check, at export, what a tensor is."""
+
+
 def origin_of(node: Any, model: str | None, index: int) -> Origin:
     """Say where an FX node comes from: operator, module path, line of the user's file."""
     return Origin(

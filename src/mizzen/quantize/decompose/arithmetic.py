@@ -101,6 +101,17 @@ def addmm(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.call(aten.add.Tensor, rewriter.call(aten.mm.default, one, other), bias)
 
 
+def linear(rewriter: Rewriter, node: Node) -> Node | None:
+    """``linear`` with a computed weight is a product and a sum; one with a constant stays."""
+    value, weight, bias = node.args[0], node.args[1], argument(node, 2, "bias")
+    assert isinstance(weight, Node)
+    if weight.op == "get_attr" or rewriter.is_qat:
+        return None
+    turned = rewriter.call(aten.transpose.int, weight, 0, 1)
+    product = rewriter.call(aten.matmul.default, value, turned)
+    return product if bias is None else rewriter.call(aten.add.Tensor, product, bias)
+
+
 def matmul(rewriter: Rewriter, node: Node) -> Node | None:
     """Products with a constant matrix are linear layers; others are products in batches."""
     one, other = node.args[:2]

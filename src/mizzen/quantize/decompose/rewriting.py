@@ -391,15 +391,28 @@ def fold(rewriter: Rewriter) -> None:
         arguments: Any = tree_map(real, (node.args, dict(node.kwargs)))
         with torch.no_grad():
             value: object = cast(Any, node.target)(*arguments[0], **arguments[1])
-        if isinstance(value, torch.Tensor) and value.numel() <= ELEMENTS:
-            replacement = rewriter.at(node).constant(value.contiguous(), "folded")
-            node.replace_all_uses_with(replacement)
-            rewriter.module.graph.erase_node(node)
+        if isinstance(value, (list, tuple)):
+            parts = cast("list[torch.Tensor]", value)
+            for item in list(node.users):
+                _replace(rewriter, item, parts[cast(int, item.args[1])])
+        elif isinstance(value, torch.Tensor):
+            _replace(rewriter, node, value)
+
+
+def _replace(rewriter: Rewriter, node: Node, value: torch.Tensor) -> None:
+    """Let a constant take the place of a node, unless it is too large to be kept."""
+    if value.numel() <= ELEMENTS:
+        replacement = rewriter.at(node).constant(value.contiguous(), "folded")
+        node.replace_all_uses_with(replacement)
+        rewriter.module.graph.erase_node(node)
 
 
 def _is_constant(rewriter: Rewriter, node: Node) -> bool:
     value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor) or not operator_name(node):
+    several = isinstance(value, (list, tuple)) and all(
+        user.target is operator.getitem for user in node.users
+    )
+    if not (several or isinstance(value, torch.Tensor)) or not operator_name(node):
         return False
     if torch.Tag.nondeterministic_seeded in cast(Any, node.target).tags:
         return False

@@ -95,6 +95,7 @@ MATMUL: dict[str, Computation] = {
     "dot": lambda x: torch.dot(x.flatten(), torch.sigmoid(x).flatten()).reshape(1, 1),
     "baddbmm": lambda x: torch.baddbmm(x[0], x[0], torch.sigmoid(x)[0], beta=0.5, alpha=2.0),
     "addmm": lambda x: torch.addmm(x[0, 0], x[0, 1], x[0, 2]),
+    "linear with a computed weight": lambda x: functional.linear(x, x[0, 0], x[0, 1, 2]),
     "einsum": lambda x: torch.einsum("nchw,ncwk->nchk", x, torch.sigmoid(x)),
 }
 MOVEMENT: dict[str, Computation] = {

@@ -54,6 +54,33 @@ def test_layers_of_rows(name: str) -> None:
     assert found.steps_off() <= 1
 
 
+class _Attends(nn.Module):
+    """Attention of a row to others, whose three projections are parts of one weight, or three."""
+
+    def __init__(self, **options: int) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, **options)  # pyright: ignore[reportArgumentType] PyTorch's options have several types
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return self.attention(query, key, value)[0]
+
+
+ATTENTIONS: dict[str, tuple[dict[str, int], tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
+    "of three tensors": ({}, (4, 1, 8), (5, 1, 8), (5, 1, 8)),
+    "without a batch": ({}, (4, 8), (5, 8), (5, 8)),
+    "of other widths": ({"kdim": 6, "vdim": 5}, (4, 1, 8), (5, 1, 6), (5, 1, 5)),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention(name: str) -> None:
+    torch.manual_seed(0)
+    options, *shapes = ATTENTIONS[name]
+    found = lowered(_Attends(**options), *map(torch.randn, shapes))
+    assert found.on_cpu == {}
+    assert found.steps_off() <= 1
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_the_one_convolution_of_core_aten(transposed: bool) -> None:
     """Which other programs have instead of its special forms."""

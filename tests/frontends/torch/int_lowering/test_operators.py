@@ -67,6 +67,16 @@ def test_integers_are_pytorchs_within_a_step(names: tuple[str, ...], name: str) 
 
 REFUSED: dict[str, tuple[cases.Computation, str, str]] = {
     "argmax": (lambda x: torch.relu(x).argmax(1), "aten.argmax", "its result has 64 bits"),
+    "argmax as int32": (
+        lambda x: torch.relu(x).argmax(1).to(torch.int32),
+        "aten.argmax",
+        "its result has 64 bits",
+    ),
+    "computed kernel": (
+        lambda x: torch.conv2d(torch.relu(x), x[:, :, :3, :3] * 0.5),
+        "aten.conv2d",
+        "its input is not quantised",
+    ),
     "max with its place": (lambda x: x.max(1), "aten.max", "its result has 64 bits"),
     "sort": (lambda x: torch.relu(x).sort(1).values, "aten.sort", "TOSA sorts nothing"),
     "prod": (lambda x: x.prod(1), "aten.prod", "no NPU multiplies along a dimension"),

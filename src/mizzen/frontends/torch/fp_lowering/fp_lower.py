@@ -20,6 +20,7 @@ from mizzen.frontends.torch.operators import Missing, functional_name, overload_
 from mizzen.frontends.torch.operators.row import Form
 from mizzen.frontends.torch.program import (
     GETITEM,
+    WITHOUT_RESULT,
     Array,
     Role,
     TorchProgram,
@@ -198,16 +199,6 @@ class FpCall(Call[Value]):
 
 
 SPLIT = "leave it out of the exported model, or write it with operators that the guide lists"
-
-WITHOUT_RESULT = frozenset(
-    {
-        "aten._assert_tensor_metadata.default",
-        "aten._assert_async.msg",
-        "aten._assert_scalar.default",
-        "aten.sym_constrain_range_for_size.default",
-    }
-)
-"""Nodes that only check, at export."""
 
 
 def lower_float(program: TorchProgram) -> Graph:

@@ -38,12 +38,14 @@ from mizzen.frontends.torch.operators import overload_of, row_of
 from mizzen.frontends.torch.operators.row import CPU
 from mizzen.frontends.torch.program import (
     GETITEM,
+    WITHOUT_RESULT,
     Role,
     State,
     TorchProgram,
     is_tensor,
     kind_of,
     mapped,
+    results_of,
     tensor_of,
     tensor_type,
     without_gradient,
@@ -87,7 +89,7 @@ def lower(program: TorchProgram, limits: WindowLimits) -> Lowered:
     context = Context(program, limits)
     _add_inputs(context)
     for node in program.nodes:
-        if node.op == "call_function":
+        if node.op == "call_function" and str(node.target) not in WITHOUT_RESULT:
             context.terms[node] = _lower_node(context, node)
     ends = [*program.outputs, *(state.write for state in program.states)]
     context.graph.set_outputs(_output(context, node) for node in ends)
@@ -167,17 +169,21 @@ def _operator(context: Context, node: Any) -> Result:
         return terms if isinstance(node.meta["val"], (tuple, list)) else terms[0]
 
 
-def _folded(context: Context, node: Any) -> Term | None:
+def _folded(context: Context, node: Any) -> Result | None:
     """Compute a node whose inputs are constants of the program."""
     sources = node.all_input_nodes
-    if any(context.is_dynamic(source) for source in sources) or not _is_plain_tensor(node):
+    if any(context.is_dynamic(source) for source in sources):
+        return None
+    if not all(map(is_tensor, results_of(node))):
         return None
     arguments, named = (
         mapped(part, lambda source: _folded_input(context, source))
         for part in (node.args, node.kwargs)
     )
     result = without_gradient(node.target, *arguments, **named)
-    return _constant(result.numpy(), node)
+    if is_tensor(result):
+        return _constant(result.numpy(), node)
+    return tuple(_constant(item.numpy(), None) for item in result)
 
 
 def _folded_input(context: Context, node: Any) -> Any:
@@ -188,10 +194,6 @@ def _folded_input(context: Context, node: Any) -> Any:
             return tensor_of(array)
         case _:
             raise AssertionError(node)
-
-
-def _is_plain_tensor(node: Any) -> bool:
-    return is_tensor(node.meta.get("val"))
 
 
 def _quantize(context: Context, node: Any) -> Term:
@@ -270,9 +272,12 @@ def _dequantize(context: Context, node: Any) -> Term:
 
 
 def _channels(context: Context, node: Any) -> Term:
-    """Quantise or dequantise a constant channel by channel."""
+    """Quantise or dequantise a constant channel by channel; what is computed stays with PyTorch."""
     source, scales, zeros, axis = node.args[:4]
     found = context.terms[source]
+    if not isinstance(found, (Integers, Constant)):
+        context.refusals[node] = COMPUTED_WEIGHT
+        return Plain(context.plain(node))
     scale = _array(context, scales).astype(np.float64)
     zero = _array(context, zeros).astype(np.int64)
     if isinstance(found, Integers):
@@ -281,10 +286,14 @@ def _channels(context: Context, node: Any) -> Term:
         real = (found.array - zero.reshape(shape)) * scale.reshape(shape)
         quantization = Quantization(tuple(scale.tolist()), tuple(zero.tolist()), axis)
         return Constant(real.astype(np.float32), found.array, quantization, source)
-    if isinstance(found, Constant):
-        arguments = (tensor_of(scale), tensor_of(zero), *node.args[3:])
-        return Integers(node.target(tensor_of(found.real), *arguments).numpy())
-    raise AssertionError(node)
+    arguments = (tensor_of(scale), tensor_of(zero), *node.args[3:])
+    return Integers(node.target(tensor_of(found.real), *arguments).numpy())
+
+
+COMPUTED_WEIGHT = NodeRefusal(
+    "its numbers are computed, and only those of a constant have a scale for each channel",
+    "quantise computed weights with one scale, or write the layer as a product (torch.matmul)",
+)
 
 
 def _array(context: Context, node: Any) -> Array:

@@ -228,8 +228,8 @@ LAYERS: tuple[Operator, ...] = (
     row("conv3d.default conv3d.padding", Role.WEIGHTED, channel_axis=0, cuttable=True,
         both=VOLUMES),
     row("conv_transpose3d.input", Role.WEIGHTED, channel_axis=1, both=VOLUMES),
-    row("linear.default", Role.WEIGHTED, channel_axis=0, cuttable=True, integers="convolution",
-        floats="convolution"),
+    row("linear.default", Role.WEIGHTED, channel_axis=0, cuttable=True,
+        decomposition="arithmetic:linear", integers="convolution", floats="convolution"),
     # Products of matrices.
     row("matmul.default linalg_matmul.default mm.default", Role.COMPUTED, cuttable=True,
         decomposition="arithmetic:matmul", integers="convolution", floats="convolution"),
