@@ -11,7 +11,7 @@ import pytest
 from mizzen.artifact.loading import artifact_of
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
-from mizzen.conformance.networks import SCALE, Case, i32, one
+from mizzen.conformance.networks import SCALE, Case, Q, i32, one
 from mizzen.conformance.oracles import litert
 from mizzen.conformance.suite import judge, random_inputs
 from mizzen.conformance.verdict import Verdict
@@ -46,6 +46,19 @@ def test_quotients_of_bytes_are_not_rescaled() -> None:
     np.testing.assert_array_equal(ours[some], np.clip(quotient, -128, 127))
     (kernel,) = CpuKernels(case.build()).run([a, b])
     assert (kernel.ravel() != ours).mean() > 0.9
+
+
+@pytest.mark.parametrize(("scale", "number"), [(0.00046344351721927524, -22927), (0.0005, None)])
+def test_one_number_of_int16_is_another_one_for_logistic(scale: float, number: int | None) -> None:
+    """The function of the machine and the kernel's table differ at one number of some scales."""
+    shape = (1, 1, 256, 256)
+    case = one("logistic", "LOGISTIC", [shape], [shape], "int16", in_q=[Q(scale)],
+               out_q=Q(1 / 32768))  # fmt: skip
+    every = np.arange(-(1 << 15), 1 << 15).astype(np.int16).reshape(shape)
+    (kernel,) = CpuKernels(case.build()).run([every[np.newaxis]])
+    apart = run(case, every).astype(int).ravel() - kernel.astype(int).ravel()
+    assert np.abs(apart).max() <= 1
+    assert every.ravel()[apart != 0].tolist() == ([] if number is None else [number])
 
 
 def tenth(values: Array) -> Array:

@@ -115,7 +115,18 @@ def turned() -> bytes:
     return net.finish([x], [y, z])
 
 
+def averaged() -> bytes:
+    """A RESHAPE beside a MEAN that is on the CPU, whose result a GATHER takes by another name."""
+    net = Net()
+    x = net.map((1, 3, 2, 9))
+    y = net.reshaped((1, 27, 1, 2), x)
+    mean = net.to("MEAN", (3, 2), [x, net.integers(0, 3)], "ReducerOptions", keep_dims=False)
+    z = net.to("GATHER", (4, 2), [mean, net.integers(1, 2, 0, 1)], "GatherOptions", axis=0)
+    return net.finish([x], [y, z])
+
+
 CONFUSED = {
+    "averaged": (averaged, "ethos-u85-128", "RESHAPE"),
     "gathered": (gathered, "ethos-u55-64", "RESHAPE"),
     "summed": (summed, "ethos-u85-1024", "EXPAND_DIMS"),
     "resized": (resized, "ethos-u55-256", "TRANSPOSE"),

@@ -8,12 +8,13 @@ compiler, so that it keeps the tensors on both sides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mizzen.artifact.steps import is_npu
 from mizzen.diagnostics import MizzenError, Reason
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.model import ABSENT
+from mizzen.targets.ethos_u.vela.generate import Compiled
 
 MOVERS = frozenset(
     ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK",
@@ -27,13 +28,24 @@ RULE = "other-tensor"
 SOURCE = "the tensors of the compiled network"
 
 
-def misread(model: Model, network: Model, hidden: frozenset[int]) -> dict[int, Reason]:
+def left_to_cpu(model: Model, compiled: Compiled) -> frozenset[int]:
+    """Return the operators by index that may be on the CPU, as the compiler says."""
+    if len(model.subgraphs) > 1:  # it numbers those of one subgraph
+        return frozenset(row.index for row in model.main.operators)
+    work = (row.operator for row in compiled.work if row.on_cpu)
+    return frozenset(index for index in work if index is not None)
+
+
+def misread(
+    model: Model, network: Model, on_cpu: frozenset[int], hidden: frozenset[int]
+) -> dict[int, Reason]:
     """Return the operators that must be on the CPU as well, by index, and why.
 
     network  the compiled one
+    on_cpu   operators that may be on the CPU
     """
     found: dict[int, Reason] = {}
-    for operator, tensor in _misread(model, network):
+    for operator, tensor in _misread(model, network, on_cpu):
         for mover in _movers(model, tensor):
             if mover.index not in hidden:
                 found[mover.index] = _reason(mover, operator)
@@ -66,23 +78,69 @@ def forgotten(
         )
 
 
-def _misread(model: Model, network: Model) -> Iterator[tuple[Operator, int]]:
+def _misread(
+    model: Model, network: Model, on_cpu: frozenset[int]
+) -> Iterator[tuple[Operator, int]]:
     """Return operators of the model on the CPU, and the model's tensor that each does not read."""
-    for operator, one, other in read_on_cpu(model, network):
-        if model.main.tensors[one].shape != network.main.tensors[other].shape:
-            yield operator, one
+    for operator, compiled in _on_cpu(model, network, on_cpu):
+        for one, other in _beside(operator.inputs, compiled.inputs):
+            if model.main.tensors[one].shape != network.main.tensors[other].shape:
+                yield operator, one
 
 
-def read_on_cpu(model: Model, network: Model) -> Iterator[tuple[Operator, int, int]]:
-    """Return what operators on the CPU read: the tensor in the model, and in the compiled one."""
-    by_outputs = {_names(model, row): row for row in model.main.operators}
-    for compiled in network.main.operators:
-        operator = None if is_npu(compiled) else by_outputs.get(_names(network, compiled))
-        if operator is None or len(operator.inputs) != len(compiled.inputs):
-            continue
-        for one, other in zip(operator.inputs, compiled.inputs, strict=True):
+def same_on_cpu(model: Model, network: Model, on_cpu: frozenset[int]) -> dict[int, int]:
+    """Return the model's tensors by those that operators on the CPU have in the compiled network.
+
+    What two operators give goes before what one of them takes: that may be another tensor.
+    """
+    pairs = list(_on_cpu(model, network, on_cpu))
+    taken = (row for one, other in pairs for row in _beside(one.inputs, other.inputs))
+    given = (row for one, other in pairs for row in _beside(one.outputs, other.outputs))
+    found = {other: one for one, other in taken}
+    return found | {other: one for one, other in given}
+
+
+def _beside(ours: Sequence[int], theirs: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Return tensors in the same place of two operators that have as many."""
+    if len(ours) == len(theirs):
+        for one, other in zip(ours, theirs, strict=True):
             if ABSENT not in (one, other):
-                yield operator, one, other
+                yield one, other
+
+
+def _on_cpu(
+    model: Model, network: Model, on_cpu: frozenset[int]
+) -> Iterator[tuple[Operator, Operator]]:
+    """Return operators on the CPU, in the model and in the compiled network.
+
+    They have the names of what they give, but the compiler renames what some NPU operators take
+    (`values` of GATHER): of one type and shape, those without their names are taken in order.
+    """
+    by_outputs = {_names(model, row): row for row in model.main.operators}
+    renamed: list[Operator] = []
+    known = set[int]()
+    for compiled in network.main.operators:
+        if is_npu(compiled):
+            continue
+        operator = by_outputs.get(_names(network, compiled))
+        if operator is None:
+            renamed.append(compiled)
+        else:
+            known.add(operator.index)
+            yield operator, compiled
+    for compiled in renamed:
+        for operator in model.main.operators:
+            free = operator.index in on_cpu - known
+            if free and _form(model, operator) == _form(network, compiled):
+                known.add(operator.index)
+                yield operator, compiled
+                break
+
+
+def _form(model: Model, operator: Operator) -> tuple[object, ...]:
+    """Return what two operators have in common that may be the same: all but names."""
+    outputs = [(row.shape, row.type) for row in model.main.present(operator.outputs)]
+    return operator.kind, len(operator.inputs), outputs
 
 
 def _names(model: Model, operator: Operator) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.alone import wrong_alone
 from mizzen.compiler.ethos_u.encoded import wrong_constants
 from mizzen.compiler.ethos_u.findings import Findings
-from mizzen.compiler.ethos_u.misread import read_on_cpu
+from mizzen.compiler.ethos_u.misread import left_to_cpu, same_on_cpu
 from mizzen.compiler.ethos_u.tables import wrong_table
 from mizzen.compiler.ethos_u.watched import Written, judge, written
 from mizzen.compiler.proof.accesses import require_order
@@ -156,6 +156,7 @@ class _Check:
         self.count = proof.count
         self.network = network
         self.contents = contents
+        self._left_to_cpu = left_to_cpu(self.model, compiled)
         self.commands: dict[int, list[tuple[int, int]]] = {}
         for row in compiled.commands:
             if row.operator is not None and row.operator < len(self.model.main.operators):
@@ -300,12 +301,12 @@ class _Check:
             if index in ours:
                 return theirs[ours.index(index)]
         found = self._names.get(self.network.main.tensors[index].name)
-        return self._read_on_cpu.get(index) if found is None else found
+        return self._same_on_cpu.get(index) if found is None else found
 
     @cached_property
-    def _read_on_cpu(self) -> dict[int, int]:
-        """The model's tensors by those of the compiled network that the CPU reads instead."""
-        return {other: one for _, one, other in read_on_cpu(self.model, self.network)}
+    def _same_on_cpu(self) -> dict[int, int]:
+        """The model's tensors by those that operators on the CPU have in the compiled network."""
+        return same_on_cpu(self.model, self.network, self._left_to_cpu)
 
     @cached_property
     def _names(self) -> dict[str, int]:

@@ -21,7 +21,7 @@ from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.findings import Findings
 from mizzen.compiler.ethos_u.misplaced import misplaced
-from mizzen.compiler.ethos_u.misread import MOVERS, forgotten, misread
+from mizzen.compiler.ethos_u.misread import MOVERS, forgotten, left_to_cpu, misread
 from mizzen.compiler.ethos_u.outcome import (
     Generated,
     confused_of,
@@ -170,7 +170,8 @@ class _Rounds:
                 if not movers:
                     raise
             else:
-                movers = misread(self.model, network, generated.hidden)
+                on_cpu = left_to_cpu(self.model, generated.compiled)
+                movers = misread(self.model, network, on_cpu, generated.hidden)
                 if not movers:
                     return replace(generated, network=network)
             self.reasons.update(movers)

@@ -34,6 +34,7 @@ BOUNDS = {
     ("MUL", "INT16"): FEW,
     ("RELU", "INT16"): FEW,
     ("LEAKY_RELU", "INT16"): FEW,
+    ("LOGISTIC", "INT16"): FEW,
     ("FULLY_CONNECTED", "INT8"): FEW,
     ("FULLY_CONNECTED", "UINT8"): FEW,
     ("FULLY_CONNECTED", "INT16"): FEW,
