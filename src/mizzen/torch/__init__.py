@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         EthosUQuantizer,
         get_symmetric_a16w8_quantization_config,
         get_symmetric_quantization_config,
+        get_uint8_io_quantization_config,
     )
     from mizzen.torch.compilation import compile, compile_converted, compile_for
     from mizzen.torch.lowering import EthosUPartitioner, to_tosa
@@ -33,6 +34,7 @@ __all__ = [
     "compile_for",
     "get_symmetric_a16w8_quantization_config",
     "get_symmetric_quantization_config",
+    "get_uint8_io_quantization_config",
     "to_tosa",
 ]
 
@@ -45,6 +47,7 @@ _HOMES = {
     "compile_for": "mizzen.torch.compilation",
     "get_symmetric_a16w8_quantization_config": "mizzen.quantize",
     "get_symmetric_quantization_config": "mizzen.quantize",
+    "get_uint8_io_quantization_config": "mizzen.quantize",
     "to_tosa": "mizzen.torch.lowering",
 }
 

@@ -26,6 +26,7 @@ from mizzen.diagnostics import ProgressCallback
 from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Quantization as TensorQuantization
+from mizzen.frontends.torch.int_lowering.int_context import signed_offset
 from mizzen.frontends.torch.int_lowering.int_extract import extract as extract_torch
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Operation, Value
@@ -254,13 +255,14 @@ class _Assembly:
     def _quantize(self, operation: Custom) -> Step:
         node = self.lowered.node_of[operation.result]
         _, scale, zero_point, low, high = node.args[:5]
+        offset = signed_offset(node)
         return QuantizeStep(
             self.number(operation.input_list[0]),
             self.number(operation.result),
             float(scale),
-            int(zero_point),
-            int(low),
-            int(high),
+            int(zero_point) - offset,
+            int(low) - offset,
+            int(high) - offset,
             operation.result.dtype.numpy,
         )
 
@@ -300,11 +302,11 @@ class _Assembly:
 
 
 def _example(node: Any) -> Any:
-    """Return a tensor like a node's, to export the part with."""
+    """Return a tensor like a node's in the graph, to export the part with."""
     import torch
 
     meta = node.meta["val"]
-    return torch.zeros(tuple(meta.shape), dtype=meta.dtype)
+    return torch.zeros(tuple(meta.shape), dtype=torch.int8 if signed_offset(node) else meta.dtype)
 
 
 def _info(value: Value) -> TensorInfo:

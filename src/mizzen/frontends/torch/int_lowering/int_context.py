@@ -363,6 +363,8 @@ class Context:
         types = [tensor_type(meta, origin) for meta in results_of(node)]
         group = self.groups.new()
         self.custom_nodes[group] = node
+        if signed_offset(node):
+            types = [replace(types[0], dtype=DType.INT8)]
         if types[0].dtype in (DType.INT8, DType.INT16) and not several:
             types = [types[0].quantized(quantization_of(node))]
         builder = Builder(self.graph, origin, group)
@@ -402,11 +404,22 @@ EDGES = {
 }
 
 
+UNSIGNED_OFFSET = 128
+"""By how much an unsigned byte is above the signed one that stands for it in the graph."""
+
+
+def signed_offset(node: Any) -> int:
+    """Return what a node's unsigned bytes are above the graph's integers; 0 for other nodes."""
+    name, dtype = kind_of(node), str(node.args[5]) if len(node.args) > 5 else ""
+    quantizes = name.endswith("quantize_per_tensor") and dtype == "torch.uint8"
+    return UNSIGNED_OFFSET if quantizes else 0
+
+
 def quantization_of(node: Any) -> Quantization | None:
     """Return the scale and zero point of a node that quantises per tensor."""
     if not kind_of(node).endswith("quantize_per_tensor"):
         return None
-    return Quantization((float(node.args[1]),), (int(node.args[2]),))
+    return Quantization((float(node.args[1]),), (int(node.args[2]) - signed_offset(node),))
 
 
 def is_dequantize(node: Any) -> bool:

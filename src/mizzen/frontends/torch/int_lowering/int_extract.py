@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mizzen.frontends.torch.int_lowering.int_context import is_dequantize
+from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, signed_offset
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.frontends.torch.program import GETITEM
 from mizzen.graph import Value
@@ -47,7 +47,7 @@ class _Extraction:
         for node in self.lowered.program.nodes:
             if self._is_member(node):
                 self._copy(node)
-        self.graph.output(tuple(self.copies[node] for node in wanted))
+        self.graph.output(tuple(self._signed(node) for node in wanted))
         module = torch.fx.GraphModule(self.root, self.graph)
         return TorchPart(module, tuple(self.inputs), outputs)
 
@@ -75,7 +75,29 @@ class _Extraction:
         elif self._is_member(same := self._same(node)):
             self.copies[node] = self._copy(same)
         else:
-            self.copies[node] = self._input(node)
+            self.copies[node] = self._unsigned(node, self._input(node))
+
+    def _unsigned(self, node: Any, given: Any) -> Any:
+        """Return the bytes that PyTorch has for the graph's integers, where these differ."""
+        import torch
+
+        return self._shifted(given, signed_offset(node), torch.uint8)
+
+    def _signed(self, node: Any) -> Any:
+        """Return the graph's integers for a node that is copied."""
+        import torch
+
+        return self._shifted(self.copies[node], -signed_offset(node), torch.int8)
+
+    def _shifted(self, given: Any, offset: int, dtype: Any) -> Any:
+        import torch
+
+        if not offset:
+            return given
+        aten: Any = torch.ops.aten
+        wide = self.graph.call_function(aten.to.dtype, (given, torch.int16))
+        moved = self.graph.call_function(aten.add.Tensor, (wide, offset))
+        return self.graph.call_function(aten.to.dtype, (moved, dtype))
 
     def _same(self, node: Any) -> Any:
         """Return the node that computes a value: another may only make the same integers again."""

@@ -32,6 +32,7 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     Term,
     quantization_of,
     requantize,
+    signed_offset,
     typed,
 )
 from mizzen.frontends.torch.operators import overload_of, row_of
@@ -237,20 +238,24 @@ def _bounded(target: Target, low: float, high: float) -> Target:
 
 
 def _target(node: Any) -> Target:
-    _, scale, zero_point, low, high, dtype = node.args[:6]
-    quantization = Quantization((float(scale),), (int(zero_point),))
-    return Target(_dtype(dtype), quantization, int(low), int(high))
+    """Return the integers that a node gives; unsigned bytes are 128 less, and signed."""
+    _, _, _, low, high, dtype = node.args[:6]
+    quantization = quantization_of(node)
+    assert quantization is not None
+    offset = signed_offset(node)
+    return Target(_dtype(dtype), quantization, int(low) - offset, int(high) - offset)
 
 
 def _dtype(dtype: Any) -> DType:
-    return {"int8": DType.INT8, "int16": DType.INT16, "int32": DType.INT32, "uint8": DType.UINT8}[
+    return {"int8": DType.INT8, "int16": DType.INT16, "int32": DType.INT32, "uint8": DType.INT8}[
         str(dtype).removeprefix("torch.")
     ]
 
 
 def _integers(real: Array, node: Any, target: Target) -> Array:
     arguments = (tensor_of(real), *node.args[1:])
-    return node.target(*arguments).numpy()
+    found: Array = node.target(*arguments).numpy()
+    return (found.astype(np.int64) - signed_offset(node)).astype(target.dtype.numpy)
 
 
 def _dequantize(context: Context, node: Any) -> Term:
@@ -264,11 +269,20 @@ def _dequantize(context: Context, node: Any) -> Term:
             scale, zero = np.float32(quantization.scale), quantization.zero_point
             real = (array.astype(np.float32) - np.float32(zero)) * scale
             return Constant(real, array, quantization, source)
+        case Plain(value) if value.dtype is DType.UINT8:
+            context.refusals[node] = UNSIGNED
+            return Plain(context.plain(node))
         case Plain(value):
             value.type = value.type.quantized(quantization_of(node))
             return Real(value)
         case _:
             raise AssertionError(node)
+
+
+UNSIGNED = NodeRefusal(
+    "it takes bytes without a sign that nothing in the program made",
+    "give the model floating-point numbers, and quantise them with set_io()",
+)
 
 
 def _channels(context: Context, node: Any) -> Term:
