@@ -214,6 +214,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.compiler": (
         "mizzen.diagnostics",
+        "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.reference",

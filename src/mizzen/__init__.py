@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.loading import load
     from mizzen.compiler.check import CheckReport, check
     from mizzen.compiler.compile import compile
-    from mizzen.diagnostics import Diagnostic, MizzenError
+    from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning
 
 __version__ = "0.1.0"
 
@@ -36,6 +36,7 @@ __all__ = [
     "CheckReport",
     "Diagnostic",
     "MizzenError",
+    "MizzenWarning",
     "Session",
     "TensorInfo",
     "__version__",
@@ -50,6 +51,7 @@ _HOME = {
     "CheckReport": "mizzen.compiler.check",
     "Diagnostic": "mizzen.diagnostics",
     "MizzenError": "mizzen.diagnostics",
+    "MizzenWarning": "mizzen.diagnostics",
     "Session": "mizzen.artifact.artifact",
     "TensorInfo": "mizzen.artifact.interface",
     "check": "mizzen.compiler.check",
@@ -74,6 +76,8 @@ if not TYPE_CHECKING:  # a type checker must still see a misspelt name
 
     def __getattr__(name: str) -> object:
         """Import a public name from its module on first use."""
+        if name == "torch":
+            return import_module("mizzen.torch")
         if name not in _HOME:
             raise AttributeError(f"module 'mizzen' has no attribute {name!r}")
         value = getattr(import_module(_HOME[name]), name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -94,6 +94,22 @@ class Diagnostic:
             "help": self.help,
         }
         return {key: part for key, part in parts.items() if part is not None}
+
+
+class MizzenWarning(UserWarning):
+    """A diagnostic that is no error, as Python's `warnings` has it; the text is its `render`."""
+
+
+def warn(diagnostics: Iterable[Diagnostic], above: int) -> None:
+    """Issue those that are warnings as Python's.
+
+    above  how many callers of the caller stand between it and the user's line
+    """
+    import warnings
+
+    for row in diagnostics:
+        if row.severity is Severity.WARNING:
+            warnings.warn(row.render(), MizzenWarning, stacklevel=above + 3)
 
 
 class Device(Enum):

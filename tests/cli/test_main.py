@@ -97,9 +97,18 @@ def test_wrong_input_is_a_json_document_too(
     ("words", "reason", "help"),
     [
         ([], "the following arguments are required: VERB", "mizzen --help"),
-        (["targets", "--konfig"], "unrecognized arguments: --konfig", "mizzen --help"),
+        (
+            ["targets", "--konfig"],
+            "mizzen targets does not take --konfig",
+            "did you mean --config?",
+        ),
         (["targets", "--config"], "argument --config: expected one argument", "mizzen targets"),
-        (["targets", "--conf", "x"], "unrecognized arguments: --conf x", "mizzen --help"),
+        (
+            ["targets", "--conf", "x"],
+            "mizzen targets does not take --conf x",
+            "did you mean --conf",
+        ),
+        (["run", "x", "-9"], "mizzen run does not take -9", "mizzen run --help"),
     ],
 )
 def test_a_wrong_command_line_gives_2(

@@ -86,6 +86,15 @@ class Artifact:
 
             write_sidecar(self.report, target)
 
+    def __repr__(self) -> str:
+        """Return what it is: ``<Artifact x_vela.tflite for ethos-u55-128, ...>``."""
+        takes, gives = (
+            ", ".join(f"{row.dtype}{list(row.shape)}" for row in rows)
+            for rows in (self.inputs, self.outputs)
+        )
+        steps = f"{sum(step.on_npu for step in self.steps)} of {len(self.steps)} steps on the NPU"
+        return f"<Artifact {self.name} for {self.accelerator}, {steps}: {takes} -> {gives}>"
+
     def __copy__(self) -> Artifact:
         """Return another artifact of the same steps."""
         return Artifact(self.data, self.name, self.contents, self.report)

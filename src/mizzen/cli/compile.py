@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from mizzen.cli.configuration import (
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, size
 from mizzen.cli.placement import cpu_text, summary_rows
+from mizzen.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
@@ -48,6 +50,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     assert report is not None, "a compilation always reports"
     folder = output_folder(options)
     path = folder / artifact.name
+    replaced = tuple(_replaced(path, report))
     artifact.save(path)
     summary = chosen.backend.write_summary(report, chosen.configuration, folder)
     failures = failures_of(
@@ -60,8 +63,26 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         {**{what: str(file) for what, file in files.items()}, **document(report)},
         _text(report, list(files.values()), console),
         failures=tuple(failures),
-        diagnostics=report.diagnostics,
+        diagnostics=(*report.diagnostics, *replaced),
     )
+
+
+def _replaced(path: Path, report: CompileReport) -> Iterator[Diagnostic]:
+    """Warn of an artifact for another accelerator in the same place."""
+    from mizzen.report import read_sidecar
+
+    if not path.is_file():
+        return
+    before = read_sidecar(path, path.read_bytes())
+    one, other = (None if row is None else row.configuration["accelerator"]
+                  for row in (before, report))  # fmt: skip
+    if one not in (None, other):
+        yield Diagnostic(
+            "W310",
+            f"{path} held an artifact for {one}, and holds one for {other} instead",
+            Severity.WARNING,
+            help="give each accelerator a folder of its own with --output-dir",
+        )
 
 
 def document(report: CompileReport) -> dict[str, object]:

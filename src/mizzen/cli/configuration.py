@@ -29,7 +29,7 @@ class Keywords(TypedDict):
     """What the options say, as keywords of `mizzen.compile` and `mizzen.check`."""
 
     accelerator: str | None
-    config: str | None
+    config: tuple[str, ...] | None
     system_config: str | None
     memory_mode: str | None
     optimise: str
@@ -52,8 +52,9 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--config",
         metavar="FILE",
+        action="append",
         help="for Ethos-U: vela.ini with system configurations and memory modes, your own or a "
-        "bundled one "
+        "bundled one; several are read as one, later values over earlier ones "
         "(default: Arm/vela.ini)",
     )
     group.add_argument(
@@ -114,7 +115,7 @@ def keywords(options: argparse.Namespace) -> Keywords:
     """Return what the options say."""
     return Keywords(
         accelerator=options.accelerator_config,
-        config=options.config,
+        config=tuple(options.config) if options.config else None,
         system_config=options.system_config,
         memory_mode=options.memory_mode,
         optimise=options.optimise,

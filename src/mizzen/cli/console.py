@@ -56,9 +56,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """The two output streams of one command, taken from `sys` when used."""
+    """The two output streams of one command, taken from `sys` when used.
+
+    json   stdout is for programs
+    quiet  nothing is written beside the answer but warnings and errors
+    """
 
     json: bool = False
+    quiet: bool = False
     out: TextIO = field(default_factory=lambda: sys.stdout)
     err: TextIO = field(default_factory=lambda: sys.stderr)
 
@@ -69,6 +74,8 @@ class Console:
 
     def note(self, text: str) -> None:
         """Write a line beside the answer."""
+        if self.quiet:
+            return
         print(_styled(text, DIM, self.err), file=self.err, flush=True)
 
     def answer(self, answer: Answer) -> None:
@@ -116,7 +123,7 @@ class Console:
         def change(text: str) -> None:
             shown[0] = text
 
-        if not self.err.isatty():
+        if self.quiet or not self.err.isatty():
             yield change
             return
         done = threading.Event()

@@ -7,14 +7,16 @@ has gone, as shells count signals.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from enum import IntEnum
 
 from mizzen.cli.console import Console
 from mizzen.cli.parser import normalise, parse
-from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning
 
 BUG_TEXT = """\
 error[E000]: Mizzen stopped because of a bug in Mizzen: {name}: {text}
@@ -26,6 +28,16 @@ OUT_OF_MEMORY = Diagnostic(
     "the work must fit in this machine's memory, and does not",
     help="run a large batch in pieces: each inference needs the artifact's scratch memory",
 )
+
+
+OF_THE_SYSTEM = frozenset(
+    (
+        errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EISDIR, errno.EMFILE,
+        errno.ENAMETOOLONG, errno.ENFILE, errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM,
+        errno.EROFS,
+    )
+)  # fmt: skip
+"""What is wrong with files and folders, and not with Mizzen. Ref: errno(3)."""
 
 
 class Exit(IntEnum):
@@ -42,7 +54,7 @@ class Exit(IntEnum):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line, `sys.argv` by default, and return the exit status."""
     words = normalise(sys.argv[1:] if arguments is None else arguments)
-    console = Console(json="--json" in words)
+    console = Console(json="--json" in words, quiet="--quiet" in words)
     try:
         return _execute(words, console)
     except MizzenError as error:
@@ -57,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         console.error(OUT_OF_MEMORY)
         return Exit.WRONG_INPUT
+    except OSError as error:
+        return _report_system(error, console)
     except Exception as error:
         return _report_bug(error, console)
 
@@ -66,11 +80,29 @@ def _execute(words: Sequence[str], console: Console) -> int:
         options = parse(words)
     except SystemExit as done:  # argparse has printed --help or --version
         return int(done.code or 0)
-    answer = options.execute(options, console)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MizzenWarning)  # an answer has them
+        answer = options.execute(options, console)
     console.answer(answer)
     if answer.error is not None:
         return Exit.WRONG_INPUT
     return Exit.HOLDS if answer.holds else Exit.DOES_NOT_HOLD
+
+
+def _report_system(error: OSError, console: Console) -> int:
+    """Say what the system refuses: a file without rights, a full disk. Anything else is a bug."""
+    if error.errno not in OF_THE_SYSTEM:
+        return _report_bug(error, console)
+    said = (error.strerror or str(error)).lower()
+    where = "a file" if error.filename is None else os.fsdecode(error.filename)
+    console.error(
+        Diagnostic(
+            "E207",
+            f"{where} must be there to read and write: {said}",
+            help="make room or give rights there, or choose another folder with --output-dir",
+        )
+    )
+    return Exit.WRONG_INPUT
 
 
 def _report_bug(error: Exception, console: Console) -> int:

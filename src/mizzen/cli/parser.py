@@ -7,7 +7,8 @@ tools use (``--accelerator_config``) mean the same.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from mizzen import __version__
@@ -32,6 +33,11 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             **keywords,  # pyright: ignore[reportArgumentType] - argparse's own keywords, untyped here
         )
+
+    @property
+    def option_names(self) -> list[str]:
+        """The options that this parser takes, with their dashes."""
+        return [name for action in self._actions for name in action.option_strings]
 
     def error(self, message: str) -> NoReturn:
         """Refuse the command line."""
@@ -62,14 +68,40 @@ def _make_parsers() -> dict[str, Parser]:
         verb_parser.add_argument(
             "--json", action="store_true", help="one JSON document on stdout, the rest on stderr"
         )
+        verb_parser.add_argument(
+            "--quiet", action="store_true", help="on stderr nothing but warnings and errors"
+        )
         verb_parser.set_defaults(execute=verb.execute)
         parsers[f"mizzen {name}"] = verb_parser
     return parsers
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line that `normalise` gave."""
-    return make_parser().parse_args(words)
+    """Parse a command line that `normalise` gave. E200 if it is wrong, with what may be meant."""
+    parsers = _make_parsers()
+    verb = next((word for word in words if not word.startswith("-")), "")
+    names = [name.rpartition(" ")[2] for name in parsers if name != "mizzen"]
+    if verb and verb not in names:
+        raise fail(
+            "E200",
+            f"the command line is wrong: the verb must be {', '.join(names)}, not {verb!r}",
+            help=_meant(verb, names) or "mizzen --help",
+        )
+    options, unknown = parsers["mizzen"].parse_known_args(words)
+    if unknown:
+        parser = parsers.get(f"mizzen {verb}", parsers["mizzen"])
+        raise fail(
+            "E200",
+            f"the command line is wrong: {parser.prog} does not take {' '.join(unknown)}",
+            help=_meant(unknown[0].partition("=")[0], parser.option_names)
+            or f"{parser.prog} --help",
+        )
+    return options
+
+
+def _meant(word: str, known: Iterable[str]) -> str | None:
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else None
 
 
 def normalise(words: Sequence[str]) -> list[str]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.cli.configuration import add_output_option, output_folder
 from mizzen.cli.console import Answer, Console
+from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, duration, shape, table
 from mizzen.cli.placement import artifact_text
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,11 +35,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--input",
-        metavar="[NAME=]X.npy",
+        metavar="[NAME=]FILE",
         nargs="+",
         default=(),
-        help="one array for each input, in the inputs' order or by name; a leading axis of N "
-        "makes a batch of N inferences",
+        help="one .npy or 16-bit .wav file for each input, in the inputs' order or by name, or a "
+        ".npz with all of them; a leading axis of N makes a batch of N inferences; real numbers "
+        "are quantised as the input is",
     )
     parser.add_argument(
         "--strict",
@@ -57,7 +59,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     console.note(artifact_text(artifact, width=console.width))
-    arrays = [_array(path) for path in _paths(options.input, artifact)]
+    arrays = read_inputs(options.input, artifact.inputs, console.note)
     if options.strict:
         with console.progress(f"looking for hazards in {options.artifact}"):
             failures = artifact.hazards
@@ -88,52 +90,6 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 def _head(options: argparse.Namespace, artifact: Artifact) -> dict[str, object]:
     return {"artifact": str(options.artifact), "accelerator": artifact.accelerator}
-
-
-def _paths(words: Sequence[str], artifact: Artifact) -> list[str]:
-    """Bring the values of `--input` into the order of the inputs. E202 if they do not fit."""
-    names = [info.name for info in artifact.inputs]
-    named: dict[str, str] = {}
-    unnamed: list[str] = []
-    for word in words:
-        name, equals, path = word.partition("=")
-        if equals and name in names:
-            named[name] = path
-        else:
-            unnamed.append(word)
-    waiting = iter(unnamed)
-    paths = [named[name] if name in named else next(waiting, None) for name in names]
-    missing = [name for name, path in zip(names, paths, strict=True) if path is None]
-    if missing or next(waiting, None) is not None:
-        raise _wrong_number(len(words), artifact)
-    return [path for path in paths if path is not None]
-
-
-def _wrong_number(number: int, artifact: Artifact) -> MizzenError:
-    inputs = "; ".join(f"{info.name} {info.dtype}{shape(info.shape)}" for info in artifact.inputs)
-    return fail(
-        "E202",
-        f"--input must give {count(len(artifact.inputs), 'array')}, not {number}",
-        help=f"the inputs are {inputs}",
-    )
-
-
-def _array(path: str) -> Array:
-    """Read a .npy file. E203 if it is not one."""
-    import numpy as np
-
-    try:
-        # A map reads no more than the file has, whatever its header says.
-        return np.lib.format.open_memmap(path, mode="r")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-    except Exception as error:  # a header is a Python literal, of anybody's making
-        reason = f"it is no .npy file of numbers: {error}"
-    raise fail(
-        "E203",
-        f"{path} must be a NumPy file: {reason}",
-        help="write it with numpy.save(path, array)",
-    )
 
 
 def file_names(outputs: Sequence[TensorInfo]) -> list[str]:

@@ -75,9 +75,13 @@ def _shown(cell: Cell) -> str:
 
 
 def _operator_answer(name: str, found: Sequence[Support], console: Console) -> Answer:
+    from mizzen.compiler.support import is_operator
+
     known = _operators(found)
     spelled = {kind.upper(): kind for kind in known}
     kind = spelled.get(name.upper())
+    if kind is None and is_operator(name.upper()):
+        return _without_form(name.upper(), console)
     if kind is None:
         close = difflib.get_close_matches(name.upper(), spelled, n=1)
         help = f"did you mean {spelled[close[0]]}?" if close else "`mizzen targets` lists them"
@@ -87,6 +91,13 @@ def _operator_answer(name: str, found: Sequence[Support], console: Console) -> A
     parts += [_rule_text(kind, rule, console) for rule in rules]
     document = {"type": kind, "npus": known[kind], "rules": [rule.as_dict() for rule in rules]}
     return Answer(document, "\n\n".join(parts))
+
+
+def _without_form(kind: str, console: Console) -> Answer:
+    """Say that an operator of TFLite has no form on any NPU."""
+    said = "none has a form of it: it goes to the CPU, if TensorFlow Lite Micro has a kernel"
+    text = f"{kind}\n{fields([('NPU', said)], width=console.width)}"
+    return Answer({"type": kind, "npus": [], "rules": []}, text)
 
 
 def _rule_text(kind: str, rule: SupportRule, console: Console) -> str:

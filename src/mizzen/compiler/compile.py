@@ -15,7 +15,7 @@ from mizzen.artifact.steps import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.cpu_kernels import with_kernel_warnings
 from mizzen.compiler.options import CompileKeywords, CompileOptions
-from mizzen.diagnostics import ProgressCallback, fail
+from mizzen.diagnostics import ProgressCallback, fail, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.frontends.tflite import Model, require_quantized
@@ -38,13 +38,18 @@ def compile(
     `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
     types to keep on the CPU, `target_options` are those of one family of NPUs; `on_progress` is
     called with the seconds gone by once it takes long. The artifact's `report` says what went
-    where and why. Raises E1xx for a file that is not a quantised network, E2xx for a
-    configuration that does not exist, E3xx or E9xx if the compiler fails; TOSA operations that no
-    NPU operator computes are such a failure.
+    where and why; its warnings are Python's too (`mizzen.MizzenWarning`).
+
+    Raises E1xx for a file that is not a quantised network, E2xx for a configuration that does not
+    exist, E3xx or E9xx if the compiler fails; TOSA operations that no NPU operator computes are
+    such a failure.
     """
     chosen = resolve_target(CompileOptions(accelerator, **options))
     data, name = file_of(model)
-    return compile_file(data, name, chosen, on_progress)
+    artifact = compile_file(data, name, chosen, on_progress)
+    if artifact.report is not None:
+        warn(artifact.report.diagnostics, 0)
+    return artifact
 
 
 def compile_file(

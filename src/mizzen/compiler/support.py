@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mizzen.flatbuffer.tflite import BuiltinOperator
+
 Cell = str | int
 """Text, or a number of bytes."""
 
@@ -70,3 +72,8 @@ class Support:
     inferred: tuple[dict[str, object], ...]
     parts: tuple[SupportTable | SupportText, ...]
     files: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def is_operator(kind: str) -> bool:
+    """Whether TFLite has a type of operators of this name."""
+    return kind in BuiltinOperator.__members__

@@ -19,7 +19,7 @@ from mizzen.compiler.placement import Placement
 from mizzen.compiler.torch.compile import assemble, compile_program
 from mizzen.compiler.torch.exported import export
 from mizzen.compiler.torch.placement import Checks, lowered_program, place
-from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail
+from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail, warn
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.quantize import require_torch
 from mizzen.torch.lowering import EthosUPartitioner
@@ -132,7 +132,9 @@ def compile(
     artifact = compile_program(export(converted, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if calibration is None and artifact.report is not None:
-        _warn(artifact)
+        _say_uncalibrated(artifact)
+    if artifact.report is not None:
+        warn(artifact.report.diagnostics, 0)
     return artifact
 
 
@@ -178,7 +180,7 @@ def _require_inference(model: torch.nn.Module) -> None:
         )
 
 
-def _warn(artifact: Artifact) -> None:
+def _say_uncalibrated(artifact: Artifact) -> None:
     from dataclasses import replace
 
     assert artifact.report is not None

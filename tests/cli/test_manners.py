@@ -1,0 +1,124 @@
+"""What the command line says beside its answers, and what it does about slips."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import mizzen
+from mizzen.artifact.artifact import Artifact
+from mizzen.cli.main import main
+from mizzen.diagnostics import Diagnostic, Severity
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command line; give its exit status, stdout and stderr."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*words: object) -> tuple[int, str, str]:
+        status = main([str(word) for word in words])
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return call
+
+
+@pytest.fixture
+def here(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the example's network."""
+    shutil.copy(repository / "examples" / "digits" / "digits.tflite", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def made_of(artifact: Artifact) -> Callable[..., Artifact]:
+    return lambda *_: artifact
+
+
+def test_another_accelerators_artifact_is_not_overwritten_without_a_word(
+    here: Path, run: Run
+) -> None:
+    words = ("compile", "digits.tflite", "--accelerator-config")
+    assert "W310" not in run(*words, "ethos-u55-128")[2]
+    assert "W310" not in run(*words, "ethos-u55-128")[2]
+    status, out, err = run(*words, "ethos-u55-256", "--json")
+    path = Path("output") / "digits_vela.tflite"
+    assert status == 0
+    assert (
+        f"warning[W310]: {path} held an artifact for ethos-u55-128, and holds one for "
+        "ethos-u55-256 instead\n"
+    ) in err
+    assert [row["code"] for row in json.loads(out)["diagnostics"]] == ["W310"]
+
+
+def test_quiet_leaves_what_is_wrong(here: Path, run: Run) -> None:
+    assert run("compile", "digits.tflite", "--quiet")[2] == ""
+    assert run("compile", "other.tflite", "--quiet")[2].startswith("error[E110]")
+
+
+def test_a_full_disk_is_no_bug(here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "output/digits_vela.tflite")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    status, _, err = run("compile", "digits.tflite")
+    assert status == 2
+    assert err.endswith(
+        "error[E207]: output/digits_vela.tflite must be there to read and write: no space left on "
+        "device\n  help make room or give rights there, or choose another folder with "
+        "--output-dir\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "meant"),
+    [
+        (("complie", "x.tflite"), "not 'complie'", "compile"),
+        (("compile", "x", "--acelerator-config", "y"), "does not take", "--accelerator-config"),
+        (("run", "x", "--inputs=y"), "mizzen run does not take --inputs=y", "--input"),
+    ],
+)
+def test_what_may_be_meant(run: Run, words: tuple[str, ...], said: str, meant: str) -> None:
+    status, _, err = run(*words)
+    assert status == 2
+    assert said in err
+    assert err.endswith(f"  help did you mean {meant}?\n")
+
+
+def test_an_operator_without_a_form_on_any_npu(run: Run) -> None:
+    status, out, _ = run("targets", "--operator", "svdf", "--json")
+    assert status == 0
+    assert json.loads(out)["npus"] == []
+    assert "goes to the CPU" in run("targets", "--operator", "SVDF")[1]
+
+
+def test_several_files_of_configurations_are_one(here: Path, run: Run) -> None:
+    (here / "a.ini").write_text("[Memory_Mode.Mine]\ninherit=Memory_Mode.Shared_Sram\n")
+    words = ("compile", "digits.tflite", "--accelerator-config", "ethos-u55-128")
+    words += ("--config", "Arm/vela.ini", "--config", "a.ini")
+    words += ("--system-config", "Ethos_U55_Deep_Embedded", "--memory-mode", "Mine")
+    status, _, err = run(*words)
+    assert (status, "Mine" in err) == (0, True)
+
+
+def test_warnings_of_a_compilation_are_pythons(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mizzen.compiler import compile as compiling
+
+    said = Diagnostic("W307", "MUL is on the CPU", Severity.WARNING)
+    made = mizzen.compile("digits.tflite", prove="off")
+    assert made.report is not None
+    made.report = replace(made.report, diagnostics=(said,))
+    monkeypatch.setattr(compiling, "compile_file", made_of(made))
+    with pytest.warns(mizzen.MizzenWarning, match="W307.*MUL is on the CPU") as found:
+        mizzen.compile("digits.tflite")
+    assert found[0].filename == __file__
