@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,6 @@ import pytest
 import mizzen
 from mizzen.artifact.resources import VariableStep
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.flatbuffer import Member, Record, read, write
-from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
 from mizzen.package.tflite.builder import NetworkBuilder
 
 MAP = (1, 4, 4, 8)
@@ -20,52 +20,18 @@ ACCELERATORS = ("ethos-u55-128", "ethos-u85-256")
 BATCH = 3
 
 
-def tensor(name: str, type_: TensorType, buffer: int = 0, scale: float | None = None) -> Record:
-    shape: list[int] = [] if type_ is TensorType.RESOURCE else list(MAP)
-    row: Record = {"name": name, "shape": shape, "type": int(type_), "buffer": buffer}
-    if scale is not None:
-        row["quantization"] = {"scale": [scale], "zero_point": [-3]}
-    return row
-
-
-def accumulator(first: int | None = None, *, assigned_before: bool = False) -> bytes:
+def accumulator(first: int | None = None) -> bytes:
     """Add the input to a variable; give the sum. CALL_ONCE fills it with `first`, if given."""
     net = NetworkBuilder()
     x, before, after = (net.tensor(name, MAP, "int8", 0.1, -3) for name in ("x", "before", "after"))
     handle = net.resource("handle")
-    options: Record = {"shared_name": "total"}
-    net.operator("VAR_HANDLE", [], [handle], ("VarHandleOptions", options))
-    if assigned_before:
-        doubled = net.tensor("doubled", MAP, "int8", 0.1, -3)
-        net.operator("ADD", [x, x], [doubled], ("AddOptions", {}))
-        net.operator("ASSIGN_VARIABLE", [handle, doubled], [], ("AssignVariableOptions", {}))
+    net.operator("VAR_HANDLE", [], [handle], ("VarHandleOptions", {"shared_name": "total"}))
     net.operator("READ_VARIABLE", [handle], [before], ("ReadVariableOptions", {}))
     net.operator("ADD", [before, x], [after], ("AddOptions", {}))
     net.operator("ASSIGN_VARIABLE", [handle, after], [], ("AssignVariableOptions", {}))
-    data = net.finish([x], [after])
-    return data if first is None else filled(data, np.full(MAP, first, np.int8), options)
-
-
-def filled(data: bytes, contents: Any, options: Record) -> bytes:
-    record: dict[str, Any] = read(data, SCHEMA, "net")
-    codes = record["operator_codes"] = list(record["operator_codes"])
-    names = [BuiltinOperator(max(r["builtin_code"], r["deprecated_builtin_code"])) for r in codes]
-    codes.append({"builtin_code": int(BuiltinOperator.CALL_ONCE), "version": 1,
-                  "deprecated_builtin_code": 127})  # fmt: skip
-    record["buffers"] = [*record["buffers"], {"data": contents.view(np.uint8).ravel()}]
-    once = {"opcode_index": len(codes) - 1, "inputs": [], "outputs": [],
-            "builtin_options": Member("CallOnceOptions", {"init_subgraph_index": 1})}  # fmt: skip
-    handle = {"opcode_index": names.index(BuiltinOperator.VAR_HANDLE), "inputs": [],
-              "outputs": [0], "builtin_options": Member("VarHandleOptions", options)}  # fmt: skip
-    assign = {"opcode_index": names.index(BuiltinOperator.ASSIGN_VARIABLE), "inputs": [0, 1],
-              "outputs": [], "builtin_options": Member("AssignVariableOptions", {})}  # fmt: skip
-    start = {"tensors": [tensor("handle", TensorType.RESOURCE),
-                         tensor("start", TensorType.INT8, len(record["buffers"]) - 1, 0.1)],
-             "inputs": [], "outputs": [], "operators": [handle, assign]}  # fmt: skip
-    (main,) = record["subgraphs"]
-    main = {**main, "operators": [once, *main["operators"]]}
-    record["subgraphs"] = [main, start]
-    return write(record, SCHEMA)
+    if first is not None:
+        net.initial("total", np.full(MAP, first, np.int8), 0.1, -3)
+    return net.finish([x], [after])
 
 
 def inputs(seed: int) -> Any:
@@ -91,14 +57,19 @@ def test_state_goes_on_as_on_the_cpu(first: int | None, accelerator: str) -> Non
         assert np.array_equal(row.run(x[:, 0]), alone)
 
 
-@pytest.mark.parametrize("accelerator", ACCELERATORS)
-def test_a_variable_that_is_assigned_and_then_read_is_refused(accelerator: str) -> None:
-    with pytest.raises(mizzen.MizzenError) as caught:
-        mizzen.compile(accumulator(assigned_before=True), accelerator)
-    assert str(caught.value) == (
-        "error[E306]: variable 'total' must be read behind what is assigned to it in the same "
-        "inference, and the compiler reads it in front\n"
-        "  at   model.tflite\n"
-        "  rule Vela 5.2.0 orders operators by the tensors that they share\n"
-        "  help take the tensor that is assigned instead of reading the variable again"
-    )
+def test_sessions_are_independent() -> None:
+    """Two streams at once, in a thread each, and one of a copy."""
+    artifact = mizzen.compile(accumulator(17), ACCELERATORS[0])
+    sessions = [artifact.session(BATCH), artifact.session(BATCH), copy.deepcopy(artifact).session()]
+    rows = [[inputs(10 * place + seed)[:, 0] for seed in range(20)] for place in range(3)]
+    rows[2] = [row[:1] for row in rows[2]]
+
+    def stream(place: int) -> list[Any]:
+        return [sessions[place].run(x) for x in rows[place]]
+
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(stream, range(3)))
+    for place, given in enumerate(rows):
+        theirs = CpuKernels(accumulator(17)).session(len(given[0]))
+        for x, y in zip(given, found[place], strict=True):
+            assert np.array_equal(y, theirs.run([x[:, None]], len(x))[0][:, 0])

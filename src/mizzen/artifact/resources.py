@@ -50,7 +50,7 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
     if len(users) < 2:
         return None
     main = model.main
-    names = dict(_handles(main))
+    names = dict(handles(main))
     contents = {
         names[row.inputs[0]]: main.tensors[row.inputs[1]]
         for row in reversed(main.operators)
@@ -70,7 +70,8 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
     return Variables(places, filled, known, (*state, *flags))
 
 
-def _handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
+def handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
+    """Return the tensors of a subgraph that are handles, and whose."""
     for row in subgraph.operators:
         if row.kind == "VAR_HANDLE":
             yield row.outputs[0], (row.options["container"] or "", row.options["shared_name"] or "")
@@ -79,7 +80,7 @@ def _handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
 def _first(model: Model, call: Operator, indices: Mapping[Name, int]) -> dict[int, Array] | None:
     """Return what a subgraph assigns; None if it does anything but assign constants."""
     subgraph = model.subgraphs[int(call.options["init_subgraph_index"])]
-    names = dict(_handles(subgraph))
+    names = dict(handles(subgraph))
     found: dict[int, Array] = {}
     for row in subgraph.operators:
         if row.kind == "VAR_HANDLE":

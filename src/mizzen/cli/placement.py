@@ -138,7 +138,8 @@ def cpu_text(rows: Sequence[OperatorPlacement], *, width: int) -> str:
 
 def _members(kind: str, members: Sequence[OperatorPlacement], *, width: int) -> str:
     if len(members) == 1:
-        text = f'operator {members[0].index} {kind} -> "{members[0].name}"'
+        (row,) = members
+        text = f"operator {row.index} {kind}" + (f' -> "{row.name}"' if row.name else "")
         return paragraph(text, width=width, indent="  ")
     indices = ", ".join(str(member.index) for member in members)
     return paragraph(f"operators {indices} {kind}", width=width, indent="  ")

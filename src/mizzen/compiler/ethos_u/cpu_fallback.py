@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mizzen.compiler.ethos_u.initialising import initialised
 from mizzen.compiler.ethos_u.masking import mask, unmask
 from mizzen.compiler.ethos_u.outcome import Generated, breaches_of
+from mizzen.compiler.ethos_u.variables import variable_operators
 from mizzen.compiler.refusals import HidingSearch
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
 from mizzen.flatbuffer.tflite import TensorType
@@ -40,7 +40,7 @@ def compile_with_cpu_fallback(
 
     hidden  operators by index that must be on the CPU
     """
-    network = mask(model, hidden) if hidden else data
+    network = mask(model, hidden) if _must_mask(model, hidden) else data
     outcome = generate(
         network, configuration, time_limit_seconds=time_limit_seconds, on_progress=on_progress
     )
@@ -54,8 +54,13 @@ def compile_with_cpu_fallback(
 
 
 def _unmasked(compiled: Compiled, model: Model, hidden: frozenset[int]) -> Compiled:
-    network = unmask(compiled.network, model, hidden) if hidden else compiled.network
-    return replace(compiled, network=initialised(network, model))
+    if not _must_mask(model, hidden):
+        return compiled
+    return replace(compiled, network=unmask(compiled.network, model, hidden))
+
+
+def _must_mask(model: Model, hidden: frozenset[int]) -> bool:
+    return bool(hidden or variable_operators(model))
 
 
 def _hopeless(stopped: Stopped, model: Model) -> Diagnostic:

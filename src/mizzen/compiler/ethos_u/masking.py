@@ -1,7 +1,8 @@
 """Hide operators of a network from the compiler, and put them back into what it made.
 
 The compiler leaves custom operators to the CPU without looking into them. An operator that it
-cannot deal with is given to it as one, and takes its own type again in the compiled network.
+cannot deal with is given to it as one, and takes its own type again in the compiled network. Those
+on variables always are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.compiler.ethos_u.variables import (
+    Bonds,
+    bonds_of,
+    require_order,
+    sees_others,
+    variable_operators,
+    with_called,
+)
 from mizzen.flatbuffer import Record, read, write
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
 from mizzen.frontends.tflite import Model
@@ -25,13 +34,15 @@ _OLD_CODE_CUSTOM = int(BuiltinOperator.CUSTOM)
 
 def mask(model: Model, hidden: Collection[int]) -> bytes:
     """Return the network with some operators of its main subgraph, by index, as custom ones."""
+    hidden = variable_operators(model).union(hidden)
+    bonds = bonds_of(model)
     record = dict(model.record)
     codes: list[Record] = list(record["operator_codes"])
     main = dict(record["subgraphs"][0])
     operators: list[Record] = list(main["operators"])
     for index in sorted(hidden):
         operators[index] = {
-            **operators[index],
+            **_bound(operators[index], index, bonds),
             **dict.fromkeys(_OWN_FIELDS[:3]),
             "custom_options_format": 0,
             "opcode_index": len(codes),
@@ -44,14 +55,16 @@ def mask(model: Model, hidden: Collection[int]) -> bytes:
             }
         )
     main["operators"] = operators
-    main["tensors"] = _without_booleans(model, hidden)
-    record["subgraphs"] = [main, *record["subgraphs"][1:]]
+    main["tensors"] = [*_without_booleans(model, hidden), *bonds.tensors]
+    record["subgraphs"] = [main, *(record["subgraphs"][1:] if sees_others(model) else ())]
     record["operator_codes"] = codes
     return write(record, SCHEMA)
 
 
 def unmask(compiled: bytes, model: Model, hidden: Collection[int]) -> bytes:
     """Return a compiled network with the operators of `model` that `mask` hid as they were."""
+    hidden = variable_operators(model).union(hidden)
+    bonds = bonds_of(model)
     record = read(compiled, SCHEMA, model.name)
     codes: list[Record] = record["operator_codes"]
     own_codes: list[Record] = model.record["operator_codes"]
@@ -59,15 +72,42 @@ def unmask(compiled: bytes, model: Model, hidden: Collection[int]) -> bytes:
     by_code = {f"{CODE_PREFIX}{index}": index for index in hidden}
     main: Record = record["subgraphs"][0]
     _restore_types(main, model)
-    for operator in main["operators"]:
+    places: dict[int, int] = {}
+    for place, operator in enumerate(main["operators"]):
         index = by_code.get(codes[int(operator["opcode_index"])]["custom_code"])
         if index is not None:
+            places[index] = place
             original = originals[index]
+            operator.update(_unbound(operator, index, bonds))
             operator.update({name: original[name] for name in _OWN_FIELDS})
             operator["intermediates"] = _intermediates(model, index, main["tensors"])
             operator["opcode_index"] = len(codes)
             codes.append(own_codes[int(original["opcode_index"])])
-    return write(_without_unused_codes(record), SCHEMA)
+    require_order(model, places)
+    return with_called(write(_without_unused_codes(record), SCHEMA), model)
+
+
+def _bound(operator: Record, index: int, bonds: Bonds) -> Record:
+    """Return an operator that also takes and gives what makes it keep its order."""
+    return {
+        **operator,
+        "inputs": [*_listed(operator["inputs"]), *bonds.takes.get(index, ())],
+        "outputs": [*_listed(operator["outputs"]), *bonds.gives.get(index, ())],
+    }
+
+
+def _unbound(operator: Record, index: int, bonds: Bonds) -> Record:
+    """Return what an operator itself takes and gives."""
+    taken, given = _listed(operator["inputs"]), _listed(operator["outputs"])
+    return {
+        "inputs": taken[: len(taken) - len(bonds.takes.get(index, ()))],
+        "outputs": given[: len(given) - len(bonds.gives.get(index, ()))],
+    }
+
+
+def _listed(field: Sequence[int] | None) -> list[int]:
+    """Return indices of tensors, which a file may leave out."""
+    return [] if field is None else [int(index) for index in field]
 
 
 def _without_booleans(model: Model, hidden: Collection[int]) -> list[Record]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from mizzen.artifact.ethos_u import ALLOCATION, npu_operator
 from mizzen.artifact.execution import Contents
+from mizzen.artifact.resources import VARIABLE_KINDS
 from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
+from mizzen.compiler.ethos_u.variables import sees_others
 from mizzen.compiler.report import compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor
@@ -30,6 +32,14 @@ from mizzen.targets.ethos_u.vela.generate import Compiled, Stopped
 STOPS_COMPILER = "stops-the-compiler"
 COMPILER = "compiler"
 """Rules that no table has: a defect, and the compiler's own words."""
+
+
+KEPT = Reason(
+    "variables",
+    "the CPU keeps the network's variables, and the NPU takes and gives what they hold as tensors",
+    help="nothing needs doing: the CPU only copies the state",
+    source="Vela 5.2.0, which loses variables or reads them out of order",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +141,10 @@ def _placements(
 def _on_cpu(model: Model, network: Model, compiled: Compiled) -> set[int]:
     """Find the operators that the compiler left to the CPU.
 
-    It says so by operator index of the one subgraph; in networks of several it is found by the
-    names of what the artifact's CPU operators compute.
+    It says so by operator index of the one subgraph that it sees; where it sees several it is found
+    by the names of what the artifact's CPU operators compute.
     """
-    if len(model.subgraphs) == 1:
+    if len(model.subgraphs) == 1 or not sees_others(model):
         return {
             work.operator for work in compiled.work if work.on_cpu and work.operator is not None
         }
@@ -160,6 +170,9 @@ def _reasons(
         return
     if operator.index in generated.reasons:
         yield generated.reasons[operator.index]
+        return
+    if operator.kind in VARIABLE_KINDS:
+        yield KEPT
         return
     arch = configuration.accelerator.arch
     breaches = breaches_of(model, operator, arch)

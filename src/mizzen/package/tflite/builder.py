@@ -31,6 +31,7 @@ class NetworkBuilder:
         self._codes: list[Record] = []
         self._buffers: list[Record] = [{}]  # buffer 0 is empty by convention
         self._metadata: list[Record] = []
+        self._initial: list[tuple[str, Record]] = []
 
     def tensor(
         self,
@@ -82,6 +83,13 @@ class NetworkBuilder:
         self._tensors[index]["type"] = int(TensorType.RESOURCE)
         return index
 
+    def initial(
+        self, variable: str, data: npt.NDArray[Any], scale: float, zero_point: int = 0
+    ) -> None:
+        """Let CALL_ONCE fill a resource variable, by its shared name, before all else."""
+        place = self.constant(f"{variable}_initial", data, scale, zero_point)
+        self._initial.append((variable, self._tensors.pop(place)))
+
     def operator(
         self,
         kind: str,
@@ -117,6 +125,7 @@ class NetworkBuilder:
 
     def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
         """Return the file of the network with these inputs and outputs."""
+        filling = self._filling() if self._initial else []
         subgraph: Record = {
             "tensors": self._tensors,
             "inputs": np.asarray(inputs, np.int32),
@@ -127,12 +136,36 @@ class NetworkBuilder:
         model: Record = {
             "version": 3,
             "operator_codes": self._codes,
-            "subgraphs": [subgraph],
+            "subgraphs": [subgraph, *filling],
             "description": self._description,
             "buffers": self._buffers,
             "metadata": self._metadata or None,
         }
         return write(model, SCHEMA)
+
+    def _filling(self) -> list[Record]:
+        """Add the CALL_ONCE, and return the subgraph that it executes."""
+        main, self._tensors, self._operators = (self._tensors, self._operators), [], []
+        for variable, contents in self._initial:
+            handle = self.resource(variable)
+            self._tensors.append(contents)
+            options = {"shared_name": variable}
+            self.operator("VAR_HANDLE", [], [handle], ("VarHandleOptions", options))
+            self.operator("ASSIGN_VARIABLE", [handle, handle + 1], [],
+                          ("AssignVariableOptions", {}))  # fmt: skip
+        empty = np.zeros(0, np.int32)
+        filling: Record = {
+            "tensors": self._tensors,
+            "inputs": empty,
+            "outputs": empty,
+            "operators": self._operators,
+            "name": "filling",
+        }
+        self._tensors, self._operators = [], []
+        self.operator("CALL_ONCE", [], [], ("CallOnceOptions", {"init_subgraph_index": 1}))
+        (call,), self._tensors = self._operators, main[0]
+        self._operators = [call, *main[1]]
+        return [filling]
 
     def _buffer(self, contents: bytes) -> int:
         self._buffers.append({"data": np.frombuffer(contents, np.uint8)})

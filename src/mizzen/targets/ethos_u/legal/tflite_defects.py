@@ -194,18 +194,10 @@ def _of_type(wrong: str) -> Measure:
     return measure
 
 
-@rule("variables", "ASSIGN_VARIABLE CALL_ONCE READ_VARIABLE", U85, SOURCE).must_have(
-    "state that goes in and out as tensors", "nothing needs doing: the CPU only copies the state"
-)
-def _lost_variables(operator: OperatorFacts) -> str | None:
-    return "a variable, which this compiler loses" if operator.kind else None
-
-
 DEFECTS: tuple[Rule, ...] = (
     _several_axes,
     _dropped_axis,
     _long_rows,
-    _lost_variables,
     rule("int32-product", "MUL", ALL, SOURCE).must_have(
         "inputs of at most 16 bits", "keep it on the CPU with `--ignore-ops MUL`"
     )(_of_type("INT32")),

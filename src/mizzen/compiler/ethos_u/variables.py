@@ -1,0 +1,218 @@
+"""Keep what a network does with variables, of which the compiler knows little, as the network says.
+
+The compiler orders operators by the tensors that they share, and by nothing else: it reads a
+variable in front of or behind what is assigned to it as it comes, and moves CALL_ONCE behind what
+depends on it. On Ethos-U85 it makes NPU operators of the subgraph that CALL_ONCE executes, whose
+results reach no variable. So operators on variables are hidden from it, take a tensor more of each
+that must come first, and subgraphs that only CALL_ONCE executes stay out of its sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mizzen.artifact.ethos_u import ALLOCATION, NOT_IN_ARENA
+from mizzen.artifact.resources import VARIABLE_KINDS, handles
+from mizzen.diagnostics import Origin, fail
+from mizzen.flatbuffer import Record, read, write
+from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
+from mizzen.frontends.tflite import Model, Operator
+
+HEAD_WORDS = 3
+"""Of the plan in front of the offsets: version, subgraphs, tensors of all of them.
+Ref: TFLite Micro, micro_allocation_info.cc."""
+
+CALL_ONCE = int(BuiltinOperator.CALL_ONCE)
+
+CALLERS = frozenset(("CALL", "IF", "WHILE"))
+"""Operators that execute other subgraphs again and again, and CALL_ONCE."""
+
+HIDDEN_KINDS = VARIABLE_KINDS - {"VAR_HANDLE"}
+
+
+def variable_operators(model: Model) -> frozenset[int]:
+    """Return the operators, by index, that the compiler must not see as what they are."""
+    return frozenset(row.index for row in model.main.operators if row.kind in HIDDEN_KINDS)
+
+
+def sees_others(model: Model) -> bool:
+    """Whether the compiler must see the subgraphs besides the main one."""
+    return any(row.kind in CALLERS for row in model.main.operators)
+
+
+@dataclass(frozen=True, slots=True)
+class Bonds:
+    """What the compiler is told besides, so that operators on variables keep their order.
+
+    tensors  to add behind those of the main subgraph
+    takes    operators by index to the tensors that they take besides their own; `gives` alike
+    """
+
+    tensors: list[Record] = field(default_factory=list[Record])
+    takes: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    gives: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+
+
+def bonds_of(model: Model) -> Bonds:
+    """Return what binds operators on variables, as far as the tensors they share do not."""
+    bonds, main = Bonds(), model.main
+    makers = {tensor: row for row in main.operators for tensor in row.outputs}
+    for index, earlier in precedence(model).items():
+        behind = _sources(main.operators[index], makers)
+        for row in (main.operators[other] for other in earlier if other not in behind):
+            if not row.outputs and row.index not in bonds.gives:
+                bonds.gives[row.index] = [len(main.tensors) + len(bonds.tensors)]
+                bonds.tensors.append(_token(row.index))
+            shared = row.outputs or bonds.gives[row.index]
+            bonds.takes.setdefault(index, []).extend(shared)
+    return bonds
+
+
+def precedence(model: Model) -> dict[int, list[int]]:
+    """Return, for each READ_VARIABLE and ASSIGN_VARIABLE, which of these must be in front of it."""
+    names = dict(handles(model.main))
+    assigned: dict[object, int] = {}
+    reads: dict[object, list[int]] = {}
+    found: dict[int, list[int]] = {}
+    for row in model.main.operators:
+        if row.kind not in ("ASSIGN_VARIABLE", "READ_VARIABLE"):
+            continue
+        name = names.get(row.inputs[0])
+        found[row.index] = [assigned[name]] if name in assigned else []
+        if row.kind == "READ_VARIABLE":
+            reads.setdefault(name, []).append(row.index)
+        else:
+            found[row.index] += reads.pop(name, [])
+            assigned[name] = row.index
+    return found
+
+
+def _sources(operator: Operator, makers: Mapping[int, Operator]) -> set[int]:
+    """Return the operators whose results an operator depends on, by index."""
+    found: set[int] = set()
+    places = list(operator.inputs)
+    while places:
+        row = makers.get(places.pop())
+        if row is not None and row.index not in found:
+            found.add(row.index)
+            places += row.inputs
+    return found
+
+
+def _token(index: int) -> Record:
+    """Return a tensor that says only that an operator has been executed."""
+    return {
+        "name": f"mizzen-done-{index}",
+        "shape": [1],
+        "type": int(TensorType.INT8),
+        "buffer": 0,
+        "quantization": {"scale": [1.0], "zero_point": [0]},
+    }
+
+
+def require_order(model: Model, places: Mapping[int, int]) -> None:
+    """Check that a compiled network keeps the order of operators on variables. E306 if not.
+
+    places  operators of the model by index to where they are in the compiled network
+    """
+    names = dict(handles(model.main))
+    for index, earlier in precedence(model).items():
+        row = model.main.operators[index]
+        is_lost = index not in places and row.kind == "ASSIGN_VARIABLE"
+        is_early = index in places and any(
+            places.get(other, places[index]) > places[index] for other in earlier
+        )
+        if is_lost or is_early:
+            raise fail(
+                "E306",
+                f"variable {names.get(row.inputs[0], ('', ''))[1]!r} must be read and assigned in "
+                "the network's order, and the compiler changes it",
+                origin=Origin(model.name),
+                rule="Vela 5.2.0 orders operators by the tensors that they share",
+                help="use the tensor that is assigned instead of reading the variable again",
+            )
+
+
+def with_called(compiled: bytes, model: Model) -> bytes:
+    """Return a compiled network that fills variables first, by the subgraphs of `model`."""
+    theirs = [row for row in model.main.operators if row.kind == "CALL_ONCE"]
+    if not theirs:
+        return compiled
+    record = read(compiled, SCHEMA, model.name)
+    main: Record = record["subgraphs"][0]
+    operators: list[Record] = list(main["operators"])
+    calls = [row for row in operators if _is_call(record, row)]
+    main["operators"] = [*calls, *(row for row in operators if not _is_call(record, row))]
+    plan = _Plan(record)
+    subgraphs: list[Record] = record["subgraphs"]
+    for source in model.record["subgraphs"][len(subgraphs) :]:
+        subgraphs.append(_copied(record, model.record, source))
+        plan.add()
+    for place in (int(row.options["init_subgraph_index"]) for row in theirs):
+        source = model.record["subgraphs"][place]
+        subgraphs[place] = _copied(record, model.record, source)
+        plan.leave_to_runtime(place)
+    plan.store()
+    return write(record, SCHEMA)
+
+
+class _Plan:
+    """Where the tensors of each subgraph lie in the arena, as the metadata say in one row."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        rows = [row for row in record["metadata"] or () if row["name"] == ALLOCATION]
+        self._buffers = [record["buffers"][int(row["buffer"])] for row in rows]
+        words = [np.frombuffer(bytes(row["data"]), np.int32) for row in self._buffers]
+        ends = np.cumsum([len(row["tensors"]) for row in record["subgraphs"]])[:-1]
+        self._heads = [row[:HEAD_WORDS] for row in words]
+        self._offsets = [np.split(row[HEAD_WORDS:], ends) for row in words]
+
+    def add(self) -> None:
+        """Add a subgraph behind the others."""
+        for offsets in self._offsets:
+            offsets.append(np.zeros(0, np.int32))
+
+    def leave_to_runtime(self, place: int) -> None:
+        """Let the runtime place the tensors of a subgraph."""
+        count = len(self._record["subgraphs"][place]["tensors"])
+        for offsets in self._offsets:
+            offsets[place] = np.full(count, NOT_IN_ARENA, np.int32)
+
+    def store(self) -> None:
+        """Write the plan to the network's metadata."""
+        for buffer, head, offsets in zip(self._buffers, self._heads, self._offsets, strict=True):
+            found = np.concatenate(offsets)
+            counts = np.array([len(offsets), len(found)], np.int32)
+            buffer["data"] = np.concatenate([head[:1], counts, found]).view(np.uint8)
+
+
+def _is_call(record: Record, operator: Record) -> bool:
+    code = record["operator_codes"][int(operator["opcode_index"])]
+    return max(code["deprecated_builtin_code"], code["builtin_code"]) == CALL_ONCE
+
+
+def _copied(target: Record, source: Record, subgraph: Record) -> Record:
+    """Return a subgraph of one network for another, which gets the codes and contents it has."""
+    buffers, codes = target["buffers"], target["operator_codes"]
+
+    def tensor(row: Record) -> Record:
+        contents = source["buffers"][row["buffer"]]
+        if contents["data"] is None:
+            return {**row, "buffer": 0}
+        buffers.append(contents)
+        return {**row, "buffer": len(buffers) - 1}
+
+    def operator(row: Record) -> dict[str, Any]:
+        codes.append(source["operator_codes"][int(row["opcode_index"])])
+        return {**row, "opcode_index": len(codes) - 1}
+
+    return {
+        **subgraph,
+        "tensors": [tensor(row) for row in subgraph["tensors"] or ()],
+        "operators": [operator(row) for row in subgraph["operators"] or ()],
+    }
