@@ -224,6 +224,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.package",
         "mizzen.cpu",
         "mizzen.frontends.tflite",
+        "mizzen.frontends.tosa",
         "mizzen.targets.families",
         "mizzen.artifact",
     ),

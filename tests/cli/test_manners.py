@@ -10,12 +10,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.cli.main import main
 from mizzen.diagnostics import Diagnostic, Severity
+from mizzen.graph import DType, Graph, TensorType
+from mizzen.ops import Builder
+from mizzen.package.tosa import write
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -122,3 +126,28 @@ def test_warnings_of_a_compilation_are_pythons(here: Path, monkeypatch: pytest.M
     with pytest.warns(mizzen.MizzenWarning, match="W307.*MUL is on the CPU") as found:
         mizzen.compile("digits.tflite")
     assert found[0].filename == __file__
+
+
+@pytest.fixture
+def doubled(here: Path) -> Path:
+    """A TOSA file that adds its input to itself."""
+    graph = Graph()
+    x = graph.add_input(TensorType((1, 4), DType.INT32), "x")
+    graph.set_outputs([Builder(graph)("ADD", x, x)])
+    path = here / "doubled.tosa"
+    path.write_bytes(write(graph))
+    return path
+
+
+def test_a_tosa_file_is_executed_as_tosa_says(doubled: Path, run: Run) -> None:
+    np.save("x.npy", np.array([[1, -2, 3, 1 << 20], [0, 5, 0, 7]]))
+    status, out, err = run("run", doubled.name, "--input", "x.npy", "--json")
+    assert status == 0
+    assert "doubled.tosa, 1 operation" in err
+    assert "int64 taken as the integers of int32" in err
+    (output,) = json.loads(out)["outputs"]
+    assert np.load(output["file"]).tolist() == [[2, -4, 6, 1 << 21], [0, 10, 0, 14]]
+    np.save("x.npy", np.full((1, 4), 1 << 30))
+    status, _, err = run("run", doubled.name, "--input", "x.npy")
+    assert (status, "error[E822]" in err) == (2, True)
+    assert run("run", doubled.name, "--input", "x.npy", "--accelerator-config", "y")[0] == 2

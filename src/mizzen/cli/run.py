@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mizzen.cli.configuration import add_output_option, output_folder
+from mizzen.cli.configuration import add_output_option, output_folder, read_file
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
-from mizzen.cli.layout import count, duration, shape, table
+from mizzen.cli.layout import count, duration, fields, shape, table
 from mizzen.cli.placement import artifact_text
 from mizzen.diagnostics import fail
 
@@ -21,17 +21,24 @@ if TYPE_CHECKING:
 
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.interface import TensorInfo
+    from mizzen.compiler.tosa_reference import TosaReference
 
     Array = npt.NDArray[Any]
 
 SUMMARY = "executes the compiled command stream; writes outputs"
 SHOWN_VALUES = 10
 
+TOSA = ".tosa"
+"""How the names of TOSA files end."""
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "artifact", metavar="ARTIFACT", help="a compiled .tflite or .zip, or Vela's raw .npz"
+        "artifact",
+        metavar="ARTIFACT",
+        help="a compiled .tflite or .zip, or Vela's raw .npz; or a .tosa file, executed as TOSA "
+        "says",
     )
     parser.add_argument(
         "--input",
@@ -55,10 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the artifact on the arrays and write its outputs."""
-    import mizzen
-
-    artifact = mizzen.load(options.artifact, options.accelerator_config)
-    console.note(artifact_text(artifact, width=console.width))
+    artifact = _network(options, console)
     arrays = read_inputs(options.input, artifact.inputs, console.note)
     if options.strict:
         with console.progress(f"looking for hazards in {options.artifact}"):
@@ -88,7 +92,31 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     return Answer(document, _text(head, rows, console), diagnostics=artifact.notes)
 
 
-def _head(options: argparse.Namespace, artifact: Artifact) -> dict[str, object]:
+def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaReference:
+    """Return what is to be run, and write what it is. E200 for a TOSA file and an accelerator."""
+    import mizzen
+
+    path = Path(options.artifact)
+    if path.suffix != TOSA:
+        artifact = mizzen.load(path, options.accelerator_config)
+        console.note(artifact_text(artifact, width=console.width))
+        return artifact
+    if options.accelerator_config is not None:
+        raise fail(
+            "E200",
+            f"the command line is wrong: {path} is executed as TOSA says, for no accelerator",
+            help=f"leave out --accelerator-config, or run what `mizzen compile {path}` makes",
+        )
+    from mizzen.compiler.tosa_reference import TosaReference
+
+    reference = TosaReference(read_file(path), path.name)
+    operations = count(len(reference.graph), "operation")
+    rows = [("network", f"{path.name}, {operations}"), ("executed", "as TOSA 1.0 says, on no NPU")]
+    console.note(fields(rows, width=console.width))
+    return reference
+
+
+def _head(options: argparse.Namespace, artifact: Artifact | TosaReference) -> dict[str, object]:
     return {"artifact": str(options.artifact), "accelerator": artifact.accelerator}
 
 
