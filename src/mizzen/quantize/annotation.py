@@ -26,6 +26,7 @@ from mizzen.frontends.torch.operators import Role, row_of
 from mizzen.quantize.configuration import QuantizationConfig, Selection
 from mizzen.quantize.decompose.training import NormalizedConvolution
 from mizzen.quantize.nodes import (
+    MASK,
     channel_axis,
     cuts_at_zero,
     groups_of,
@@ -225,6 +226,8 @@ class Annotator:
         sources = [node for node in members if self._roles.get(node) not in MOVING]
         if all(node.op == "get_attr" for node in sources):
             return config.constant
+        if any(node.meta.get(MASK) for node in sources):
+            return config.mask_spec()
         if len(sources) == 1 and (factor := scale_factor(sources[0])) and sources[0] in self._roles:
             return self._scaled(sources[0], factor, config.activation)
         ranges = {known_range(node) if node in self._roles else None for node in sources}

@@ -17,6 +17,7 @@ from mizzen.diagnostics import fail
 from mizzen.quantize.nodes import module_stack
 from mizzen.quantize.observers import (
     ActivationObserver,
+    MaskObserver,
     RangeObserver,
     WeightObserver,
     WeightPerChannelObserver,
@@ -62,6 +63,14 @@ class QuantizationConfig:
             quant_max=spec.quant_max,
             qscheme=spec.qscheme,
         )()
+
+    def mask_spec(self) -> QuantizationSpec:
+        """Return the spec of an input that hides scores; in training, that of any other."""
+        if self.is_qat:
+            return self.activation
+        spec: Any = self.activation
+        observer = with_arguments(MaskObserver, eps=INT8_EPSILON)
+        return replace(spec, observer_or_fake_quant_ctr=observer)
 
     def weight_spec(self, channel_axis: int | None) -> QuantizationSpec | None:
         """Return the weights' spec with their channels along `channel_axis`; None: one scale."""

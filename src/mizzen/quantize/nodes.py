@@ -17,6 +17,20 @@ KNOWN_RANGE = "mizzen_range"
 """Key in a node's meta: the `Range` of its result, where a rewriting knows it beforehand."""
 
 
+MASK = "mizzen_mask"
+"""Key in an input's meta: whether it is added to scores, to hide some of them."""
+
+MASKED = -16.0
+"""What a mask adds instead of minus infinity.
+
+A score masked with it gets at most e**-16 of the weight of the others, below every step of 8 and 16
+bits; a larger number would only make the scores' own steps coarser.
+"""
+
+HIDDEN = -1e4
+"""What a mask hides a score by, or anything below: networks have -10000 and minus infinity."""
+
+
 def operator_name(node: Node) -> str:
     """Return the operator's name in the user's words; empty for what is not an ATen operator.
 

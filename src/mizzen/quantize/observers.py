@@ -30,6 +30,7 @@ from torchao.quantization.pt2e.observer import (
 )
 
 from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.quantize.nodes import HIDDEN, MASKED
 
 Parameters = tuple[torch.Tensor, torch.Tensor]
 """Scale and zero point, each of shape [1], or [channels] where each channel has its own."""
@@ -109,6 +110,14 @@ class RangeObserver(MinMaxObserver):
         if self.min_val.numel() == 0 or bool((self.min_val > self.max_val).any()):
             raise never_calibrated(self.origin)
         return super().calculate_qparams()
+
+
+class MaskObserver(RangeObserver):
+    """The range of an input that hides scores, which computes on with numbers that have a place."""
+
+    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
+        """Widen the range to the values of `x_orig`, hidden ones bounded, and return those."""
+        return super().forward(torch.where(x_orig <= HIDDEN, MASKED, x_orig))
 
 
 class _ReadOnce:

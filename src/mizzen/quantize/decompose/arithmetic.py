@@ -14,8 +14,9 @@ import torch
 from torch.fx import Node
 
 from mizzen.frontends.torch.operators.row import UNIT
-from mizzen.quantize.decompose.rewriting import MASKED, Rewriter, aten, finite, shape_of
-from mizzen.quantize.nodes import KNOWN_RANGE, row_name
+from mizzen.quantize.decompose.masks import bound_masks
+from mizzen.quantize.decompose.rewriting import Rewriter, aten, finite, shape_of
+from mizzen.quantize.nodes import KNOWN_RANGE, MASKED, row_name
 
 
 def number(value: object) -> float | None:
@@ -247,6 +248,7 @@ def softmax(rewriter: Rewriter, node: Node) -> Node | None:
 
     Five tables and reductions of the integers' own width, and a product whose range is [0, 1).
     """
+    bound_masks(rewriter, node.args[0], node)
     value, axis = node.args[:2]
     exponential = rewriter.call(aten.exp.default, _below_maximum(rewriter, value, axis))
     total = rewriter.call(aten.sum.dim_IntList, exponential, [axis], True)
@@ -258,6 +260,7 @@ def softmax(rewriter: Rewriter, node: Node) -> Node | None:
 
 def log_softmax(rewriter: Rewriter, node: Node) -> Node | None:
     """Return ``(x - max) - log(sum(exp(x - max)))`` along an axis."""
+    bound_masks(rewriter, node.args[0], node)
     value, axis = node.args[:2]
     below = _below_maximum(rewriter, value, axis)
     exponential = rewriter.call(aten.exp.default, below)
@@ -267,6 +270,7 @@ def log_softmax(rewriter: Rewriter, node: Node) -> Node | None:
 
 def logsumexp(rewriter: Rewriter, node: Node) -> Node | None:
     """Return ``max + log(sum(exp(x - max)))`` along axes."""
+    bound_masks(rewriter, node.args[0], node)
     value, axes, keep = node.args[0], node.args[1], bool(argument(node, 2, "keepdim", False))
     axes = [axes] if isinstance(axes, int) else axes
     greatest = rewriter.call(aten.amax.default, value, axes, True)
@@ -450,16 +454,37 @@ def attention(rewriter: Rewriter, node: Node) -> Node | None:
     assert isinstance(value, Node)
     if float(argument(node, 4, "dropout_p", 0.0)) > 0 and rewriter.is_qat:
         return None
-    if argument(node, 7, "enable_gqa", False):
-        return None
+    mask = _mask(rewriter, node)
+    key, value = (_each_group(rewriter, query, shared) for shared in (key, value))
     scale = argument(node, 6, "scale")
     scale = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else scale
     transposed = rewriter.call(aten.transpose.int, key, -2, -1)
     scores = rewriter.call(aten.matmul.default, query, transposed)
     scores = rewriter.call(aten.mul.Tensor, scores, scale)
-    scores = _masked(rewriter, scores, _mask(rewriter, node))
+    scores = _masked(rewriter, scores, mask)
     weights = rewriter.call(aten.softmax.int, scores, -1)
-    return rewriter.call(aten.matmul.default, weights, value)
+    result = rewriter.call(aten.matmul.default, weights, value)
+    return _without_hidden_rows(rewriter, result, mask)
+
+
+def _each_group(rewriter: Rewriter, query: Node, shared: Node) -> Node:
+    """Repeat heads that several of the query's heads share."""
+    heads, groups = shape_of(query)[-3:-2], shape_of(shared)[-3:-2]
+    if len(shape_of(query)) < 4 or heads == groups:
+        return shared
+    return rewriter.call(aten.repeat_interleave.self_int, shared, heads[0] // groups[0], -3)
+
+
+def _without_hidden_rows(rewriter: Rewriter, result: Node, mask: Any) -> Node:
+    """Make rows zero of which a constant mask hides every score, as PyTorch does."""
+    if not isinstance(mask, torch.Tensor):
+        return result
+    hidden = ~mask if mask.dtype == torch.bool else torch.isneginf(mask)
+    empty = hidden.all(-1, keepdim=True)
+    if not bool(empty.any()):
+        return result
+    shown = rewriter.constant((~empty).float(), "shown")
+    return rewriter.call(aten.mul.Tensor, result, shown)
 
 
 def _mask(rewriter: Rewriter, node: Node) -> Any:
@@ -487,11 +512,3 @@ def _masked(rewriter: Rewriter, scores: Node, mask: Any) -> Node:
         hidden = rewriter.call(aten.logical_not.default, mask)
         return rewriter.call(aten.masked_fill.Scalar, scores, hidden, MASKED)
     return rewriter.call(aten.add.Tensor, scores, mask)
-
-
-def masked_fill(rewriter: Rewriter, node: Node) -> Node | None:
-    """Fill with a number that has a place in the range of the others."""
-    value = node.args[2]
-    if isinstance(value, (int, float)) and value <= -1e4:
-        return rewriter.call(node.target, node.args[0], node.args[1], MASKED)
-    return None

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from mizzen.frontends.torch.operators import Role, row_of
-from mizzen.quantize.nodes import operator_name, role_of, row_name
+from mizzen.quantize.nodes import HIDDEN, MASKED, operator_name, role_of, row_name
 from mizzen.quantize.observers import StateReader
 
 aten: Any = torch.ops.aten
@@ -365,13 +365,6 @@ def _replace_later(value: Node, replacement: Node, place: Node) -> None:
     value.replace_all_uses_with(replacement, delete_user_cb=lambda user: user in later)
 
 
-MASKED = -16.0
-"""What a mask adds instead of minus infinity.
-
-A score masked with it gets at most e**-16 of the weight of the others, below every step of 8 and 16
-bits; a larger number would only make the scores' own steps coarser.
-"""
-
 ELEMENTS = 1 << 24
 """The most elements of a folded constant: 64 MiB."""
 
@@ -443,7 +436,7 @@ def _is_frozen(rewriter: Rewriter, node: Node) -> bool:
 def bound(rewriter: Rewriter) -> None:
     """Make masks of minus infinity finite, where they are added to scores."""
     for node in rewriter.nodes():
-        if row_name(node) not in ("add", "where"):
+        if row_name(node) not in ("add", "baddbmm", "where"):
             continue
         for operand in node.all_input_nodes:
             value = rewriter.value(operand)
@@ -454,7 +447,7 @@ def bound(rewriter: Rewriter) -> None:
 
 def finite(values: torch.Tensor) -> torch.Tensor:
     """Return a mask with what stands for minus infinity in it."""
-    return torch.where(values <= -1e4, MASKED, values)
+    return torch.where(values <= HIDDEN, MASKED, values)
 
 
 def remove_idle(rewriter: Rewriter) -> None:
