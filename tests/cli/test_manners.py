@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -151,3 +153,22 @@ def test_a_tosa_file_is_executed_as_tosa_says(doubled: Path, run: Run) -> None:
     status, _, err = run("run", doubled.name, "--input", "x.npy")
     assert (status, "error[E822]" in err) == (2, True)
     assert run("run", doubled.name, "--input", "x.npy", "--accelerator-config", "y")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("mizzen com", {"compile"}), ("mizzen run --str", {"--strict"}), ("mizzen zzz", {""})],
+)
+def test_a_shell_completes(tmp_path: Path, line: str, found: set[str]) -> None:
+    """As the script of argcomplete asks: the words come in a file."""
+    answer = tmp_path / "answer"
+    asked = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+        "_ARGCOMPLETE_IFS": ",",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+    }
+    command = [Path(sys.executable).parent / "mizzen"]
+    subprocess.run(command, env=os.environ | asked, check=True, capture_output=True)
+    assert {word.strip() for word in answer.read_text().split(",")} == found

@@ -12,10 +12,11 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
 
 from mizzen.cli.console import Console
-from mizzen.cli.parser import normalise, parse
+from mizzen.cli.parser import make_parser, normalise, parse
 from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning
 
 BUG_TEXT = """\
@@ -40,6 +41,10 @@ OF_THE_SYSTEM = frozenset(
 """What is wrong with files and folders, and not with Mizzen. Ref: errno(3)."""
 
 
+COMPLETION = "_ARGCOMPLETE"
+"""Set by a shell that has `register-python-argcomplete mizzen`."""
+
+
 class Exit(IntEnum):
     """What the process's exit status says."""
 
@@ -53,6 +58,8 @@ class Exit(IntEnum):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line, `sys.argv` by default, and return the exit status."""
+    if COMPLETION in os.environ:
+        complete()
     words = normalise(sys.argv[1:] if arguments is None else arguments)
     console = Console(json="--json" in words, quiet="--quiet" in words)
     try:
@@ -73,6 +80,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report_system(error, console)
     except Exception as error:
         return _report_bug(error, console)
+
+
+def complete() -> None:
+    """Answer a shell that asks how a line may go on, and end; only argcomplete knows how.
+
+    Ref: argcomplete, "Synopsis".
+    """
+    with suppress(ImportError):
+        from argcomplete import autocomplete
+
+        autocomplete(make_parser())
 
 
 def _execute(words: Sequence[str], console: Console) -> int:
