@@ -42,7 +42,7 @@ class Kernels:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._parts: dict[int, tuple[Extract, CpuKernels]] = {}
+        self._parts: dict[tuple[int, ...], tuple[Extract, CpuKernels]] = {}
 
     def __call__(self, operation: Custom, operands: Sequence[Array]) -> list[Array]:
         """Compute one inference of an operator."""
@@ -51,11 +51,31 @@ class Kernels:
 
     def batch(self, operation: Custom, operands: Sequence[Array], count: int) -> list[Array]:
         """Compute `count` inferences of an operator, of operands `[count, *shape]`."""
+        results, _ = self.onward(operation, operands, count, {})
+        return results
+
+    def onward(
+        self,
+        operation: Custom,
+        operands: Sequence[Array],
+        count: int,
+        state: Mapping[int, Array],
+    ) -> tuple[list[Array], dict[int, Array]]:
+        """Compute inferences from a state, tensors by index; return what they leave of it as well.
+
+        What an operator keeps beside `state` is as it is before the first inference.
+        """
         note, tensors = note_of(operation), self._model.main.tensors
-        part, kernels = self._part(note)
+        taken = self._model.main.present(self._model.main.operators[note.operator].inputs)
+        kept = [row.index for row in taken if row.variable and row.index in state]
+        part, kernels = self._part(note, kept)
         given = dict(zip(note.inputs, operands, strict=True))
         results = kernels.run(
-            [from_graph(tensors[index], given[index]) for index in part.inputs], count
+            [
+                state[index] if index in kept else from_graph(tensors[index], given[index])
+                for index in part.inputs
+            ],
+            count,
         )
         made = dict(zip(part.outputs, results, strict=True))
         return [
@@ -63,15 +83,16 @@ class Kernels:
             if index in made
             else np.zeros((count, *result.shape), result.dtype.numpy)  # nobody reads it
             for index, result in zip(note.outputs, operation.results, strict=True)
-        ]
+        ], {index: made[index] for index in kept}
 
-    def _part(self, note: Note) -> tuple[Extract, CpuKernels]:
-        found = self._parts.get(note.operator)
+    def _part(self, note: Note, kept: Sequence[int]) -> tuple[Extract, CpuKernels]:
+        key = note.operator, *kept
+        found = self._parts.get(key)
         if found is None:
             operator = self._model.main.operators[note.operator]
-            part = extract(self._model.record, [note.operator])
+            part = extract(self._model.record, [note.operator], kept)
             found = part, CpuKernels(part.network, [self._model.origin(operator)])
-            self._parts[note.operator] = found
+            self._parts[key] = found
         return found
 
 
@@ -116,11 +137,13 @@ Judge = Callable[[int, Array, Array], bool]
 class TensorValues:
     """What the tensors of a network are, by index: `[N, *shape]`, as TFLite has them.
 
+    after    state that operators leave for the next inference
     assumed  operators that nothing here computes, whose results were assumed
     stopped  the error of the operator at which the values end; None if all are there
     """
 
     values: Mapping[int, Array]
+    after: Mapping[int, Array]
     assumed: frozenset[int]
     stopped: MizzenError | None
 
@@ -137,11 +160,12 @@ def tensor_values(
     """Infer `count` times, and return every tensor that is computed; inputs are `[N, *shape]`.
 
     known  what others say of tensors: taken for what nothing here computes, and where `allowed`
-    state  tensors that are read from variables, which may hold anything
+    state  tensors that are read from variables, or that operators keep, which may hold anything
     """
     main = lowered.model.main
     tensors = main.tensors
     values: dict[int, Array] = {}
+    after: dict[int, Array] = {}
     assumed = set[int]()
     stopped: MizzenError | None = None
 
@@ -170,12 +194,14 @@ def tensor_values(
                 for place, result in zip(note.outputs, operation.results, strict=True)
             ]
         try:
-            return kernels.batch(operation, operands, count)
+            results, left = kernels.onward(operation, operands, count, state)
         except MizzenError as error:
             if not all(output in known for output in note.outputs):
                 raise error from None
             assumed.add(note.operator)
             return [to_graph(tensors[place], known[place]) for place in note.outputs]
+        after.update(left)
+        return results
 
     given = [
         to_graph(tensor, array)
@@ -185,4 +211,4 @@ def tensor_values(
         evaluate_batch(lowered.graph, given, count, trace=trace, custom=custom)
     except MizzenError as found:
         stopped = found
-    return TensorValues(values, frozenset(assumed), stopped)
+    return TensorValues(values, after, frozenset(assumed), stopped)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mizzen.artifact.arena import ArenaValues
 from mizzen.artifact.execution import Contents, NoState
-from mizzen.artifact.interface import Values
+from mizzen.artifact.interface import Values, zero_of
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.alone import wrong_alone
 from mizzen.compiler.ethos_u.encoded import wrong_constants
@@ -33,6 +33,7 @@ from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_value
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, Operator, Tensor, macs
 from mizzen.frontends.tflite.lower import Lowered
+from mizzen.frontends.tflite.model import ABSENT
 from mizzen.report.proof import Proof
 from mizzen.targets.ethos_u.legal.tflite_bounds import Bound, bound_of, scaled_apart
 from mizzen.targets.ethos_u.sim.plan import Encoded
@@ -64,8 +65,17 @@ class NetworkProof:
         read = [row.outputs[0] for row in model.main.operators if row.kind == "READ_VARIABLE"]
         held = [_stimulus(model, model.main.tensors[index]) for index in read]
         found = stimuli(held, self.count, options.seed + 1)
-        self.state = dict(zip(read, found, strict=True))
+        self.state = dict(zip(read, found, strict=True)) | self._kept()
         self.kernels = Kernels(model)
+
+    def _kept(self) -> dict[int, Array]:
+        """Return what operators may keep, by tensor; the first inference is one from the start."""
+        rows = [row for row in self.model.main.tensors if row.variable and row.dtype is not None]
+        given = [_stimulus(self.model, row) for row in rows]
+        found = stimuli(given, self.count, self.options.seed + 2)
+        for row, array in zip(rows, found, strict=True):
+            array[:1] = zero_of(row.quantization)
+        return {row.index: array for row, array in zip(rows, found, strict=True)}
 
     @cached_property
     def first(self) -> TensorValues:
@@ -167,6 +177,7 @@ class _Check:
         self.encoded: dict[int, dict[int, list[Encoded]]] = {}
         self.tables: dict[int, list[tuple[int, Bytes]]] = {}
         self.results: dict[int, dict[int, Array]] = {}
+        self.left: dict[int, dict[int, Array]] = {}
         self.faults: dict[int, MizzenError] = {}
         self.wrong: dict[int, Difference] = {}
         self.suspects: list[tuple[tuple[int, ...], Difference]] = []
@@ -236,7 +247,7 @@ class _Check:
                 values[index] = array
 
     def _run(self, place: int, step: NpuStep, values: Values) -> None:
-        NoState().provide(step.variables, values, self.count)
+        self._start(step, values)
         if any(index not in values for index in step.inputs):
             return
         commands = self.commands.get(place, [])
@@ -257,6 +268,21 @@ class _Check:
             for row, index in enumerate(step.outputs)
             if row in step.final
         }
+        self.left[place] = {row.index: np.array(values[row.index]) for row in step.variables}
+
+    def _start(self, step: NpuStep, values: Values) -> None:
+        """Give an NPU operator the state that the reference starts from, else the first one."""
+        for row in step.variables:
+            array = self.proof.state.get(self._state(row.index))
+            if array is not None and array.shape[1:] == row.shape and array.dtype == row.dtype:
+                values[row.index] = array
+        NoState().provide(step.variables, values, self.count)
+
+    def _state(self, index: int) -> int:
+        """Return the model's tensor of state that one of the compiled network is, else ABSENT."""
+        place = self._place(index)
+        is_state = place is not None and self.model.main.tensors[place].variable
+        return place if is_state and place is not None else ABSENT
 
     def _encoded(self, step: NpuStep, commands: list[tuple[int, int]]) -> dict[int, list[Encoded]]:
         """Return the constants of operators, in the order of their commands."""
@@ -353,7 +379,11 @@ class _Check:
         self._compare_outputs(place, seen)
 
     def _compare_outputs(self, place: int, seen: set[int]) -> None:
+        for index, array in self.left[place].items():
+            self._compare_state(index, array)
         for index, array in self.results[place].items():
+            if self._state(index) != ABSENT:
+                continue  # what the state is on the way, which is for the operator alone
             self.digest.update(np.ascontiguousarray(array).data)
             reference = self._value(index)
             if reference is None:
@@ -365,6 +395,21 @@ class _Check:
                 self.equal += 1
             else:
                 self.suspects.append((self._sources(index, seen), found))
+
+    def _compare_state(self, index: int, array: Array) -> None:
+        """Compare what an NPU operator leaves for the next inference."""
+        place = self._state(index)
+        reference = self.truth.after.get(place)
+        if reference is None:
+            name = self.network.main.tensors[index].name
+            self.unproved[f"{name}: {self._why()}"] = None
+            return
+        found = difference(array, reference.reshape(array.shape))
+        if found is None:
+            self.equal += 1
+            return
+        keepers = (row.index for row in self.model.main.operators if place in row.inputs)
+        self.suspects.append((tuple(keepers), found))
 
     def _alone(
         self, place: int, step: NpuStep, seen: set[int]

@@ -48,7 +48,7 @@ class Extract:
     outputs: tuple[int, ...]
 
 
-def extract(record: Record, operators: Sequence[int]) -> Extract:
+def extract(record: Record, operators: Sequence[int], state: Sequence[int] = ()) -> Extract:
     """Return the network of some operators of the main subgraph, in ascending order.
 
     `record` is a network whose indices the front-end has checked. Inputs are what the operators
@@ -56,12 +56,14 @@ def extract(record: Record, operators: Sequence[int]) -> Extract:
     Constants, quantisation, state and called subgraphs are kept; metadata is left out, since it
     says where the tensors of the whole network lie. E130 for state that others share, E131 for
     inputs and outputs that are no arrays.
+
+    state  tensors that the operators keep, which become the part's last inputs and outputs too
     """
     main = record["subgraphs"][0]
     every: list[Record] = main["operators"] or []
     chosen = [every[index] for index in operators]
-    inputs = _inputs(record, main, chosen)
-    outputs = _outputs(main, every, operators)
+    inputs = [*_inputs(record, main, chosen), *state]
+    outputs = [*_outputs(main, every, operators), *state]
     _require_own_state(record, main, every, operators)
     _require_arrays(main, (*inputs, *outputs))
     part = _Part(record)
