@@ -68,7 +68,9 @@ def check_finite(tensor: torch.Tensor, origin: Origin | None) -> None:
 
 
 def version_of(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return what changes when a constant is replaced or written to."""
+    """Return what changes when a constant is replaced or written to; inference tensors are not."""
+    if tensor.is_inference():
+        return tensor.data_ptr(), 0
     return tensor.data_ptr(), tensor._version  # pyright: ignore[reportPrivateUsage] - no other
 
 

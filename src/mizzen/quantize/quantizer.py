@@ -15,6 +15,7 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from mizzen.diagnostics import Diagnostic, Origin, Severity, fail
+from mizzen.frontends.torch.operators.effects import only_asserts
 from mizzen.quantize.annotation import (
     ANNOTATION,
     Annotator,
@@ -223,8 +224,9 @@ def wire_composites(model: GraphModule, observers: dict[Any, Any]) -> None:
 
 
 def remove_guards(model: GraphModule) -> None:
-    """Drop the call that checks the inputs' shapes: `torch.export` repeats it for the result."""
+    """Drop what checks shapes and types of tensors: `torch.export` repeats it for the result."""
     for node in list(model.graph.nodes):
-        if node.op == "call_module" and node.target == "_guards_fn":
+        guards = node.op == "call_module" and node.target == "_guards_fn"
+        if guards or only_asserts(node):
             model.graph.erase_node(node)
     model.recompile()

@@ -1,15 +1,25 @@
-"""The backend of `torch.compile`: calibrate on the first calls, then run on the simulated NPU."""
+"""The backend of `torch.compile`: calibrate on the first calls, then run on the simulated NPU.
+
+PyTorch hands over a graph whose inputs are the model's parameters and buffers too, and numbers,
+such as the extents of a dynamic shape. There is one artifact for the shapes and numbers of a call;
+parameters are constants of it, and a buffer that the graph changes goes in and comes out.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.torch.compilation import compile
 
 CALIBRATION_CALLS = 8
-"""Calls that PyTorch answers itself while ranges are observed."""
+"""Calls that PyTorch answers itself while ranges are observed, for each kind of call."""
+
+KINDS_OF_CALLS = 64
+"""The most artifacts of one graph: PyTorch answers calls of further shapes and numbers itself."""
 
 
 def mizzen(
@@ -21,10 +31,35 @@ def mizzen(
     """Compile a graph that `torch.compile(model, backend="mizzen")` captured.
 
     options  accelerator and whatever else `mizzen.torch.compile` takes; calibration_calls
+
+    E877 for a model in training mode; once there are enough calls, what `mizzen.torch.compile`
+    raises.
     """
+    from mizzen.torch.captured import require_inference
+
     settings = dict(options or {})
     calls = int(settings.pop("calibration_calls", CALIBRATION_CALLS))
+    require_inference(graph_module)
     return _Calibrating(graph_module, example_inputs, calls, settings)
+
+
+@dataclass
+class _Variant:
+    """What is known of the calls of some shapes and numbers.
+
+    seen      all inputs of the calls so far
+    results   what follows from shapes and numbers alone; None where there is a tensor
+    tensors   the shapes of the results that are tensors, by index
+    changed   the inputs that the graph changes
+    versions  the state of the constants that the artifact was made of
+    """
+
+    seen: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    results: tuple[Any, ...] = ()
+    tensors: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    changed: tuple[int, ...] = ()
+    artifact: Artifact | None = None
+    versions: tuple[Any, ...] = ()
 
 
 class _Calibrating:
@@ -33,65 +68,110 @@ class _Calibrating:
     def __init__(
         self, graph_module: Any, example: Sequence[Any], calls: int, settings: dict[str, Any]
     ) -> None:
-        self.module, self.given = bound(graph_module, example)
+        from mizzen.torch.captured import Kind, kinds_of
+
+        kinds = kinds_of(graph_module, example)
+        self.graph_module = graph_module
+        self.given, self.held, self.numbers = (
+            tuple(index for index, found in enumerate(kinds) if found is kind)
+            for kind in (Kind.GIVEN, Kind.HELD, Kind.NUMBER)
+        )
         self.calls = max(calls, 1)
         self.settings = settings
-        self.seen: list[tuple[Any, ...]] = []
-        self.artifact: Artifact | None = None
+        self.variants: dict[Any, _Variant] = {}
+        self.turn = threading.RLock()
 
     def __call__(self, *arguments: Any) -> Any:
+        with self.turn:
+            variant = self._variant(arguments)
+            if variant is None:
+                return self.graph_module(*arguments)
+            if len(variant.seen) < self.calls:
+                return self._observed(variant, arguments)
+            versions = self._versions(variant, arguments)
+            if variant.artifact is None or variant.versions != versions:
+                with _capture_lock():
+                    variant.artifact = self._compiled(variant, arguments)
+                variant.versions = self._versions(variant, arguments)
+            return self._answered(variant, variant.artifact, arguments)
+
+    def _variant(self, arguments: tuple[Any, ...]) -> _Variant | None:
+        """Return what is known of calls like this one; None where there are too many kinds."""
+        shapes = tuple(tuple(map(int, arguments[index].shape)) for index in self.given)
+        key = (shapes, tuple(_number(arguments[index]) for index in self.numbers))
+        if key not in self.variants and len(self.variants) >= KINDS_OF_CALLS:
+            return None
+        return self.variants.setdefault(key, _Variant())
+
+    def _observed(self, variant: _Variant, arguments: tuple[Any, ...]) -> Any:
         import torch
 
-        inputs = tuple(arguments[index] for index in self.given)
-        if self.artifact is None and len(self.seen) < self.calls:
-            self.seen.append(tuple(value.detach().clone() for value in inputs))
-            return self.module(*inputs)
-        if self.artifact is None:
-            self.artifact = compile(
-                self.module, self.seen[0], calibration=self.seen, **self.settings
+        variant.seen.append(
+            tuple(
+                value if index in self.numbers or isinstance(value, torch.nn.Parameter)
+                else value.detach().clone()
+                for index, value in enumerate(arguments)
             )
-        outputs = self.artifact.run(*(value.detach().numpy() for value in inputs))
-        arrays = outputs if isinstance(outputs, tuple) else (outputs,)
-        return tuple(torch.as_tensor(array) for array in arrays)
-
-
-def bound(graph_module: Any, example: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
-    """Return a module that holds the parameters among a graph's inputs, and that are the others."""
-    import torch
-
-    given = tuple(
-        index
-        for index, (value, node) in enumerate(
-            zip(example, _placeholders(graph_module), strict=True)
+        )  # fmt: skip
+        results = self.graph_module(*arguments)
+        variant.results = tuple(
+            None if isinstance(result, torch.Tensor) else result for result in results
         )
-        if not isinstance(value, torch.nn.Parameter) and not _is_attribute(node)
-    )
+        variant.tensors = {
+            index: tuple(result.shape)
+            for index, result in enumerate(results)
+            if isinstance(result, torch.Tensor)
+        }
+        return results
 
-    class Bound(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.graph_module = graph_module
-            for index, value in enumerate(example):
-                if index not in given:
-                    self.register_buffer(f"held_{index}", value.detach().clone())
+    def _compiled(self, variant: _Variant, arguments: tuple[Any, ...]) -> Artifact:
+        """Compile for the calls that were seen, with the constants as they are at this one."""
+        from mizzen.torch.captured import Binding, changed_inputs, with_numbers
 
-        def forward(self, *inputs: Any) -> Any:
-            remaining = iter(inputs)
-            arguments = [
-                next(remaining) if index in given else getattr(self, f"held_{index}")
-                for index in range(len(example))
-            ]
-            return self.graph_module(*arguments)
+        numbers = {index: _number(arguments[index]) for index in self.numbers}
+        graph_module = with_numbers(self.graph_module, numbers)
+        held = {index: arguments[index] for index in self.held}
+        tensors = tuple(variant.tensors)
+        plain = Binding(graph_module, held, self.given, (), tensors)
+        variant.changed = changed_inputs(plain, tuple(variant.seen[0][i] for i in self.given))
+        taken = tuple(sorted({*self.given, *variant.changed}))
+        constant = {index: held[index] for index in self.held if index not in variant.changed}
+        module = Binding(graph_module, constant, taken, variant.changed, tensors).module()
+        calls = [tuple(call[index] for index in taken) for call in variant.seen]
+        return compile(module, calls[0], calibration=calls, **self.settings)
 
-    return Bound().eval(), given
+    def _versions(self, variant: _Variant, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return what changes when a constant is written to; inference tensors are not."""
+        return tuple(
+            (arguments[index].data_ptr(), arguments[index]._version)
+            for index in self.held
+            if index not in variant.changed and not arguments[index].is_inference()
+        )
+
+    def _answered(
+        self, variant: _Variant, artifact: Artifact, arguments: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        import torch
+
+        taken = sorted({*self.given, *variant.changed})
+        found = artifact.run(*(arguments[index].detach().numpy() for index in taken))
+        arrays = found if isinstance(found, tuple) else (found,)
+        results = list(variant.results)
+        count = len(variant.tensors)
+        for (index, shape), array in zip(variant.tensors.items(), arrays[:count], strict=True):
+            results[index] = torch.as_tensor(array).reshape(shape)
+        with torch.no_grad():
+            for index, array in zip(variant.changed, arrays[count:], strict=True):
+                arguments[index].copy_(torch.as_tensor(array).reshape(arguments[index].shape))
+        return tuple(results)
 
 
-def _placeholders(graph_module: Any) -> list[Any]:
-    return [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+def _capture_lock() -> Any:
+    """Return the lock under which PyTorch captures: torch.export changes classes of all threads."""
+    from torch._dynamo import convert_frame
+
+    return convert_frame.compile_lock
 
 
-def _is_attribute(node: Any) -> bool:
-    """Whether an input of a captured graph is a parameter or buffer of the model."""
-    return any(
-        word in node.name for word in ("l_self_modules_", "l_self_parameters_", "l_self_buffers_")
-    )
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -7,7 +7,7 @@ partitioner says.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -16,12 +16,14 @@ from mizzen.compiler.backend import ResolvedTarget, backend_for, resolve_target
 from mizzen.compiler.ethos_u.regions import TosaCode
 from mizzen.compiler.options import CompileOptions, SystemKeywords
 from mizzen.compiler.placement import Placement
-from mizzen.compiler.torch.compile import assemble, compile_program
+from mizzen.compiler.torch.compile import assemble, compile_lowered, compile_program
 from mizzen.compiler.torch.exported import export
-from mizzen.compiler.torch.placement import Checks, lowered_program, place
-from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail, warn
+from mizzen.compiler.torch.placement import Checks, lowered_program, place, require_quantized
+from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, Severity, fail, warn
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
+from mizzen.frontends.torch.program import explicit
 from mizzen.quantize import require_torch
+from mizzen.torch.calibration import call_of, calls_of
 from mizzen.torch.lowering import EthosUPartitioner
 from mizzen.torch.spec import EthosUCompileSpec
 
@@ -68,6 +70,7 @@ def compile_for(
     spec = partitioner.compile_spec
     chosen = ResolvedTarget(backend_for(spec.target), spec.configuration)
     compiler = chosen.backend.region_compiler(chosen.configuration)
+    require_quantized(exported, name)
     lowered = lowered_program(exported, name, compiler.window_limits)
     placed = place(lowered, compiler, partitioner.additional_checks, chosen.proof, on_progress)
     _dump(spec, lowered, placed)
@@ -100,8 +103,8 @@ Inputs = Sequence[Any]
 
 
 def compile(
-    model: torch.nn.Module,
-    example_inputs: Inputs,
+    model: torch.nn.Module | ExportedProgram | Callable[..., Any],
+    example_inputs: Inputs | torch.Tensor,
     accelerator: str | None = None,
     *,
     calibration: Iterable[Inputs | Any] | None = None,
@@ -112,9 +115,12 @@ def compile(
 ) -> Artifact:
     """Quantise a floating-point model to 8 bits and compile it.
 
+    model           a module, a function, or an exported program, whose dynamic shapes become those
+                    of the example
     example_inputs  the arguments of one call, with the shapes that the artifact is for
     calibration     arguments of calls, at least some dozens of real inputs: they set the ranges;
-                    without any, the example is the only one, and W870 says so
+                    a loader's batches are cut to the example's, and labels are left out; without
+                    any, the example is the only one, and W870 says so
     quantization    another configuration than int8 with scales by channel
 
     `options` are those of `mizzen.compile`, but `ignore_ops`. The artifact takes and gives what the
@@ -124,12 +130,13 @@ def compile(
     require_torch()
     asked = CompileOptions(accelerator, **options)
     chosen = resolve_target(asked)
-    _require_inference(model)
-    title = name or type(model).__name__
-    calls = [tuple(example_inputs)] if calibration is None else [_call(row) for row in calibration]
-    example = tuple(example_inputs)
-    converted = _converted(model, example, calls, quantization, asked.accelerator_name, title)
-    artifact = compile_program(export(converted, example, title), chosen,
+    module = _as_module(model)
+    _require_inference(module)
+    title = name or type(module).__name__
+    example = call_of(example_inputs)
+    calls = [example] if calibration is None else list(calls_of(example, calibration))
+    converted = _converted(module, example, calls, quantization, asked.accelerator_name, title)
+    artifact = compile_lowered(export(converted, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if calibration is None and artifact.report is not None:
         _say_uncalibrated(artifact)
@@ -157,18 +164,50 @@ def _converted(
     with without_import_messages():
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+        from mizzen.quantize.decompose.updates import hold_weights, normalize_functional
+
     quantizer = EthosUQuantizer(accelerator)
     quantizer.set_global(quantization or get_symmetric_quantization_config())
-    exported = export(model, example, title)
-    prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
+    module = explicit(export(model, example, title)).module(check_guards=False)
+    normalize_functional(module)
+    hold_weights(module)
+    try:
+        prepared = prepare_pt2e(module, quantizer)
+    except MizzenError as refused:
+        if refused.diagnostic.code != NOTHING_SELECTED:
+            raise
+        return module
     with torch.no_grad():
         for arguments in calls:
             prepared(*arguments)
     return convert_pt2e(prepared)
 
 
-def _call(row: Any) -> tuple[Any, ...]:
-    return tuple(row) if type(row) in (tuple, list) else (row,)
+NOTHING_SELECTED = "E876"
+"""A model of which nothing becomes integers is compiled as it is."""
+
+
+def _as_module(model: Any) -> torch.nn.Module:
+    """Return a module of what is to be compiled: a module, an exported program, or a function."""
+    import torch
+
+    if isinstance(model, torch.nn.Module):
+        return model
+    if isinstance(model, torch.export.ExportedProgram):
+        return _still(model.module(check_guards=False))
+
+    class Function(torch.nn.Module):
+        def forward(self, *arguments: Any) -> Any:
+            return model(*arguments)
+
+    return Function().eval()
+
+
+def _still(module: torch.nn.Module) -> torch.nn.Module:
+    """Say that an exported program, whose operators have their mode, is not being trained."""
+    for part in module.modules():
+        part.training = False
+    return module
 
 
 def _require_inference(model: torch.nn.Module) -> None:

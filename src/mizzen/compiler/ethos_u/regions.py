@@ -64,14 +64,15 @@ class TosaRegions:
         self, part: Extracted, on_progress: ProgressCallback | None
     ) -> TosaCode | RegionRefusal:
         """Compile a region, whose graph is changed to the form that the core takes."""
+        groups = in_order(part.graph)
         wrong = lower_region(part, self.configuration.accelerator.arch)
         if wrong:
-            groups = [row.group for row in wrong if row.group is not None]
-            return RegionRefusal(dict.fromkeys(groups or in_order(part.graph), DEFECT), DEFECT)
+            found = [row.group for row in wrong if row.group is not None]
+            return RegionRefusal(dict.fromkeys(found or groups, DEFECT), DEFECT)
         data, operations = tosa.write(part.graph), tuple(part.graph.sorted())
         compiled = generate(data, self.configuration, NetworkForm.TOSA, on_progress=on_progress)
         if isinstance(compiled, Stopped):
-            return self._refusal(part, compiled)
+            return self._refusal(part, groups, compiled)
         network = read_network(compiled.network, part.graph.name)
         return TosaCode(
             part,
@@ -86,8 +87,11 @@ class TosaRegions:
             operations,
         )
 
-    def _refusal(self, part: Extracted, stopped: Stopped) -> RegionRefusal:
-        """Find the groups because of which the core stops; the last where it does not tell."""
+    def _refusal(self, part: Extracted, groups: list[int], stopped: Stopped) -> RegionRefusal:
+        """Find the groups because of which the core stops; the last where it does not tell.
+
+        groups  those of the region before it was lowered: what replaces an operation may have none
+        """
         general = Reason(
             "compiler",
             f"the compiler does not take it for {self.configuration.accelerator.name}: "
@@ -101,7 +105,7 @@ class TosaRegions:
             for row in refused
             if row.operation.group is not None
         }
-        return RegionRefusal(found or {in_order(part.graph)[-1]: general}, general)
+        return RegionRefusal(found or {groups[-1]: general}, general)
 
     def _said(self, refused: RefusedOperation) -> Reason:
         """Return the rule that an operation breaks, or the core's words where it breaks none."""

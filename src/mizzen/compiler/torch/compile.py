@@ -21,7 +21,14 @@ from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.codegen import RegionCode, step_of
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.report import NOTHING_COMPILED, compile_report
-from mizzen.compiler.torch.placement import DEQUANTIZE, Checks, is_edge, lowered_program, place
+from mizzen.compiler.torch.placement import (
+    DEQUANTIZE,
+    Checks,
+    is_edge,
+    lowered_program,
+    place,
+    require_quantized,
+)
 from mizzen.diagnostics import ProgressCallback
 from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer.tflite import SCHEMA
@@ -351,7 +358,26 @@ def compile_program(
     additional_checks: Checks = (),
     on_progress: ProgressCallback | None = None,
 ) -> Artifact:
-    """Compile a converted program for an accelerator."""
+    """Compile a converted program for an accelerator. E167 for one that was never quantised."""
+    require_quantized(exported, name)
+    return compile_lowered(
+        exported,
+        chosen,
+        name=name,
+        additional_checks=additional_checks,
+        on_progress=on_progress,
+    )
+
+
+def compile_lowered(
+    exported: ExportedProgram,
+    chosen: ResolvedTarget,
+    *,
+    name: str = "model",
+    additional_checks: Checks = (),
+    on_progress: ProgressCallback | None = None,
+) -> Artifact:
+    """Compile a program of which what is quantised, if anything, may be on the accelerator."""
     compiler = chosen.backend.region_compiler(chosen.configuration)
     lowered = lowered_program(exported, name, compiler.window_limits)
     placed = place(lowered, compiler, additional_checks, chosen.proof, on_progress)

@@ -78,8 +78,8 @@ def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reaso
     return found
 
 
-def lowered_program(exported: ExportedProgram, name: str, limits: WindowLimits) -> Lowered:
-    """Lower a program, for a target's limits. E167 for one that was never quantised."""
+def require_quantized(exported: ExportedProgram, name: str) -> None:
+    """Raise E167 for a program that was never quantised."""
     if not any("quantize_per_tensor" in str(node.target) for node in exported.graph.nodes):
         raise fail(
             "E167",
@@ -87,6 +87,10 @@ def lowered_program(exported: ExportedProgram, name: str, limits: WindowLimits) 
             help="compile the model with mizzen.torch.compile(), or quantise it with "
             "EthosUQuantizer, prepare_pt2e and convert_pt2e first",
         )
+
+
+def lowered_program(exported: ExportedProgram, name: str, limits: WindowLimits) -> Lowered:
+    """Lower a program, for a target's limits. E16x for one that cannot be read."""
     return lower(read(exported, name), limits)
 
 

@@ -184,10 +184,10 @@ def cuts_of(extent: int, count: int) -> list[tuple[int, int]]:
 
 
 def regular_step(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return size and step if all parts have the same."""
+    """Return size and step if all parts have the same; parts of one place have no step."""
     sizes = {end - start for start, end in cuts}
     steps = set(np.diff([start for start, _ in cuts]).tolist())
-    if len(sizes) > 1 or len(steps) > 1:
+    if len(sizes) > 1 or len(steps) > 1 or 0 in steps:
         return None
     return sizes.pop(), int(steps.pop()) if steps else 1
 

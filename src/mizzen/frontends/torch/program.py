@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail, source_line
+from mizzen.frontends.torch.operators.effects import only_asserts, shared_writes
 from mizzen.graph import DType, TensorType
 
 if TYPE_CHECKING:
@@ -139,8 +140,7 @@ def read(exported: ExportedProgram, name: str = "model") -> TorchProgram:
 
 def taken_apart(exported: ExportedProgram, name: str) -> TorchProgram:
     """Take a program apart whose updates in place are explicit, or harmless. E16x as `read`."""
-    graph = exported.graph
-    nodes = tuple(graph.nodes)
+    nodes = tuple(node for node in exported.graph.nodes if not only_asserts(node))
     states = _states(exported, nodes)
     _require_static(nodes, name)
     return TorchProgram(
@@ -198,8 +198,15 @@ def functional(exported: ExportedProgram) -> ExportedProgram:
         and getattr(getattr(node.target, "_schema", None), "is_mutable", False)
         for node in exported.graph.nodes
     )
-    if not mutates:
-        return exported
+    return _run_decompositions(exported) if mutates else exported
+
+
+def explicit(exported: ExportedProgram) -> ExportedProgram:
+    """Make updates in place explicit if one reaches another tensor through shared memory."""
+    return _run_decompositions(exported) if shared_writes(exported.graph) else exported
+
+
+def _run_decompositions(exported: ExportedProgram) -> ExportedProgram:
     program: Any = exported
     with warnings.catch_warnings():
         # PyTorch warns of a class of its own, of which no user has an object.
@@ -232,8 +239,11 @@ def _states(exported: ExportedProgram, nodes: tuple[Any, ...]) -> tuple[State, .
 
 
 def _outputs(exported: ExportedProgram, nodes: tuple[Any, ...]) -> tuple[Any, ...]:
-    given = nodes[-1].args[0]
-    return tuple(given[len(exported.graph_signature.buffers_to_mutate) :])
+    """Return the tensors that a program gives, without None and numbers, which never change."""
+    signature = exported.graph_signature
+    changed = len(signature.buffers_to_mutate) + len(signature.user_inputs_to_mutate)
+    given = nodes[-1].args[0][changed:]
+    return tuple(item for item in given if hasattr(item, "meta"))
 
 
 def _require_static(nodes: tuple[Any, ...], name: str) -> None:

@@ -28,6 +28,7 @@ from mizzen.quantize.decompose.rewriting import (
     remove_writes,
 )
 from mizzen.quantize.decompose.training import join_normalizations
+from mizzen.quantize.decompose.updates import normalize_functional, refuse_shared_writes
 from mizzen.quantize.nodes import channel_axis
 
 RECURRENT = "layers:replace_layers"
@@ -37,10 +38,13 @@ RECURRENT = "layers:replace_layers"
 def decompose(module: GraphModule, selected: Callable[[Node], bool], *, is_qat: bool) -> None:
     """Rewrite a program in place so that every operator in it has one range for its result.
 
-    Nodes that are not `selected` stay as they are.
+    Nodes that are not `selected` stay as they are. E879 for an update in place that cannot be
+    followed.
     """
+    normalize_functional(module)
     rewriter = Rewriter(module, is_qat)
     remove_writes(rewriter)
+    refuse_shared_writes(module)
     remove_idle(rewriter)
     if is_qat:
         join_normalizations(rewriter, selected)

@@ -15,7 +15,13 @@ from torch.fx import Node
 
 from mizzen.frontends.torch.operators.row import UNIT
 from mizzen.quantize.decompose.masks import bound_masks
-from mizzen.quantize.decompose.rewriting import Rewriter, aten, finite, shape_of
+from mizzen.quantize.decompose.rewriting import (
+    Rewriter,
+    aten,
+    finite,
+    shape_of,
+    writes_first_operand,
+)
 from mizzen.quantize.nodes import KNOWN_RANGE, MASKED, row_name
 
 
@@ -40,7 +46,7 @@ def div(rewriter: Rewriter, node: Node) -> Node | None:
     """Divide by multiplying: an NPU has a table of reciprocals, and no division."""
     dividend, divisor = node.args[:2]
     if (factor := number(divisor)) is not None:
-        return rewriter.call(aten.mul.Tensor, dividend, 1 / factor)
+        return rewriter.call(aten.mul.Tensor, dividend, 1 / factor) if factor else None
     constant = rewriter.value(divisor)
     if constant is not None:
         return multiply_constant(rewriter, dividend, 1 / constant)
@@ -55,6 +61,24 @@ def multiply_constant(rewriter: Rewriter, value: Any, constant: torch.Tensor) ->
     if constant.dim() == 0:
         return rewriter.call(aten.mul.Tensor, value, constant.item())
     return rewriter.call(aten.mul.Tensor, value, rewriter.constant(constant, "factor"))
+
+
+def copy(rewriter: Rewriter, node: Node) -> Node | None:
+    """Return what is written over a whole tensor, in that tensor's shape and type."""
+    if writes_first_operand(node):
+        return None
+    written, source = node.args[:2]
+    assert isinstance(written, Node)
+    assert isinstance(source, Node)
+    shape, dtype = shape_of(written), written.meta["val"].dtype
+    value = rewriter.value(source)
+    if value is not None:
+        return rewriter.constant(value.to(dtype).expand(shape), "written")
+    if source.meta["val"].dtype != dtype:
+        source = rewriter.call(aten.to.dtype, source, dtype)
+    if shape_of(source) == shape:
+        return source
+    return rewriter.call(aten.expand.default, source, list(shape))
 
 
 def unscale(rewriter: Rewriter, node: Node) -> Node | None:

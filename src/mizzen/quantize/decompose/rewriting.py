@@ -332,8 +332,11 @@ def _views(node: Node) -> list[Node]:
 
 
 def _is_private(value: Node, writer: Node) -> bool:
-    """Whether nobody else can see that a value was changed in place."""
-    if value.op != "call_function" or _is_view(value):
+    """Whether nobody else in the program can see that a value was changed in place.
+
+    An input is the caller's, whose tensors no artifact changes.
+    """
+    if value.op not in ("call_function", "placeholder") or _is_view(value):
         return False
     return not any(_is_view(user) for user in value.users if user is not writer)
 
@@ -349,7 +352,9 @@ def _broadcast(rewriter: Rewriter, node: Node) -> Node:
     target, source = node.args[:2]
     assert isinstance(target, Node)
     assert isinstance(source, Node)
-    shape = target.meta["val"].shape
+    shape, dtype = target.meta["val"].shape, target.meta["val"].dtype
+    if source.meta["val"].dtype != dtype:
+        source = rewriter.call(aten.to.dtype, source, dtype)
     if source.meta["val"].shape == shape:
         return source
     return rewriter.call(aten.expand.default, source, list(shape))
@@ -384,6 +389,8 @@ def fold(rewriter: Rewriter) -> None:
         arguments: Any = tree_map(real, (node.args, dict(node.kwargs)))
         with torch.no_grad():
             value: object = cast(Any, node.target)(*arguments[0], **arguments[1])
+        if isinstance(value, torch.Tensor) and row_name(node) == "empty_like":
+            value = torch.zeros_like(value)  # who reads what nobody set may read anything
         if isinstance(value, (list, tuple)):
             parts = cast("list[torch.Tensor]", value)
             for item in list(node.users):
@@ -411,7 +418,7 @@ def _is_constant(rewriter: Rewriter, node: Node) -> bool:
         return False
     operands = node.all_input_nodes
     row = row_of(node)
-    if row is not None and row.is_source and row.name != "empty_like":
+    if row is not None and row.is_source:
         return True
     return bool(operands) and all(_is_frozen(rewriter, operand) for operand in operands)
 

@@ -7,13 +7,15 @@ an operation that PyTorch computes, with the reason; so the graph is whole whate
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from mizzen.diagnostics import Origin
+from mizzen.diagnostics import MizzenError, Origin
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.call import lowering_of
 from mizzen.frontends.torch.int_lowering.int_context import (
@@ -162,12 +164,30 @@ def _operator(context: Context, node: Any) -> Result:
     try:
         if row is None:
             raise RefusedError(f"there is no TOSA form of {kind_of(node)} here", CPU)
-        return lowering_of(row.integers, node)(IntCall(context, node))
+        with _ill_formed():
+            return lowering_of(row.integers, node)(IntCall(context, node))
     except RefusedError as refused:
         context.refusals[node] = NodeRefusal(refused.reason, refused.help)
         values = context.plain_results(node)
         terms = tuple(Plain(value) for value in values)
         return terms if isinstance(node.meta["val"], (tuple, list)) else terms[0]
+
+
+@contextmanager
+def _ill_formed() -> Generator[None]:
+    """Refuse what TOSA's own rules do not allow, or no multiplier of a RESCALE stands for."""
+    try:
+        yield
+    except (ValueError, OverflowError) as error:
+        raise RefusedError(str(error)) from error
+    except MizzenError as error:
+        if error.diagnostic.code not in ILL_FORMED:
+            raise
+        raise RefusedError(error.diagnostic.message, CPU) from error
+
+
+ILL_FORMED = ("E162", "E803", "E804", "E805", "E806", "E809")
+"""What TOSA does not take."""
 
 
 def _folded(context: Context, node: Any) -> Result | None:
@@ -209,7 +229,8 @@ def _quantize(context: Context, node: Any) -> Term:
         case Pending(emit, _, low, high):
             bounded = _bounded(target, low, high)
             try:
-                return Quantized(emit(bounded))
+                with _ill_formed():
+                    return Quantized(emit(bounded))
             except RefusedError as refused:
                 context.refusals[source] = NodeRefusal(refused.reason, refused.help)
                 return Quantized(_edge(context, node))

@@ -196,14 +196,15 @@ MOVEMENT: tuple[Operator, ...] = (
         """zeros_like.default ones_like.default full_like.default
         new_zeros.default new_ones.default new_full.default
         arange.default arange.start arange.start_step linspace.default eye.default eye.m
-        full.default ones.default zeros.default scalar_tensor.default tril_indices.default""",
+        full.default ones.default zeros.default scalar_tensor.default tril_indices.default
+        zero.default fill.Scalar""",
         is_source=True,
         both=missing("it depends on no numbers"),
     ),
-    row("empty_like.default new_empty.default", is_source=True,
-        both=missing("nobody has set what it gives")),
-    row("empty.memory_format empty_strided.default", both=missing("nobody has set what it gives")),
-    row("fill.Scalar fill.Tensor copy.default", both=missing("it writes to a tensor in place")),
+    row("empty_like.default new_empty.default empty.memory_format empty_strided.default",
+        is_source=True, both=missing("nobody has set what it gives")),
+    row("fill.Tensor copy.default", decomposition="arithmetic:copy",
+        both=missing("it writes to a tensor in place")),
 )  # fmt: skip
 
 

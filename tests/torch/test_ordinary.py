@@ -1,0 +1,178 @@
+"""Ordinary models, however little of them an NPU can do: an artifact, or a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812 - PyTorch's own name
+
+from mizzen.diagnostics import MizzenError
+from mizzen.torch import compile
+
+U55, U85 = "ethos-u55-256", "ethos-u85-256"
+
+Function = Callable[..., torch.Tensor]
+
+
+def _sorted(x: torch.Tensor) -> torch.Tensor:
+    return torch.sort(x, 1)[0]
+
+
+def _sums(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return x * 2 + y
+
+
+def _turned(x: torch.Tensor) -> torch.Tensor:
+    return x.flip(0).t()
+
+
+def _truths(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return (x & y) | ~x
+
+
+def _itself(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def _compared(x: torch.Tensor) -> torch.Tensor:
+    return x > 0
+
+
+WHOLE: dict[str, tuple[Function, tuple[torch.Tensor, ...]]] = {
+    "sorted numbers": (_sorted, (torch.linspace(-1, 1, 12).view(2, 6),)),
+    "sums of integers": (_sums, (torch.arange(12), torch.arange(12) - 6)),
+    "small integers": (_turned, (torch.arange(12).to(torch.int8).view(3, 4),)),
+    "truths": (_truths, (torch.arange(12) > 4, torch.arange(12) % 2 == 0)),
+    "an input that goes out": (_itself, (torch.linspace(-1, 1, 12),)),
+    "a comparison": (_compared, (torch.linspace(-1, 1, 12),)),
+}
+
+
+@pytest.mark.parametrize("accelerator", [U55, U85])
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_model_of_which_nothing_is_quantised_is_exact(name: str, accelerator: str) -> None:
+    function, inputs = WHOLE[name]
+    artifact = compile(function, inputs, accelerator, calibration=[inputs], prove="off")
+    found, expected = artifact.run(*(x.numpy() for x in inputs)), function(*inputs).numpy()
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == expected.dtype
+    if expected.dtype.kind == "f":
+        assert np.abs(found - expected).max() <= 2 / 255
+    else:
+        assert np.array_equal(found, expected)
+
+
+def _dot(x: torch.Tensor) -> torch.Tensor:
+    return torch.dot(x[0], x[1])
+
+
+def _vectors(x: torch.Tensor) -> torch.Tensor:
+    return x[0] @ x[1]
+
+
+def _inner(x: torch.Tensor) -> torch.Tensor:
+    return torch.inner(x[0], x[1])
+
+
+def _tensordot(x: torch.Tensor) -> torch.Tensor:
+    return torch.tensordot(x, x, dims=2)
+
+
+def _mean(x: torch.Tensor) -> torch.Tensor:
+    return F.adaptive_avg_pool2d(x, 3)
+
+
+def _greatest(x: torch.Tensor) -> torch.Tensor:
+    return F.adaptive_max_pool2d(x, 3)
+
+
+def _transposed(x: torch.Tensor) -> torch.Tensor:
+    return x.permute(0, 2, 1)
+
+
+PRODUCTS: dict[str, tuple[Function, tuple[int, ...]]] = {
+    "dot": (_dot, (2, 6)),
+    "a vector by a vector": (_vectors, (2, 6)),
+    "inner": (_inner, (2, 6)),
+    "tensordot": (_tensordot, (2, 6)),
+    "one pixel as nine": (_mean, (1, 4, 1, 1)),
+    "the greatest of one pixel": (_greatest, (1, 4, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_sums_of_products_and_windows_of_one_pixel_are_right(name: str) -> None:
+    """Each of four layers may be off by two steps of the result's range.
+
+    What the compiler makes wrong of them, the proof finds.
+    """
+    function, shape = PRODUCTS[name]
+    torch.manual_seed(0)
+    calls = [torch.rand(shape) * 2 - 1 for _ in range(4)]
+    artifact = compile(function, calls[0], U55, calibration=calls)
+    expected = np.array([function(call).numpy() for call in calls])
+    found = np.array([artifact.run(call.numpy()) for call in calls]).reshape(expected.shape)
+    span = max(expected.max(), 0) - min(expected.min(), 0)
+    assert np.abs(found - expected).max() <= 8 * span / 255
+
+
+@pytest.mark.parametrize("number", [0, 0.0])
+def test_a_quotient_by_zero_is_refused_at_its_line(number: float) -> None:
+    class Quotient(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x / number
+
+    with pytest.raises(MizzenError) as caught:
+        compile(Quotient().eval(), torch.ones(2, 6), U55)
+    found = caught.value.diagnostic
+    assert found.code == "E871"
+    assert found.origin is not None
+    assert (found.origin.source or "").startswith("test_ordinary.py:")
+
+
+def test_a_transposition_too_large_for_the_compiler_is_on_the_cpu() -> None:
+    numbers = torch.linspace(-1, 1, 4 * 65537).view(65537, 2, 2)
+    artifact = compile(_transposed, numbers, U55, prove="off")
+    found: Any = artifact.run(numbers.numpy())
+    assert np.abs(found - numbers.permute(0, 2, 1).numpy()).max() <= 2 / 255
+    assert artifact.report is not None
+    (placed,) = artifact.report.on_cpu
+    assert "the compiler does not take it for ethos-u55-256" in placed.reasons[0].message
+
+
+def test_a_batch_norm_behind_weights_that_are_buffers_is_folded() -> None:
+    class Fixed(nn.Module):
+        weight: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("weight", torch.randn(4, 3, 3, 3))
+            self.norm = nn.BatchNorm2d(4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.norm(F.conv2d(x, self.weight))
+
+    torch.manual_seed(0)
+    model, image = Fixed().eval(), torch.randn(1, 3, 8, 8)
+    artifact = compile(model, image, U55, calibration=[image], prove="off")
+    expected = model(image).detach().numpy()
+    assert np.abs(np.asarray(artifact.run(image.numpy())) - expected).max() <= (
+        4 * (expected.max() - expected.min()) / 255
+    )
+    assert artifact.report is not None
+    assert [row.kind for row in artifact.report.placements] == ["aten.conv2d"]
+
+
+def test_results_that_are_no_tensors_are_left_out() -> None:
+    class Several(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return {"row": torch.relu(x), "none": None, "count": x.shape[0]}
+
+    row = torch.linspace(-1, 1, 12)
+    artifact = compile(Several().eval(), row, U55, prove="off")
+    assert np.abs(np.asarray(artifact.run(row.numpy())) - row.relu().numpy()).max() <= 2 / 255
