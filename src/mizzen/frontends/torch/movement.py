@@ -354,10 +354,9 @@ def expand(call: Call[Term]) -> Term:
 
 
 def repeat_interleave(call: Call[Term]) -> Term:
-    """Copy each index of a dimension, one behind the other."""
-    call.need(call.given("dim"), "it repeats all elements as one row", "name a dimension")
-    b, axis, count = call.b, call.axis(), int(call["repeats"])
-    given = call.shape_of("self")
+    """Copy each index of a dimension, one behind the other; all elements where none is named."""
+    b, count, given = call.b, int(call["repeats"]), call.shape_of("self")
+    axis = call.axis() if call.given("dim") else len(given) - 1
     front, rest = prod(given[: axis + 1]), prod(given[axis + 1 :])
     return call.moved(
         lambda value: reshape(

@@ -112,18 +112,20 @@ def with_numbers(rewriter: Rewriter, node: Node) -> Node | None:
 def addmm(rewriter: Rewriter, node: Node) -> Node | None:
     """``addmm`` with constant weights is a linear layer; otherwise a product and a sum."""
     bias, one, other = node.args[:3]
-    beta, alpha = node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)
-    if beta != 1 or alpha != 1:
-        return None
+    beta, alpha = (number(node.kwargs.get(name, 1)) or 0.0 for name in ("beta", "alpha"))
     weight, offset = rewriter.value(other), rewriter.value(bias)
     if weight is not None and offset is not None and offset.dim() == 1:
         return rewriter.call(
             aten.linear.default,
             one,
-            rewriter.constant(weight.t(), "weight"),
-            rewriter.constant(offset, "bias"),
+            rewriter.constant(weight.t() * alpha, "weight"),
+            rewriter.constant(offset * beta, "bias"),
         )
-    return rewriter.call(aten.add.Tensor, rewriter.call(aten.mm.default, one, other), bias)
+    assert isinstance(bias, Node)
+    product = scaled(rewriter, rewriter.call(aten.mm.default, one, other), alpha)
+    if beta == 0:
+        return product
+    return rewriter.call(aten.add.Tensor, product, scaled(rewriter, bias, beta))
 
 
 def linear(rewriter: Rewriter, node: Node) -> Node | None:
@@ -207,6 +209,34 @@ def addcmul(rewriter: Rewriter, node: Node) -> Node | None:
     factor = number(node.kwargs.get("value", 1))
     product = rewriter.call(aten.mul.Tensor, one, other)
     return rewriter.call(aten.add.Tensor, value, scaled(rewriter, product, factor or 1.0))
+
+
+def addcdiv(rewriter: Rewriter, node: Node) -> Node | None:
+    """``addcdiv`` is a sum and a quotient."""
+    value, one, other = node.args[:3]
+    factor = number(node.kwargs.get("value", 1))
+    quotient = rewriter.call(aten.div.Tensor, one, other)
+    return rewriter.call(aten.add.Tensor, value, scaled(rewriter, quotient, factor or 0.0))
+
+
+def triangle(rewriter: Rewriter, node: Node) -> Node | None:
+    """``tril`` and ``triu`` multiply by a triangle of ones."""
+    value, offset = node.args[0], int(argument(node, 1, "diagonal", 0))
+    assert isinstance(value, Node)
+    if not value.meta["val"].is_floating_point():
+        return None
+    ones = torch.ones(shape_of(value)[-2:])
+    kept = ones.tril(offset) if row_name(node) == "tril" else ones.triu(offset)
+    return rewriter.call(aten.mul.Tensor, value, rewriter.constant(kept, "triangle"))
+
+
+def numbers_of_truths(rewriter: Rewriter, node: Node) -> Node | None:
+    """Truth values as numbers are a choice between 1 and 0."""
+    truths = node.args[0]
+    assert isinstance(truths, Node)
+    if truths.meta["val"].dtype != torch.bool or node.meta["val"].dtype != torch.float32:
+        return None
+    return rewriter.call(aten.where.ScalarOther, truths, rewriter.constant(torch.ones(())), 0.0)
 
 
 def cosine_similarity(rewriter: Rewriter, node: Node) -> Node | None:

@@ -36,6 +36,10 @@ ACTIVATION: dict[str, Computation] = {
     "remainder": lambda x: torch.remainder(x, 0.4),
     "fmod": lambda x: torch.fmod(x, 0.4),
     "round decimals": lambda x: torch.round(x, decimals=1),
+    "floor divided by a number": lambda x: torch.div(x, 0.3, rounding_mode="floor"),
+    "cut": lambda x: torch.div(x, 0.3, rounding_mode="trunc"),
+    "floor_divide": lambda x: torch.floor_divide(x, 0.3),
+    "frac": torch.frac,
     "floor divided": lambda x: aten.div.Scalar_mode(x, 0.3, rounding_mode="floor"),
 }
 COMPARISON: dict[str, Computation] = {
@@ -85,6 +89,11 @@ ELEMENTWISE: dict[str, Computation] = {
     "clip by tensors": lambda x: torch.clip(x, torch.sigmoid(x) - 0.5, torch.sigmoid(x)),
     "clamp_max": lambda x: x.clamp_max(0.5),
     "broadcast": lambda x: x + x.mean(1, keepdim=True),
+    "addcdiv": lambda x: torch.addcdiv(x, x, torch.sigmoid(x) + 0.5, value=0.5),
+    "tril": torch.tril,
+    "triu": lambda x: torch.triu(x, 1),
+    "numbers that are": lambda x: torch.nan_to_num(x * 0.5),
+    "truths as numbers": lambda x: x + (x > 0.1).float(),
     "lerp": lambda x: torch.lerp(x, torch.sigmoid(x), 0.3),
 }
 MATMUL: dict[str, Computation] = {
@@ -95,6 +104,8 @@ MATMUL: dict[str, Computation] = {
     "dot": lambda x: torch.dot(x.flatten(), torch.sigmoid(x).flatten()).reshape(1, 1),
     "baddbmm": lambda x: torch.baddbmm(x[0], x[0], torch.sigmoid(x)[0], beta=0.5, alpha=2.0),
     "addmm": lambda x: torch.addmm(x[0, 0], x[0, 1], x[0, 2]),
+    "addmm of parts": lambda x: torch.addmm(x[0, 0], x[0, 1], x[0, 2], beta=0.5, alpha=2.0),
+    "addmm of none": lambda x: torch.addmm(x[0, 0], x[0, 1], x[0, 2], beta=0),
     "linear with a computed weight": lambda x: functional.linear(x, x[0, 0], x[0, 1, 2]),
     "einsum": lambda x: torch.einsum("nchw,ncwk->nchk", x, torch.sigmoid(x)),
 }
@@ -128,6 +139,16 @@ MOVEMENT: dict[str, Computation] = {
     "broadcast_to": lambda x: torch.broadcast_to(x.mean(1, keepdim=True), (1, 3, 6, 6)),
     "repeat": lambda x: x.repeat(1, 2, 1, 2),
     "repeat_interleave": lambda x: x.repeat_interleave(3, 1),
+    "repeat_interleave of all": lambda x: x.repeat_interleave(2),
+    "index_select": lambda x: torch.index_select(x, 1, torch.tensor([3, 0, 1, 1])),
+    "index": lambda x: x[:, [2, 0, -1]],
+    "index of two dimensions": lambda x: x[:, [[0, 3]], [1, 5]],
+    "gather": lambda x: torch.gather(x, 3, torch.tensor([[[[4, 0], [1, 1]]]])),
+    "index_put": lambda x: torch.index_put(x[0], (torch.tensor([2, 0]),), x[0, 1:3]),
+    "index_put of a number": lambda x: torch.index_put(
+        x[0], (torch.tensor([1, 3]),), torch.tensor(0.5)
+    ),
+    "index_copy": lambda x: torch.index_copy(x, 2, torch.tensor([5, 1]), x[:, :, 2:4]),
     "flip": lambda x: x.flip(1, 3),
     "roll": lambda x: x.roll((1, -2), (1, 2)),
     "roll all": lambda x: x.roll(5),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from itertools import accumulate
 from typing import Any
@@ -78,6 +79,31 @@ REFUSED: dict[str, tuple[cases.Computation, str, str]] = {
         "its weight is no constant",
     ),
     "max with its place": (lambda x: x.max(1), "aten.max", "its result has 64 bits"),
+    "computed indices": (
+        lambda x: torch.relu(x).flatten()[x.argmax(1)],
+        "aten.index",
+        "its indices have 64 bits",
+    ),
+    "scattered indices": (
+        lambda x: torch.relu(x).repeat(1, 1, 1, 50)[..., list(range(0, 300, 2))],
+        "aten.index",
+        "its indices are 150 ranges of neighbours, and at most 128",
+    ),
+    "indices apart": (
+        lambda x: torch.relu(x)[:, [0, 1], :, [2, 3]],
+        "aten.index",
+        "its indices are of dimensions apart",
+    ),
+    "sums at indices": (
+        lambda x: torch.index_put(torch.relu(x), (torch.tensor([0]),), x, accumulate=True),
+        "aten.index_put",
+        "it adds to what is there",
+    ),
+    "whole quotient of tensors": (
+        lambda x: torch.div(x, x.abs() + 1.0, rounding_mode="floor"),
+        "aten.div",
+        "wholes may be one off",
+    ),
     "sort": (lambda x: torch.relu(x).sort(1).values, "aten.sort", "TOSA sorts nothing"),
     "prod": (lambda x: x.prod(1), "aten.prod", "no NPU multiplies along a dimension"),
     "cumprod": (
@@ -94,6 +120,29 @@ REFUSED: dict[str, tuple[cases.Computation, str, str]] = {
 def test_what_is_refused_says_why(name: str) -> None:
     computation, kind, reason = REFUSED[name]
     assert reason in lowered(computation, image()).on_cpu[kind]
+
+
+EDGES: dict[str, tuple[cases.Computation, float]] = {
+    "acos": (torch.acos, math.pi),
+    "asin": (torch.asin, -math.pi / 2),
+    "acos between": (lambda x: torch.acos(x.clamp(-1.0, 1.0)), math.pi),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_the_edge_of_a_domain_is_right_where_its_integer_is_beyond(name: str) -> None:
+    """-1 is rounded to -1.004; PyTorch then has no number, and the NPU what it has at -1.
+
+    The entry beside it is of a number a step of 2/255 away, where the root of a square makes much.
+    """
+    function, value = EDGES[name]
+    found = lowered(function, torch.tensor([[-1.0, -0.5, 0.3, 1.0]]))
+    (table,) = (row for row in found.lowered.graph if row.kind == "TABLE")
+    entries: Any = table.operands[1].constant
+    quantization = table.result.quantization
+    assert quantization is not None
+    first = (float(entries[0]) - quantization.zero_point) * quantization.scale
+    assert abs(first - value) < 0.13
 
 
 def test_rows_that_refuse_are_refused_here() -> None:

@@ -26,6 +26,7 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     Plain,
     Real,
     Target,
+    Term,
     as_target,
     clamped,
     requantize,
@@ -65,7 +66,7 @@ def unary(call: IntCall) -> Pending:
                 raise RefusedError(f"no table takes {given.value} and gives {wanted.value}")
 
         def entries(integers: Array) -> Array:
-            return quantized(evaluate(call.node, argument, reals_of(x, integers)), wide)
+            return quantized(continued(evaluate(call.node, argument, reals_of(x, integers))), wide)
 
         return table(call.b, x, entries, target)
 
@@ -106,10 +107,41 @@ def evaluate(node: Any, argument: Any, reals: Array) -> Array:
     return without_gradient(function, *arguments, **named).numpy()
 
 
+def quotient(call: IntCall) -> Pending:
+    """Divide by a number, and cut the quotient as the model says."""
+    call.need(
+        not hasattr(call["other"], "meta"),
+        "a quotient of two tensors is rounded before it is cut, so wholes may be one off",
+        "divide by a number, or cut on the host",
+    )
+    return unary(call)
+
+
+def nan_to_num(call: IntCall) -> Term:
+    """Return the tensor itself: integers stand for numbers only."""
+    return call.itself()
+
+
+def continued(reals: Array) -> Array:
+    """Let what is not a number be the nearest entry of a table that is one.
+
+    So the edge of a function's domain is right though the integer next to it stands for a number
+    beyond: acos(-1) where -1 is rounded to -1.004.
+    """
+    places = np.arange(reals.size)
+    known = places[~np.isnan(reals)]
+    if not known.size or known.size == reals.size:
+        return reals
+    after = np.searchsorted(known, places).clip(0, known.size - 1)
+    before = (after - 1).clip(0)
+    nearer = np.abs(known[before] - places) < np.abs(known[after] - places)
+    return reals[np.where(nearer, known[before], known[after])]
+
+
 def quantized(reals: Array, target: Target) -> Array:
     """Quantise as PyTorch does: times the inverse scale in float32, half to even, clamped.
 
-    What is not a number has no place on the NPU: it becomes the zero point.
+    What is never a number has no place on the NPU: it becomes the zero point.
     """
     scaled = np.rint(reals.astype(np.float32) * np.float32(1.0 / target.scale))
     shifted = np.nan_to_num(scaled, nan=0.0, posinf=1e9, neginf=-1e9) + target.zero_point

@@ -27,8 +27,8 @@ TABLE = "elementwise:unary"
 """A function of each number that has nothing to choose."""
 
 NO_ARC = missing("TOSA has no inverse of a trigonometric or hyperbolic function")
-NO_ROUNDED_QUOTIENT = missing("a quotient is rounded before it is cut, so wholes may be one off")
 NO_REMAINDER = missing("a remainder is of the exact quotient, which TOSA does not have")
+APART = missing("PyTorch takes it apart")
 INTEGER_TRUTHS = missing("integers have no quantised form")
 
 ELEMENTWISE: tuple[Operator, ...] = (
@@ -56,6 +56,8 @@ ELEMENTWISE: tuple[Operator, ...] = (
         integers=TABLE,
         floats=NO_ARC,
     ),
+    row("frac.default", Role.COMPUTED, integers=TABLE, floats=APART),
+    *each("tril triu", decomposition="arithmetic:triangle", integers=DECOMPOSED, floats=APART),
     row("round.decimals", Role.COMPUTED, integers=TABLE,
         floats=missing("TOSA rounds to whole numbers only")),
     *each("relu relu6 hardtanh clamp|clip clamp_min clamp_max", Role.COMPUTED,
@@ -81,7 +83,9 @@ ELEMENTWISE: tuple[Operator, ...] = (
     row("div.Scalar divide.Scalar true_divide.Scalar", Role.COMPUTED, integers=TABLE,
         floats="elementwise"),
     row("div.Tensor_mode divide.Tensor_mode", Role.COMPUTED,
-        integers=NO_ROUNDED_QUOTIENT, floats="elementwise"),
+        integers="elementwise:quotient", floats="elementwise"),
+    row("floor_divide.default floor_divide.Scalar", Role.COMPUTED,
+        integers="elementwise:quotient", floats=APART),
     row("div.Scalar_mode divide.Scalar_mode", Role.COMPUTED, integers=TABLE, floats="elementwise"),
     row("rsub.Tensor", Role.COMPUTED, decomposition="arithmetic:rsub", integers=DECOMPOSED,
         floats="elementwise"),
@@ -93,6 +97,7 @@ ELEMENTWISE: tuple[Operator, ...] = (
     row("pow.Tensor_Tensor", Role.COMPUTED, floats="elementwise",
         integers=missing("a power of two tensors is no table of one")),
     row("atan2.default atan2.out arctan2.default", None, both=NO_ARC),
+    row("addcdiv.default", decomposition="arithmetic:addcdiv", integers=DECOMPOSED, floats=APART),
     row("addcmul.default", Role.COMPUTED, decomposition="arithmetic:addcmul", integers=DECOMPOSED,
         floats=missing("PyTorch takes it apart")),
     row("lerp.Tensor lerp.Scalar", Role.COMPUTED, decomposition="arithmetic:lerp",
@@ -119,7 +124,8 @@ ELEMENTWISE: tuple[Operator, ...] = (
     row("masked_fill.Scalar masked_fill.Tensor", Role.COMPUTED, both="choice"),
     *each("isinf isposinf isneginf", integers=missing("integers are all finite"),
           floats="elementwise:isinf"),
-    *each("isnan nan_to_num", integers=missing("integers are all numbers"), floats="elementwise"),
+    row("isnan.default", integers=missing("integers are all numbers"), floats="elementwise"),
+    row("nan_to_num.default", Role.SHARED, integers="elementwise", floats="elementwise"),
 )  # fmt: skip
 
 
@@ -129,7 +135,6 @@ INDICES = Missing(
 )
 SCATTERED = missing("it writes elements at indices of 64 bits")
 STRIDED = missing("it looks at memory, and tensors of TOSA have no strides")
-JOINED = missing("PyTorch takes it apart")
 
 MOVEMENT: tuple[Operator, ...] = (
     row(
@@ -146,7 +151,7 @@ MOVEMENT: tuple[Operator, ...] = (
     row("dropout.default feature_dropout.default alpha_dropout.default", Role.TRANSPARENT,
         both="movement"),
     row("to.dtype to.dtype_layout to.device to.other type_as.default _to_copy.default",
-        both="movement:clone"),
+        decomposition="arithmetic:numbers_of_truths", both="movement:clone"),
     row("permute.default", Role.SHARED, both="movement"),
     row("transpose.int swapaxes.default swapdims.default", Role.SHARED, both="movement"),
     row("t.default", Role.SHARED, both="movement:transpose"),
@@ -166,7 +171,7 @@ MOVEMENT: tuple[Operator, ...] = (
     row("cat.default concat.default concatenate.default", Role.SHARED, both="movement"),
     row("stack.default", Role.SHARED, both="movement"),
     *each("hstack vstack|row_stack dstack column_stack", Role.SHARED,
-          decomposition="arithmetic:compound", both=JOINED),
+          decomposition="arithmetic:compound", both=APART),
     row("slice_scatter.default", Role.SHARED, both="movement"),
     row("select_scatter.default", Role.SHARED, both="movement"),
     row("expand.default expand_as.default broadcast_to.default repeat.default tile.default",
@@ -184,9 +189,10 @@ MOVEMENT: tuple[Operator, ...] = (
     row("pixel_unshuffle.default", Role.SHARED, both="movement"),
     row("channel_shuffle.default", Role.SHARED, both="movement"),
     # Looked up, or written, by index.
-    *each("embedding index_select gather", Role.SHARED, integers=INDICES, floats="gather"),
-    row("index.Tensor", Role.SHARED, integers=INDICES, floats="gather"),
-    row("index_put.default index_copy.default scatter.src scatter.value scatter.reduce "
+    row("embedding.default", Role.SHARED, integers=INDICES, floats="gather"),
+    *each("index_select gather index.Tensor", Role.SHARED, integers="gather", floats="gather"),
+    *each("index_put index_copy", Role.SHARED, integers="gather", floats=SCATTERED),
+    row("scatter.src scatter.value scatter.reduce "
         "scatter.value_reduce", Role.SHARED, both=SCATTERED),
     row("scatter_add.default scatter_reduce.two masked_scatter.default", both=SCATTERED),
     row("as_strided.default diagonal.default unfold.default", Role.SHARED, both=STRIDED),
@@ -209,7 +215,6 @@ MOVEMENT: tuple[Operator, ...] = (
 
 
 VOLUMES = missing("volumes have no form on an NPU")
-APART = missing("PyTorch takes it apart")
 TRAINED = missing("it measures each batch, as training does")
 INDEX = Missing(
     "its result has 64 bits, which no NPU gives",
