@@ -51,23 +51,30 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
         return None
     main = model.main
     names = dict(handles(main))
-    contents = {
-        names[row.inputs[0]]: main.tensors[row.inputs[1]]
-        for row in reversed(main.operators)
-        if row.kind == "ASSIGN_VARIABLE" and row.inputs[0] in names
-    }
+    contents = _contents(main, names)
     start = len(main.tensors)
     indices = {name: start + place for place, name in enumerate(contents)}
     calls = [row for row in main.operators if row.kind == "CALL_ONCE"]
     filled = {row.index: start + len(indices) + place for place, row in enumerate(calls)}
     first = {row.index: _first(model, row, indices) for row in calls}
-    if any(found is None for found in first.values()) or set(names.values()) - set(indices):
+    if any(found is None for found in first.values()):
         return None
     state = [Carried(indices[name], indices[name], _initial(row)) for name, row in contents.items()]
     flags = [Carried(index, index, np.zeros((), np.bool_)) for index in filled.values()]
-    places = {tensor: indices[name] for tensor, name in names.items()}
+    places = {tensor: indices[name] for tensor, name in names.items() if name in indices}
     known = {index: found for index, found in first.items() if found is not None}
     return Variables(places, filled, known, (*state, *flags))
+
+
+def _contents(main: Subgraph, names: Mapping[int, Name]) -> dict[Name, Tensor]:
+    """Return a tensor of what each variable holds: what is first assigned, else read."""
+    found: dict[Name, Tensor] = {}
+    for kind in ("ASSIGN_VARIABLE", "READ_VARIABLE"):
+        for row in main.operators:
+            if row.kind == kind and row.inputs[0] in names:
+                index = (*row.inputs, *row.outputs)[1]
+                found.setdefault(names[row.inputs[0]], main.tensors[index])
+    return found
 
 
 def handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
@@ -87,11 +94,12 @@ def _first(model: Model, call: Operator, indices: Mapping[Name, int]) -> dict[in
             continue
         if row.kind != "ASSIGN_VARIABLE":
             return None
-        place = indices.get(names.get(row.inputs[0], ("", "")))
         values = subgraph.tensors[row.inputs[1]].values
-        if values is None or place is None:
+        if values is None or row.inputs[0] not in names:
             return None
-        found[place] = values
+        place = indices.get(names[row.inputs[0]])
+        if place is not None:  # else nobody reads it
+            found[place] = values
     return found
 
 

@@ -91,6 +91,29 @@ def assigned_twice() -> bytes:
     return net.finish([x], [after])
 
 
+def read_in_vain() -> bytes:
+    """A sum whose variable is read once more, for nothing."""
+    net = Net()
+    x, total = net.map("x"), net.variable("total")
+    after = net.add(net.read(total, "before"), x, "after")
+    net.assign(total, after)
+    net.read(total, "unused")
+    return net.finish([x], [after])
+
+
+def one_way() -> bytes:
+    """A variable that is only read, one that is only assigned, and one that nothing uses."""
+    net = Net()
+    x, taken, given = net.map("x"), net.variable("taken"), net.variable("given")
+    net.variable("unused")
+    result = net.add(x, net.read(taken, "before"), "result")
+    net.assign(given, result)
+    return net.finish([x], [result])
+
+
+ORDERS = (delayed, shifted, read_again, assigned_twice, read_in_vain, one_way)
+
+
 @pytest.fixture(scope="module")
 def wake_word(repository: Path) -> Callable[..., bytes]:
     """The example's network, which is as large as it is asked for."""
@@ -112,7 +135,7 @@ def require_exact(data: bytes, artifact: mizzen.Artifact, limits: tuple[int, int
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
-@pytest.mark.parametrize("build", [delayed, shifted, read_again, assigned_twice])
+@pytest.mark.parametrize("build", ORDERS)
 def test_order_is_the_network_s(build: Callable[[], bytes], accelerator: str) -> None:
     data = build()
     artifact = mizzen.compile(data, accelerator)

@@ -132,7 +132,8 @@ def _placements(
             cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
     on_cpu = _on_cpu(model, network, generated.compiled)
     for operator in model.main.operators:
-        stays = operator.index in on_cpu
+        # The compiler leaves out what nothing needs.
+        stays = operator.index in on_cpu or operator.kind in VARIABLE_KINDS
         reasons = _reasons(model, operator, configuration, generated) if stays else ()
         device = Device.CPU if stays else Device.NPU
         yield tflite_placement(model, operator, device, cycles, reasons)

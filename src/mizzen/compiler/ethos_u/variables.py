@@ -9,7 +9,7 @@ that must come first, and subgraphs that only CALL_ONCE executes stay out of its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,9 +61,12 @@ def bonds_of(model: Model) -> Bonds:
     """Return what binds operators on variables, as far as the tensors they share do not."""
     bonds, main = Bonds(), model.main
     makers = {tensor: row for row in main.operators for tensor in row.outputs}
+    needed = _needed(model, makers)
     for index, earlier in precedence(model).items():
-        behind = _sources(main.operators[index], makers)
-        for row in (main.operators[other] for other in earlier if other not in behind):
+        if index not in needed:
+            continue  # the compiler leaves it out, and what gives nothing else with it
+        behind = _sources(main.operators[index].inputs, makers)
+        for row in (main.operators[other] for other in earlier if other in needed - behind):
             if not row.outputs and row.index not in bonds.gives:
                 bonds.gives[row.index] = [len(main.tensors) + len(bonds.tensors)]
                 bonds.tensors.append(_token(row.index))
@@ -91,10 +94,18 @@ def precedence(model: Model) -> dict[int, list[int]]:
     return found
 
 
-def _sources(operator: Operator, makers: Mapping[int, Operator]) -> set[int]:
-    """Return the operators whose results an operator depends on, by index."""
+def _needed(model: Model, makers: Mapping[int, Operator]) -> set[int]:
+    """Return the operators that the network's outputs depend on, or what is assigned."""
+    main = model.main
+    last = [row for row in main.operators if not row.outputs]
+    tensors = [*main.outputs, *(index for row in last for index in row.inputs)]
+    return {row.index for row in last} | _sources(tensors, makers)
+
+
+def _sources(tensors: Iterable[int], makers: Mapping[int, Operator]) -> set[int]:
+    """Return the operators that tensors depend on, by index."""
     found: set[int] = set()
-    places = list(operator.inputs)
+    places = list(tensors)
     while places:
         row = makers.get(places.pop())
         if row is not None and row.index not in found:
