@@ -137,7 +137,12 @@ def _size(array: Array, form: Form) -> int:
 
 
 def _joint(forms: Sequence[Form]) -> Form:
-    """The form of the outputs: as one array said, where the others leave it open."""
+    """The form of the outputs: as one array said, where the others leave it open.
+
+    A first extent of 1 leaves it open beside an array that can only be one inference.
+    """
+    if Form.ONE in forms and Form.STACKED not in forms:
+        return Form.ONE
     for form in (Form.MERGED, Form.STACKED):
         if form in forms:
             return form
