@@ -13,6 +13,8 @@ import pytest
 import mizzen
 from mizzen.artifact.resources import VariableStep
 from mizzen.cpu.tflm import CpuKernels
+from mizzen.flatbuffer import Record, read, write
+from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.package.tflite.builder import NetworkBuilder
 
 MAP = (1, 4, 4, 8)
@@ -73,3 +75,51 @@ def test_sessions_are_independent() -> None:
         theirs = CpuKernels(accumulator(17)).session(len(given[0]))
         for x, y in zip(given, found[place], strict=True):
             assert np.array_equal(y, theirs.run([x[:, None]], len(x))[0][:, 0])
+
+
+def branching() -> bytes:
+    """An accumulator, whose sum a flag chooses from the variable or from an operator."""
+    net = NetworkBuilder()
+    flag = net.tensor("flag", (1,), "bool")
+    names = ("x", "before", "after", "doubled", "y")
+    x, before, after, doubled, y = (net.tensor(name, MAP, "int8", 0.1, -3) for name in names)
+    handle = net.resource("handle")
+    net.operator("VAR_HANDLE", [], [handle], ("VarHandleOptions", {"shared_name": "total"}))
+    net.operator("READ_VARIABLE", [handle], [before], ("ReadVariableOptions", {}))
+    net.operator("ADD", [before, x], [after], ("AddOptions", {}))
+    net.operator("ASSIGN_VARIABLE", [handle, after], [], ("AssignVariableOptions", {}))
+    net.operator("ADD", [after, after], [doubled], ("AddOptions", {}))
+    choice = {"then_subgraph_index": 1, "else_subgraph_index": 2}
+    net.operator("IF", [flag, doubled], [y], ("IfOptions", choice))
+    record: Record = read(net.finish([x, flag], [y]), SCHEMA, "net")
+    (main,) = record["subgraphs"]
+    tensors = [main["tensors"][index] for index in (x, handle, before)]
+    reads = {"tensors": tensors, "inputs": [0], "outputs": [2], "operators": [
+        {**main["operators"][0], "outputs": [1]},
+        {**main["operators"][1], "inputs": [1], "outputs": [2]},
+    ]}  # fmt: skip
+    passes = {"tensors": tensors[:1], "inputs": [0], "outputs": [0], "operators": []}
+    record["subgraphs"] = [main, reads, passes]
+    return write(record, SCHEMA)
+
+
+def test_a_variable_of_a_branch_is_refused() -> None:
+    """The branch's kernels would read a variable of their own."""
+    with pytest.raises(mizzen.MizzenError) as caught:
+        mizzen.compile(branching(), ACCELERATORS[0])
+    assert str(caught.value) == (
+        "error[E130]: the network's resources must belong to operators that run together on the "
+        "CPU, not to operators 1 and 4 with operators for the NPU between them\n"
+        "  help keep the operators between them on the CPU too, with `--ignore-ops`"
+    )
+
+
+def test_a_variable_of_a_branch_is_on_the_cpu_with_the_others() -> None:
+    data = branching()
+    artifact = mizzen.compile(data, ACCELERATORS[0], ignore_ops=("ADD",))
+    session, theirs = artifact.session(BATCH), CpuKernels(data).session(BATCH)
+    for seed in range(4):
+        x = inputs(seed)
+        flag = np.array([[True], [False], [True]])
+        found = session.run(x[:, 0], flag[:, 0])
+        assert np.array_equal(found, theirs.run([x, flag], BATCH)[0][:, 0])

@@ -47,7 +47,7 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
     in_parts  runs of operators that are left to the CPU
     """
     users = [part for part in in_parts if any(row.kind in VARIABLE_KINDS for row in part)]
-    if len(users) < 2:
+    if len(users) < 2 or _is_in_branches(model):
         return None
     main = model.main
     names = dict(handles(main))
@@ -64,6 +64,18 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
     places = {tensor: indices[name] for tensor, name in names.items() if name in indices}
     known = {index: found for index, found in first.items() if found is not None}
     return Variables(places, filled, known, (*state, *flags))
+
+
+def _is_in_branches(model: Model) -> bool:
+    """Whether a subgraph besides the main one, and those for CALL_ONCE, uses variables."""
+    calls = (row for row in model.main.operators if row.kind == "CALL_ONCE")
+    first = {0, *(int(row.options["init_subgraph_index"]) for row in calls)}
+    return any(
+        row.kind in VARIABLE_KINDS
+        for index, subgraph in enumerate(model.subgraphs)
+        for row in subgraph.operators
+        if index not in first
+    )
 
 
 def _contents(main: Subgraph, names: Mapping[int, Name]) -> dict[Name, Tensor]:

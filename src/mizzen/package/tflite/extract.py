@@ -128,8 +128,27 @@ def _state(record: Record, main: Record, operator: Record) -> Iterator[str]:
         tensor = main["tensors"][index]
         if tensor["is_variable"]:
             yield f'state tensor {index} "{tensor["name"]}"'
-    if _code_number(record, operator) in RESOURCES:
+    code = _code_number(record, operator)
+    executes = code in CALLERS and code != BuiltinOperator.CALL_ONCE
+    if code in RESOURCES or (executes and _is_in_branches(record)):
         yield "the network's resources"
+
+
+def _is_in_branches(record: Record) -> bool:
+    """Whether a subgraph that is executed again and again works on resources."""
+    once = BuiltinOperator.CALL_ONCE
+    main: list[Record] = record["subgraphs"][0]["operators"] or []
+    first = {
+        int(row["builtin_options"].fields["init_subgraph_index"])
+        for row in main
+        if _code_number(record, row) == once
+    }
+    return any(
+        _code_number(record, row) in RESOURCES
+        for index, subgraph in enumerate(record["subgraphs"])
+        for row in subgraph["operators"] or ()
+        if index and index not in first
+    )
 
 
 def _require_arrays(main: Record, indices: Sequence[int]) -> None:
