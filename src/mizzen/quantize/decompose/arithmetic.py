@@ -109,6 +109,34 @@ def with_numbers(rewriter: Rewriter, node: Node) -> Node | None:
     return None
 
 
+def mul(rewriter: Rewriter, node: Node) -> Node | None:
+    """Multiply; by truth values it is a choice between a number and 0."""
+    one, other = node.args[:2]
+    for value, truths in ((one, other), (other, one)):
+        if _is_truth(truths) and isinstance(value, Node) and not _is_truth(value):
+            return rewriter.call(aten.where.ScalarOther, truths, value, 0.0)
+    return with_numbers(rewriter, node)
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, Node) and value.meta["val"].dtype == torch.bool
+
+
+def avg_pool2d(rewriter: Rewriter, node: Node) -> Node | None:
+    """Means by another divisor are means, padding included, times a number."""
+    divisor = argument(node, 6, "divisor_override")
+    if divisor is None or argument(node, 4, "ceil_mode", False):
+        return None
+    sizes = argument(node, 1, "kernel_size")
+    kernel = [sizes, sizes] if isinstance(sizes, int) else list(sizes)
+    stride = argument(node, 2, "stride", None) or kernel
+    means = rewriter.call(
+        aten.avg_pool2d.default, node.args[0], kernel, stride, argument(node, 3, "padding", 0)
+    )
+    count = kernel[0] * kernel[-1]
+    return scaled(rewriter, means, count / divisor)
+
+
 def addmm(rewriter: Rewriter, node: Node) -> Node | None:
     """``addmm`` with constant weights is a linear layer; otherwise a product and a sum."""
     bias, one, other = node.args[:3]

@@ -93,6 +93,7 @@ ELEMENTWISE: dict[str, Computation] = {
     "tril": torch.tril,
     "triu": lambda x: torch.triu(x, 1),
     "numbers that are": lambda x: torch.nan_to_num(x * 0.5),
+    "multiplied by truths": lambda x: x * (x > 0.1),
     "truths as numbers": lambda x: x + (x > 0.1).float(),
     "lerp": lambda x: torch.lerp(x, torch.sigmoid(x), 0.3),
 }
@@ -175,6 +176,12 @@ POOLING: dict[str, Computation] = {
     "avg_pool2d without padding": lambda x: functional.avg_pool2d(
         x, 3, 2, 1, count_include_pad=False
     ),
+    "avg_pool2d of one image": lambda x: functional.avg_pool2d(x[0], 2),
+    "avg_pool2d by a divisor": lambda x: functional.avg_pool2d(x * 1.0, 2, divisor_override=3),
+    "avg_pool2d padded by a divisor": lambda x: functional.avg_pool2d(
+        x * 1.0, 3, 2, 1, divisor_override=5
+    ),
+    "adaptive_avg_pool2d of one image": lambda x: functional.adaptive_avg_pool2d(x[0], 4),
     "avg_pool1d": lambda x: functional.avg_pool1d(x.flatten(2), 4),
     "adaptive_avg_pool2d": lambda x: functional.adaptive_avg_pool2d(x, (2, 3)),
     "adaptive_avg_pool2d uneven": lambda x: functional.adaptive_avg_pool2d(x, 4),

@@ -20,8 +20,8 @@ from mizzen.frontends.torch.int_lowering.int_context import (
 )
 from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS, IntLayer
 from mizzen.frontends.torch.int_lowering.int_elementwise import centered
-from mizzen.frontends.torch.movement import channels_first, image, need_batch, permuted, reshape
-from mizzen.frontends.torch.windows import POINTWISE, Window, adaptive, averaged, spatial_of
+from mizzen.frontends.torch.movement import channels_first, image, permuted, reshape
+from mizzen.frontends.torch.windows import POINTWISE, Window, adaptive, averaged
 from mizzen.graph import DType, Value
 
 
@@ -95,8 +95,7 @@ def cumsum(call: IntCall) -> Pending:
 
 
 def avg_pool2d(call: IntCall) -> Pending:
-    """Return the mean of each window of [N,C,H,W]."""
-    need_batch(call, spatial_of(call) + 2)
+    """Return the mean of each window of [N,C,H,W] or [C,H,W]."""
     x = call.real("self")
     call.need(call.arguments.get("divisor_override") is None, "it has a divisor of its own")
     return Pending(
@@ -107,7 +106,6 @@ def avg_pool2d(call: IntCall) -> Pending:
 
 def adaptive_avg_pool2d(call: IntCall) -> Pending:
     """Return the mean of windows that cut [N,C,H,W] into a given number of rows and columns."""
-    need_batch(call, spatial_of(call) + 2)
     x = call.real("self")
     return Pending(lambda target: adaptive(call, x.value, Means(call, x, target).emit), call.shape)
 
