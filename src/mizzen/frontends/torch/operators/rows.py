@@ -320,6 +320,10 @@ LAYERS: tuple[Operator, ...] = (
     # Recurrent layers, and the operators that the quantiser makes of them.
     *each("lstm.input gru.input rnn_tanh.input rnn_relu.input",
           decomposition="layers:replace_layers", integers=DECOMPOSED, floats="recurrent"),
+    row("gru_cell.default", decomposition="cells:gru_cell", integers=DECOMPOSED, floats=APART),
+    row("lstm_cell.default", decomposition="cells:lstm_cell", integers=DECOMPOSED, floats=APART),
+    *each("rnn_tanh_cell rnn_relu_cell", decomposition="cells:rnn_cell", integers=DECOMPOSED,
+          floats=APART),
     row("lstm.data gru.data rnn_tanh.data rnn_relu.data",
         both=missing("it packs sequences of lengths that depend on data")),
     *each("mizzen.lstm_steps_quantized.default mizzen.gru_steps_quantized.default "
