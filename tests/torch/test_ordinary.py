@@ -176,3 +176,44 @@ def test_results_that_are_no_tensors_are_left_out() -> None:
     row = torch.linspace(-1, 1, 12)
     artifact = compile(Several().eval(), row, U55, prove="off")
     assert np.abs(np.asarray(artifact.run(row.numpy())) - row.relu().numpy()).max() <= 2 / 255
+
+
+def _least(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.minimum(x, y)
+
+
+def _greater(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.where(x > y, x, y)
+
+
+def _joined(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x.t(), y.flip(0).t()], 1)
+
+
+WHOLE_NUMBERS: dict[str, tuple[Function, torch.dtype, str]] = {
+    "the least of 32 bits": (_least, torch.int32, U55),
+    "chosen by comparison": (_greater, torch.int32, U85),
+    "moved, of 32 bits": (_joined, torch.int32, U85),
+    "moved, of 8 bits": (_joined, torch.int8, U85),
+    "moved truths": (_joined, torch.bool, U85),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_NUMBERS)
+def test_integers_and_truths_are_moved_and_chosen_on_the_npu(name: str) -> None:
+    """Exactly: nothing is rounded."""
+    function, dtype, accelerator = WHOLE_NUMBERS[name]
+    x, y = ((torch.arange(12).view(3, 4) * step % 11 - 5).to(dtype) for step in (5, 7))
+    artifact = compile(function, (x, y), accelerator, calibration=[(x, y)])
+    assert np.array_equal(artifact.run(x.numpy(), y.numpy()), function(x, y).numpy())
+    assert artifact.report is not None
+    assert not artifact.report.on_cpu
+
+
+def test_sums_of_integers_say_why_they_are_on_the_cpu() -> None:
+    numbers = torch.arange(12, dtype=torch.int32)
+    artifact = compile(_sums, (numbers, numbers), U85, calibration=[(numbers, numbers)])
+    assert artifact.report is not None
+    assert [row.reasons[0].message for row in artifact.report.on_cpu] == [
+        "its input is of i32, and it takes quantised numbers only"
+    ] * 2

@@ -17,6 +17,7 @@ import numpy as np
 from mizzen.diagnostics import Origin
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.call import Call, Move
+from mizzen.frontends.torch.movement import lifted
 from mizzen.frontends.torch.program import (
     Array,
     TorchProgram,
@@ -427,6 +428,10 @@ def is_dequantize(node: Any) -> bool:
     return kind_of(node).startswith("quantized_decomposed.dequantize")
 
 
+MOVED = (DType.BOOL, DType.INT8, DType.INT16, DType.INT32)
+"""Types, besides quantised numbers, of which elements are moved and chosen: what NPUs have."""
+
+
 class IntCall(Call[Term]):
     """A node that is being lowered to integers."""
 
@@ -470,6 +475,10 @@ class IntCall(Call[Term]):
             ):
                 dtype = DType(f"i{integers.dtype.itemsize * 8}")
                 return Real(self.context.constant(found, integers, dtype))
+            case Plain(value) if not value.dtype.is_float:
+                raise RefusedError(
+                    f"its {name} is of {value.dtype.value}, and it takes quantised numbers only"
+                )
             case _:
                 raise RefusedError(f"its {name} is not quantised", QUANTIZE_BEFORE)
 
@@ -489,6 +498,8 @@ class IntCall(Call[Term]):
                 return Quantized(move(value))
             case Pending(emit, _, low, high):
                 return Pending(lambda target: move(emit(target)), self.shape, low, high)
+            case Plain(value) if value.dtype in MOVED:
+                return Plain(move(value))
             case _:
                 raise RefusedError("its input is not quantised", QUANTIZE_BEFORE)
 
@@ -509,12 +520,39 @@ class IntCall(Call[Term]):
 
     def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Term:
         """Return what `build` makes of operands on the target's scale."""
+        if self.node.meta["val"].dtype.is_floating_point is False:
+            dtype = tensor_type(self.node.meta["val"], None).dtype
+            return Plain(build(*(self.as_plain(operand, dtype) for operand in operands)))
         found = [self._alike(operand) for operand in operands]
 
         def emit(target: Target) -> Value:
             return typed(build(*(each(target) for each in found)), target)
 
         return Pending(emit, self.shape)
+
+    def whole(self) -> tuple[Value, Value] | None:
+        """Return two operands of 32-bit integers, in one rank; None for others."""
+        given = self["self"].meta["val"]
+        if str(given.dtype) != "torch.int32":
+            return None
+        one, other = (self.as_plain(self[name], DType.INT32) for name in ("self", "other"))
+        rank = max(one.type.rank, other.type.rank)
+        return lifted(self.b, one, rank), lifted(self.b, other, rank)
+
+    def as_plain(self, operand: Any, dtype: DType) -> Value:
+        """Return an operand, a node or a number, that is of integers of a type."""
+        self.need(dtype in MOVED, f"it is of {dtype.value}, which no NPU takes")
+        if isinstance(operand, float) and not operand.is_integer():
+            raise RefusedError(f"its operand {operand} is no integer")
+        if not hasattr(operand, "meta"):
+            return self.b.constant(np.array([operand]), dtype)
+        match self.term_of(operand):
+            case Plain(value) if value.dtype is dtype:
+                return value
+            case Integers(array):
+                return self.context.graph.constant(array, dtype)
+            case _:
+                raise RefusedError("its operands have different types")
 
     def _alike(self, operand: Any) -> Callable[[Target], Value]:
         """Return what gives an operand, a node or a number, on a target's scale."""

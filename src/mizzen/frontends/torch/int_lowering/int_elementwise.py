@@ -203,17 +203,20 @@ def multiply(b: Builder, x: Real, y: Real, target: Target) -> Value:
     return requantize(b, value, x.scale * y.scale, target)
 
 
-def maximum(call: IntCall) -> Pending:
+def maximum(call: IntCall) -> Pending | Plain:
     """Greater of x and y, broadcast."""
     return _extreme(call, "MAXIMUM")
 
 
-def minimum(call: IntCall) -> Pending:
+def minimum(call: IntCall) -> Pending | Plain:
     """Smaller of x and y, broadcast."""
     return _extreme(call, "MINIMUM")
 
 
-def _extreme(call: IntCall, kind: str) -> Pending:
+def _extreme(call: IntCall, kind: str) -> Pending | Plain:
+    integers = call.whole()
+    if integers is not None:
+        return Plain(call.b(kind, *integers))
     x, y = _operands(call)
 
     def emit(target: Target) -> Value:
@@ -279,6 +282,9 @@ def _number(value: Any, default: float) -> float:
 
 def compare(call: IntCall) -> Plain:
     """Compare two tensors, broadcast."""
+    integers = call.whole()
+    if integers is not None:
+        return Plain(compared(call, *integers))
     x, y = call.real("self"), call.real("other")
     call.need(
         (x.scale, x.zero_point) == (y.scale, y.zero_point),
@@ -290,6 +296,9 @@ def compare(call: IntCall) -> Plain:
 
 def compare_number(call: IntCall) -> Plain:
     """Compare a tensor with a number: with the first integer on the other side of it."""
+    integers = call.whole()
+    if integers is not None:
+        return Plain(compared(call, *integers))
     b, x, name = call.b, call.real("self"), call.operator
     low, high = integer_range(x.value.dtype)
     points = np.arange(low, high + 1)
