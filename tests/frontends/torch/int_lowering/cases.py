@@ -150,6 +150,9 @@ MOVEMENT: dict[str, Computation] = {
         x[0], (torch.tensor([1, 3]),), torch.tensor(0.5)
     ),
     "index_copy": lambda x: torch.index_copy(x, 2, torch.tensor([5, 1]), x[:, :, 2:4]),
+    "unfold": lambda x: x.unfold(2, 3, 2),
+    "diagonal": lambda x: x.diagonal(1, 2, 3),
+    "as_strided": lambda x: torch.as_strided(x, (3, 4), (7, 2), 5),
     "flip": lambda x: x.flip(1, 3),
     "roll": lambda x: x.roll((1, -2), (1, 2)),
     "roll all": lambda x: x.roll(5),

@@ -1,4 +1,4 @@
-"""Elements looked up, or written, at constant indices: slices, joined.
+"""Elements looked up, or written, at constant indices and in windows: slices, joined.
 
 Indices that are computed have 64 bits in PyTorch, which no NPU takes.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.int_lowering.int_context import IntCall, Integers, Term
-from mizzen.frontends.torch.movement import concat, reshape, sliced, tiled
+from mizzen.frontends.torch.movement import concat, permuted, reshape, sliced, tiled
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder
@@ -52,11 +52,49 @@ def gather(call: IntCall) -> Term:
     axis, shape = call.axis(), call.shape_of("self")
     places = list(np.indices(call.shape))
     places[axis] = _constant(call, call["index"], shape[axis])
-    flat: Array = np.asarray(np.ravel_multi_index(tuple(places), shape))
+    return _picked(call, np.asarray(np.ravel_multi_index(tuple(places), shape)))
+
+
+def diagonal(call: IntCall) -> Term:
+    """Take the elements whose indices in two dimensions are equal, or an offset apart."""
+    shape = call.shape_of("self")
+    places = np.arange(prod(shape)).reshape(shape)
+    return _picked(call, places.diagonal(int(call["offset"]), int(call["dim1"]), int(call["dim2"])))
+
+
+def as_strided(call: IntCall) -> Term:
+    """Take elements by their places in memory, where those are in order."""
+    given = call["self"].meta["val"]
+    whole = given.is_contiguous() and given.storage_offset() == 0
+    call.need(whole, "its input is in another order in memory, or a part of another tensor")
+    places = np.full(call.shape, int(call["storage_offset"] or 0))
+    for index, stride in zip(np.indices(call.shape), call["stride"], strict=True):
+        places = places + index * int(stride)
+    return _picked(call, places)
+
+
+def unfold(call: IntCall) -> Term:
+    """Take windows of one dimension, which overlap or not; what is in them comes last."""
+    axis = int(call["dimension"]) % len(call.shape_of("self"))
+    size, step, count = int(call["size"]), int(call["step"]), call.shape[axis]
+    places = np.arange(count)[:, None] * step + np.arange(size)
+    rest = call.shape_of("self")
+    cut = (*rest[:axis], count, size, *rest[axis + 1 :])
+    order = [dim for dim in range(len(cut)) if dim != axis + 1]
 
     def move(value: Value) -> Value:
-        row = reshape(call.b, value, (prod(shape),))
-        return reshape(call.b, _taken(call.b, row, 0, flat), call.shape)
+        taken = reshape(call.b, _taken(call.b, value, axis, places), cut)
+        return permuted(call.b, taken, [*order, axis + 1])
+
+    return call.moved(move)
+
+
+def _picked(call: IntCall, places: Array) -> Term:
+    """Take elements by their places among all."""
+
+    def move(value: Value) -> Value:
+        row = reshape(call.b, value, (value.type.elements,))
+        return reshape(call.b, _taken(call.b, row, 0, places), call.shape)
 
     return call.moved(move)
 

@@ -195,8 +195,8 @@ MOVEMENT: tuple[Operator, ...] = (
     row("scatter.src scatter.value scatter.reduce "
         "scatter.value_reduce", Role.SHARED, both=SCATTERED),
     row("scatter_add.default scatter_reduce.two masked_scatter.default", both=SCATTERED),
-    row("as_strided.default diagonal.default unfold.default", Role.SHARED, both=STRIDED),
-    row("as_strided_copy.default view.dtype resize_.default", both=STRIDED),
+    *each("as_strided diagonal unfold", Role.SHARED, integers="gather", floats=STRIDED),
+    row("view.dtype resize_.default", both=STRIDED),
     # Constants, whatever the values of the operands are.
     row(
         """zeros_like.default ones_like.default full_like.default
