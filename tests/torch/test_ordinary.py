@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -217,3 +218,32 @@ def test_sums_of_integers_say_why_they_are_on_the_cpu() -> None:
     assert [row.reasons[0].message for row in artifact.report.on_cpu] == [
         "its input is of i32, and it takes quantised numbers only"
     ] * 2
+
+
+class _Frozen(nn.Module):
+    """A part without gradients, as fine-tuned models have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head = nn.Linear(6, 5), nn.Linear(5, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            features = torch.relu(self.body(x))
+        return torch.sort(self.head(features), -1)[0]
+
+
+def test_models_are_compiled_in_threads_and_parts_without_gradients_are_operators() -> None:
+    torch.manual_seed(0)
+    rows = [torch.randn(2, 6) for _ in range(4)]
+    models = [_Frozen().eval() for _ in range(3)]
+
+    def off(model: nn.Module) -> float:
+        artifact = compile(model, rows[0], U55, calibration=rows, prove="off")
+        assert artifact.report is not None
+        assert [row.kind for row in artifact.report.on_cpu] == ["aten.sort"]
+        expected = model(rows[0]).detach().numpy()
+        return float(np.abs(np.asarray(artifact.run(rows[0].numpy())) - expected).max())
+
+    with ThreadPoolExecutor(3) as pool:
+        assert max(pool.map(off, models)) <= 6 * 4 / 255

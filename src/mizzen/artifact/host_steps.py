@@ -109,11 +109,14 @@ class TorchStep:
     def saved(self) -> bytes:
         """Return the module as an exported program's file."""
         import torch
+        from torch._dynamo import convert_frame
 
         if self.examples is None:
             raise ValueError("the step was read from a file, which has it")
         buffer = io.BytesIO()
-        torch.export.save(torch.export.export(self.module, self.examples), buffer)
+        with convert_frame.compile_lock:  # torch.export changes classes of all threads
+            exported = torch.export.export(self.module, self.examples)
+        torch.export.save(exported, buffer)
         return buffer.getvalue()
 
     def run(self, values: Values, batch: int) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.torch.exported import capture_lock
 from mizzen.torch.compilation import compile
 
 CALIBRATION_CALLS = 8
@@ -90,7 +91,7 @@ class _Calibrating:
                 return self._observed(variant, arguments)
             versions = self._versions(variant, arguments)
             if variant.artifact is None or variant.versions != versions:
-                with _capture_lock():
+                with capture_lock():
                     variant.artifact = self._compiled(variant, arguments)
                 variant.versions = self._versions(variant, arguments)
             return self._answered(variant, variant.artifact, arguments)
@@ -164,13 +165,6 @@ class _Calibrating:
             for index, array in zip(variant.changed, arrays[count:], strict=True):
                 arguments[index].copy_(torch.as_tensor(array).reshape(arguments[index].shape))
         return tuple(results)
-
-
-def _capture_lock() -> Any:
-    """Return the lock under which PyTorch captures: torch.export changes classes of all threads."""
-    from torch._dynamo import convert_frame
-
-    return convert_frame.compile_lock
 
 
 def _number(value: Any) -> Any:

@@ -17,7 +17,7 @@ from mizzen.compiler.ethos_u.regions import TosaCode
 from mizzen.compiler.options import CompileOptions, SystemKeywords
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.torch.compile import assemble, compile_lowered, compile_program
-from mizzen.compiler.torch.exported import export
+from mizzen.compiler.torch.exported import capture_lock, export
 from mizzen.compiler.torch.placement import Checks, lowered_program, place, require_quantized
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, Severity, fail, warn
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
@@ -135,7 +135,8 @@ def compile(
     title = name or type(module).__name__
     example = call_of(example_inputs)
     calls = [example] if calibration is None else list(calls_of(example, calibration))
-    converted = _converted(module, example, calls, quantization, asked.accelerator_name, title)
+    with capture_lock():
+        converted = _converted(module, example, calls, quantization, asked.accelerator_name, title)
     artifact = compile_lowered(export(converted, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if calibration is None and artifact.report is not None:

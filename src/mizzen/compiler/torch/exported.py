@@ -47,7 +47,9 @@ def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> Expor
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=HARMLESS)
-            return torch.export.export(model, example)
+            # Where gradients are off already, parts of a model that switch them off are no regions.
+            with capture_lock(), torch.no_grad():
+                return torch.export.export(model, example)
     except MizzenError:
         raise
     except Exception as error:
@@ -60,6 +62,13 @@ def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> Expor
             help="where a branch or a shape depends on the data, compute both ways and choose with "
             "torch.where, or split the model there",
         ) from error
+
+
+def capture_lock() -> Any:
+    """Return the lock under which PyTorch captures: torch.export changes classes of all threads."""
+    from torch._dynamo import convert_frame
+
+    return convert_frame.compile_lock
 
 
 def _summary(text: str) -> str:
