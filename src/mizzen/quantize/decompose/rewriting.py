@@ -294,7 +294,7 @@ def _rewrite(rewriter: Rewriter, node: Node, states: dict[str, State]) -> None:
     chain = _views(written)
     base = chain[0]
     state = next((state for state in states.values() if state.value is base), None)
-    if state is None and (len(chain) > 1 or not _is_private(base, node)):
+    if state is None and not _is_private(chain, node):
         return
     rewriter.at(node)
     if operator_name(node) == "copy":
@@ -331,14 +331,20 @@ def _views(node: Node) -> list[Node]:
     return chain
 
 
-def _is_private(value: Node, writer: Node) -> bool:
+def _is_private(chain: list[Node], writer: Node) -> bool:
     """Whether nobody else in the program can see that a value was changed in place.
 
+    chain  the value, and the views of parts of it by which it is written
     An input is the caller's, whose tensors no artifact changes.
     """
-    if value.op not in ("call_function", "placeholder") or _is_view(value):
+    base = chain[0]
+    if base.op not in ("call_function", "placeholder") or _is_view(base):
         return False
-    return not any(_is_view(user) for user in value.users if user is not writer)
+    later = _behind(writer) if len(chain) > 1 else set[Node]()
+    way = {*chain, writer}
+    others = {user for user in base.users if _is_view(user)}
+    others |= {user for view in chain[1:] for user in view.users}
+    return others <= way | {user for user in later if user in base.users}
 
 
 def _is_view(node: Node) -> bool:
@@ -360,13 +366,19 @@ def _broadcast(rewriter: Rewriter, node: Node) -> Node:
     return rewriter.call(aten.expand.default, source, list(shape))
 
 
-def _replace_later(value: Node, replacement: Node, place: Node) -> None:
-    """Let every use of `value` behind `place` use `replacement`."""
+def _behind(place: Node) -> set[Node]:
+    """Return the nodes behind one."""
     later: set[Node] = set()
     following = place.next
     while following.op != "root":
         later.add(following)
         following = following.next
+    return later
+
+
+def _replace_later(value: Node, replacement: Node, place: Node) -> None:
+    """Let every use of `value` behind `place` use `replacement`."""
+    later = _behind(place)
     value.replace_all_uses_with(replacement, delete_user_cb=lambda user: user in later)
 
 
