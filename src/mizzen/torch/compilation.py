@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -136,14 +137,28 @@ def compile(
     example = call_of(example_inputs)
     calls = [example] if calibration is None else list(calls_of(example, calibration))
     with capture_lock():
-        converted = _converted(module, example, calls, quantization, asked.accelerator_name, title)
+        converted, found = _converted(
+            module, example, calls, quantization, asked.accelerator_name, title
+        )
     artifact = compile_lowered(export(converted, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
-    if calibration is None and artifact.report is not None:
-        _say_uncalibrated(artifact)
     if artifact.report is not None:
-        warn(artifact.report.diagnostics, 0)
+        said = (
+            *artifact.report.diagnostics,
+            *found,
+            *([UNCALIBRATED] if calibration is None else []),
+        )
+        artifact.report = replace(artifact.report, diagnostics=said)
+        warn(said, 0)
     return artifact
+
+
+UNCALIBRATED = Diagnostic(
+    "W870",
+    "ranges come from the example inputs alone, since there was no calibration data",
+    Severity.WARNING,
+    help="give `calibration` some dozens of real inputs",
+)
 
 
 def _converted(
@@ -153,7 +168,8 @@ def _converted(
     quantization: QuantizationConfig | None,
     accelerator: str,
     title: str,
-) -> torch.nn.Module:
+) -> tuple[torch.nn.Module, tuple[Diagnostic, ...]]:
+    """Return the quantised model, and what there is to say of its ranges."""
     import torch
 
     from mizzen.quantize import (
@@ -166,6 +182,7 @@ def _converted(
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
         from mizzen.quantize.decompose.updates import hold_weights, normalize_functional
+        from mizzen.quantize.hidden_scores import seen_scores
 
     quantizer = EthosUQuantizer(accelerator)
     quantizer.set_global(quantization or get_symmetric_quantization_config())
@@ -177,11 +194,12 @@ def _converted(
     except MizzenError as refused:
         if refused.diagnostic.code != NOTHING_SELECTED:
             raise
-        return module
+        return module, ()
     with torch.no_grad():
         for arguments in calls:
             prepared(*arguments)
-    return convert_pt2e(prepared)
+    said = tuple(seen_scores(prepared))
+    return convert_pt2e(prepared), said
 
 
 NOTHING_SELECTED = "E876"
@@ -218,17 +236,3 @@ def _require_inference(model: torch.nn.Module) -> None:
             "the model must be in inference mode, and it is in training mode",
             help="call model.eval() first; for training with quantisation, use prepare_qat_pt2e",
         )
-
-
-def _say_uncalibrated(artifact: Artifact) -> None:
-    from dataclasses import replace
-
-    assert artifact.report is not None
-    warning = Diagnostic(
-        "W870",
-        "ranges come from the example inputs alone, since there was no calibration data",
-        Severity.WARNING,
-        help="give `calibration` some dozens of real inputs",
-    )
-    diagnostics = (*artifact.report.diagnostics, warning)
-    artifact.report = replace(artifact.report, diagnostics=diagnostics)
