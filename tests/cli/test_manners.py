@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,34 +16,12 @@ import pytest
 
 import mizzen
 from mizzen.artifact.artifact import Artifact
-from mizzen.cli.main import main
 from mizzen.diagnostics import Diagnostic, Severity
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.ops import Builder
 from mizzen.package.tosa import write
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line; give its exit status, stdout and stderr."""
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*words: object) -> tuple[int, str, str]:
-        status = main([str(word) for word in words])
-        out, err = capfd.readouterr()
-        return status, out, err
-
-    return call
-
-
-@pytest.fixture
-def here(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the example's network."""
-    shutil.copy(repository / "examples" / "digits" / "digits.tflite", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def made_of(artifact: Artifact) -> Callable[..., Artifact]:

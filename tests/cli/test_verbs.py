@@ -18,31 +18,8 @@ import pytest
 
 import mizzen
 from mizzen.artifact.steps import NpuStep
-from mizzen.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line; give its exit status, stdout and stderr."""
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*words: object) -> tuple[int, str, str]:
-        status = main([str(word) for word in words])
-        out, err = capfd.readouterr()
-        return status, out, err
-
-    return call
-
-
-@pytest.fixture
-def here(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder with the example's files."""
-    for name in ("digits.tflite", "images.npy", "labels.npy"):
-        shutil.copy(repository / "examples" / "digits" / name, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mizzen.cli.layout import count, shape
 from mizzen.diagnostics import MizzenError, fail
@@ -70,18 +70,25 @@ def _kept(array: Array) -> Source:
 def _archive(path: str) -> dict[str, Array]:
     import numpy as np
 
-    try:
+    def read() -> dict[str, Array]:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return {str(name): archive[name] for name in archive.files}
+
+    return _read(path, read, "a NumPy archive", "numpy.savez(path, name=array)")
+
+
+Read = TypeVar("Read")
+
+
+def _read(path: str, read: Callable[[], Read], what: str, writer: str) -> Read:
+    """Read a file of NumPy's. E203 if it is not one; `writer` is what writes one."""
+    try:
+        return read()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
     except Exception as error:  # a header is a Python literal, of anybody's making
-        reason = f"it is no archive of arrays of numbers: {error}"
-    raise fail(
-        "E203",
-        f"{path} must be a NumPy archive: {reason}",
-        help="write it with numpy.savez(path, name=array)",
-    )
+        reason = f"it does not hold arrays of numbers: {error}"
+    raise fail("E203", f"{path} must be {what}: {reason}", help=f"write it with {writer}")
 
 
 def _from_files(words: Sequence[str], infos: Sequence[TensorInfo]) -> list[Source]:
@@ -125,21 +132,13 @@ def _described(infos: Sequence[TensorInfo]) -> str:
 
 
 def _array(path: str) -> Array:
-    """Read a .npy file. E203 if it is not one."""
+    """Read a .npy file: a map reads no more than the file has, whatever its header says."""
     import numpy as np
 
-    try:
-        # A map reads no more than the file has, whatever its header says.
+    def read() -> Array:
         return np.lib.format.open_memmap(path, mode="r")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-    except Exception as error:  # a header is a Python literal, of anybody's making
-        reason = f"it is no .npy file of numbers: {error}"
-    raise fail(
-        "E203",
-        f"{path} must be a NumPy file: {reason}",
-        help="write it with numpy.save(path, array)",
-    )
+
+    return _read(path, read, "a NumPy file", "numpy.save(path, array)")
 
 
 def _sound(path: str, info: TensorInfo) -> Array:

@@ -81,6 +81,7 @@ class _Reader:
         return at + self._number(U32, at, path)
 
     def table(self, name: str, at: int, path: Path) -> Record:
+        """Return the fields of the table at a byte. E102 for one that the file cannot have."""
         self._spend(COST_BYTES, at, path)
         fields = self._schema.fields(name)
         offsets = self._offsets(at, path, fields[-1].slot + 2 if fields else 0)

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from mizzen.compiler.torch.exported import export
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.torch.program import functional, mapped
 
 if TYPE_CHECKING:
@@ -61,12 +61,16 @@ def require_inference(graph_module: GraphModule) -> None:
             continue
         training = node.args[place] if len(node.args) > place else node.kwargs.get("training")
         if training is True:
-            raise fail(
-                "E877",
-                "the model must be in inference mode, and it is in training mode",
-                help="call model.eval() first; for training with quantisation, use "
-                "prepare_qat_pt2e",
-            )
+            raise in_training()
+
+
+def in_training() -> MizzenError:
+    """Return E877, of a model that is in training mode."""
+    return fail(
+        "E877",
+        "the model must be in inference mode, and it is in training mode",
+        help="call model.eval() first; for training with quantisation, use prepare_qat_pt2e",
+    )
 
 
 def with_numbers(graph_module: GraphModule, numbers: dict[int, float]) -> GraphModule:

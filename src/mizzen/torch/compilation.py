@@ -20,11 +20,12 @@ from mizzen.compiler.placement import Placement
 from mizzen.compiler.torch.compile import assemble, compile_lowered, compile_program
 from mizzen.compiler.torch.exported import capture_lock, export
 from mizzen.compiler.torch.placement import Checks, lowered_program, place, require_quantized
-from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, Severity, fail, warn
+from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, Severity, warn
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.frontends.torch.program import explicit
 from mizzen.quantize import require_torch
 from mizzen.torch.calibration import call_of, calls_of
+from mizzen.torch.captured import in_training
 from mizzen.torch.lowering import EthosUPartitioner
 from mizzen.torch.spec import EthosUCompileSpec
 
@@ -132,7 +133,8 @@ def compile(
     asked = CompileOptions(accelerator, **options)
     chosen = resolve_target(asked)
     module = _as_module(model)
-    _require_inference(module)
+    if module.training:
+        raise in_training()
     title = name or type(module).__name__
     example = call_of(example_inputs)
     calls = [example] if calibration is None else list(calls_of(example, calibration))
@@ -227,12 +229,3 @@ def _still(module: torch.nn.Module) -> torch.nn.Module:
     for part in module.modules():
         part.training = False
     return module
-
-
-def _require_inference(model: torch.nn.Module) -> None:
-    if model.training:
-        raise fail(
-            "E877",
-            "the model must be in inference mode, and it is in training mode",
-            help="call model.eval() first; for training with quantisation, use prepare_qat_pt2e",
-        )
