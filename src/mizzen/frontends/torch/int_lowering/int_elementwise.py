@@ -1,8 +1,7 @@
 """Functions of each number: tables, sums, products, extremes, comparisons, clamps.
 
 Functions of one number are tables, filled by PyTorch's own function. An 8-bit table has an entry
-for each of the 256 integers, so it gives what PyTorch gives, exactly. A 16-bit table has 513
-entries between which TOSA interpolates.
+for each of the 256 integers, so it gives what PyTorch gives, exactly. For 16 bits see `int_tables`.
 
 Two operands come to one scale, with headroom, in 32 bits; one RESCALE gives the result. Numbers of
 one scale compare as their integers do; with a number that is not a tensor, PyTorch itself says
@@ -11,7 +10,6 @@ which integers are on which side of it. Ref: TOSA 1.0, 2.4.14 TABLE, 2.7 compari
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -33,20 +31,12 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     rescale,
     typed,
 )
+from mizzen.frontends.torch.int_lowering.int_tables import tables_of, wide_table, wide_target
 from mizzen.frontends.torch.movement import same_rank
 from mizzen.frontends.torch.operators import functional_name
 from mizzen.frontends.torch.program import Array, operator_of, tensor_of, without_gradient
 from mizzen.graph import DType, Quantization, Value, integer_range
 from mizzen.ops import Builder
-
-STEP_16 = 128
-"""Distance of the 16-bit integers that a 16-bit table has entries for."""
-
-FRACTION_BITS = 7
-"""Bits of fraction in what a 16-bit table gives."""
-
-Entries = Callable[[Array], Array]
-"""Returns the integers that a table has for integers of its input."""
 
 
 def unary(call: IntCall) -> Pending:
@@ -55,40 +45,28 @@ def unary(call: IntCall) -> Pending:
     name = next(name for name in names if hasattr(call.arguments.get(name), "meta"))
     x, argument = call.real(name), call[name]
 
+    def function(integers: Array) -> Array:
+        return continued(evaluate(call.node, argument, reals_of(x, integers)))
+
     def emit(target: Target) -> Value:
         """Add the table; 8 bits go in and come out alike, 16 bits come out wider."""
         match x.value.dtype, target.dtype:
             case DType.INT8, DType.INT8:
-                wide = target
+                entries = quantized(function(np.arange(-128, 128)), target)
+                return narrow_table(call.b, x, entries, target)
             case DType.INT16, _:
-                wide = _wide(target)
+                wide = wide_target(target)
+                tables = tables_of(lambda integers: in_steps(function(integers), wide), target)
+                return wide_table(call.b, x, tables, target)
             case given, wanted:
                 raise RefusedError(f"no table takes {given.value} and gives {wanted.value}")
-
-        def entries(integers: Array) -> Array:
-            return quantized(continued(evaluate(call.node, argument, reals_of(x, integers))), wide)
-
-        return table(call.b, x, entries, target)
 
     return Pending(emit, call.shape)
 
 
-def table(b: Builder, x: Real, entries: Entries, target: Target) -> Value:
-    """Add a table; one of 16 bits has entries of the target's scale, or of 16 bits of its range."""
-    if x.value.dtype is DType.INT8:
-        integers = b.constant(entries(np.arange(-128, 128)), DType.INT8)
-        return typed(b("TABLE", x.value, integers), target)
-    points = np.arange(-32768, 32768 + 1, STEP_16)
-    sums = b("TABLE", x.value, b.constant(entries(points), DType.INT16))
-    unclamped = Target(target.dtype, target.quantization, *integer_range(target.dtype))
-    value = requantize(b, sums, _wide(target).scale / (1 << FRACTION_BITS), unclamped)
-    return clamped(b, value, target)
-
-
-def _wide(target: Target) -> Target:
-    """The 16-bit integers that a table's entries are."""
-    scale = target.scale if target.dtype is DType.INT16 else target.scale / 128
-    return Target(DType.INT16, Quantization((scale,), (0,)), -32768, 32767)
+def narrow_table(b: Builder, x: Real, entries: Array, target: Target) -> Value:
+    """Add a table of 8 bits, of 256 entries on the target's scale."""
+    return typed(b("TABLE", x.value, b.constant(entries, DType.INT8)), target)
 
 
 def reals_of(x: Real, integers: Array) -> Array:
@@ -139,14 +117,19 @@ def continued(reals: Array) -> Array:
 
 
 def quantized(reals: Array, target: Target) -> Array:
-    """Quantise as PyTorch does: times the inverse scale in float32, half to even, clamped.
-
-    What is never a number has no place on the NPU: it becomes the zero point.
-    """
-    scaled = np.rint(reals.astype(np.float32) * np.float32(1.0 / target.scale))
-    shifted = np.nan_to_num(scaled, nan=0.0, posinf=1e9, neginf=-1e9) + target.zero_point
+    """Quantise as PyTorch does: half to even, clamped."""
     low, high = target.bounds
+    shifted = np.rint(in_steps(reals, target)) + target.zero_point
     return np.clip(shifted, low, high).astype(np.int64)
+
+
+def in_steps(reals: Array, target: Target) -> Array:
+    """Return numbers in steps of a scale, as PyTorch does: times its inverse, in float32.
+
+    What is never a number has no place on the NPU: it becomes zero.
+    """
+    scaled = reals.astype(np.float32) * np.float32(1.0 / target.scale)
+    return np.nan_to_num(scaled, nan=0.0, posinf=1e9, neginf=-1e9)
 
 
 HEADROOM_BITS = {DType.INT8: 20, DType.INT16: 12}

@@ -7,7 +7,7 @@ integers here are the ones of that arithmetic. All steps share one constant of w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,13 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     requantize,
 )
 from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS
-from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply, table
+from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply, narrow_table
+from mizzen.frontends.torch.int_lowering.int_tables import (
+    Tables,
+    tables_of,
+    wide_table,
+    wide_target,
+)
 from mizzen.frontends.torch.movement import concat, reshape, sliced
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Quantization, Value
@@ -105,6 +111,8 @@ class _Layer:
     bias: Value
     scales: Array
     width: int
+    tables: dict[Any, Tables] = field(default_factory=dict[Any, Tables])
+    """Tables of 16 bits by function, scale and grid: all steps have the same."""
 
     @staticmethod
     def of(call: IntCall, names: Sequence[str]) -> _Layer:
@@ -211,7 +219,14 @@ class _Layer:
     def table(self, x: Real, function: Callable[[Array], Array], grid: str) -> Real:
         """Look a function up, whose entries are computed in float64 as the operator does."""
         target = self.targets[grid]
-        return Real(table(self.b, x, lambda points: _entries(function, x, points, target), target))
+        if x.value.dtype is DType.INT8:
+            entries = _entries(function, x, np.arange(-128, 128), target)
+            return Real(narrow_table(self.b, x, entries, target))
+        key = (function, x.scale, grid)
+        if key not in self.tables:
+            scale = wide_target(target).scale
+            self.tables[key] = tables_of(lambda points: function(points * x.scale) / scale, target)
+        return Real(wide_table(self.b, x, self.tables[key], target))
 
 
 def _target(scale: float, zero_point: int, bits: int) -> Target:
