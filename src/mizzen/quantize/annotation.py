@@ -26,6 +26,7 @@ from mizzen.frontends.torch.operators import Role, row_of
 from mizzen.quantize.configuration import QuantizationConfig, Selection
 from mizzen.quantize.decompose.training import NormalizedConvolution
 from mizzen.quantize.nodes import (
+    HIDES,
     MASK,
     channel_axis,
     cuts_at_zero,
@@ -228,6 +229,8 @@ class Annotator:
             return config.constant
         if any(node.meta.get(MASK) for node in sources):
             return config.mask_spec()
+        if factors := [node.meta[HIDES] for node in sources if HIDES in node.meta]:
+            return config.hiding_spec(min(factors))
         if len(sources) == 1 and (factor := scale_factor(sources[0])) and sources[0] in self._roles:
             return self._scaled(sources[0], factor, config.activation)
         ranges = {known_range(node) if node in self._roles else None for node in sources}
@@ -237,7 +240,7 @@ class Annotator:
         wide = config.bits == 16
         return FixedQParamsQuantizationSpec(
             dtype=config.activation.dtype,
-            scale=2.0**-15 if wide else known.scale,
+            scale=known.wide_scale if wide else known.scale,
             zero_point=0 if wide else known.zero_point,
             quant_min=config.activation.quant_min,
             quant_max=config.activation.quant_max,

@@ -14,10 +14,17 @@ from torchao.quantization.pt2e.quantizer import (
 )
 
 from mizzen.diagnostics import fail
+from mizzen.quantize.hiding import (
+    HidingFakeQuantize,
+    HidingObserver,
+    MaskFakeQuantize,
+    MaskObserver,
+)
 from mizzen.quantize.nodes import module_stack
 from mizzen.quantize.observers import (
+    ActivationFakeQuantize,
     ActivationObserver,
-    MaskObserver,
+    FakeQuantizePerChannel,
     RangeObserver,
     WeightObserver,
     WeightPerChannelObserver,
@@ -65,12 +72,18 @@ class QuantizationConfig:
         )()
 
     def mask_spec(self) -> QuantizationSpec:
-        """Return the spec of an input that hides scores; in training, that of any other."""
+        """Return the spec of an input that hides scores."""
+        constructor = with_arguments(MaskObserver, eps=INT8_EPSILON)
         if self.is_qat:
-            return self.activation
-        spec: Any = self.activation
-        observer = with_arguments(MaskObserver, eps=INT8_EPSILON)
-        return replace(spec, observer_or_fake_quant_ctr=observer)
+            constructor = _follows(MaskFakeQuantize, INT8_EPSILON)
+        return replace(self.activation, observer_or_fake_quant_ctr=constructor)
+
+    def hiding_spec(self, times: float) -> QuantizationSpec:
+        """Return the spec of scores that hides some, so many times as far below as it must."""
+        constructor = with_arguments(HidingObserver, eps=INT8_EPSILON, times=times)
+        if self.is_qat:
+            constructor = _follows(HidingFakeQuantize, INT8_EPSILON, times=times)
+        return replace(self.activation, observer_or_fake_quant_ctr=constructor)
 
     def weight_spec(self, channel_axis: int | None) -> QuantizationSpec | None:
         """Return the weights' spec with their channels along `channel_axis`; None: one scale."""
@@ -116,7 +129,8 @@ def _weight(per_channel: bool, is_qat: bool, low: int, high: int) -> Quantizatio
     epsilon = 2.0**-24
     if is_qat:
         # Weights are what they are: the range is the last one, not an average.
-        constructor = fake_quantize(per_channel=per_channel, eps=epsilon, averaging_constant=1.0)
+        kind = FakeQuantizePerChannel if per_channel else ActivationFakeQuantize
+        constructor = fake_quantize(kind, eps=epsilon, averaging_constant=1.0)
     else:
         observer = WeightPerChannelObserver if per_channel else WeightObserver
         constructor = with_arguments(observer, eps=epsilon)
@@ -161,9 +175,9 @@ def _refuse_dynamic(is_dynamic: bool) -> None:
         )
 
 
-def _fake_quantize_activations(epsilon: float) -> Any:
+def _follows(kind: type[ActivationFakeQuantize], epsilon: float, **arguments: Any) -> Any:
     # The first batch sets the range; 0.01 follows it slowly, as training expects.
-    return fake_quantize(per_channel=False, eps=epsilon, averaging_constant=0.01)
+    return fake_quantize(kind, eps=epsilon, averaging_constant=0.01, **arguments)
 
 
 def get_symmetric_quantization_config(
@@ -183,7 +197,7 @@ def get_symmetric_quantization_config(
     _refuse_dynamic(is_dynamic)
     _check(act_qmin, act_qmax, -128, 127, "int8 activations")
     _check(weight_qmin, weight_qmax, -127, 127, "int8 weights")
-    constant = observer = _fake_quantize_activations(eps)
+    constant = observer = _follows(ActivationFakeQuantize, eps)
     if not is_qat:
         observer = with_arguments(ActivationObserver, eps=eps)
         constant = with_arguments(WeightObserver, eps=eps)
@@ -223,7 +237,7 @@ def get_symmetric_a16w8_quantization_config(
     """
     _refuse_dynamic(is_dynamic)
     _check(weight_qmin, weight_qmax, -127, 127, "int8 weights")
-    constant = observer = _fake_quantize_activations(epsilon)
+    constant = observer = _follows(ActivationFakeQuantize, epsilon)
     if not is_qat:
         # With 65535 steps nothing is gained by cutting the range short.
         observer = with_arguments(RangeObserver, eps=epsilon)
@@ -240,7 +254,7 @@ def get_symmetric_a16w8_quantization_config(
 
 def get_uint8_io_quantization_config(is_qat: bool = False) -> QuantizationConfig:
     """Return the scheme for `set_io` only: unsigned bytes at the network's boundary."""
-    observer = _fake_quantize_activations(INT8_EPSILON)
+    observer = _follows(ActivationFakeQuantize, INT8_EPSILON)
     if not is_qat:
         observer = with_arguments(ActivationObserver, eps=INT8_EPSILON)
     spec = _activation(torch.uint8, 0, 255, observer, torch.per_tensor_affine)

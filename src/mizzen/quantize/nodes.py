@@ -20,15 +20,26 @@ KNOWN_RANGE = "mizzen_range"
 MASK = "mizzen_mask"
 """Key in an input's meta: whether it is added to scores, to hide some of them."""
 
-MASKED = -16.0
-"""What a mask adds instead of minus infinity.
+HIDES = "mizzen_hides"
+"""Key in a node's meta: what its result is multiplied by before the softmax, some of it hidden."""
 
-A score masked with it gets at most e**-16 of the weight of the others, below every step of 8 and 16
-bits; a larger number would only make the scores' own steps coarser.
-"""
+MASKED = -(2.0**14)
+"""What a mask adds instead of minus infinity: below every score, and below `HIDDEN`."""
 
 HIDDEN = -1e4
 """What a mask hides a score by, or anything below: networks have -10000 and minus infinity."""
+
+HIDDEN_BESIDE = -64.0, -16.0
+"""A constant of which some is at least the second hides scores where it is at most the first.
+
+Shifted windows add -100, and a weight of e**-64 is none.
+"""
+
+FAR = {8: 8.0, 16: 12.0}
+"""How far below the greatest a score's weight is no step, by the bits of the weights.
+
+Half a step is e**-6.2 and e**-11.1; what is left is for the roundings of scores.
+"""
 
 
 def operator_name(node: Node) -> str:

@@ -30,7 +30,6 @@ from torchao.quantization.pt2e.observer import (
 )
 
 from mizzen.diagnostics import MizzenError, Origin, fail
-from mizzen.quantize.nodes import HIDDEN, MASKED
 
 Parameters = tuple[torch.Tensor, torch.Tensor]
 """Scale and zero point, each of shape [1], or [channels] where each channel has its own."""
@@ -114,14 +113,6 @@ class RangeObserver(MinMaxObserver):
         return super().calculate_qparams()
 
 
-class MaskObserver(RangeObserver):
-    """The range of an input that hides scores, which computes on with numbers that have a place."""
-
-    def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
-        """Widen the range to the values of `x_orig`, hidden ones bounded, and return those."""
-        return super().forward(torch.where(x_orig <= HIDDEN, MASKED, x_orig))
-
-
 class _ReadOnce:
     """What observers of constants have in common: they read once, calibration changes nothing."""
 
@@ -187,12 +178,12 @@ def with_arguments(constructor: Any, **arguments: Any) -> Any:
     return constructor.with_args(**arguments)
 
 
-def fake_quantize(*, per_channel: bool, **arguments: Any) -> Any:
+def fake_quantize(kind: type[ActivationFakeQuantize], **arguments: Any) -> Any:
     """Return the constructor of a fake-quantiser with one range, or one for each channel."""
-    if per_channel:
+    observer = MovingAverageMinMaxObserver
+    if issubclass(kind, FakeQuantizePerChannel):
         observer = MovingAveragePerChannelMinMaxObserver
-        return with_arguments(FakeQuantizePerChannel, observer=observer, **arguments)
-    return with_arguments(ActivationFakeQuantize, observer=MovingAverageMinMaxObserver, **arguments)
+    return with_arguments(kind, observer=observer, **arguments)
 
 
 class Composite(ObserverBase):

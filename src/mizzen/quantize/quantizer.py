@@ -24,7 +24,8 @@ from mizzen.quantize.annotation import (
 )
 from mizzen.quantize.configuration import QuantizationConfig, Selection
 from mizzen.quantize.decompose import decompose
-from mizzen.quantize.nodes import operator_name, origin_of, role_of
+from mizzen.quantize.hiding import MaskObserver
+from mizzen.quantize.nodes import HIDES, operator_name, origin_of, role_of, row_name
 from mizzen.quantize.observers import StateReader, composite_of
 from mizzen.targets.families import family_for
 
@@ -203,6 +204,7 @@ class EthosUQuantizer(Quantizer):
             if observer is not None and getattr(observer, "origin", None) is None:
                 observer.origin = origin_of(node)
         wire_composites(model, edge_or_node_to_obs_or_fq)
+        wire_masks(model, edge_or_node_to_obs_or_fq)
 
 
 def _said_of(producer: Node, consumer: Node) -> Node:
@@ -221,6 +223,15 @@ def wire_composites(model: GraphModule, observers: dict[Any, Any]) -> None:
                 if getattr(observer, "origin", None) is None:
                     set_origin: Any = observer
                     set_origin.origin = composite.origin
+
+
+def wire_masks(model: GraphModule, observers: dict[Any, Any]) -> None:
+    """Let masks that are inputs know the observers of the scores that they hide."""
+    for node in cast("list[Node]", list(model.graph.nodes)):
+        if HIDES in node.meta and row_name(node) == "add":
+            scores, mask = (observers.get((operand, node)) for operand in node.args)
+            if isinstance(mask, MaskObserver) and scores is not None:
+                mask.scores.append(scores)
 
 
 def remove_guards(model: GraphModule) -> None:

@@ -139,15 +139,12 @@ def compile(
     example = call_of(example_inputs)
     calls = [example] if calibration is None else list(calls_of(example, calibration))
     with capture_lock():
-        converted, found = _converted(
-            module, example, calls, quantization, asked.accelerator_name, title
-        )
+        converted = _converted(module, example, calls, quantization, asked.accelerator_name, title)
     artifact = compile_lowered(export(converted, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if artifact.report is not None:
         said = (
             *artifact.report.diagnostics,
-            *found,
             *([UNCALIBRATED] if calibration is None else []),
         )
         artifact.report = replace(artifact.report, diagnostics=said)
@@ -170,8 +167,8 @@ def _converted(
     quantization: QuantizationConfig | None,
     accelerator: str,
     title: str,
-) -> tuple[torch.nn.Module, tuple[Diagnostic, ...]]:
-    """Return the quantised model, and what there is to say of its ranges."""
+) -> torch.nn.Module:
+    """Return the quantised model."""
     import torch
 
     from mizzen.quantize import (
@@ -184,7 +181,6 @@ def _converted(
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
         from mizzen.quantize.decompose.updates import hold_weights, normalize_functional
-        from mizzen.quantize.hidden_scores import seen_scores
 
     quantizer = EthosUQuantizer(accelerator)
     quantizer.set_global(quantization or get_symmetric_quantization_config())
@@ -196,12 +192,11 @@ def _converted(
     except MizzenError as refused:
         if refused.diagnostic.code != NOTHING_SELECTED:
             raise
-        return module, ()
+        return module
     with torch.no_grad():
         for arguments in calls:
             prepared(*arguments)
-    said = tuple(seen_scores(prepared))
-    return convert_pt2e(prepared), said
+    return convert_pt2e(prepared)
 
 
 NOTHING_SELECTED = "E876"

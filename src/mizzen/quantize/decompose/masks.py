@@ -1,51 +1,238 @@
 """Masks of scores, whose minus infinity, or number as far below, no scale has a place for.
 
 Found backwards from the softmax that the scores go into; elsewhere such numbers stay what they are,
-and calibration refuses infinities. A mask that is an input keeps its numbers: its observer reads
-them as bounded, and quantisation cuts them.
+and calibration refuses infinities. However a network hides scores, the mask is added to them last:
+what is hidden then is the lowest integer of that sum, and takes no steps from what is visible.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.fx import Node
 
 from mizzen.frontends.torch.operators import Role, row_of
-from mizzen.quantize.decompose.rewriting import Rewriter, aten, finite
-from mizzen.quantize.nodes import HIDDEN, MASK, MASKED, row_name
+from mizzen.frontends.torch.operators.row import Range
+from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
+from mizzen.quantize.nodes import (
+    HIDDEN,
+    HIDDEN_BESIDE,
+    HIDES,
+    KNOWN_RANGE,
+    MASK,
+    MASKED,
+    row_name,
+)
+
+HIDING = Range(-MASKED / 256, 127, -MASKED / (1 << 15))
+"""The range of a mask that is computed: nothing, or what hides."""
+
+FURTHER = 8.0
+"""How many times as far below a score is hidden that something else is added to later."""
 
 
-def bound_masks(rewriter: Rewriter, scores: object, place: Node) -> None:
-    """Bound what hides scores; the rewriter inserts before `place` again afterwards."""
-    _visit(rewriter, scores, set())
+def bound_masks(rewriter: Rewriter, scores: object, place: Node) -> bool:
+    """Add last what hides scores, and say whether something does.
+
+    The rewriter inserts before `place` again afterwards.
+    """
+    hides = _visit(rewriter, scores, 1.0, set())
     rewriter.at(place)
+    return hides
 
 
-def _visit(rewriter: Rewriter, node: object, seen: set[Node]) -> None:
-    """Bound the masks among what a value of scores is made of."""
+def _visit(rewriter: Rewriter, node: object, times: float, seen: set[Node]) -> bool:
+    """Rewrite the masked sums among what a value of scores is made of."""
     if not isinstance(node, Node) or node in seen:
-        return
+        return False
     seen.add(node)
-    match row_name(node):
-        case "add":
-            _bound_sum(rewriter, node)
-        case "mul" if _hides(node.args[1]):
-            node.update_arg(1, MASKED)
-        case "masked_fill":
-            _bound_choice(rewriter, node, node.args[1], chosen=2, other=0)
-        case "where":
-            _bound_choice(rewriter, node, node.args[0], chosen=1, other=2)
-            _bound_choice(rewriter, node, node.args[0], chosen=2, other=1)
-        case "mul" | "div" | "sub":
-            pass
-        case _ if _moves(node):
-            pass
-        case _:
+    if row_name(node) == "maximum":
+        _drop_least(rewriter, node)
+    if _moves(node):
+        return _visit_all(rewriter, node.all_input_nodes, times, seen)
+    rewriter.at(node)
+    terms = Terms(rewriter)
+    terms.collect(node, root=True)
+    terms.choose_inputs()
+    sums = [node]
+    if terms.masks and terms.visible:
+        sums = terms.replace(node)
+    inner = [each for each in terms.visible if each is not node]
+    hides = _visit_all(rewriter, inner, times * FURTHER, seen)
+    for each in sums if hides else sums[len(sums) - len(terms.masks) :]:
+        each.meta[HIDES] = times
+    return hides or bool(terms.masks)
+
+
+def _visit_all(rewriter: Rewriter, nodes: list[Node], times: float, seen: set[Node]) -> bool:
+    """Visit every one of several values, and say whether something in one hides."""
+    return sum(_visit(rewriter, node, times, seen) for node in nodes) > 0
+
+
+def _drop_least(rewriter: Rewriter, node: Node) -> None:
+    """Leave out a maximum with a constant that is less than every score."""
+    for one, other in (node.args, node.args[::-1]):
+        constant = rewriter.value(one)
+        if constant is not None and bool((constant <= HIDDEN).all()) and isinstance(other, Node):
+            if shape_of(other) == shape_of(node):
+                node.replace_all_uses_with(other)
             return
-    for operand in node.all_input_nodes:
-        _visit(rewriter, operand, seen)
+
+
+@dataclass
+class Terms:
+    """What a value is the sum of: what is visible, and masks."""
+
+    rewriter: Rewriter
+    visible: list[Node] = field(default_factory=list[Node])
+    masks: list[Node] = field(default_factory=list[Node])
+
+    def collect(self, node: Node, *, root: bool = False) -> None:
+        """Take a sum apart whose parts nobody else reads."""
+        constant = self.rewriter.value(node)
+        if constant is not None and constant.is_floating_point():
+            self._split(node, constant)
+        elif not root and len(node.users) > 1:
+            self.visible.append(node)
+        else:
+            self._collect_computed(node)
+
+    def _collect_computed(self, node: Node) -> None:
+        name, operands = row_name(node), node.args
+        match name, operands:
+            case "add", [Node() as one, Node() as other]:
+                self.collect(one)
+                self.collect(other)
+            case "sub", [Node() as one, Node() as other] if self._hides_by(-1.0, other):
+                self.collect(one)
+                self._split(other, -self._constant(other))
+            case (("mul" | "div"), [Node() as one, factor]) if self._is_positive(factor):
+                self._scale(node, one, factor)
+            case "mul", [Node() as truths, factor] if _hides(factor):
+                self.masks.append(self._of_numbers(truths))
+            case "masked_fill", [Node() as value, Node() as hidden, number] if self._hides(number):
+                self._fill(node, value, hidden)
+            case "where", [Node() as shown, value, number] if self._hides(number):
+                self._fill(node, value, self._not(shown))
+            case "where", [Node() as hidden, number, value] if self._hides(number):
+                self._fill(node, value, hidden)
+            case _:
+                self.visible.append(node)
+
+    def choose_inputs(self) -> None:
+        """Take inputs of the program for masks, where computed numbers, or others, are added."""
+        inputs = {node: origin for node in self.visible if (origin := _origin(node)) is not None}
+        computed = [node for node in self.visible if node not in inputs and node.op != "get_attr"]
+        scores = [] if computed else list(inputs)[:1]
+        for node, origin in inputs.items():
+            if len(inputs) + len(computed) > 1:
+                origin.meta[MASK] = True
+                if node not in scores:
+                    self.visible.remove(node)
+                    self.masks.append(node)
+
+    def replace(self, node: Node) -> list[Node]:
+        """Add the visible terms first, then the masks. Return the sums, those of masks last."""
+        value, *others = [*self.visible, *self.masks]
+        sums: list[Node] = []
+        for other in others:
+            value = self.rewriter.call(aten.add.Tensor, value, other)
+            sums.append(value)
+        node.replace_all_uses_with(value)
+        self.rewriter.module.graph.erase_node(node)
+        return sums
+
+    def _split(self, node: Node, value: torch.Tensor) -> None:
+        """Separate what hides in a constant from its other numbers, which keep their steps."""
+        hidden = _hidden_in(value)
+        if not bool(hidden.any()):
+            self.visible.append(node)
+            return
+        self.masks.append(self._constant_mask(hidden))
+        rest = torch.where(hidden, 0.0, value)
+        if bool(rest.any()):
+            self.visible.append(self.rewriter.constant(rest, "bias"))
+
+    def _constant_mask(self, hidden: torch.Tensor) -> Node:
+        return self.rewriter.constant(torch.where(hidden, MASKED, 0.0), "mask")
+
+    def _scale(self, node: Node, value: Node, factor: Any) -> None:
+        """Scale what is visible only: a mask hides as well without."""
+        inner = Terms(self.rewriter)
+        inner.collect(value)
+        if not inner.masks:
+            self.visible.append(node)
+            return
+        target: Any = node.target
+        self.visible += [self.rewriter.call(target, each, factor) for each in inner.visible]
+        self.masks += inner.masks
+
+    def _fill(self, node: Node, value: object, hidden: Node) -> None:
+        """Split a choice between a value and a number that hides into the value and a mask."""
+        places = self.rewriter.value(hidden)
+        self.masks.append(
+            self._of_truths(hidden) if places is None else self._constant_mask(places)
+        )
+        if not isinstance(value, Node):
+            if value:
+                constant = torch.full(shape_of(node), float(value))  # pyright: ignore[reportArgumentType] - a number
+                self.visible.append(self.rewriter.constant(constant, "bias"))
+            return
+        constant = self.rewriter.value(value)
+        if constant is None or bool(constant.any()):
+            if shape_of(value) != shape_of(node):
+                value = self.rewriter.call(aten.expand.default, value, list(shape_of(node)))
+            self.collect(value)
+
+    def _of_truths(self, hidden: Node) -> Node:
+        """Return a mask that hides where a condition holds."""
+        zeros = self.rewriter.constant(torch.zeros(shape_of(hidden)), "mask")
+        mask = self.rewriter.call(aten.masked_fill.Scalar, zeros, hidden, MASKED)
+        mask.meta[KNOWN_RANGE] = HIDING
+        return mask
+
+    def _of_numbers(self, truths: Node) -> Node:
+        """Return a mask that hides where a number is 1 and not 0, whatever its rounding."""
+        double = self.rewriter.call(aten.mul.Tensor, truths, 2 * MASKED)
+        centred = self.rewriter.call(aten.add.Tensor, double, -MASKED)
+        return self.rewriter.call(aten.clamp.default, centred, MASKED, 0.0)
+
+    def _not(self, truths: Node) -> Node:
+        places = self.rewriter.value(truths)
+        if places is not None:
+            return self.rewriter.constant(~places, "mask")
+        return self.rewriter.call(aten.logical_not.default, truths)
+
+    def _constant(self, value: Node) -> torch.Tensor:
+        constant = self.rewriter.value(value)
+        assert constant is not None
+        return constant
+
+    def _hides(self, value: object) -> bool:
+        """Whether a number, or a constant everywhere, hides what it is put in place of."""
+        constant = self.rewriter.value(value)
+        return _hides(value) or (constant is not None and bool((constant <= HIDDEN).all()))
+
+    def _hides_by(self, sign: float, value: Node) -> bool:
+        constant = self.rewriter.value(value)
+        return constant is not None and bool(_hidden_in(sign * constant).any())
+
+    def _is_positive(self, value: object) -> bool:
+        constant = self.rewriter.value(value)
+        if constant is not None:
+            return bool((constant > 0).all())
+        return isinstance(value, (int, float)) and value > 0
+
+
+def _hidden_in(value: torch.Tensor) -> torch.Tensor:
+    """Return where a constant that is added to scores hides them."""
+    if not value.is_floating_point():
+        return torch.zeros_like(value, dtype=torch.bool)
+    low, high = HIDDEN_BESIDE
+    beside = value.numel() > 0 and bool(value.max() >= high)
+    return value <= (low if beside else HIDDEN)
 
 
 def _hides(value: object) -> bool:
@@ -53,54 +240,13 @@ def _hides(value: object) -> bool:
 
 
 def _moves(node: Node) -> bool:
+    """Whether a node only moves elements, of one value or several."""
     row = row_of(node)
-    return row is not None and row.role is Role.SHARED and len(node.all_input_nodes) == 1
-
-
-def _bound_sum(rewriter: Rewriter, node: Node) -> None:
-    """Bound a mask that is added: a constant, or an input."""
-    origins = [_origin(operand) for operand in node.args[:2]]
-    for operand, origin in zip(node.args[:2], origins, strict=True):
-        value = rewriter.value(operand)
-        if value is not None and value.is_floating_point() and bool((value <= HIDDEN).any()):
-            assert isinstance(operand, Node)
-            replacement = rewriter.at(node).constant(finite(value), "mask")
-            node.replace_input_with(operand, replacement)
-        elif origin is not None and None in origins:
-            origin.meta[MASK] = True
+    return row is not None and row.role is Role.SHARED and row.name != "where"
 
 
 def _origin(node: object) -> Node | None:
     """Return the input of the program whose elements a node only moves."""
-    while isinstance(node, Node) and node.op == "call_function" and _moves(node):
+    while isinstance(node, Node) and _moves(node) and len(node.all_input_nodes) == 1:
         node = node.all_input_nodes[0]
     return node if isinstance(node, Node) and node.op == "placeholder" else None
-
-
-def _bound_choice(
-    rewriter: Rewriter, node: Node, condition: object, *, chosen: int, other: int
-) -> None:
-    """Bound what a condition hides scores by: a constant condition becomes a mask to add."""
-    value = node.args[chosen]
-    constant = rewriter.value(value)
-    hides = _hides(value) or (constant is not None and bool((constant <= HIDDEN).all()))
-    if not hides:
-        return
-    rewriter.at(node)
-    places, scores = rewriter.value(condition), node.args[other]
-    if places is not None and isinstance(scores, Node) and rewriter.value(scores) is None:
-        hidden = places if chosen < other or row_name(node) == "masked_fill" else ~places
-        mask = rewriter.constant(torch.where(hidden, MASKED, 0.0), "mask")
-        found = rewriter.call(aten.add.Tensor, scores, mask)
-        node.replace_all_uses_with(found)
-        rewriter.module.graph.erase_node(node)
-    else:
-        _set(rewriter, node, chosen)
-
-
-def _set(rewriter: Rewriter, node: Node, place: int) -> None:
-    if isinstance(node.args[place], Node):
-        like: Any = rewriter.value(node.args[place])
-        node.update_arg(place, rewriter.constant(torch.full_like(like, MASKED), "mask"))
-    else:
-        node.update_arg(place, MASKED)

@@ -465,7 +465,7 @@ def bound(rewriter: Rewriter) -> None:
 
 
 def finite(values: torch.Tensor) -> torch.Tensor:
-    """Return a mask with what stands for minus infinity in it."""
+    """Return a mask with a finite number in place of minus infinity."""
     return torch.where(values <= HIDDEN, MASKED, values)
 
 

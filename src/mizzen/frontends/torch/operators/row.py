@@ -36,13 +36,11 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A known range of results: the scale's exponent and zero point for 8 bits.
-
-    For 16 bits the scale is 2**-15 and the zero point 0, whatever the function.
-    """
+    """A known range of results: scale and zero point for 8 bits; for 16 the zero point is 0."""
 
     scale: float
     zero_point: int
+    wide_scale: float = 2.0**-15
 
 
 UNIT = Range(1 / 256, -128)

@@ -246,7 +246,7 @@ LAYERS: tuple[Operator, ...] = (
         floats="convolution"),
     row("baddbmm.default", decomposition="arithmetic:baddbmm", integers=DECOMPOSED,
         floats="convolution:addmm"),
-    row("scaled_dot_product_attention.default", decomposition="arithmetic:attention",
+    row("scaled_dot_product_attention.default", decomposition="attention:attention",
         integers=DECOMPOSED, floats="convolution"),
     *each("""bilinear chain_matmul cross diff einsum inner kron outer|ger pairwise_distance
           tensordot""", decomposition="arithmetic:compound", integers=DECOMPOSED, floats=APART),
@@ -296,10 +296,10 @@ LAYERS: tuple[Operator, ...] = (
     row("norm.ScalarOpt_dim norm.Scalar", decomposition="arithmetic:linalg_vector_norm",
         integers=DECOMPOSED, floats="reduction:norm"),
     row("softmax.int _softmax.default", Role.FIXED, range=UNIT,
-        decomposition="arithmetic:softmax", integers=DECOMPOSED, floats="reduction"),
+        decomposition="attention:softmax", integers=DECOMPOSED, floats="reduction"),
     row("log_softmax.int _log_softmax.default", Role.COMPUTED,
-        decomposition="arithmetic:log_softmax", integers=DECOMPOSED, floats="reduction"),
-    row("logsumexp.default special_logsumexp.default", decomposition="arithmetic:logsumexp",
+        decomposition="attention:log_softmax", integers=DECOMPOSED, floats="reduction"),
+    row("logsumexp.default special_logsumexp.default", decomposition="attention:logsumexp",
         integers=DECOMPOSED, floats="reduction"),
     # Norms.
     row("batch_norm.default", decomposition="arithmetic:batch_norm", integers=DECOMPOSED,
