@@ -247,3 +247,27 @@ def test_models_are_compiled_in_threads_and_parts_without_gradients_are_operator
 
     with ThreadPoolExecutor(3) as pool:
         assert max(pool.map(off, models)) <= 6 * 4 / 255
+
+
+class _Causal(nn.Module):
+    """PyTorch's encoder with a causal mask, which it compares with one by its numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mask = nn.Transformer.generate_square_subsequent_mask(4)
+        return self.encoder(x, mask=mask)
+
+
+def test_an_encoder_with_a_causal_mask_sees_nothing_that_comes_later() -> None:
+    torch.manual_seed(0)
+    calls = [torch.randn(1, 4, 8) for _ in range(4)]
+    artifact = compile(_Causal().eval(), calls[0], U55, calibration=calls)
+    later = calls[0].clone()
+    later[:, 2:] = calls[1][:, 2:]
+    found, other = (np.asarray(artifact.run(call.numpy())) for call in (calls[0], later))
+    assert np.array_equal(found[:, :2], other[:, :2])
+    assert not np.array_equal(found[:, 2:], other[:, 2:])

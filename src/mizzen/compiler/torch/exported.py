@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +50,7 @@ def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> Expor
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=HARMLESS)
             # Where gradients are off already, parts of a model that switch them off are no regions.
-            with capture_lock(), torch.no_grad():
+            with capture_lock(), torch.no_grad(), _masks_not_compared():
                 return torch.export.export(model, example)
     except MizzenError:
         raise
@@ -62,6 +64,28 @@ def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> Expor
             help="where a branch or a shape depends on the data, compute both ways and choose with "
             "torch.where, or split the model there",
         ) from error
+
+
+@contextmanager
+def _masks_not_compared() -> Generator[None]:
+    """Let PyTorch's transformers apply their mask without looking whether it is a causal one.
+
+    No program can hold that branch on numbers, and the answer is a hint that changes no result.
+    Ref: PyTorch, torch.nn.modules.transformer, _detect_is_causal_mask.
+    """
+    from torch.nn.modules import transformer
+
+    module: Any = transformer
+    detect = module._detect_is_causal_mask  # pyright: ignore[reportPrivateUsage] - no other
+
+    def said(mask: object, is_causal: bool | None = None, size: int | None = None) -> bool:
+        return is_causal is True
+
+    module._detect_is_causal_mask = said  # pyright: ignore[reportPrivateUsage] - no other
+    try:
+        yield
+    finally:
+        module._detect_is_causal_mask = detect  # pyright: ignore[reportPrivateUsage] - no other
 
 
 def capture_lock() -> Any:
