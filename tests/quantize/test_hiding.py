@@ -28,7 +28,7 @@ LEAST = torch.finfo(torch.float32).min
 SHOWN = torch.ones(SIZE, SIZE).tril().bool()
 NONE = torch.where(SHOWN, 0.0, -torch.inf)
 SLOPES = -0.5 * torch.arange(SIZE).flip(0)
-Function = Callable[..., Tensor]
+Function = Callable[..., Any]
 
 
 def _scores(seed: int) -> Tensor:
@@ -132,6 +132,29 @@ def test_hidden_scores_have_no_weight(way: str, bits: int) -> None:
     converted = _converted(function, calls, bits)
     for call in calls:
         _hides(converted(*call), function(*call), bits)
+
+
+SHARED: dict[str, tuple[Callable[[Tensor], Tensor], Tensor]] = {
+    "truths": (lambda m: torch.where(m, 0.0, LEAST)[None], SHOWN),
+    "truths of several": (lambda m: torch.where(m, 0.0, LEAST) + NONE, SHOWN),
+    "ones": (lambda m: (1.0 - m)[None] * LEAST, SHOWN.float()),
+    "infinities": (lambda m: m + NONE, NONE),
+}
+
+
+@pytest.mark.parametrize("way", SHARED)
+def test_layers_that_share_a_mask(way: str) -> None:
+    maker, mask = SHARED[way]
+
+    def function(x: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
+        added = maker(m)
+        return _soft(x + added), _soft(x * 0.5 + added)
+
+    calls = [(call, mask) for call in CALLS]
+    converted = _converted(function, calls, 8)
+    for call in calls:
+        for found, expected in zip(converted(*call), function(*call), strict=True):
+            _hides(found, expected, 8)
 
 
 @pytest.mark.parametrize("way", SHOWN_IN_CALIBRATION)

@@ -20,6 +20,9 @@ KNOWN_RANGE = "mizzen_range"
 MASK = "mizzen_mask"
 """Key in an input's meta: whether it is added to scores, to hide some of them."""
 
+MADE_MASK = "mizzen_made_mask"
+"""Key in a node's meta: whether its result is 0 or `MASKED`, for the scores of several layers."""
+
 HIDES = "mizzen_hides"
 """Key in a node's meta: what its result is multiplied by before the softmax, some of it hidden."""
 

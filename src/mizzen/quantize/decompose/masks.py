@@ -7,6 +7,7 @@ what is hidden then is the lowest integer of that sum, and takes no steps from w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,7 @@ from mizzen.quantize.nodes import (
     HIDDEN_BESIDE,
     HIDES,
     KNOWN_RANGE,
+    MADE_MASK,
     MASK,
     MASKED,
     row_name,
@@ -53,8 +55,8 @@ def _visit(rewriter: Rewriter, node: object, times: float, seen: set[Node]) -> b
     if _moves(node):
         return _visit_all(rewriter, node.all_input_nodes, times, seen)
     rewriter.at(node)
-    terms = Terms(rewriter)
-    terms.collect(node, root=True)
+    terms = Terms(rewriter, node)
+    terms.collect(node)
     terms.choose_inputs()
     sums = [node]
     if terms.masks and terms.visible:
@@ -86,18 +88,66 @@ class Terms:
     """What a value is the sum of: what is visible, and masks."""
 
     rewriter: Rewriter
+    root: Node
     visible: list[Node] = field(default_factory=list[Node])
     masks: list[Node] = field(default_factory=list[Node])
 
-    def collect(self, node: Node, *, root: bool = False) -> None:
-        """Take a sum apart whose parts nobody else reads."""
+    def collect(self, node: Node) -> None:
+        """Take a sum apart whose parts nobody else reads, but for masks."""
         constant = self.rewriter.value(node)
         if constant is not None and constant.is_floating_point():
             self._split(node, constant)
-        elif not root and len(node.users) > 1:
+        elif node is not self.root and self._is_mask(node):
+            self.masks.append(self._made(node))
+        elif node is not self.root and len(node.users) > 1 and not self._only_hides(node):
             self.visible.append(node)
         else:
             self._collect_computed(node)
+
+    def _is_mask(self, node: Node) -> bool:
+        source = _source(node)
+        return MADE_MASK in source.meta or self._maker(source) is not None
+
+    def _only_hides(self, node: Node) -> bool:
+        """Whether a value is a sum of masks, which costs nothing to take apart again."""
+        if row_name(node) == "add" and all(isinstance(each, Node) for each in node.args):
+            return all(self._only_hides(each) for each in node.all_input_nodes)
+        known = self.rewriter.value(node) is not None or _origin(node) is not None
+        return known or self._is_mask(node)
+
+    def _made(self, node: Node) -> Node:
+        """Let a mask be made once for everybody who reads it. Return what stands for `node`."""
+        source = _source(node)
+        maker = self._maker(source)
+        if maker is None:
+            return node
+        self.rewriter.at(source)
+        made = maker()
+        made.meta[MADE_MASK] = True
+        source.replace_all_uses_with(made)
+        self.rewriter.module.graph.erase_node(source)
+        self.rewriter.at(self.root)
+        return made if node is source else node
+
+    def _maker(self, node: Node) -> Callable[[], Node] | None:
+        """Return what makes a mask of a choice between nothing and a number that hides."""
+        match row_name(node), node.args:
+            case "mul", [Node() as truths, factor] if _hides(factor):
+                return lambda: self._of_numbers(truths)
+            case "masked_fill", [value, Node() as hidden, number] if self._chooses(number, value):
+                return lambda: self._of_truths(hidden)
+            case "where", [Node() as shown, value, number] if self._chooses(number, value):
+                return lambda: self._of_truths(self._not(shown))
+            case "where", [Node() as hidden, number, value] if self._chooses(number, value):
+                return lambda: self._of_truths(hidden)
+            case _:
+                return None
+
+    def _chooses(self, number: object, value: object) -> bool:
+        """Whether a choice is between a number that hides and nothing."""
+        constant = self.rewriter.value(value)
+        nothing = value == 0 if constant is None else not bool(constant.any())
+        return self._hides(number) and nothing
 
     def _collect_computed(self, node: Node) -> None:
         name, operands = row_name(node), node.args
@@ -110,8 +160,6 @@ class Terms:
                 self._split(other, -self._constant(other))
             case (("mul" | "div"), [Node() as one, factor]) if self._is_positive(factor):
                 self._scale(node, one, factor)
-            case "mul", [Node() as truths, factor] if _hides(factor):
-                self.masks.append(self._of_numbers(truths))
             case "masked_fill", [Node() as value, Node() as hidden, number] if self._hides(number):
                 self._fill(node, value, hidden)
             case "where", [Node() as shown, value, number] if self._hides(number):
@@ -160,7 +208,7 @@ class Terms:
 
     def _scale(self, node: Node, value: Node, factor: Any) -> None:
         """Scale what is visible only: a mask hides as well without."""
-        inner = Terms(self.rewriter)
+        inner = Terms(self.rewriter, self.root)
         inner.collect(value)
         if not inner.masks:
             self.visible.append(node)
@@ -247,6 +295,12 @@ def _moves(node: Node) -> bool:
 
 def _origin(node: object) -> Node | None:
     """Return the input of the program whose elements a node only moves."""
-    while isinstance(node, Node) and _moves(node) and len(node.all_input_nodes) == 1:
+    source = _source(node) if isinstance(node, Node) else None
+    return source if source is not None and source.op == "placeholder" else None
+
+
+def _source(node: Node) -> Node:
+    """Return the value whose elements a node only moves."""
+    while _moves(node) and len(node.all_input_nodes) == 1:
         node = node.all_input_nodes[0]
-    return node if isinstance(node, Node) and node.op == "placeholder" else None
+    return node
