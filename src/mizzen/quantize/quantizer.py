@@ -175,11 +175,15 @@ class EthosUQuantizer(Quantizer):
         remove_guards(model)
         check_types(model)
         is_qat = any(config.is_qat for config in self._selection.configurations)
-        decompose(model, self._quantized, is_qat=is_qat)
+        decompose(model, self._quantized, is_qat=is_qat, is_wide=self._wide)
         return model
 
     def _quantized(self, node: Node) -> bool:
         return self._selection.configuration(node) is not None
+
+    def _wide(self, node: Node) -> bool:
+        config = self._selection.configuration(node)
+        return config is not None and config.bits == 16
 
     def annotate(self, model: GraphModule) -> GraphModule:
         """Mark every value that becomes an integer with how its range is found."""

@@ -35,14 +35,20 @@ RECURRENT = "layers:replace_layers"
 """Taken apart before constants are computed, for it makes some."""
 
 
-def decompose(module: GraphModule, selected: Callable[[Node], bool], *, is_qat: bool) -> None:
+def decompose(
+    module: GraphModule,
+    selected: Callable[[Node], bool],
+    *,
+    is_qat: bool,
+    is_wide: Callable[[Node], bool],
+) -> None:
     """Rewrite a program in place so that every operator in it has one range for its result.
 
-    Nodes that are not `selected` stay as they are. E879 for an update in place that cannot be
-    followed.
+    Nodes that are not `selected` stay as they are; those that are `is_wide` have 16 bits. E879
+    for an update in place that cannot be followed.
     """
     normalize_functional(module)
-    rewriter = Rewriter(module, is_qat)
+    rewriter = Rewriter(module, is_qat, is_wide)
     remove_writes(rewriter)
     refuse_shared_writes(module)
     remove_idle(rewriter)

@@ -1,4 +1,7 @@
-"""Softmax as exponentials, and attention as products, a mask and softmax."""
+"""Softmax as exponentials, and attention as products, a mask and softmax.
+
+Softmax of 16 bits stays whole: its integers take more bits inside, and no range that is calibrated.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,8 @@ def softmax(rewriter: Rewriter, node: Node) -> Node | None:
     Five tables and reductions of the integers' own width, and a product whose range is [0, 1).
     """
     hides = bound_masks(rewriter, node.args[0], node)
+    if rewriter.is_wide(node):
+        return None
     value, axis = node.args[:2]
     below = _below_maximum(rewriter, value, axis)
     if hides:
@@ -39,6 +44,9 @@ def softmax(rewriter: Rewriter, node: Node) -> Node | None:
 def log_softmax(rewriter: Rewriter, node: Node) -> Node | None:
     """Return ``(x - max) - log(sum(exp(x - max)))`` along an axis."""
     hides = bound_masks(rewriter, node.args[0], node)
+    if rewriter.is_wide(node):
+        node.meta |= {HIDES: 1.0} if hides else {}
+        return None
     value, axis = node.args[:2]
     below = _below_maximum(rewriter, value, axis)
     exponential = rewriter.call(aten.exp.default, below)
@@ -52,6 +60,8 @@ def log_softmax(rewriter: Rewriter, node: Node) -> Node | None:
 def logsumexp(rewriter: Rewriter, node: Node) -> Node | None:
     """Return ``max + log(sum(exp(x - max)))`` along axes."""
     hides = bound_masks(rewriter, node.args[0], node)
+    if rewriter.is_wide(node):
+        return None
     value, axes, keep = node.args[0], node.args[1], bool(argument(node, 2, "keepdim", False))
     axes = [axes] if isinstance(axes, int) else axes
     greatest = rewriter.call(aten.amax.default, value, axes, True)

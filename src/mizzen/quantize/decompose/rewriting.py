@@ -34,12 +34,20 @@ Rule = Callable[["Rewriter", Node], Node | None]
 """Returns what replaces a node, or None where it stays."""
 
 
+def _narrow(node: Node) -> bool:
+    return False
+
+
 @dataclass
 class Rewriter:
-    """Replaces nodes of one program by others, in order of execution."""
+    """Replaces nodes of one program by others, in order of execution.
+
+    is_wide  whether a node's integers have 16 bits
+    """
 
     module: GraphModule
     is_qat: bool = False
+    is_wide: Callable[[Node], bool] = _narrow
     fake_mode: Any = None
     _place: Node | None = None
     _made: list[Node] = field(default_factory=list[Node])

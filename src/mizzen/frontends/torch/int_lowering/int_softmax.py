@@ -1,0 +1,267 @@
+"""Softmax of 16-bit numbers, its logarithm and ``logsumexp``: whole, in 32 bits inside.
+
+The exponential of a distance below the greatest is a power of two. A table gives that of the
+fraction, to 15 bits, and a shift takes the whole part; so small terms keep their digits, and the
+sum of many of them is right. The sum is shifted to 31 bits, a table gives its inverse or its
+logarithm, and what it was shifted by goes into the last shift. No range inside depends on data.
+
+Ref: TOSA 1.0, 2.4.14 TABLE, 2.6 ARITHMETIC_RIGHT_SHIFT, LOGICAL_LEFT_SHIFT, 2.7 CLZ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, e, log, log2, prod
+
+import numpy as np
+
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.choice import reduced
+from mizzen.frontends.torch.int_lowering.int_context import (
+    IntCall,
+    Pending,
+    Real,
+    Target,
+    requantize,
+    rescale,
+)
+from mizzen.frontends.torch.movement import reshape, sliced
+from mizzen.frontends.torch.program import Array
+from mizzen.graph import DType, Value
+from mizzen.ops import Builder
+
+FRACTION_BITS = 15
+"""Of the binary logarithm of a term; its exponential has as many."""
+
+OCTAVES_MAXIMUM = 30
+"""A term this many octaves below the greatest is nothing: 32-bit shifts go no further."""
+
+TERMS_BITS = 16
+"""Most bits of the number of terms."""
+
+SUM_BITS = 30
+"""Of a sum of terms: these have as many less those of their number."""
+
+TERM_BITS_MAXIMUM = 29
+"""Of one term: RESCALE takes 16 bits times 2**14, no more."""
+
+TERMS_AT_ONCE = 256
+"""Terms of one sum. Each is rounded by half of 2**-22, together 2**-15 of the greatest term. Sums
+of more are put together from such sums, which are rounded again, so there are few of them.
+"""
+
+SUMS_MAXIMUM = 16
+
+INVERSE_BITS = 17
+"""Of the inverse of the sum, which is between 0.5 and 1."""
+
+RESULT_BITS = 23
+"""Of a weight, before it is rounded to the result's scale."""
+
+LOGARITHM_BITS = 16
+"""Of the fraction of the binary logarithm of a sum."""
+
+ONE = (1 << FRACTION_BITS) - 1
+"""What stands for the greatest term, 1."""
+
+TABLE_STEP = 128
+"""Distance of the 16-bit integers that a table has entries for."""
+
+MANTISSAS = np.arange(2 << FRACTION_BITS, (4 << FRACTION_BITS) + 1, TABLE_STEP) / (
+    2 << FRACTION_BITS
+)
+"""The numbers from 1 to 2 that a table of 16-bit mantissas has entries for."""
+
+
+def softmax(call: IntCall) -> Pending:
+    """Return each number's exponential over the sum of all along an axis."""
+    x, axes = _scores(call)
+
+    def emit(target: Target) -> Value:
+        weights = _Terms.of(call.b, x, axes).weights()
+        return requantize(call.b, weights, 2.0**-RESULT_BITS, target)
+
+    return Pending(emit, call.shape)
+
+
+def log_softmax(call: IntCall) -> Pending:
+    """Return each number less the logarithm of the sum of all exponentials along an axis."""
+    x, axes = _scores(call)
+
+    def emit(target: Target) -> Value:
+        b, terms = call.b, _Terms.of(call.b, x, axes)
+        unit = _unit(x)
+        below = rescale(b, b("SUB", terms.value, terms.greatest), x.scale / unit, DType.INT32)
+        return requantize(b, b("SUB", below, terms.logarithm(unit)), unit, target)
+
+    return Pending(emit, call.shape)
+
+
+def logsumexp(call: IntCall) -> Pending:
+    """Return the logarithm of the sum of all exponentials along axes."""
+    x, axes = _scores(call)
+
+    def emit(target: Target) -> Value:
+        b, terms = call.b, _Terms.of(call.b, x, axes)
+        unit = _unit(x)
+        greatest = rescale(b, terms.greatest, x.scale / unit, DType.INT32)
+        value = requantize(b, b("ADD", greatest, terms.logarithm(unit)), unit, target)
+        return reshape(b, value, call.shape)
+
+    return Pending(emit, call.shape)
+
+
+def _scores(call: IntCall) -> tuple[Real, list[int]]:
+    """Return the input and the axes of its sum."""
+    x, axes = call.real("self"), call.axes()
+    call.need(
+        x.value.dtype is DType.INT16,
+        "it has integers in one step of 16 bits only, and was not taken apart before calibration",
+        "quantise with EthosUQuantizer, which does so where it can",
+    )
+    count = prod(x.value.shape[axis] for axis in axes)
+    if count > 1 << TERMS_BITS:
+        raise RefusedError(f"its sum has {count} terms, and 32 bits hold {1 << TERMS_BITS}")
+    return x, axes
+
+
+def _unit(x: Real) -> float:
+    """Return what a step of 32-bit numbers is that hold any score and logarithm of a sum."""
+    return ((2 << FRACTION_BITS) * x.scale + TERMS_BITS * log(2)) * 2.0**-29
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """The exponentials of scores, and their sum.
+
+    value     the scores, int32 in steps of the input
+    greatest  the greatest of them along the axes
+    terms     exponentials of the distances below it, int32, `bits` of fraction, 1 is a bit less
+    sums      which parts of the terms are summed at once
+    """
+
+    b: Builder
+    value: Value
+    greatest: Value
+    terms: Value
+    bits: int
+    sums: _Sums
+
+    @staticmethod
+    def of(b: Builder, x: Real, axes: list[int]) -> _Terms:
+        """Add the exponentials."""
+        sums = _Sums.of(x.value.shape, axes)
+        bits = min(SUM_BITS - ceil(log2(sums.terms)), TERM_BITS_MAXIMUM)
+        greatest = reduced(b, "REDUCE_MAX", x.value, axes)
+        value, most = (rescale(b, each, 1.0, DType.INT32) for each in (x.value, greatest))
+        terms = _exponentials(b, b("SUB", most, value), x.scale * log2(e), bits)
+        return _Terms(b, value, most, terms, bits, sums)
+
+    @property
+    def sum_bits(self) -> int:
+        """Bits of fraction of the sum."""
+        return self.bits - self.sums.bits
+
+    def weights(self) -> Value:
+        """Return terms over their sum, int32 of `RESULT_BITS`."""
+        b = self.b
+        zeros, mantissa = self._sum()
+        entries = (1 / MANTISSAS - 0.75) * (1 << INVERSE_BITS)
+        offset = 3 << (INVERSE_BITS - 2)
+        inverse = b("ADD", _looked_up(b, mantissa, entries), _number(b, offset, zeros))
+        # A product of up to bits + INVERSE_BITS loses those beyond 30.
+        lost = self.bits + INVERSE_BITS - 30
+        product = b("MUL", self.terms, inverse, b.constant([lost], DType.INT8))
+        gone = self.sums.bits + INVERSE_BITS + 31 - lost - RESULT_BITS
+        places = b("SUB", _number(b, gone, zeros), zeros)
+        return b("ARITHMETIC_RIGHT_SHIFT", product, places, round=True)
+
+    def logarithm(self, unit: float) -> Value:
+        """Return the natural logarithm of the sum, int32 in a unit."""
+        b = self.b
+        zeros, mantissa = self._sum()
+        one = 1 << LOGARITHM_BITS
+        fraction = _looked_up(b, mantissa, (np.log2(MANTISSAS) - 0.5) * one)
+        whole = 31.5 - self.sum_bits + FRACTION_BITS - log2(ONE)
+        octaves = b(
+            "SUB", _number(b, round(whole * one), zeros), rescale(b, zeros, one, DType.INT32)
+        )
+        return rescale(b, b("ADD", fraction, octaves), log(2) / one / unit, DType.INT32)
+
+    def _sum(self) -> tuple[Value, Value]:
+        """Return how many leading zeros the sum has, and its mantissa less 1.5, int16."""
+        b = self.b
+        total = self.sums.add(b, self.terms)
+        zeros = b("CLZ", total)
+        places = b("SUB", zeros, _number(b, 1, zeros))
+        shifted = b("LOGICAL_LEFT_SHIFT", total, places)
+        above = b("SUB", shifted, _number(b, 3 << 29, zeros))
+        return zeros, rescale(b, above, 2.0**-14, DType.INT16)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """How terms are summed: in parts of an axis, of up to `size` rows.
+
+    terms  how many are summed at once
+    bits   that each of the sums loses before they are summed
+    """
+
+    axes: tuple[int, ...]
+    axis: int
+    size: int
+    terms: int
+    bits: int
+
+    @staticmethod
+    def of(shape: Sequence[int], axes: list[int]) -> _Sums:
+        """Part the longest axis."""
+        axis = max(axes, key=lambda each: shape[each])
+        extent, others = shape[axis], prod(shape[each] for each in axes if each != axis)
+        size = min(extent, max(1, TERMS_AT_ONCE // others, ceil(extent / SUMS_MAXIMUM)))
+        bits = ceil(log2(ceil(extent / size)))
+        return _Sums(tuple(axes), axis, size, size * others, bits)
+
+    def add(self, b: Builder, terms: Value) -> Value:
+        """Return the sum of all terms."""
+        extent = terms.shape[self.axis]
+        starts = range(0, extent, self.size)
+        parts = [sliced(b, terms, self.axis, at, min(self.size, extent - at)) for at in starts]
+        sums = [reduced(b, "REDUCE_SUM", part, list(self.axes)) for part in parts]
+        if self.bits:
+            sums = [rescale(b, each, 2.0**-self.bits, DType.INT32) for each in sums]
+        total, *rest = sums
+        for part in rest:
+            total = b("ADD", total, part)
+        return total
+
+
+def _exponentials(b: Builder, distance: Value, octaves: float, bits: int) -> Value:
+    """Return 2 to the power of minus `octaves` for each step of a distance, int32 of some bits."""
+    one = 1 << FRACTION_BITS
+    furthest = int(OCTAVES_MAXIMUM / octaves)
+    if furthest < 2 * one:
+        distance = b("MINIMUM", distance, _number(b, furthest, distance))
+    places = rescale(b, distance, octaves * one, DType.INT32)
+    # Rounding what is half a step less gives the whole part.
+    lowered = b("SUB", places, _number(b, one // 2, distance))
+    whole = rescale(b, lowered, 1 / one, DType.INT32)
+    fraction = b("SUB", places, rescale(b, whole, one, DType.INT32))
+    points = np.arange(-one, one + 1, TABLE_STEP)
+    entries = np.where(points < 0, ONE, ONE * 0.5 ** (points / one))
+    power = _looked_up(b, rescale(b, fraction, 1.0, DType.INT16), entries)
+    raised = rescale(b, power, 2.0 ** (bits - FRACTION_BITS), DType.INT32)
+    return b("ARITHMETIC_RIGHT_SHIFT", raised, whole, round=True)
+
+
+def _looked_up(b: Builder, index: Value, entries: Array) -> Value:
+    """Return a table's integers, 32 bits of which 16 are used."""
+    integers = np.rint(entries).clip(-(1 << 15), (1 << 15) - 1).astype(np.int64)
+    found = b("TABLE", index, b.constant(integers, DType.INT16))
+    return rescale(b, rescale(b, found, 1 / TABLE_STEP, DType.INT16), 1.0, DType.INT32)
+
+
+def _number(b: Builder, number: int, like: Value) -> Value:
+    """Return a 32-bit number in a tensor's rank."""
+    return b.constant(np.full((1,) * like.type.rank, number), DType.INT32)
