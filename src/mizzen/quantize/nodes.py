@@ -38,10 +38,11 @@ HIDDEN_BESIDE = -64.0, -16.0
 Shifted windows add -100, and a weight of e**-64 is none.
 """
 
-FAR = {8: 8.0, 16: 12.0}
+FAR = {8: 8.0, 16: 18.0}
 """How far below the greatest a score's weight is no step, by the bits of the weights.
 
-Half a step is e**-6.2 and e**-11.1; what is left is for the roundings of scores.
+Half a step is e**-6.2 and e**-11.1; what is left is for the roundings of scores, and of 16 bits,
+whose small exponentials are not rounded away, for a thousand hidden scores together.
 """
 
 
