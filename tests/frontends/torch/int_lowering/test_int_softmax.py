@@ -19,6 +19,15 @@ BOUND = 1
 than half a step of a weight, which is greatest where it is a half; and it is rounded once."""
 
 
+def along(function: Callable[..., Tensor], dim: int | tuple[int, ...]) -> Computes:
+    """Return a module of a function along an axis, or several."""
+
+    def weights(x: Tensor) -> Tensor:
+        return function(x, dim)
+
+    return Computes(weights)
+
+
 def scores(spread: float, rows: int = 8, terms: int = 64) -> Tensor:
     """Return rows of random scores."""
     return spread * torch.randn(1, rows, terms, generator=torch.Generator().manual_seed(2))
@@ -47,40 +56,40 @@ def test_weights_of_16_bits_are_next_to_pytorchs(
     function: Callable[[Tensor, int], Tensor], name: str
 ) -> None:
     """In steps of 16 bits whose intermediate results sum up to too much, it is 1,500 steps off."""
-    found = lowered(lambda x: function(x, -1), SCORES[name], bits=16)
+    found = lowered(along(function, -1), SCORES[name], bits=16)
     assert found.on_cpu == {}
     assert found.steps_off() <= BOUND
 
 
 def test_a_single_weight_is_all() -> None:
     """The greatest number that 16 bits hold stands for 1."""
-    found = lowered(lambda x: functional.softmax(x, -1), scores(2, 8, 1), bits=16)
+    found = lowered(along(functional.softmax, -1), scores(2, 8, 1), bits=16)
     assert found.steps_off() <= BOUND
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_the_sum_is_along_any_axis(dim: int) -> None:
     """Of three."""
-    found = lowered(lambda x: functional.softmax(x, dim), scores(3).reshape(4, 8, 16), bits=16)
+    found = lowered(along(functional.softmax, dim), scores(3).reshape(4, 8, 16), bits=16)
     assert found.steps_off() <= BOUND
 
 
 def test_logsumexp_is_along_several_axes() -> None:
     """Two of four."""
-    found = lowered(lambda x: torch.logsumexp(x, (1, 3)), scores(3).reshape(2, 4, 4, 16), bits=16)
+    found = lowered(along(torch.logsumexp, (1, 3)), scores(3).reshape(2, 4, 4, 16), bits=16)
     assert found.steps_off() <= BOUND
 
 
 def test_weights_of_8_bits_are_taken_apart() -> None:
     """As before: their integers have ranges inside."""
-    found = lowered(lambda x: functional.softmax(x, -1), SCORES["some way apart"])
+    found = lowered(along(functional.softmax, -1), SCORES["some way apart"])
     assert found.kinds.count("TABLE") == 2
     assert "CLZ" not in found.kinds
 
 
 def test_more_terms_than_32_bits_hold_are_pytorchs() -> None:
     """With the reason."""
-    found = lowered(lambda x: functional.softmax(x, -1), scores(1, 1, (1 << 16) + 1), bits=16)
+    found = lowered(along(functional.softmax, -1), scores(1, 1, (1 << 16) + 1), bits=16)
     assert found.on_cpu == {"aten.softmax": "its sum has 65537 terms, and 32 bits hold 65536"}
 
 
@@ -90,7 +99,7 @@ def test_weights_of_16_bits_are_on_the_npu(
     function: Callable[[Tensor, int], Tensor], accelerator: str
 ) -> None:
     """As a whole, and the stream gives what the graph says."""
-    found = lowered(Computes(lambda x: function(x, -1)), scores(4), bits=16)
+    found = lowered(along(function, -1), scores(4), bits=16)
     report = compile_converted(found.exported, accelerator).report
     assert report is not None
     assert report.on_cpu == ()
