@@ -11,9 +11,15 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - PyTorch's own name
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from mizzen.diagnostics import MizzenError
-from mizzen.torch import compile
+from mizzen.torch import (
+    EthosUQuantizer,
+    compile,
+    compile_converted,
+    get_symmetric_quantization_config,
+)
 
 U55, U85 = "ethos-u55-256", "ethos-u85-256"
 
@@ -207,6 +213,25 @@ def test_integers_and_truths_are_moved_and_chosen_on_the_npu(name: str) -> None:
     x, y = ((torch.arange(12).view(3, 4) * step % 11 - 5).to(dtype) for step in (5, 7))
     artifact = compile(function, (x, y), accelerator, calibration=[(x, y)])
     assert np.array_equal(artifact.run(x.numpy(), y.numpy()), function(x, y).numpy())
+    assert artifact.report is not None
+    assert not artifact.report.on_cpu
+
+
+def test_a_model_of_integers_goes_through_the_published_steps() -> None:
+    """`set_global` was called: that nothing of it applies is no mistake of the user."""
+
+    class Joined(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return _joined(x, y)
+
+    x, y = (torch.arange(12, dtype=torch.int32).view(3, 4) * step for step in (1, -2))
+    quantizer = EthosUQuantizer(U85).set_global(get_symmetric_quantization_config())
+    program = torch.export.export(Joined().eval(), (x, y)).module(check_guards=False)
+    prepared = prepare_pt2e(program, quantizer)
+    prepared(x, y)
+    converted = torch.export.export(convert_pt2e(prepared), (x, y))
+    artifact = compile_converted(converted, U85)
+    assert np.array_equal(artifact.run(x.numpy(), y.numpy()), _joined(x, y).numpy())
     assert artifact.report is not None
     assert not artifact.report.on_cpu
 

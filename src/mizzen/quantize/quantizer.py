@@ -107,9 +107,14 @@ FLOAT = "call model.float() on the module, and export it again with float32 inpu
 COMPLEX = "no NPU has complex numbers: keep the transform out of the model, or write it as products"
 
 
-def check_annotation(module: GraphModule) -> None:
-    """Raise E876 where a program has nothing to quantise."""
-    if not any(ANNOTATION in node.meta for node in module.graph.nodes):
+def check_annotation(module: GraphModule, selection: Selection) -> None:
+    """Raise E876 where nothing was selected.
+
+    A program of integers and booleans alone has nothing to quantise under `set_global`, and goes on
+    as it is.
+    """
+    annotated = any(ANNOTATION in node.meta for node in module.graph.nodes)
+    if not annotated and selection.everywhere is None:
         raise fail(
             "E876",
             "a quantizer must have something to quantize, and no operator was selected",
@@ -192,7 +197,7 @@ class EthosUQuantizer(Quantizer):
 
     def validate(self, model: GraphModule) -> None:
         """Refuse programs that nothing was selected in. What stays in float is in `report`."""
-        check_annotation(model)
+        check_annotation(model, self._selection)
         self._report = float_nodes(model, self._selection)
 
     def report(self) -> list[FloatNode]:

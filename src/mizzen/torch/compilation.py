@@ -20,7 +20,7 @@ from mizzen.compiler.placement import Placement
 from mizzen.compiler.torch.compile import assemble, compile_lowered, compile_program
 from mizzen.compiler.torch.exported import capture_lock, export
 from mizzen.compiler.torch.placement import Checks, lowered_program, place, require_quantized
-from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, Severity, warn
+from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, warn
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.frontends.torch.program import explicit
 from mizzen.quantize import require_torch
@@ -187,20 +187,11 @@ def _converted(
     module = explicit(export(model, example, title)).module(check_guards=False)
     normalize_functional(module)
     hold_weights(module)
-    try:
-        prepared = prepare_pt2e(module, quantizer)
-    except MizzenError as refused:
-        if refused.diagnostic.code != NOTHING_SELECTED:
-            raise
-        return module
+    prepared = prepare_pt2e(module, quantizer)
     with torch.no_grad():
         for arguments in calls:
             prepared(*arguments)
     return convert_pt2e(prepared)
-
-
-NOTHING_SELECTED = "E876"
-"""A model of which nothing becomes integers is compiled as it is."""
 
 
 def _as_module(model: Any) -> torch.nn.Module:

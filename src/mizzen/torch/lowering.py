@@ -11,7 +11,7 @@ from mizzen.compiler.torch.placement import Checks, form_of, is_edge, legality
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.frontends.torch.int_lowering.int_lower import lower
-from mizzen.frontends.torch.program import read
+from mizzen.frontends.torch.program import is_unquantized, read
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import Partition, extract, partition
@@ -72,15 +72,14 @@ def _operations(graph: Graph, group: int) -> list[Operation]:
 
 
 def _require_quantized(exported: ExportedProgram, name: str) -> None:
-    nodes = [node for node in exported.graph.nodes if node.op == "call_function"]
-    if any("quantize" in str(node.target) for node in nodes):
-        return
-    raise fail(
-        "E853",
-        "a program for the integer profile must be quantised, and this one is not",
-        origin=Origin(model=name),
-        help="use profile FP, or quantise the model first: prepare_pt2e, calibrate, convert_pt2e",
-    )
+    if is_unquantized(exported):
+        raise fail(
+            "E853",
+            "a program for the integer profile must be quantised, and this one is not",
+            origin=Origin(model=name),
+            help="use profile FP, or quantise the model first: prepare_pt2e, calibrate, "
+            "convert_pt2e",
+        )
 
 
 class EthosUPartitioner:

@@ -16,7 +16,7 @@ from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import ProgressCallback, Reason, fail
 from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
-from mizzen.frontends.torch.program import read
+from mizzen.frontends.torch.program import is_unquantized, read
 from mizzen.graph import Operation
 from mizzen.ops.control_flow import Custom
 from mizzen.ops.limits import WindowLimits
@@ -79,8 +79,8 @@ def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reaso
 
 
 def require_quantized(exported: ExportedProgram, name: str) -> None:
-    """Raise E167 for a program that was never quantised."""
-    if not any("quantize_per_tensor" in str(node.target) for node in exported.graph.nodes):
+    """Raise E167 for a program that computes with floats and was never quantised."""
+    if is_unquantized(exported):
         raise fail(
             "E167",
             f"{name} must be quantised, and nothing in it is",
