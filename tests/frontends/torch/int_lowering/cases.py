@@ -181,6 +181,9 @@ POOLING: dict[str, Computation] = {
     ),
     "avg_pool2d of one image": lambda x: functional.avg_pool2d(x[0], 2),
     "avg_pool2d by a divisor": lambda x: functional.avg_pool2d(x * 1.0, 2, divisor_override=3),
+    "avg_pool2d to the edge by a divisor": lambda x: functional.avg_pool2d(
+        x * 1.0, 3, 2, 1, ceil_mode=True, divisor_override=2
+    ),
     "avg_pool2d padded by a divisor": lambda x: functional.avg_pool2d(
         x * 1.0, 3, 2, 1, divisor_override=5
     ),
