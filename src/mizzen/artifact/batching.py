@@ -112,7 +112,7 @@ def _form(array: Array, info: Interface) -> Form:
     shape = np.shape(array)
     if np.asarray(array).dtype != info.dtype:
         raise _mismatch(info, f"of type {info.dtype}, not {np.asarray(array).dtype}")
-    if shape == info.shape and info.shape[:1] != (1,):
+    if shape == info.shape:
         return Form.ONE
     if info.shape[:1] == (1,) and len(shape) and shape[1:] == info.shape[1:]:
         return Form.MERGED
@@ -137,12 +137,7 @@ def _size(array: Array, form: Form) -> int:
 
 
 def _joint(forms: Sequence[Form]) -> Form:
-    """The form of the outputs: as one array said, where the others leave it open.
-
-    A first extent of 1 leaves it open beside an array that can only be one inference.
-    """
-    if Form.ONE in forms and Form.STACKED not in forms:
-        return Form.ONE
+    """Return the form of the outputs: the model's own where every input has its own shape."""
     for form in (Form.MERGED, Form.STACKED):
         if form in forms:
             return form
