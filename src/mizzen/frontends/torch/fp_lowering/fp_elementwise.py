@@ -13,7 +13,7 @@ from typing import Any
 from mizzen.frontends.torch.choice import compared
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall
-from mizzen.frontends.torch.movement import sliced
+from mizzen.frontends.torch.movement import same_rank, sliced
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -117,6 +117,18 @@ def whole(call: FpCall) -> Value:
         return x
     call.need(x.dtype.is_float or name != "sign", "it is of integers")
     return WHOLE[name](call.b, x)
+
+
+def shift(call: FpCall) -> Value:
+    """Shift whole numbers to the left, or to the right, which rounds down."""
+
+    def build(x: Value, by: Value) -> Value:
+        x, by = same_rank(call.b, x, by)
+        if call.operator == "bitwise_left_shift":
+            return call.b("LOGICAL_LEFT_SHIFT", x, by)
+        return call.b("ARITHMETIC_RIGHT_SHIFT", x, by, round=False)
+
+    return call.alike([call["self"], call["other"]], build)
 
 
 LARGEST_FRACTION = float(1 << 23)

@@ -117,9 +117,13 @@ ELEMENTWISE: tuple[Operator, ...] = (
         """logical_and|bitwise_and.Tensor|bitwise_and.Scalar|__and__.Tensor|__and__.Scalar
         logical_or|bitwise_or.Tensor|bitwise_or.Scalar|__or__.Tensor|__or__.Scalar
         logical_xor|bitwise_xor.Tensor|bitwise_xor.Scalar|__xor__.Tensor|__xor__.Scalar""",
-        both="choice:logical",
+        both="choice:logical", integers="bits:logical",
     ),
-    row("logical_not.default bitwise_not.default", both="choice"),
+    row("logical_not.default bitwise_not.default", both="choice", integers="bits"),
+    row("""bitwise_left_shift.Tensor bitwise_left_shift.Tensor_Scalar __lshift__.Tensor
+        __lshift__.Scalar""", integers="bits:shift_left", floats="elementwise:shift"),
+    row("""bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar __rshift__.Tensor
+        __rshift__.Scalar""", integers="bits:shift_right", floats="elementwise:shift"),
     row("where.self where.ScalarOther where.ScalarSelf where.Scalar", Role.SHARED, both="choice"),
     row("masked_fill.Scalar masked_fill.Tensor", Role.COMPUTED, both="choice"),
     *each("isinf isposinf isneginf", integers=missing("integers are all finite"),
