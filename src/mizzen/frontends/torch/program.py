@@ -81,7 +81,9 @@ def is_unquantized(exported: ExportedProgram) -> bool:
     """Whether a program computes with floating-point numbers and rounds none of them."""
     nodes = [node for node in exported.graph.nodes if node.op == "call_function"]
     return not any("quantize" in str(node.target) for node in nodes) and any(
-        is_tensor(value) and value.is_floating_point() for node in nodes for value in results_of(node)
+        is_tensor(value) and value.is_floating_point()
+        for node in nodes
+        for value in results_of(node)
     )
 
 

@@ -259,7 +259,7 @@ LAYERS: tuple[Operator, ...] = (
     # Pools and images.
     row("max_pool2d.default max_pool1d.default", Role.SHARED, both="windows"),
     row("max_pool2d_with_indices.default", Role.SHARED, both="windows"),
-    row("avg_pool2d.default", Role.SHARED, decomposition="arithmetic:avg_pool2d",
+    row("avg_pool2d.default", Role.SHARED, decomposition="pooling:avg_pool2d",
         integers="reduction", floats="reduction"),
     row("avg_pool1d.default", Role.SHARED, integers="reduction:avg_pool2d",
         floats="reduction:avg_pool2d"),
