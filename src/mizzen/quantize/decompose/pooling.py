@@ -7,7 +7,7 @@ from typing import Any
 from torch.fx import Node
 
 from mizzen.quantize.decompose.arithmetic import argument, scaled
-from mizzen.quantize.decompose.rewriting import Rewriter, aten
+from mizzen.quantize.decompose.rewriting import Rewriter, aten, shape_of
 
 
 def avg_pool2d(rewriter: Rewriter, node: Node) -> Node | None:
@@ -40,7 +40,7 @@ def _overhanging(node: Node, kernel: list[int], stride: list[int], padding: list
 
     As `constant_pad_nd` wants them: of the columns, then of the rows, before and after.
     """
-    image, results = (part.meta["val"].shape[-2:] for part in (node.args[0], node))
+    image, results = (shape_of(part)[-2:] for part in (node.all_input_nodes[0], node))
     border: list[int] = []
     for axis in (1, 0):
         reach = (results[axis] - 1) * stride[axis] + kernel[axis]

@@ -37,7 +37,11 @@ def logical_not(call: IntCall) -> Term:
     """Return the opposite truth, or a whole number with every bit inverted."""
     if call.gives_truths:
         return choice.logical_not(call)
-    return call.alike([call["self"]], lambda x: call.b("BITWISE_NOT", x))
+
+    def build(x: Value) -> Value:
+        return call.b("BITWISE_NOT", x)
+
+    return call.alike([call["self"]], build)
 
 
 def shift_left(call: IntCall) -> Plain:
