@@ -231,7 +231,8 @@ class Annotator:
             return config.mask_spec()
         if factors := [node.meta[HIDES] for node in sources if HIDES in node.meta]:
             return config.hiding_spec(min(factors))
-        if len(sources) == 1 and (factor := scale_factor(sources[0])) and sources[0] in self._roles:
+        factor = scale_factor(sources[0]) if len(sources) == 1 else None
+        if factor and sources[0] in self._roles and not self._is_divided(members):
             return self._scaled(sources[0], factor, config.activation)
         ranges = {known_range(node) if node in self._roles else None for node in sources}
         known = ranges.pop()
@@ -246,6 +247,11 @@ class Annotator:
             quant_max=config.activation.quant_max,
             qscheme=config.activation.qscheme,
         )
+
+    def _is_divided(self, members: list[Node]) -> bool:
+        """Whether a cluster is read by a division, which wants scales of few bits."""
+        readers = {user for node in members for user in node.users}
+        return any(self._roles.get(reader) is Role.DIVIDED for reader in readers)
 
     def _scaled(self, node: Node, factor: float, like: QuantizationSpec) -> QuantizationSpecBase:
         """Return what a multiplication by a number needs: another scale, and the same integers."""

@@ -73,10 +73,27 @@ def version_of(tensor: torch.Tensor) -> tuple[int, int]:
     return tensor.data_ptr(), tensor._version  # pyright: ignore[reportPrivateUsage] - no other
 
 
+DIVIDED_BITS = {8: 8, 16: 1}
+"""Bits of a divided tensor's scale, by those of its integers: float32 holds all of their products.
+
+They cost 1/128 of the range of 8-bit integers at most, and half the range of 16-bit ones.
+"""
+
+
+def of_few_bits(parameters: Parameters, observer: Any) -> Parameters:
+    """Return a scale of few significant bits that is not less, and the zero point."""
+    scale, zero_point = parameters
+    bits = DIVIDED_BITS[torch.iinfo(observer.dtype).bits]
+    fraction, exponent = torch.frexp(scale)
+    whole = torch.ceil(torch.ldexp(fraction, torch.tensor(bits)))
+    return torch.ldexp(whole, exponent - bits), zero_point
+
+
 class ActivationObserver(HistogramObserver):
     """A histogram of a tensor's values, from which the range with the least error is chosen."""
 
     origin: Origin | None = None
+    is_divided = False
     _parameters_found: Parameters | None = None
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
@@ -91,7 +108,8 @@ class ActivationObserver(HistogramObserver):
         if self.min_val > self.max_val:
             raise never_calibrated(self.origin)
         if self._parameters_found is None:
-            self._parameters_found = super().calculate_qparams()
+            found = super().calculate_qparams()
+            self._parameters_found = of_few_bits(found, self) if self.is_divided else found
         return self._parameters_found
 
 
@@ -99,6 +117,7 @@ class RangeObserver(MinMaxObserver):
     """The least and the greatest value: exact for constants, and for integers of 16 bits."""
 
     origin: Origin | None = None
+    is_divided = False
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
         """Widen the range to the values of `x_orig`, and return it."""
@@ -110,13 +129,15 @@ class RangeObserver(MinMaxObserver):
         """Return scale and zero point; raise E870 where there was no data."""
         if self.min_val.numel() == 0 or bool((self.min_val > self.max_val).any()):
             raise never_calibrated(self.origin)
-        return super().calculate_qparams()
+        found = super().calculate_qparams()
+        return of_few_bits(found, self) if self.is_divided else found
 
 
 class _ReadOnce:
     """What observers of constants have in common: they read once, calibration changes nothing."""
 
     origin: Origin | None = None
+    is_divided = False
     _seen: tuple[int, int] | None = None
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
@@ -133,7 +154,8 @@ class _ReadOnce:
         if self._seen is None:
             raise never_calibrated(self.origin)
         base: Any = super()
-        return base.calculate_qparams()
+        found: Parameters = base.calculate_qparams()
+        return of_few_bits(found, self) if self.is_divided else found
 
 
 class WeightObserver(_ReadOnce, MinMaxObserver):
@@ -148,6 +170,7 @@ class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
     """Quantisation simulated in training, with a range that follows the values."""
 
     origin: Origin | None = None
+    is_divided = False
 
     def forward(self, X: torch.Tensor) -> torch.Tensor:  # noqa: N803 - torchao's name
         """Follow the range of `X` and return it rounded to the integers of that range."""
@@ -163,7 +186,8 @@ class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
         low = self.activation_post_process.min_val
         if low.numel() == 0 or not bool(torch.isfinite(low).all()):
             raise never_calibrated(self.origin)
-        return super().calculate_qparams()
+        found = super().calculate_qparams()
+        return of_few_bits(found, self) if self.is_divided else found
 
 
 class FakeQuantizePerChannel(ActivationFakeQuantize):

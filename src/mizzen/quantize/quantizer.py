@@ -15,6 +15,7 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from mizzen.diagnostics import Diagnostic, Origin, Severity, fail
+from mizzen.frontends.torch.operators import Role
 from mizzen.frontends.torch.operators.effects import only_asserts
 from mizzen.quantize.annotation import (
     ANNOTATION,
@@ -207,11 +208,15 @@ class EthosUQuantizer(Quantizer):
     def prepare_obs_or_fq_callback(
         self, model: GraphModule, edge_or_node_to_obs_or_fq: dict[Any, Any]
     ) -> None:
-        """Tell every observer where its tensor is, for its messages."""
+        """Tell every observer where its tensor is, for its messages, and whether it is divided."""
         for place, observer in edge_or_node_to_obs_or_fq.items():
+            if observer is None:
+                continue
             node: Node = place if isinstance(place, Node) else _said_of(*place)
-            if observer is not None and getattr(observer, "origin", None) is None:
+            if getattr(observer, "origin", None) is None:
                 observer.origin = origin_of(node)
+            if not isinstance(place, Node) and role_of(place[1]) is Role.DIVIDED:
+                observer.is_divided = True
         wire_composites(model, edge_or_node_to_obs_or_fq)
         wire_masks(model, edge_or_node_to_obs_or_fq)
 

@@ -52,6 +52,13 @@ def div(rewriter: Rewriter, node: Node) -> Node | None:
     return rewriter.call(aten.mul.Tensor, dividend, reciprocal)
 
 
+def div_mode(rewriter: Rewriter, node: Node) -> Node | None:
+    """A quotient that nothing cuts is any other."""
+    if argument(node, 2, "rounding_mode") is not None:
+        return None
+    return rewriter.call(aten.div.Tensor, *node.args[:2])
+
+
 def multiply_constant(rewriter: Rewriter, value: Any, constant: torch.Tensor) -> Node:
     """Multiply by a constant tensor; one that is the same everywhere becomes a number."""
     if constant.dim() == 0:

@@ -51,13 +51,13 @@ def shift_left(call: IntCall) -> Plain:
     and U65 do not. Of 32 bits nothing is wider.
     """
     b = call.b
-    x, by = _wide_operands(call)
+    x, by = wide_operands(call)
     dtype = _type_of(call.node)
     if dtype is not DType.INT32:
         kept = b("SUB", _number(call, 8 * dtype.numpy.itemsize, x.type.rank), by)
         lost = b("ARITHMETIC_RIGHT_SHIFT", x, kept, round=True)
         x = b("SUB", x, b("LOGICAL_LEFT_SHIFT", lost, kept))
-    return _narrowed(call, b("LOGICAL_LEFT_SHIFT", x, by))
+    return narrowed(call, b("LOGICAL_LEFT_SHIFT", x, by))
 
 
 def shift_right(call: IntCall) -> Plain:
@@ -68,14 +68,14 @@ def shift_right(call: IntCall) -> Plain:
     number, give what the least number that has one gives.
     """
     b = call.b
-    x, by = _wide_operands(call)
+    x, by = wide_operands(call)
     one = _number(call, 1, x.type.rank)
     step = b("LOGICAL_LEFT_SHIFT", one, by)
     half = b("SUB", step, b("ARITHMETIC_RIGHT_SHIFT", step, one, round=True))
     if _type_of(call.node) is DType.INT32:
         least = b("ADD", half, _number(call, integer_range(DType.INT32)[0], x.type.rank))
         x = b("MAXIMUM", x, least)
-    return _narrowed(call, b("ARITHMETIC_RIGHT_SHIFT", b("SUB", x, half), by, round=True))
+    return narrowed(call, b("ARITHMETIC_RIGHT_SHIFT", b("SUB", x, half), by, round=True))
 
 
 def _number(call: IntCall, value: int, rank: int) -> Value:
@@ -86,7 +86,7 @@ def _type_of(node: Any) -> DType:
     return tensor_type(node.meta["val"], None).dtype
 
 
-def _wide_operands(call: IntCall) -> tuple[Value, Value]:
+def wide_operands(call: IntCall) -> tuple[Value, Value]:
     """Return both operands in 32 bits, of one rank."""
     operands = [_wide(call, call[name]) for name in ("self", "other")]
     x, by = same_rank(call.b, *operands)
@@ -99,7 +99,7 @@ def _wide(call: IntCall, operand: Any) -> Value:
     return value if dtype is DType.INT32 else call.b("CAST", value, dtype=DType.INT32)
 
 
-def _narrowed(call: IntCall, value: Value) -> Plain:
+def narrowed(call: IntCall, value: Value) -> Plain:
     """Return the lowest bits, as many as the result has."""
     dtype = _type_of(call.node)
     return Plain(value if dtype is DType.INT32 else call.b("CAST", value, dtype=dtype))

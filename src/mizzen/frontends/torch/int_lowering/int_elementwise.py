@@ -85,16 +85,6 @@ def evaluate(node: Any, argument: Any, reals: Array) -> Array:
     return without_gradient(function, *arguments, **named).numpy()
 
 
-def quotient(call: IntCall) -> Pending:
-    """Divide by a number, and cut the quotient as the model says."""
-    call.need(
-        not hasattr(call["other"], "meta"),
-        "a quotient of two tensors is rounded before it is cut, so wholes may be one off",
-        "divide by a number, or cut on the host",
-    )
-    return unary(call)
-
-
 def nan_to_num(call: IntCall) -> Term:
     """Return the tensor itself: integers stand for numbers only."""
     return call.itself()
@@ -223,10 +213,11 @@ def clamp(call: IntCall) -> Pending:
 
 def _operands(call: IntCall) -> tuple[Real, Real]:
     """Return both operands as quantised tensors; numbers become constants of their own scale."""
-    return _operand(call, "self"), _operand(call, "other")
+    return operand(call, "self"), operand(call, "other")
 
 
-def _operand(call: IntCall, name: str) -> Real:
+def operand(call: IntCall, name: str) -> Real:
+    """Return an operand as a quantised tensor; a number becomes a constant of its own scale."""
     found = call[name]
     if isinstance(found, (int, float)):
         return scalar(call, float(found))

@@ -16,6 +16,8 @@ class Role(Enum):
     """Operands are activation, weight, bias; the result has a range of its own."""
     COMPUTED = auto()
     """The result has a range of its own."""
+    DIVIDED = auto()
+    """The same, and operands have scales of few bits, so that their quotients are exact."""
     SHARED = auto()
     """The result's values are among the operands' (or between them): one range for all."""
     FIXED = auto()

@@ -123,6 +123,8 @@ class _ElementwiseRun:
             a, b = b, a
         if self.op.mode in SHIFTS:
             self._check_shift(b)
+        if self.op.mode is Binary.DIV:
+            self._check_divisor(b)
         if self.op.mode is Binary.SHR:
             return np.broadcast_to(shifted_right(a, b, self.op.output.rounding), out.shape)
         if self.op.mode is Binary.LSR:
@@ -145,6 +147,14 @@ class _ElementwiseRun:
             case mode:
                 raise AssertionError(mode)
 
+    def _check_divisor(self, divisors: Array) -> None:
+        if not divisors.all():
+            raise fail(
+                "E642",
+                f"{self.op.where.name}: a divisor must not be 0, and one is",
+                origin=self.op.where.origin,
+            )
+
     def _check_shift(self, amounts: Array) -> None:
         if amounts.min() < 0 or amounts.max() > 31:
             raise fail(
@@ -166,8 +176,8 @@ def compare(ufunc: Callable[..., Array]) -> Function:
 
 
 def divide(a: Array, b: Array, out: Array) -> Array:
-    """Quotient toward zero."""
-    quotient = np.floor_divide(np.abs(a), np.maximum(np.abs(b), 1), out=out)
+    """Quotient toward zero, of divisors other than 0."""
+    quotient = np.floor_divide(np.abs(a), np.abs(b), out=out)
     return np.multiply(quotient, np.sign(a) * np.sign(b), out=out)
 
 
