@@ -2,8 +2,9 @@
 
 They are torchao's own, with three promises added. An observer that never saw data refuses to give
 a scale (torchao gives 1.0). Values that are no finite numbers are refused where they occur, with
-the place in the model. And the search for the best range runs once per tensor, not once for every
-tensor that derives its scale from this one.
+the place in the model; of an operator that gives others too, infinities saturate. And the search
+for the best range runs once per tensor, not once for every tensor that derives its scale from this
+one.
 
 A part of a program that stands for several operators has observers of its own, and converts
 itself: torchao's `convert_pt2e` asks every observer in the program for its conversion, and a
@@ -29,7 +30,7 @@ from torchao.quantization.pt2e.observer import (
     PerChannelMinMaxObserver,
 )
 
-from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail, warn
 
 Parameters = tuple[torch.Tensor, torch.Tensor]
 """Scale and zero point, each of shape [1], or [channels] where each channel has its own."""
@@ -59,11 +60,57 @@ def not_finite(origin: Origin | None, tensor: torch.Tensor) -> MizzenError:
 
 def check_finite(tensor: torch.Tensor, origin: Origin | None) -> None:
     """Raise E871 unless all of `tensor` is finite."""
-    if tensor.numel():
-        low, high = torch.aminmax(tensor.detach())
-        # A NaN anywhere makes both NaN; an infinity makes the difference infinite or NaN.
-        if not torch.isfinite(high - low):
-            raise not_finite(origin, tensor)
+    if not _is_finite(tensor):
+        raise not_finite(origin, tensor)
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    if not tensor.numel():
+        return True
+    low, high = torch.aminmax(tensor.detach())
+    # A NaN anywhere makes both NaN; an infinity makes the difference infinite or NaN.
+    return bool(torch.isfinite(high - low))
+
+
+def saturated(tensor: torch.Tensor, observer: Any) -> torch.Tensor:
+    """Return a tensor with infinities that an operator gave cut to the ends of its other numbers.
+
+    So the quantised program has them. Warns at an observer's first (W871); raises E871 for
+    infinities that come from outside, and where there is nothing else, or what is no number.
+    """
+    if _is_finite(tensor):
+        return tensor
+    known = tensor.detach()[torch.isfinite(tensor)]
+    if not observer.is_computed or not _is_finite(known) or not known.numel():
+        raise not_finite(observer.origin, tensor)
+    if bool(torch.isnan(tensor).any()):
+        raise not_finite(observer.origin, tensor)
+    if not observer.has_saturated:
+        observer.has_saturated = True
+        warn([_saturates(observer.origin, int(torch.isinf(tensor).sum()), tensor.numel())], 0)
+    return torch.clamp(tensor, known.min(), known.max())
+
+
+def _saturates(origin: Origin | None, count: int, of: int) -> Diagnostic:
+    return Diagnostic(
+        "W871",
+        f"{count} infinite of {of} came in calibration, which saturate: the range is that of the "
+        "other numbers",
+        Severity.WARNING,
+        origin,
+        help="calibrate with inputs like those in use, or clamp in front of it",
+    )
+
+
+class _Observing:
+    """What observers of activations know of their tensor."""
+
+    origin: Origin | None = None
+    is_divided = False
+    """Whether it is an operand of a division, and its scale has few bits."""
+    is_computed = True
+    """Whether an operator gives it, and not the network's caller."""
+    has_saturated = False
 
 
 def version_of(tensor: torch.Tensor) -> tuple[int, int]:
@@ -89,19 +136,16 @@ def of_few_bits(parameters: Parameters, observer: Any) -> Parameters:
     return torch.ldexp(whole, exponent - bits), zero_point
 
 
-class ActivationObserver(HistogramObserver):
+class ActivationObserver(_Observing, HistogramObserver):
     """A histogram of a tensor's values, from which the range with the least error is chosen."""
 
-    origin: Origin | None = None
-    is_divided = False
     _parameters_found: Parameters | None = None
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
-        """Add the values of `x_orig`, of any shape, and return it."""
-        check_finite(x_orig, self.origin)
+        """Add the values of `x_orig`, of any shape, and return them."""
         self._parameters_found = None
         base: Any = super()
-        return base.forward(x_orig)
+        return base.forward(saturated(x_orig, self))
 
     def calculate_qparams(self) -> Parameters:
         """Return scale and zero point; raise E870 where there was no data."""
@@ -113,17 +157,13 @@ class ActivationObserver(HistogramObserver):
         return self._parameters_found
 
 
-class RangeObserver(MinMaxObserver):
+class RangeObserver(_Observing, MinMaxObserver):
     """The least and the greatest value: exact for constants, and for integers of 16 bits."""
 
-    origin: Origin | None = None
-    is_divided = False
-
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
-        """Widen the range to the values of `x_orig`, and return it."""
-        check_finite(x_orig, self.origin)
+        """Widen the range to the values of `x_orig`, and return them."""
         base: Any = super()
-        return base.forward(x_orig)
+        return base.forward(saturated(x_orig, self))
 
     def calculate_qparams(self) -> Parameters:
         """Return scale and zero point; raise E870 where there was no data."""
@@ -166,20 +206,17 @@ class WeightPerChannelObserver(_ReadOnce, PerChannelMinMaxObserver):
     """A range for each channel of a constant."""
 
 
-class ActivationFakeQuantize(FusedMovingAvgObsFakeQuantize):
+class ActivationFakeQuantize(_Observing, FusedMovingAvgObsFakeQuantize):
     """Quantisation simulated in training, with a range that follows the values."""
-
-    origin: Origin | None = None
-    is_divided = False
 
     def forward(self, X: torch.Tensor) -> torch.Tensor:  # noqa: N803 - torchao's name
         """Follow the range of `X` and return it rounded to the integers of that range."""
-        check_finite(X, self.origin)
+        values = saturated(X, self)
         if self.is_per_channel and self.ch_axis != 0:
             unfused: Any = FakeQuantize
-            return unfused.forward(self, X)  # PyTorch's fused kernel has axis 0 only
+            return unfused.forward(self, values)  # PyTorch's fused kernel has axis 0 only
         base: Any = super()
-        return base.forward(X)
+        return base.forward(values)
 
     def calculate_qparams(self) -> Parameters:
         """Return scale and zero point; raise E870 where there was no data."""

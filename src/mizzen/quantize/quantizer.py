@@ -215,6 +215,8 @@ class EthosUQuantizer(Quantizer):
             node: Node = place if isinstance(place, Node) else _said_of(*place)
             if getattr(observer, "origin", None) is None:
                 observer.origin = origin_of(node)
+            if (place if isinstance(place, Node) else place[0]).op in ("placeholder", "get_attr"):
+                observer.is_computed = False
             if not isinstance(place, Node) and role_of(place[1]) is Role.DIVIDED:
                 observer.is_divided = True
         wire_composites(model, edge_or_node_to_obs_or_fq)
