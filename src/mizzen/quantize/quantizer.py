@@ -25,6 +25,7 @@ from mizzen.quantize.annotation import (
 )
 from mizzen.quantize.configuration import QuantizationConfig, Selection
 from mizzen.quantize.decompose import decompose
+from mizzen.quantize.decompose.regions import inline_regions
 from mizzen.quantize.hiding import MaskObserver
 from mizzen.quantize.nodes import HIDES, operator_name, origin_of, role_of, row_name
 from mizzen.quantize.observers import StateReader, composite_of
@@ -178,6 +179,7 @@ class EthosUQuantizer(Quantizer):
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Take compound operators apart where integers need ranges inside of them."""
+        inline_regions(model)
         remove_guards(model)
         check_types(model)
         is_qat = any(config.is_qat for config in self._selection.configurations)

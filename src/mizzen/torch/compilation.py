@@ -180,11 +180,13 @@ def _converted(
     with without_import_messages():
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+        from mizzen.quantize.decompose.regions import inline_regions
         from mizzen.quantize.decompose.updates import hold_weights, normalize_functional
 
     quantizer = EthosUQuantizer(accelerator)
     quantizer.set_global(quantization or get_symmetric_quantization_config())
     module = explicit(export(model, example, title)).module(check_guards=False)
+    inline_regions(module)
     normalize_functional(module)
     hold_weights(module)
     prepared = prepare_pt2e(module, quantizer)
