@@ -10,9 +10,8 @@ Ref: TOSA 1.0, 2.4.14 TABLE, 2.6 ARITHMETIC_RIGHT_SHIFT, LOGICAL_LEFT_SHIFT, 2.7
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, e, log, log2, prod
+from math import e, log, log2, prod
 
 import numpy as np
 
@@ -26,8 +25,9 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     requantize,
     rescale,
 )
-from mizzen.frontends.torch.movement import reshape, sliced
-from mizzen.frontends.torch.program import Array
+from mizzen.frontends.torch.int_lowering.int_sums import Sums, looked_up, number
+from mizzen.frontends.torch.int_lowering.int_tables import STEP
+from mizzen.frontends.torch.movement import reshape
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -40,18 +40,8 @@ OCTAVES_MAXIMUM = 30
 TERMS_BITS = 16
 """Most bits of the number of terms."""
 
-SUM_BITS = 30
-"""Of a sum of terms: these have as many less those of their number."""
-
 TERM_BITS_MAXIMUM = 29
 """Of one term: RESCALE takes 16 bits times 2**14, no more."""
-
-TERMS_AT_ONCE = 256
-"""Terms of one sum. Each is rounded by half of 2**-22, together 2**-15 of the greatest term. Sums
-of more are put together from such sums, which are rounded again, so there are few of them.
-"""
-
-SUMS_MAXIMUM = 16
 
 INVERSE_BITS = 17
 """Of the inverse of the sum, which is between 0.5 and 1."""
@@ -65,12 +55,7 @@ LOGARITHM_BITS = 16
 ONE = (1 << FRACTION_BITS) - 1
 """What stands for the greatest term, 1."""
 
-TABLE_STEP = 128
-"""Distance of the 16-bit integers that a table has entries for."""
-
-MANTISSAS = np.arange(2 << FRACTION_BITS, (4 << FRACTION_BITS) + 1, TABLE_STEP) / (
-    2 << FRACTION_BITS
-)
+MANTISSAS = np.arange(2 << FRACTION_BITS, (4 << FRACTION_BITS) + 1, STEP) / (2 << FRACTION_BITS)
 """The numbers from 1 to 2 that a table of 16-bit mantissas has entries for."""
 
 
@@ -146,13 +131,13 @@ class _Terms:
     greatest: Value
     terms: Value
     bits: int
-    sums: _Sums
+    sums: Sums
 
     @staticmethod
     def of(b: Builder, x: Real, axes: list[int]) -> _Terms:
         """Add the exponentials."""
-        sums = _Sums.of(x.value.shape, axes)
-        bits = min(SUM_BITS - ceil(log2(sums.terms)), TERM_BITS_MAXIMUM)
+        sums = Sums.of(x.value.shape, axes)
+        bits = min(sums.term_bits, TERM_BITS_MAXIMUM)
         greatest = reduced(b, "REDUCE_MAX", x.value, axes)
         value, most = (rescale(b, each, 1.0, DType.INT32) for each in (x.value, greatest))
         terms = _exponentials(b, b("SUB", most, value), x.scale * log2(e), bits)
@@ -169,12 +154,12 @@ class _Terms:
         zeros, mantissa = self._sum()
         entries = (1 / MANTISSAS - 0.75) * (1 << INVERSE_BITS)
         offset = 3 << (INVERSE_BITS - 2)
-        inverse = b("ADD", _looked_up(b, mantissa, entries), _number(b, offset, zeros))
+        inverse = b("ADD", looked_up(b, mantissa, entries), number(b, offset, zeros))
         # A product of up to bits + INVERSE_BITS loses those beyond 30.
         lost = self.bits + INVERSE_BITS - 30
         product = b("MUL", self.terms, inverse, b.constant([lost], DType.INT8))
         gone = self.sums.bits + INVERSE_BITS + 31 - lost - RESULT_BITS
-        places = b("SUB", _number(b, gone, zeros), zeros)
+        places = b("SUB", number(b, gone, zeros), zeros)
         return b("ARITHMETIC_RIGHT_SHIFT", product, places, round=True)
 
     def logarithm(self, unit: float) -> Value:
@@ -182,10 +167,10 @@ class _Terms:
         b = self.b
         zeros, mantissa = self._sum()
         one = 1 << LOGARITHM_BITS
-        fraction = _looked_up(b, mantissa, (np.log2(MANTISSAS) - 0.5) * one)
+        fraction = looked_up(b, mantissa, (np.log2(MANTISSAS) - 0.5) * one)
         whole = 31.5 - self.sum_bits + FRACTION_BITS - log2(ONE)
         octaves = b(
-            "SUB", _number(b, round(whole * one), zeros), rescale(b, zeros, one, DType.INT32)
+            "SUB", number(b, round(whole * one), zeros), rescale(b, zeros, one, DType.INT32)
         )
         return rescale(b, b("ADD", fraction, octaves), log(2) / one / unit, DType.INT32)
 
@@ -194,47 +179,10 @@ class _Terms:
         b = self.b
         total = self.sums.add(b, self.terms)
         zeros = b("CLZ", total)
-        places = b("SUB", zeros, _number(b, 1, zeros))
+        places = b("SUB", zeros, number(b, 1, zeros))
         shifted = b("LOGICAL_LEFT_SHIFT", total, places)
-        above = b("SUB", shifted, _number(b, 3 << 29, zeros))
+        above = b("SUB", shifted, number(b, 3 << 29, zeros))
         return zeros, rescale(b, above, 2.0**-14, DType.INT16)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """How terms are summed: in parts of an axis, of up to `size` rows.
-
-    terms  how many are summed at once
-    bits   that each of the sums loses before they are summed
-    """
-
-    axes: tuple[int, ...]
-    axis: int
-    size: int
-    terms: int
-    bits: int
-
-    @staticmethod
-    def of(shape: Sequence[int], axes: list[int]) -> _Sums:
-        """Part the longest axis."""
-        axis = max(axes, key=lambda each: shape[each])
-        extent, others = shape[axis], prod(shape[each] for each in axes if each != axis)
-        size = min(extent, max(1, TERMS_AT_ONCE // others, ceil(extent / SUMS_MAXIMUM)))
-        bits = ceil(log2(ceil(extent / size)))
-        return _Sums(tuple(axes), axis, size, size * others, bits)
-
-    def add(self, b: Builder, terms: Value) -> Value:
-        """Return the sum of all terms."""
-        extent = terms.shape[self.axis]
-        starts = range(0, extent, self.size)
-        parts = [sliced(b, terms, self.axis, at, min(self.size, extent - at)) for at in starts]
-        sums = [reduced(b, "REDUCE_SUM", part, list(self.axes)) for part in parts]
-        if self.bits:
-            sums = [rescale(b, each, 2.0**-self.bits, DType.INT32) for each in sums]
-        total, *rest = sums
-        for part in rest:
-            total = b("ADD", total, part)
-        return total
 
 
 def _exponentials(b: Builder, distance: Value, octaves: float, bits: int) -> Value:
@@ -242,26 +190,14 @@ def _exponentials(b: Builder, distance: Value, octaves: float, bits: int) -> Val
     one = 1 << FRACTION_BITS
     furthest = int(OCTAVES_MAXIMUM / octaves)
     if furthest < 2 * one:
-        distance = b("MINIMUM", distance, _number(b, furthest, distance))
+        distance = b("MINIMUM", distance, number(b, furthest, distance))
     places = rescale(b, distance, octaves * one, DType.INT32)
     # Rounding what is half a step less gives the whole part.
-    lowered = b("SUB", places, _number(b, one // 2, distance))
+    lowered = b("SUB", places, number(b, one // 2, distance))
     whole = rescale(b, lowered, 1 / one, DType.INT32)
     fraction = b("SUB", places, rescale(b, whole, one, DType.INT32))
-    points = np.arange(-one, one + 1, TABLE_STEP)
+    points = np.arange(-one, one + 1, STEP)
     entries = np.where(points < 0, ONE, ONE * 0.5 ** (points / one))
-    power = _looked_up(b, rescale(b, fraction, 1.0, DType.INT16), entries)
+    power = looked_up(b, rescale(b, fraction, 1.0, DType.INT16), entries)
     raised = rescale(b, power, 2.0 ** (bits - FRACTION_BITS), DType.INT32)
     return b("ARITHMETIC_RIGHT_SHIFT", raised, whole, round=True)
-
-
-def _looked_up(b: Builder, index: Value, entries: Array) -> Value:
-    """Return a table's integers, 32 bits of which 16 are used."""
-    integers = np.rint(entries).clip(-(1 << 15), (1 << 15) - 1).astype(np.int64)
-    found = b("TABLE", index, b.constant(integers, DType.INT16))
-    return rescale(b, rescale(b, found, 1 / TABLE_STEP, DType.INT16), 1.0, DType.INT32)
-
-
-def _number(b: Builder, number: int, like: Value) -> Value:
-    """Return a 32-bit number in a tensor's rank."""
-    return b.constant(np.full((1,) * like.type.rank, number), DType.INT32)

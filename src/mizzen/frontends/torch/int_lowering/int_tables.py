@@ -112,9 +112,9 @@ def wide_table(b: Builder, x: Real, tables: Tables, target: Target) -> Value:
 
 def _span(b: Builder, value: Value, span: Span) -> Value:
     if span.middle:
-        wide = rescale(b, value, 1.0, DType.INT32)
-        shape = (1,) * value.type.rank
-        value = b("SUB", wide, b.constant(np.full(shape, span.middle), DType.INT32))
+        middle = b.constant(np.full((1,) * value.type.rank, span.middle), DType.INT16)
+        left, right = (rescale(b, each, 1.0, DType.INT32) for each in (value, middle))
+        value = b("SUB", left, right)
     if span.spacing < STEP:
         value = rescale(b, value, STEP / span.spacing, DType.INT16)
     return b("TABLE", value, b.constant(span.entries, DType.INT16))
