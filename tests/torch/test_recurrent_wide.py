@@ -18,7 +18,7 @@ from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
-from mizzen.frontends.torch.program import read
+from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import Graph
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config

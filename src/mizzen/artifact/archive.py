@@ -17,7 +17,13 @@ import numpy as np
 from mizzen.archives import NUMBERS, ArchiveError, array_of, member_names, unpacked
 from mizzen.artifact.archive_checks import require_fit
 from mizzen.artifact.execution import Contents
-from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.artifact.host_steps import (
+    DequantizeStep,
+    NarrowStep,
+    QuantizeStep,
+    TorchStep,
+    WidenStep,
+)
 from mizzen.artifact.interface import Array, Carried, TensorInfo
 from mizzen.artifact.region_step import RegionStep, edge_of
 from mizzen.artifact.steps import NpuStep, Step, is_npu, npu_step, read_network
@@ -117,6 +123,11 @@ def _step_data(index: int, step: Step, files: dict[str, bytes]) -> dict[str, Any
         case DequantizeStep():
             numbers = (step.input, step.output, step.scale, step.zero_point)
             return {"kind": "dequantize", "numbers": numbers}
+        case NarrowStep():
+            numbers = (step.input, step.output, step.size, step.counts_back)
+            return {"kind": "narrow", "numbers": numbers}
+        case WidenStep():
+            return {"kind": "widen", "numbers": (step.input, step.output)}
         case TorchStep():
             files[f"torch{index}.pt2"] = step.saved()
             rows = {"inputs": step.inputs, "outputs": step.outputs, "operators": step.kinds}
@@ -142,6 +153,12 @@ def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -
         case "dequantize":
             source, result, scale, zero_point = row["numbers"]
             return DequantizeStep(source, result, scale, zero_point)
+        case "narrow":
+            source, result, size, counts_back = row["numbers"]
+            return NarrowStep(source, result, size, counts_back)
+        case "widen":
+            source, result = row["numbers"]
+            return WidenStep(source, result)
         case "torch":
             module = load_torch(files[f"torch{index}.pt2"], name)
             tensors = tuple(row["inputs"]), tuple(row["outputs"])

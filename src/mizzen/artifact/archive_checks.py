@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact.execution import Contents
-from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.artifact.host_steps import (
+    DequantizeStep,
+    NarrowStep,
+    QuantizeStep,
+    TorchStep,
+    WidenStep,
+)
 from mizzen.artifact.interface import Shape
 from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.steps import Step
@@ -43,6 +49,10 @@ def _take(step: Step, known: dict[int, Form]) -> None:
             known[step.output] = known[step.input][0], step.dtype
         case DequantizeStep():
             known[step.output] = known[step.input][0], np.dtype(np.float32)
+        case NarrowStep():
+            known[step.output] = known[step.input][0], np.dtype(np.int32)
+        case WidenStep():
+            known[step.output] = known[step.input][0], np.dtype(np.int64)
         case RegionStep():
             places = zip(step.inputs, step.program.inputs, strict=True)
             _require_all(

@@ -87,6 +87,73 @@ class DequantizeStep:
         values[self.output] = centred * np.float32(self.scale)
 
 
+@dataclass(frozen=True, slots=True)
+class NarrowStep:
+    """Integers of 64 bits in 32, cut as PyTorch does it.
+
+    size         what each must be below, where they are indices; None where they are numbers
+    counts_back  whether -1 is the last of `size`
+    """
+
+    on_npu: ClassVar = False
+    kinds: ClassVar = ("narrow",)
+
+    input: int
+    output: int
+    size: int | None
+    counts_back: bool
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensor of 64 bits."""
+        return (self.input,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The tensor of 32 bits."""
+        return (self.output,)
+
+    def run(self, values: Values, batch: int) -> None:
+        """Compute the output for a batch. E720 for an index that there is not."""
+        given = values[self.input]
+        if self.size is not None:
+            lowest = -self.size if self.counts_back else 0
+            wrong = given[(given < lowest) | (given >= self.size)]
+            if wrong.size:
+                raise fail(
+                    "E720",
+                    f"an index must be in {lowest} to {self.size - 1}, and {wrong[0]} came",
+                    help="PyTorch refuses it too: look at what computes the index",
+                )
+            given = np.where(given < 0, given + self.size, given)
+        values[self.output] = given.astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class WidenStep:
+    """Integers of 32 bits in 64."""
+
+    on_npu: ClassVar = False
+    kinds: ClassVar = ("widen",)
+
+    input: int
+    output: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensor of 32 bits."""
+        return (self.input,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The tensor of 64 bits."""
+        return (self.output,)
+
+    def run(self, values: Values, batch: int) -> None:
+        """Compute the output for a batch."""
+        values[self.output] = values[self.input].astype(np.int64)
+
+
 class TorchStep:
     """Operators that PyTorch computes: a module, the tensors that it takes and gives."""
 
@@ -154,4 +221,4 @@ def _writable(array: Array) -> Array:
     return np.require(array, requirements="W")
 
 
-HostStep = QuantizeStep | DequantizeStep | TorchStep
+HostStep = QuantizeStep | DequantizeStep | NarrowStep | WidenStep | TorchStep

@@ -11,7 +11,8 @@ from mizzen.compiler.torch.placement import Checks, form_of, is_edge, legality
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.frontends.torch.int_lowering.int_lower import lower
-from mizzen.frontends.torch.program import is_unquantized, read
+from mizzen.frontends.torch.narrowing import read
+from mizzen.frontends.torch.program import is_unquantized
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
 from mizzen.partition import Partition, extract, partition

@@ -14,7 +14,13 @@ import numpy as np
 from mizzen.artifact.archive import pack
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents
-from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep, TorchStep
+from mizzen.artifact.host_steps import (
+    DequantizeStep,
+    NarrowStep,
+    QuantizeStep,
+    TorchStep,
+    WidenStep,
+)
 from mizzen.artifact.interface import Carried, TensorInfo
 from mizzen.artifact.steps import Step
 from mizzen.compiler.backend import ResolvedTarget
@@ -23,6 +29,8 @@ from mizzen.compiler.placement import Placement
 from mizzen.compiler.report import NOTHING_COMPILED, compile_report
 from mizzen.compiler.torch.placement import (
     DEQUANTIZE,
+    NARROW,
+    WIDEN,
     Checks,
     is_edge,
     lowered_program,
@@ -36,6 +44,7 @@ from mizzen.frontends.tflite import Quantization as TensorQuantization
 from mizzen.frontends.torch.int_lowering.int_context import signed_offset
 from mizzen.frontends.torch.int_lowering.int_extract import extract as extract_torch
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
+from mizzen.frontends.torch.narrowing import SOURCE
 from mizzen.graph import Operation, Value
 from mizzen.ops.control_flow import Constant, Custom
 from mizzen.partition import Device, Partition, Region, in_order
@@ -249,15 +258,31 @@ class _Assembly:
     def _is_used(self, group: int) -> bool:
         """Whether someone takes what an edge gives: PyTorch takes the integers before it."""
         operation = self._custom(group)
-        if operation.operator_name != DEQUANTIZE:
+        if operation.operator_name not in (DEQUANTIZE, WIDEN):
             return True
         result = operation.result
         return result in self.lowered.graph.outputs or any(is_edge(row) for row in result.uses)
 
     def _edge(self, operation: Custom) -> Step:
-        if operation.operator_name == DEQUANTIZE:
-            return self._dequantize(operation)
-        return self._quantize(operation)
+        match operation.operator_name:
+            case name if name == DEQUANTIZE:
+                return self._dequantize(operation)
+            case name if name == NARROW:
+                return self._narrow(operation)
+            case name if name == WIDEN:
+                source = operation.input_list[0]
+                return WidenStep(self.number(source), self.number(operation.result))
+            case _:
+                return self._quantize(operation)
+
+    def _narrow(self, operation: Custom) -> Step:
+        bound = self.lowered.node_of[operation.result].meta.get(SOURCE)
+        return NarrowStep(
+            self.number(operation.input_list[0]),
+            self.number(operation.result),
+            None if bound is None else bound.size,
+            bound is not None and bound.counts_back,
+        )
 
     def _quantize(self, operation: Custom) -> Step:
         node = self.lowered.node_of[operation.result]

@@ -16,7 +16,8 @@ from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import ProgressCallback, Reason, fail
 from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
-from mizzen.frontends.torch.program import is_unquantized, read
+from mizzen.frontends.torch.narrowing import read
+from mizzen.frontends.torch.program import is_unquantized
 from mizzen.graph import Operation
 from mizzen.ops.control_flow import Custom
 from mizzen.ops.limits import WindowLimits
@@ -29,11 +30,12 @@ Checks = Sequence[Callable[[Any], str | None]]
 """The user's own: each is called with an FX node, and says why it must stay on the CPU, or None."""
 
 QUANTIZE, DEQUANTIZE = "torch.quantize", "torch.dequantize"
-EDGES = (QUANTIZE, DEQUANTIZE)
+NARROW, WIDEN = "torch.narrow", "torch.widen"
+EDGES = (QUANTIZE, DEQUANTIZE, NARROW, WIDEN)
 
 
 def is_edge(operation: Operation) -> TypeGuard[Custom]:
-    """Whether an operation only makes integers of real numbers, or the other way round."""
+    """Whether an operation only brings numbers into the form that an NPU takes, or gives."""
     return isinstance(operation, Custom) and operation.operator_name in EDGES
 
 

@@ -140,17 +140,17 @@ class TorchProgram:
         return self.tensor(node).detach().cpu().numpy()
 
 
-def read(exported: ExportedProgram, name: str = "model") -> TorchProgram:
-    """Take an exported program apart.
+def taken_apart(
+    exported: ExportedProgram, name: str, rewritten: Callable[[Any], Any] | None = None
+) -> TorchProgram:
+    """Take a program apart whose updates in place are explicit, or harmless.
 
     E160 for a dynamic shape, E161 for control flow, E162 for types that no NPU and no TOSA has.
+
+    rewritten  what returns the program's graph in another form, with the same placeholders
     """
-    return taken_apart(functional(exported), name)
-
-
-def taken_apart(exported: ExportedProgram, name: str) -> TorchProgram:
-    """Take a program apart whose updates in place are explicit, or harmless. E16x as `read`."""
-    nodes = tuple(node for node in exported.graph.nodes if not only_asserts(node))
+    graph = exported.graph if rewritten is None else rewritten(exported.graph)
+    nodes = tuple(node for node in graph.nodes if not only_asserts(node))
     states = _states(exported, nodes)
     _require_static(nodes, name)
     return TorchProgram(

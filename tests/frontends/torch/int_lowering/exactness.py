@@ -13,7 +13,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from mizzen.frontends.torch.int_lowering.int_context import noted
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
-from mizzen.frontends.torch.program import read
+from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import Array, Operation
 from mizzen.ops.control_flow import Custom
 from mizzen.ops.limits import WindowLimits

@@ -17,7 +17,9 @@ import numpy as np
 from mizzen.diagnostics import Origin
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.call import Call, Move
+from mizzen.frontends.torch.int_lowering.int_groups import Groups
 from mizzen.frontends.torch.movement import lifted
+from mizzen.frontends.torch.narrowing import is_narrowing, is_widening
 from mizzen.frontends.torch.program import (
     Array,
     TorchProgram,
@@ -152,7 +154,14 @@ class Plain:
     value: Value
 
 
-Term = Quantized | Real | Pending | Constant | Integers | Plain
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """Integers of 64 bits, of which the graph has the 32 that an NPU takes."""
+
+    value: Value
+
+
+Term = Quantized | Real | Pending | Constant | Integers | Plain | Wide
 
 
 MULTIPLIER_BITS = 31
@@ -263,30 +272,6 @@ class NodeRefusal:
     help: str | None
 
 
-class Groups:
-    """Which nodes are one computation: union-find over group numbers."""
-
-    def __init__(self) -> None:
-        self._parent: list[int] = []
-
-    def new(self) -> int:
-        """Start a group."""
-        self._parent.append(len(self._parent))
-        return len(self._parent) - 1
-
-    def find(self, group: int) -> int:
-        """Return the number of the group that `group` has become part of."""
-        while self._parent[group] != group:
-            self._parent[group] = self._parent[self._parent[group]]
-            group = self._parent[group]
-        return group
-
-    def unite(self, one: int, other: int) -> None:
-        """Make two groups one; the older number stays."""
-        one, other = self.find(one), self.find(other)
-        self._parent[max(one, other)] = min(one, other)
-
-
 class Context:
     """What is known while a program is lowered."""
 
@@ -370,7 +355,7 @@ class Context:
             types = [types[0].quantized(quantization_of(node))]
         builder = Builder(self.graph, origin, group)
         return builder.custom(
-            f"torch.{EDGES.get(kind_of(node), kind_of(node))}",
+            f"torch.{_edge_name(node) or kind_of(node)}",
             operands,
             types,
             domain_name="torch",
@@ -403,6 +388,12 @@ EDGES = {
     "quantized_decomposed.quantize_per_tensor": "quantize",
     "quantized_decomposed.dequantize_per_tensor": "dequantize",
 }
+
+
+def _edge_name(node: Any) -> str | None:
+    if is_narrowing(node):
+        return "narrow"
+    return "widen" if is_widening(node) else EDGES.get(kind_of(node))
 
 
 UNSIGNED_OFFSET = 128
@@ -572,7 +563,11 @@ class IntCall(Call[Term]):
         given = self.arguments[name]
         if isinstance(given, (bool, int)):
             return self.b.constant(np.array([bool(given)]), DType.BOOL)
-        match self.term(name):
+        return self.truth_of(given, name)
+
+    def truth_of(self, node: Any, name: str = "mask") -> Value:
+        """Return a node that must be of truth values."""
+        match self.term_of(node):
             case Plain(value) if value.dtype is DType.BOOL:
                 return value
             case Integers(array) if array.dtype == np.bool_:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, signed_offset
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
+from mizzen.frontends.torch.narrowing import is_widening
 from mizzen.frontends.torch.program import GETITEM
 from mizzen.graph import Value
 
@@ -70,7 +71,7 @@ class _Extraction:
             return
         if node in self.lowered.constants:
             self.copies[node] = self._constant(node)
-        elif self._is_member(node) or is_dequantize(node):
+        elif self._is_member(node) or is_dequantize(node) or is_widening(node):
             self._copy(node)
         elif self._is_member(same := self._same(node)):
             self.copies[node] = self._copy(same)

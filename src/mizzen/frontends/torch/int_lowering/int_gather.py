@@ -1,6 +1,6 @@
-"""Elements looked up, or written, at constant indices and in windows: slices, joined.
+"""Elements looked up, or written: at constant indices, and in windows, slices that are joined.
 
-Indices that are computed have 64 bits in PyTorch, which no NPU takes.
+By indices that are computed it is GATHER and SCATTER.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import IntCall, Integers, Term
-from mizzen.frontends.torch.movement import concat, permuted, reshape, sliced, tiled
+from mizzen.frontends.torch.int_lowering.int_context import (
+    IntCall,
+    Integers,
+    Plain,
+    Term,
+    Wide,
+)
+from mizzen.frontends.torch.lookup import elements, numbered, taken, written
+from mizzen.frontends.torch.movement import concat, lifted, permuted, reshape, sliced, tiled
 from mizzen.frontends.torch.program import Array
-from mizzen.graph import Value
+from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
 MOST_RANGES = 128
@@ -25,9 +32,25 @@ MOST_RANGES = 128
 
 def index_select(call: IntCall) -> Term:
     """Take constant indices along one dimension."""
-    axis = call.axis()
-    found = _constant(call, call["index"], call.shape_of("self")[axis])
+    axis, shape = call.axis(), call.shape_of("self")
+    found = _constant(call, call["index"], shape[axis])
+    if found is None:
+        return _looked_up(call, axis, shape[axis : axis + 1], [call["index"]])
     return call.moved(lambda value: _taken(call.b, value, axis, found))
+
+
+def embedding(call: IntCall) -> Term:
+    """Look up rows of a table."""
+    return _looked_up(call, 0, call.shape_of("weight")[:1], [call["indices"]])
+
+
+def _looked_up(call: IntCall, axis: int, sizes: Sequence[int], nodes: Sequence[Any]) -> Term:
+    """Take computed indices along neighbouring dimensions, which those of the indices replace."""
+    b = call.b
+    places = numbered(b, [_index(call, node) for node in nodes], sizes)
+    return call.moved(
+        lambda value: reshape(b, taken(b, value, axis, len(sizes), places), call.shape)
+    )
 
 
 def index(call: IntCall) -> Term:
@@ -37,7 +60,10 @@ def index(call: IntCall) -> Term:
     call.need(last - first == len(given) - 1, "its indices are of dimensions apart")
     shape = call.shape_of("self")
     sizes = shape[first : last + 1]
-    parts = [_constant(call, node, shape[axis]) for axis, node in given]
+    found = [_constant(call, node, shape[axis]) for axis, node in given]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return _looked_up(call, first, sizes, [node for _, node in given])
     flat: Array = np.asarray(np.ravel_multi_index(tuple(np.broadcast_arrays(*parts)), sizes))
 
     def move(value: Value) -> Value:
@@ -48,10 +74,18 @@ def index(call: IntCall) -> Term:
 
 
 def gather(call: IntCall) -> Term:
-    """Take one element for each constant index."""
-    axis, shape = call.axis(), call.shape_of("self")
+    """Take one element for each index."""
+    b, axis, shape = call.b, call.axis(), call.shape_of("self")
+    found = _constant(call, call["index"], shape[axis])
+    if found is None:
+        wanted = elements(b, _index(call, call["index"]), axis, shape)
+
+        def move(value: Value) -> Value:
+            return taken(b, reshape(b, value, (value.type.elements,)), 0, 1, wanted)
+
+        return call.moved(move)
     places = list(np.indices(call.shape))
-    places[axis] = _constant(call, call["index"], shape[axis])
+    places[axis] = found
     return _picked(call, np.asarray(np.ravel_multi_index(tuple(places), shape)))
 
 
@@ -100,28 +134,95 @@ def _picked(call: IntCall, places: Array) -> Term:
 
 
 def index_put(call: IntCall) -> Term:
-    """Write a tensor at constant indices of one dimension."""
+    """Write a tensor at indices of neighbouring dimensions, or wherever a mask is true."""
     given = [(axis, node) for axis, node in enumerate(call["indices"]) if node is not None]
-    call.need(len(given) == 1, f"it has indices in {len(given)} dimensions")
     call.need(not call["accumulate"], "it adds to what is there", "add the tensors")
-    axis, node = given[0]
-    return _written(call, axis, node, call["values"])
+    (first, node), last = given[0], given[-1][0]
+    if len(given) == 1 and str(node.meta["val"].dtype) == "torch.bool":
+        return _chosen(call, first, node)
+    if last - first != len(given) - 1:
+        return _put_apart(call, [axis for axis, _ in given])
+    if len(given) == 1 and _constant(call, node, call.shape[first]) is not None:
+        return _written(call, first, node, call["values"])
+    nodes = [node for _, node in given]
+    sizes = call.shape[first : last + 1]
+    return _put(call, first, sizes, nodes, call["values"])
+
+
+def _put_apart(call: IntCall, axes: list[int]) -> Term:
+    """Write a tensor at indices of dimensions apart, which come first in what is written."""
+    b = call.b
+    order = [*axes, *(dim for dim in range(len(call.shape)) if dim not in axes)]
+    shape = [call.shape[dim] for dim in order]
+    count = len(axes)
+    places = numbered(b, [_index(call, call["indices"][axis]) for axis in axes], shape[:count])
+    rows = [*places.shape, *shape[count:]]
+
+    def build(value: Value, other: Value) -> Value:
+        new = written(b, permuted(b, value, order), 0, count, places, tiled(b, other, rows))
+        return permuted(b, new, [order.index(dim) for dim in range(len(order))])
+
+    return call.alike([call["self"], call["values"]], build)
+
+
+def _chosen(call: IntCall, axis: int, mask: Any) -> Term:
+    """Write one number, or a tensor of ones, wherever a mask of some dimensions is true."""
+    shape: list[int] = [*mask.meta["val"].shape]
+    ones = call["values"].meta["val"].numel() == 1
+    call.need(ones, "what it writes depends on how many elements a mask has")
+    truths = reshape(
+        call.b,
+        call.truth_of(mask),
+        (*(1,) * axis, *shape, *(1,) * (len(call.shape) - axis - len(shape))),
+    )
+
+    def build(value: Value, other: Value) -> Value:
+        return call.b("SELECT", truths, lifted(call.b, reshape(call.b, other, (1,)),
+                                               len(call.shape)), value)  # fmt: skip
+
+    return call.alike([call["self"], call["values"]], build)
+
+
+def _put(call: IntCall, axis: int, sizes: Sequence[int], nodes: Sequence[Any], values: Any) -> Term:
+    """Write a tensor at computed indices of neighbouring dimensions, each once."""
+    b = call.b
+    places = numbered(b, [_index(call, node) for node in nodes], sizes)
+    rows = [*call.shape[:axis], *places.shape, *call.shape[axis + len(sizes) :]]
+
+    def build(value: Value, other: Value) -> Value:
+        return written(b, value, axis, len(sizes), places, tiled(b, other, rows))
+
+    return call.alike([call["self"], values], build)
 
 
 def index_copy(call: IntCall) -> Term:
-    """Write a tensor at constant indices of one dimension."""
-    return _written(call, call.axis(), call["index"], call["source"])
+    """Write a tensor at indices of one dimension."""
+    axis, node = call.axis(), call["index"]
+    if _constant(call, node, call.shape[axis]) is None:
+        return _put(call, axis, call.shape[axis : axis + 1], [node], call["source"])
+    return _written(call, axis, node, call["source"])
 
 
-def _constant(call: IntCall, node: Any, size: int) -> Array:
-    """Return constant indices, counted from the front."""
+def _constant(call: IntCall, node: Any, size: int) -> Array | None:
+    """Return constant indices, counted from the front; None for those that are computed."""
     term = call.term_of(node)
-    if not isinstance(term, Integers) or term.array.dtype == np.bool_:
-        raise RefusedError(
-            "its indices have 64 bits, which no NPU takes",
-            "look up on the host, and give the model the rows; constant indices are slices",
-        )
+    if not isinstance(term, Integers):
+        return None
+    call.need(term.array.dtype != np.bool_, "its indices are a mask", "choose by torch.where")
     return np.asarray(term.array % size)
+
+
+def _index(call: IntCall, node: Any) -> Value:
+    """Return indices in 32 bits."""
+    match call.term_of(node):
+        case Wide(value):
+            return value
+        case Plain(value) if value.dtype is DType.INT32:
+            return value
+        case Integers(array) if array.dtype != np.bool_:
+            return call.b.constant(array, DType.INT32)
+        case _:
+            raise RefusedError("its indices are no integers of 32 bits or 64", "use torch.where")
 
 
 def _taken(b: Builder, value: Value, axis: int, indices: Array) -> Value:
@@ -144,7 +245,9 @@ def _ranges(indices: Sequence[int]) -> list[tuple[int, int]]:
 
 def _written(call: IntCall, axis: int, node: Any, values: Any) -> Term:
     b, shape = call.b, list(call.shape)
-    indices: list[int] = _constant(call, node, shape[axis]).reshape(-1).tolist()
+    found = _constant(call, node, shape[axis])
+    assert found is not None
+    indices: list[int] = found.reshape(-1).tolist()
     size = shape[axis]
     written = {place: size + number for number, place in enumerate(indices)}
     ranges = _ranges([written.get(place, place) for place in range(size)])

@@ -15,6 +15,7 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     Real,
     Target,
     Term,
+    Wide,
     as_target,
     requantize,
 )
@@ -66,13 +67,30 @@ def _plane(call: IntCall, x: Real, target: Target) -> Value:
 
 
 def max_dim(call: IntCall) -> tuple[Term, ...]:
-    """Return the greatest or least along a dimension; where it is, has 64 bits."""
-    call.need(
-        call.used <= {0},
-        "its result has 64 bits, which no NPU gives",
-        "take the index on the host: it costs one pass over the outputs",
-    )
-    return ((amin if call.operator == "min" else amax)(call),)
+    """Return the greatest or least along a dimension, and where it is."""
+    values = (amin if call.operator == "min" else amax)(call)
+    if call.used <= {0}:
+        return (values,)
+    return values, Wide(_found(call, call.axis(), call.operator == "min"))
+
+
+def argmax(call: IntCall) -> Wide:
+    """Return where the greatest or least is along a dimension, or among all."""
+    axis = None if call["dim"] is None else call.axis()
+    return Wide(_found(call, axis, call.operator == "argmin"))
+
+
+def _found(call: IntCall, axis: int | None, least: bool) -> Value:
+    """Return the index, i32, of the greatest or least, the first of several."""
+    b, x = call.b, call.real("self")
+    value = x.value
+    if axis is None:
+        axis, value = 0, reshape(b, value, (value.type.elements,))
+    if least:
+        call.need(value.dtype is DType.INT8, "it is of 16 bits", "take the argmax of the negative")
+        backwards = b.constant(np.arange(-128, 128)[::-1], DType.INT8)
+        value = b("TABLE", value, backwards)
+    return reshape(b, b("ARGMAX", value, axis=axis), call.shapes[-1])
 
 
 def cumsum(call: IntCall) -> Pending:

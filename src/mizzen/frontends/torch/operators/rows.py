@@ -134,10 +134,6 @@ ELEMENTWISE: tuple[Operator, ...] = (
 )  # fmt: skip
 
 
-INDICES = Missing(
-    "its indices have 64 bits, which no NPU takes",
-    "look up on the host, and give the model the rows",
-)
 SCATTERED = missing("it writes elements at indices of 64 bits")
 STRIDED = missing("it looks at memory, and tensors of TOSA have no strides")
 
@@ -156,7 +152,8 @@ MOVEMENT: tuple[Operator, ...] = (
     row("dropout.default feature_dropout.default alpha_dropout.default", Role.TRANSPARENT,
         both="movement"),
     row("to.dtype to.dtype_layout to.device to.other type_as.default _to_copy.default",
-        decomposition="arithmetic:numbers_of_truths", both="movement:clone"),
+        decomposition="arithmetic:numbers_of_truths", both="movement:clone",
+        integers="conversion:to"),
     row("permute.default", Role.SHARED, both="movement"),
     row("transpose.int swapaxes.default swapdims.default", Role.SHARED, both="movement"),
     row("t.default", Role.SHARED, both="movement:transpose"),
@@ -194,7 +191,7 @@ MOVEMENT: tuple[Operator, ...] = (
     row("pixel_unshuffle.default", Role.SHARED, both="movement"),
     row("channel_shuffle.default", Role.SHARED, both="movement"),
     # Looked up, or written, by index.
-    row("embedding.default", Role.SHARED, integers=INDICES, floats="gather"),
+    row("embedding.default", Role.SHARED, integers="gather", floats="gather"),
     *each("index_select gather index.Tensor", Role.SHARED, integers="gather", floats="gather"),
     *each("index_put index_copy", Role.SHARED, integers="gather", floats=SCATTERED),
     row("scatter.src scatter.value scatter.reduce "
@@ -221,10 +218,6 @@ MOVEMENT: tuple[Operator, ...] = (
 
 VOLUMES = missing("volumes have no form on an NPU")
 TRAINED = missing("it measures each batch, as training does")
-INDEX = Missing(
-    "its result has 64 bits, which no NPU gives",
-    "take the index on the host: it costs one pass over the outputs",
-)
 QUANTIZED = missing("it computes with integers")
 
 LAYERS: tuple[Operator, ...] = (
@@ -284,7 +277,7 @@ LAYERS: tuple[Operator, ...] = (
     row("min.default", Role.SHARED, both="choice:amin"),
     row("max.dim", Role.SHARED, integers="reduction:max_dim", floats="reduction:max_dim"),
     row("min.dim", Role.SHARED, integers="reduction:max_dim", floats="reduction:max_dim"),
-    *each("argmax argmin", Role.CONSUMED, integers=INDEX, floats="reduction:argmax"),
+    *each("argmax argmin", Role.CONSUMED, integers="reduction:argmax", floats="reduction:argmax"),
     row("any.default any.dim any.dims", both="choice"),
     row("all.default all.dim all.dims", both="choice"),
     row("prod.default prod.dim_int", Role.COMPUTED, floats="reduction",

@@ -1,0 +1,99 @@
+"""Rows and elements by index of 32 bits. Ref: TOSA 1.0, 2.11.1 GATHER, 2.11.2 SCATTER."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from mizzen.frontends.torch.movement import permuted, reshape, same_rank
+from mizzen.frontends.torch.program import Array
+from mizzen.graph import DType, Value
+from mizzen.ops import Builder
+
+
+def taken(b: Builder, value: Value, axis: int, count: int, places: Value) -> Value:
+    """Take places of any shape among `count` dimensions from `axis` on, which they replace.
+
+    places  i32, numbered along the dimensions, the last one fastest
+    """
+    order, rest = _in_front(value, axis, count)
+    turned = permuted(b, value, order)
+    rows = reshape(b, turned, (1, _size(value, axis, count), prod(rest)))
+    flat = reshape(b, places, (1, places.type.elements))
+    found = _gathered(b, rows, flat)
+    return _put_back(b, reshape(b, found, (*places.shape, *rest)), axis, places.type.rank)
+
+
+def _gathered(b: Builder, rows: Value, places: Value) -> Value:
+    """Take rows; truth values, which GATHER does not have, as bytes."""
+    if rows.dtype is not DType.BOOL:
+        return b("GATHER", rows, places, quantization=rows.quantization)
+    found = b("GATHER", b("CAST", rows, dtype=DType.INT8), places)
+    return b("CAST", found, dtype=DType.BOOL)
+
+
+def written(b: Builder, value: Value, axis: int, count: int, places: Value, values: Value) -> Value:
+    """Return `value` with `values` at places among `count` dimensions from `axis` on.
+
+    values  the shape of `value`, with that of `places` for the dimensions
+    """
+    order, rest = _in_front(value, axis, count)
+    turned = permuted(b, value, order)
+    rows = reshape(b, turned, (1, _size(value, axis, count), prod(rest)))
+    flat = reshape(b, places, (1, places.type.elements))
+    new_order, _ = _in_front(values, axis, places.type.rank)
+    new = reshape(b, permuted(b, values, new_order), (1, places.type.elements, prod(rest)))
+    found = b("SCATTER", rows, flat, new, quantization=value.quantization)
+    return _put_back(b, reshape(b, found, turned.shape), axis, count)
+
+
+def numbered(b: Builder, indices: Sequence[Value], sizes: Sequence[int]) -> Value:
+    """Return the place, among all of some dimensions, that an index of each of them names."""
+    place = within(b, indices[0], sizes[0])
+    for index, size in zip(indices[1:], sizes[1:], strict=True):
+        scaled = b("MUL", *same_rank(b, place, _number(b, size)), b.constant([0], DType.INT8))
+        place = b("ADD", *same_rank(b, scaled, within(b, index, size)))
+    return place
+
+
+def elements(b: Builder, index: Value, axis: int, shape: Sequence[int]) -> Value:
+    """Return the places, among all elements of `shape`, of an index of `axis` in each element."""
+    strides = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    base: Array = np.zeros(index.shape, np.int64)
+    for dim, places in enumerate(np.indices(index.shape)):
+        base = base + (0 if dim == axis else places * strides[dim])
+    stride = _number(b, strides[axis])
+    scaled = b("MUL", *same_rank(b, within(b, index, shape[axis]), stride),
+               b.constant([0], DType.INT8))  # fmt: skip
+    return b("ADD", scaled, b.constant(base, DType.INT32))
+
+
+def within(b: Builder, index: Value, size: int) -> Value:
+    """Keep an index among `size` places: what lies beyond would read the memory of others."""
+    if index.constant is not None:
+        return index
+    above = b("MAXIMUM", *same_rank(b, index, _number(b, 0)))
+    return b("MINIMUM", *same_rank(b, above, _number(b, size - 1)))
+
+
+def _number(b: Builder, value: int) -> Value:
+    return b.constant([value], DType.INT32)
+
+
+def _size(value: Value, axis: int, count: int) -> int:
+    return prod(value.shape[axis : axis + count])
+
+
+def _in_front(value: Value, axis: int, count: int) -> tuple[list[int], list[int]]:
+    """Return the order with some dimensions first, and the extents of the others."""
+    named = range(axis, axis + count)
+    others = [dim for dim in range(value.type.rank) if dim not in named]
+    return [*named, *others], [value.shape[dim] for dim in others]
+
+
+def _put_back(b: Builder, value: Value, axis: int, count: int) -> Value:
+    """Bring the first `count` dimensions behind the `axis` that follow them."""
+    back = [*range(count, count + axis), *range(count), *range(count + axis, value.type.rank)]
+    return permuted(b, value, back)
