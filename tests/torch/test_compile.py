@@ -114,11 +114,11 @@ class _Around(nn.Module):
 
 
 REFUSED = {
-    "transposed convolution, stride 3": (
-        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.ConvTranspose2d(16, 4, 3, stride=3)),
+    "transposed convolution, two strides": (
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.ConvTranspose2d(16, 4, 3, stride=(1, 2))),
         "aten.conv_transpose2d",
-        "TRANSPOSE_CONV2D must have strides 1x1 or 2x2, or 2 along the only axis that input and "
-        "kernel have on Ethos-U55, and has stride 3x3",
+        "TRANSPOSE_CONV2D must have strides 1x1 or 2x2, 2 along the only axis that input and "
+        "kernel have, or more than 2 on Ethos-U55, and has stride 1x2",
     ),
     "convolution, stride 4 and dilation": (
         lambda: nn.Sequential(nn.Conv2d(3, 16, 5), nn.Conv2d(16, 4, 3, stride=4, dilation=2)),
@@ -162,6 +162,22 @@ def test_long_strides_are_on_the_npu(built: Build) -> None:
     """Strides above 3 become blocks: patches side by side, and patches that overlap."""
     layers = nn.Sequential(nn.Conv2d(3, 16, 4, stride=4), nn.Conv2d(16, 4, 5, stride=4, padding=2))
     network = built(layers, torch.randn(1, 3, 38, 38), accelerator=U55)
+    assert network.steps_off() <= 1
+    assert not network.on_cpu
+
+
+TRANSPOSED = {
+    "a decoder of sound": (nn.ConvTranspose1d(8, 4, 16, 8, padding=4), (1, 8, 20)),
+    "groups": (nn.ConvTranspose2d(4, 4, 8, 4, padding=2, groups=4, bias=False), (1, 4, 6, 6)),
+    "kernel below the stride": (nn.ConvTranspose2d(4, 6, 2, 3, output_padding=1), (1, 4, 5, 4)),
+}
+
+
+@pytest.mark.parametrize("accelerator", [U55, "ethos-u85-256"])
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_long_transposed_strides_are_on_the_npu(name: str, accelerator: str, built: Build) -> None:
+    model, shape = TRANSPOSED[name]
+    network = built(nn.Sequential(model, nn.ReLU()), torch.randn(shape), accelerator=accelerator)
     assert network.steps_off() <= 1
     assert not network.on_cpu
 

@@ -11,3 +11,5 @@ class WindowLimits:
 
     longest_stride: int
     largest_kernel: int
+    longest_upscale: int | None = None
+    """The longest stride of transposed convolutions; None where they stay as they are."""

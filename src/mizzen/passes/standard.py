@@ -15,6 +15,7 @@ from mizzen.passes.npu_forms import (
 )
 from mizzen.passes.pipeline import Pipeline
 from mizzen.passes.simplification import FOLD_CONSTANTS, MERGE_DUPLICATES, REMOVE_IDLE
+from mizzen.passes.upscaling import unfold_upscaling
 
 _SHORTER = (REMOVE_IDLE, FOLD_CONSTANTS, MERGE_DUPLICATES, LAYOUT, FUSE_PADDING)
 
@@ -28,7 +29,13 @@ def standard(limits: WindowLimits) -> Pipeline:
     last: it would be turned back.
     """
     again = (SPLIT_PROJECTIONS, WIDEN_COLUMNS, LAYOUT, REMOVE_IDLE)
-    last = (fold_strides(limits), BEGIN_JOINS, TURN_MAXIMA, SPLIT_RESCALES)
+    last = (
+        fold_strides(limits),
+        unfold_upscaling(limits),
+        BEGIN_JOINS,
+        TURN_MAXIMA,
+        SPLIT_RESCALES,
+    )
     return Pipeline((*_SHORTER, *again, *last))
 
 

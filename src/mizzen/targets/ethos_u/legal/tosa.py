@@ -26,6 +26,7 @@ from mizzen.ops.image import Resize
 from mizzen.ops.limits import WindowLimits
 from mizzen.ops.reduction import Reduction
 from mizzen.ops.tensor import Argmax, Conv3d, Matmul, Pool2d, TransposeConv2d, Weighted, Windowed
+from mizzen.ops.upscaling import ending_rescale
 from mizzen.targets import rules
 from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.rules import NO_FORM, Table, by, extents, no_form
@@ -90,7 +91,8 @@ PADDED_AVERAGE_KERNEL_MAXIMUM = 8
 DEPTH_MAXIMUM = 1 << 16
 UPSCALES = (1, 2, 4, 8)
 BIAS_BITS = 40
-WINDOW_LIMITS = WindowLimits(longest_stride=STRIDE_MAXIMUM, largest_kernel=64)
+UPSCALE_MAXIMUM = 2
+WINDOW_LIMITS = WindowLimits(STRIDE_MAXIMUM, 64, UPSCALE_MAXIMUM)
 """Ref: Vela 5.2.0, ``vela --supported-ops-report``, DEPTHWISE_CONV_2D."""
 
 
@@ -137,14 +139,16 @@ def _slices(operation: Conv3d) -> str | None:
 
 
 @rule("transposed-stride", "TRANSPOSE_CONV2D", U55_U65).must_have(
-    "strides 1x1 or 2x2, or 2 along the only axis that input and kernel have",
+    "strides 1x1 or 2x2, 2 along the only axis that input and kernel have, or more than 2",
     "upscale by 2 in several steps, or with RESIZE and CONV2D",
 )
 def _transposed_stride(operation: TransposeConv2d) -> str | None:
     stride, data, weight = operation.stride, operation.input.shape, operation.weight.shape
     flat = data[1] == weight[1] == 1 and stride == (1, 2)
     narrow = data[2] == weight[2] == 1 and stride == (2, 1)
-    return None if stride in ((1, 1), (2, 2)) or flat or narrow else f"stride {by(stride)}"
+    longer = max(stride) > UPSCALE_MAXIMUM and ending_rescale(operation) is not None
+    known = stride in ((1, 1), (2, 2)) or flat or narrow or longer
+    return None if known else f"stride {by(stride)}"
 
 
 @rule("transposed-padding", "TRANSPOSE_CONV2D", U55_U65, WRONG).must_have(
