@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
+from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.regions import TosaRegions
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
@@ -25,6 +26,7 @@ from mizzen.graph import DType, Graph, Value, integer_range
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
 from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
+from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.torch import compile_converted
 
@@ -185,3 +187,33 @@ def test_a_wide_lstm_is_what_was_lowered(converted: Build, tosa_oracle: Oracle) 
         warnings.filterwarnings("ignore", "The tensor attributes .* were assigned")
         exported = converted(_Recurrent(), calls, U85, config)
     require_stream_is_lowered(exported, tosa_oracle)
+
+
+@pytest.mark.parametrize("axes", [(-1,), (1,), (1, 2)])
+@pytest.mark.parametrize("reduce", [torch.sum, torch.mean])
+def test_sums_of_16_bits_read_32(
+    reduce: Callable[..., torch.Tensor], axes: tuple[int, ...], converted: Build
+) -> None:
+    """Others found zeros where the NPU reads 16 bits in a sum, which the compiler makes of it."""
+    module = _Computes(lambda _, a, __: reduce(a, axes), convolves=False)
+    calls = [(torch.randn(2, 6, 16),) for _ in range(2)]
+    config = get_symmetric_a16w8_quantization_config()
+    artifact = compile_converted(converted(module, calls, U85, config), U85)
+    read: set[str] = set()
+    for step in artifact.steps:
+        if isinstance(step, NpuStep):
+            assert isinstance(step.program, Program)
+            read |= _read_by_sums(step.program)
+    assert read == {"B32"}
+
+
+def _read_by_sums(program: Program) -> set[str]:
+    """Return the precisions of what the sums over channels of a program read."""
+    precision, found = "", set[str]()
+    for instruction in program.instructions:
+        if instruction.name == "SET_IFM_PRECISION":
+            precision = str(getattr(instruction.values["activation_precision"], "name", ""))
+        mode = instruction.values.get("pooling_mode")
+        if getattr(mode, "name", "") == "REDUCE_SUM":
+            found.add(precision)
+    return found

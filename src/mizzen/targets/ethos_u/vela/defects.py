@@ -2,7 +2,8 @@
 
 Biases are told apart: operations with the same weights and scales get the bias of the first of
 them, since the compiler takes no notice of biases when it looks for what it has encoded. On
-Ethos-U85 a CLAMP which changes nothing parts operations that the compiler would wrongly join. On
+Ethos-U85 a CLAMP which changes nothing parts operations that the compiler would wrongly join, and
+sums of 16-bit numbers take 32 bits. On
 Ethos-U55 and U65 one of two operands that both broadcast is repeated first.
 
 Ref: Vela 5.2.0, found by running what it compiled and comparing with TOSA's reference model.
@@ -34,6 +35,7 @@ from mizzen.ops.tensor import (
 )
 from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.vela.sums import widen_sums
 
 MISPLACED = (ReduceMax, TransposeConv2d)
 """Operations whose result, where it is a part of a larger tensor, the compiler writes at the
@@ -78,7 +80,9 @@ def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
     computes it on the way, or in a pass of its own. REDUCE_MIN, which is many operations for the
     compiler, is parted from everything.
     """
-    if arch is not Arch.U85:
+    if arch is Arch.U85:
+        widen_sums(graph)
+    else:
         repeat_operands(graph)
     for operation in graph:
         if not operation.operands:
