@@ -151,6 +151,12 @@ def _transposed_stride(operation: TransposeConv2d) -> str | None:
     return None if known else f"stride {by(stride)}"
 
 
+def longer_upscale(operation: TransposeConv2d) -> str | None:
+    """Say what a stride is, where it is longer than the NPU has."""
+    stride = operation.stride
+    return f"stride {by(stride)}" if max(stride) > UPSCALE_MAXIMUM else None
+
+
 @rule("transposed-padding", "TRANSPOSE_CONV2D", U55_U65, WRONG).must_have(
     "no output padding at top or left", "pad its result, or at bottom and right only"
 )
@@ -498,6 +504,10 @@ LAYOUT_RULES: tuple[Rule, ...] = (
         f"strides up to {STRIDE_MAXIMUM}, or no padding",
         "use a smaller stride and pooling, or no padding",
     )(padded_stride),
+    rule("long-transposed-stride", "TRANSPOSE_CONV2D", U55_U65).must_have(
+        f"strides up to {UPSCALE_MAXIMUM}",
+        "upscale by 2 in several steps, or with RESIZE and CONV2D",
+    )(longer_upscale),
     _not_last,
     rule("arg-max-images", "ARGMAX", U55_U65).must_have("one image", "split the batch")(_images),
     _last,
