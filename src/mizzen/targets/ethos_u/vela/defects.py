@@ -36,6 +36,7 @@ from mizzen.ops.tensor import (
 from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.vela.sums import widen_sums
+from mizzen.targets.ethos_u.vela.transpositions import cut_transpositions
 
 MISPLACED = (ReduceMax, TransposeConv2d)
 """Operations whose result, where it is a part of a larger tensor, the compiler writes at the
@@ -84,6 +85,7 @@ def avoid_defects(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
         widen_sums(graph)
     else:
         repeat_operands(graph)
+        cut_transpositions(graph)
     for operation in graph:
         if not operation.operands:
             continue
