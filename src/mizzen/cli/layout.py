@@ -20,6 +20,11 @@ def size(size_bytes: int) -> str:
     return f"{size_bytes / (1024 * 1024):.2f} MiB"
 
 
+def exact_size(size_bytes: int) -> str:
+    """Write bytes as people read memory, and each of them: `22.5 KiB (23,040 bytes)`."""
+    return size(size_bytes) if size_bytes < 1024 else f"{size(size_bytes)} ({size_bytes:,} bytes)"
+
+
 def read_size(text: str) -> int:
     """Read bytes as people write memory: `393216`, `384K`, `384KiB`, `2M`; all powers of two."""
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mizzen.cli.layout import count, duration, fields, paragraph, share, size, table
+from mizzen.cli.layout import count, duration, exact_size, fields, paragraph, share, size, table
 from mizzen.diagnostics import Reason
 
 if TYPE_CHECKING:
@@ -64,12 +64,16 @@ def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
     operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
     work = f", {share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
     areas = [
-        (area.name, f"{size(area.used_bytes)} in {MEMORY_NAMES.get(area.memory, area.memory)}")
+        (
+            area.name,
+            f"{exact_size(area.used_bytes)} in {MEMORY_NAMES.get(area.memory, area.memory)}",
+        )
         for area in report.areas
     ]
     return [
         ("on the NPU", operators + (work if report.macs else "")),
         *areas,
+        *([("not counted", "memory that operators on the CPU take for themselves")] if report.on_cpu else ()),
         ("estimate", estimate(report)),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
