@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mizzen.cli.layout import count, duration, exact_size, fields, paragraph, share, size, table
+from mizzen.cli.layout import (
+    count,
+    duration,
+    exact_size,
+    fields,
+    paragraph,
+    share,
+    size,
+    table,
+)
 from mizzen.diagnostics import Reason
 
 if TYPE_CHECKING:
@@ -73,7 +82,11 @@ def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
     return [
         ("on the NPU", operators + (work if report.macs else "")),
         *areas,
-        *([("not counted", "memory that operators on the CPU take for themselves")] if report.on_cpu else ()),
+        *(
+            [("not counted", "memory that operators on the CPU take for themselves")]
+            if report.on_cpu
+            else ()
+        ),
         ("estimate", estimate(report)),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
