@@ -321,10 +321,40 @@ def stack(call: Call[Term]) -> Term:
 
 def slice_scatter(call: Call[Term]) -> Term:
     """Put another tensor in the place of a range of indices along one dimension."""
-    axis = call.axis()
+    axis, step = call.axis(), int(call["step"])
     extent, size = call.shape[axis], call.shape_of("src")[axis]
-    call.need(int(call["step"]) == 1, "it has a step", "write every index of the range")
-    return _replaced(call, axis, start_index(call["start"], extent), size)
+    start = start_index(call["start"], extent)
+    if step == 1:
+        return _replaced(call, axis, start, size)
+
+    def build(value: Value, other: Value) -> Value:
+        return _put_between(call.b, value, other, axis, start, step)
+
+    return call.alike([call["self"], call["src"]], build)
+
+
+def _put_between(b: Builder, value: Value, other: Value, axis: int, start: int, step: int) -> Value:
+    """Replace every so-many-th element along an axis from a first one on.
+
+    As many as are followed by others up to the next are the first columns of a matrix.
+    """
+    before, after = value.shape[:axis], value.shape[axis + 1 :]
+    extent, size = value.shape[axis], other.shape[axis]
+    count = min((extent - start) // step, size)
+    end = start + count * step
+    parts = [sliced(b, value, axis, 0, start)] if start else []
+    if count:
+        rows = sliced(b, value, axis, start, count * step)
+        rows = reshape(b, rows, (*before, count, step, *after))
+        new = reshape(b, sliced(b, other, axis, 0, count), (*before, count, 1, *after))
+        rows = concat(b, [new, sliced(b, rows, axis + 1, 1, step - 1)], axis + 1)
+        parts.append(reshape(b, rows, (*before, count * step, *after)))
+    if size > count:
+        parts.append(sliced(b, other, axis, count, 1))
+        end += 1
+    if end < extent:
+        parts.append(sliced(b, value, axis, end, extent - end))
+    return concat(b, parts, axis)
 
 
 def select_scatter(call: Call[Term]) -> Term:

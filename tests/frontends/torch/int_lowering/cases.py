@@ -162,6 +162,16 @@ MOVEMENT: dict[str, Computation] = {
     "circular": lambda x: functional.pad(x, (1, 2, 2, 0), mode="circular"),
     "reflection_pad2d": lambda x: aten.reflection_pad2d(x, [1, 2, 2, 0]),
     "replication_pad2d": lambda x: aten.replication_pad2d(x, [1, 2, 2, 0]),
+    "slice_scatter steps": lambda x: torch.slice_scatter(x, torch.sigmoid(x)[:, :, :3], 2, 0, 6, 2),
+    "slice_scatter at the end": lambda x: torch.slice_scatter(
+        x, torch.sigmoid(x)[:, :, :2], 2, 2, 6, 3
+    ),
+    "slice_scatter one in between": lambda x: torch.slice_scatter(
+        x, torch.sigmoid(x)[:, :1], 1, 1, 3, 2
+    ),
+    "slice_scatter the last": lambda x: torch.slice_scatter(
+        x, torch.sigmoid(x)[:, :, :2], 2, 1, 6, 4
+    ),
     "slice_scatter": lambda x: torch.slice_scatter(x, torch.sigmoid(x)[:, :, :3], 2, 1, 4),
     "select_scatter": lambda x: torch.select_scatter(x, torch.sigmoid(x)[:, 1], 1, 3),
     "pixel_shuffle": lambda x: functional.pixel_shuffle(x, 2),
