@@ -73,8 +73,9 @@ demo: setup ## train, quantise, compile and prove a small network on the simulat
 docs: setup ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-conformance: setup ## judge Vela operator by operator again, and write the reference's page
+conformance: setup ## judge Vela operator by operator again, and functions of 16 bits, and write the reference's pages
 	$(PYTEST_ENV) $(BIN)/python docs/conformance_page.py
+	$(PYTEST_ENV) $(BIN)/python docs/wide_functions_page.py
 
 lock: ## pin the newest packages that pyproject.toml allows
 	rm -rf build/lock && python3 -m venv build/lock
