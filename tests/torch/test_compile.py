@@ -131,7 +131,9 @@ REFUSED = {
 
 ON_CPU = {
     "two operators in a row": (
-        nn.Sequential(nn.Conv3d(2, 4, 3, padding=1), nn.ReLU(), nn.Conv3d(4, 4, 3)),
+        nn.Sequential(
+            nn.Conv3d(2, 4, 3, padding=1, groups=2), nn.ReLU(), nn.Conv3d(4, 4, 3, groups=2)
+        ),
         (1, 2, 6, 6, 6),
         "",
     ),

@@ -36,11 +36,11 @@ ACCUMULATORS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
 def conv2d(call: IntCall) -> Pending:
     """Convolve [N,C,H,W] or [N,C,W], groups too."""
     need_batch(call, len(call.shape_of("weight")))
-    x, (integers, scales) = call.real("input"), _weight(call)
+    x, (integers, scales) = call.real("input"), weight_of(call)
     weight = channels_last_kernel(integers)
 
     def emit(target: Target) -> Value:
-        return convolved(call, x.value, _layer(call, x, weight, scales, target))
+        return convolved(call, x.value, layer_of(call, x, weight, scales, target))
 
     return Pending(emit, call.shape)
 
@@ -48,12 +48,12 @@ def conv2d(call: IntCall) -> Pending:
 def conv_transpose2d(call: IntCall) -> Pending:
     """Convolve [N,C,H,W] transposed; the weight is [C,O/groups,KH,KW]."""
     need_batch(call, len(call.shape_of("weight")))
-    x, (integers, scales) = call.real("input"), _weight(call, axis=1)
+    x, (integers, scales) = call.real("input"), weight_of(call, axis=1)
     weight = transposed_kernel(call, integers)
     scales = scales if scales.size == 1 else np.tile(scales, int(call["groups"]))
 
     def emit(target: Target) -> Value:
-        return convolved_back(call, x.value, _layer(call, x, weight, scales, target))
+        return convolved_back(call, x.value, layer_of(call, x, weight, scales, target))
 
     return Pending(emit, call.shape)
 
@@ -65,13 +65,13 @@ def convolution(call: IntCall) -> Pending:
 
 def linear(call: IntCall) -> Pending:
     """Multiply [..., C] by a weight [O,C]: a convolution of one row with a kernel of 1x1."""
-    x, (integers, scales) = call.real("input"), _weight(call)
+    x, (integers, scales) = call.real("input"), weight_of(call)
     outputs, inputs = integers.shape
     weight = integers.reshape(outputs, 1, 1, inputs)
 
     def emit(target: Target) -> Value:
         source = reshape(call.b, x.value, (1, x.value.type.elements // inputs, 1, inputs))
-        layer = _layer(call, x, weight, scales, target)
+        layer = layer_of(call, x, weight, scales, target)
         return reshape(call.b, layer.product("CONV2D", source, weight, POINTWISE), call.shape)
 
     return Pending(emit, call.shape)
@@ -113,12 +113,13 @@ class IntLayer(Layer):
         return requantize(b, sums, self.scales, self.target)
 
 
-def _layer(call: IntCall, x: Real, weight: Array, scales: Array, target: Target) -> IntLayer:
+def layer_of(call: IntCall, x: Real, weight: Array, scales: Array, target: Target) -> IntLayer:
+    """Return a layer of a node's weights [O,KH,KW,C], with their scales, and of its bias."""
     sums = scales * x.scale
     return IntLayer(call.b, x, weight, _bias(call, sums, weight.shape[0]), sums, target)
 
 
-def _weight(call: IntCall, axis: int = 0) -> tuple[Array, Array]:
+def weight_of(call: IntCall, axis: int = 0) -> tuple[Array, Array]:
     """Return the weight's integers, and its scales by output channel (or the only one)."""
     found = call.constant("weight")
     if found.integers is None or found.quantization is None:
