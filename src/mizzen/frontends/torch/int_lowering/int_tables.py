@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.int_lowering.int_context import (
     Real,
     Target,
@@ -42,7 +43,7 @@ steps, and by 2 at most from the function rounded, which is half a step off itse
 """
 
 TABLES_MAXIMUM = 24
-"""A function that takes more tables, one with many jumps, has one."""
+"""Further tables. A function that takes more, one of many jumps, is not worth its place there."""
 
 LEAST, GREATEST = integer_range(DType.INT16)
 SLOPE_MAXIMUM = GREATEST
@@ -139,13 +140,19 @@ def _wide_sum(b: Builder, values: Sequence[Value], offset: int) -> Value:
 
 
 def tables_of(function: Function, target: Target) -> Tables:
-    """Return the tables of a function of 16-bit integers."""
+    """Return the tables of a function of 16-bit integers. RefusedError where they are too many."""
     wide = wide_target(target)
     low, high = wide.bounds
     curve = np.clip(function(np.arange(LEAST, GREATEST + 2)), low, high)
     tolerance = TOLERANCE * target.scale / wide.scale
     places = list(_places(curve, tolerance))
-    return _joined(np.rint(curve).astype(np.int64), places[:TABLES_MAXIMUM])
+    if len(places) > TABLES_MAXIMUM:
+        raise RefusedError(
+            f"it takes {len(places)} tables of 16 bits next to its bends and jumps, and "
+            f"{TABLES_MAXIMUM} are the most",
+            "quantise it to 8 bits, whose table has every integer",
+        )
+    return _joined(np.rint(curve).astype(np.int64), places)
 
 
 def _places(curve: Array, tolerance: float) -> Iterator[tuple[int, int, int]]:
