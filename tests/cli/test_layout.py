@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.cli.layout import count, duration, fields, read_size, share, size, table
+from mizzen.cli.layout import count, duration, exact_size, fields, read_size, share, size, table
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,13 @@ from mizzen.cli.layout import count, duration, fields, read_size, share, size, t
 )
 def test_sizes_are_powers_of_two(size_bytes: int, text: str) -> None:
     assert size(size_bytes) == text
+
+
+def test_a_size_that_is_rounded_has_its_bytes_beside_it() -> None:
+    assert [exact_size(bytes_) for bytes_ in (1023, 23_041)] == [
+        "1023 bytes",
+        "22.5 KiB (23,041 bytes)",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,25 @@ def test_a_full_disk_is_no_bug(here: Path, run: Run, monkeypatch: pytest.MonkeyP
     assert status == 2
     assert err.endswith(
         "error[E207]: output/digits_vela.tflite must be there to read and write: no space left on "
-        "device\n  help make room or give rights there, or choose another folder with "
-        "--output-dir\n"
+        "device\n  help make room or give rights there, or choose another place\n"
     )
+
+
+def test_lowering_a_tflite_network_says_which_verb_takes_it(here: Path, run: Run) -> None:
+    """Without PyTorch too: nobody must install it to learn that."""
+    status, _, err = run("lower", "digits.tflite")
+    assert status == 2
+    assert err == (
+        "error[E164]: digits.tflite must be a program that torch.export.save wrote, and is no "
+        "archive\n"
+        "  help a .tflite or .tosa file is for `mizzen compile`; a program is written with "
+        "torch.export.save(torch.export.export(model, inputs), path)\n"
+    )
+
+
+def test_a_file_that_is_not_there_is_said_before_the_configuration(run: Run) -> None:
+    for verb in ("compile", "check"):
+        assert run(verb, "nothing.tflite")[2].startswith("error[E110]: nothing.tflite must be")
 
 
 @pytest.mark.parametrize(

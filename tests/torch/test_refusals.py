@@ -174,4 +174,4 @@ def test_a_missing_extra_is_said_with_how_to_install_it(
     )
     assert done.returncode != 0
     assert f"error[E165]: {missing} must be installed for PyTorch networks" in done.stderr
-    assert "pip install 'mizzen[torch]'" in done.stderr
+    assert "pip install '.[torch]'" in done.stderr

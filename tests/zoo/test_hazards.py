@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizzen[torch]')")
-pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mizzen[torch]')")
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+pytest.importorskip("torchao", reason="torchao is not installed (pip install '.[torch]')")
 pytest.importorskip("sklearn", reason="scikit-learn, whose digits are trained on, is not installed")
 
 from mizzen.compiler.torch.compile import step_of

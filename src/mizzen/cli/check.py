@@ -59,7 +59,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.cli.compile import document
 
     asked = keywords(options)
-    show_configuration(asked, console)
+    show_configuration(asked, options.model, console)
     with console.progress(f"compiling {options.model}"):
         found = mizzen.check(
             options.model,

@@ -43,7 +43,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.report import sidecar_path
 
     asked = keywords(options)
-    chosen = show_configuration(asked, console)
+    chosen = show_configuration(asked, options.model, console)
     with console.progress(f"compiling {options.model}"):
         artifact = mizzen.compile(options.model, **asked)
     report = artifact.report

@@ -168,13 +168,18 @@ def output_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def show_configuration(asked: Keywords, console: Console) -> ResolvedTarget:
-    """Return the configuration in force, and write it before anything is done with it."""
+def show_configuration(asked: Keywords, model: str, console: Console) -> ResolvedTarget:
+    """Return the configuration in force, and write it before anything is done with it.
+
+    A model that is not there is said before: E110.
+    """
     from mizzen.cli.placement import configuration_text
     from mizzen.compiler.backend import resolve_target
     from mizzen.compiler.options import CompileOptions
 
     chosen = resolve_target(CompileOptions(**asked))
+    if not Path(model).is_file():
+        read_file(Path(model))
     console.note(configuration_text(chosen, width=console.width))
     return chosen
 

@@ -117,7 +117,7 @@ def _report_system(error: OSError, console: Console) -> int:
         Diagnostic(
             "E207",
             f"{where} must be there to read and write: {said}",
-            help="make room or give rights there, or choose another folder with --output-dir",
+            help="make room or give rights there, or choose another place",
         )
     )
     return Exit.WRONG_INPUT

@@ -96,5 +96,5 @@ def _require_litert() -> None:
             "E721",
             "operators that TensorFlow Lite Micro has no kernel for are compared with LiteRT's, "
             "but the package ai-edge-litert is not installed",
-            help="pip install 'mizzen[conformance]'",
+            help="pip install '.[conformance]' in the folder of Mizzen's sources",
         )

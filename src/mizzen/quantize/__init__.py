@@ -46,7 +46,7 @@ def require_torch() -> None:
         raise fail(
             "E165",
             f"{' and '.join(missing)} must be installed for PyTorch networks",
-            help="pip install 'mizzen[torch]'",
+            help="pip install '.[torch]' in the folder of Mizzen's sources",
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizzen[torch]')")
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
 
 import torch
 from torch import nn

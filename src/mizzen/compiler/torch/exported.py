@@ -19,12 +19,22 @@ if TYPE_CHECKING:
 
 FIRST_LINE_LETTERS = 300
 
+ZIP = b"PK"
+"""How an archive begins."""
+
 HARMLESS = "The tensor attributes .* were assigned"
 """PyTorch's recurrent layers hold flat copies of their weights, of which export complains."""
 
 
 def load_exported(data: bytes, name: str) -> ExportedProgram:
     """Read a `.pt2`. E165 without PyTorch, E160, E164 and E169 as `read_exported`."""
+    if not data.startswith(ZIP):
+        raise fail(
+            "E164",
+            f"{name} must be a program that torch.export.save wrote, and is no archive",
+            help="a .tflite or .tosa file is for `mizzen compile`; a program is written with "
+            "torch.export.save(torch.export.export(model, inputs), path)",
+        )
     require_torch()
     from mizzen.frontends.torch.exported_file import read_exported
 

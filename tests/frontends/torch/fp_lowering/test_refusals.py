@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizzen[torch]')")
-pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mizzen[torch]')")
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+pytest.importorskip("torchao", reason="torchao is not installed (pip install '.[torch]')")
 
 import torch
 from torch import Tensor, nn

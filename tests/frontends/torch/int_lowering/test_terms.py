@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizzen[torch]')")
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
 
 from hypothesis import given
 from hypothesis import strategies as st
