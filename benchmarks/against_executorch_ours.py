@@ -69,7 +69,7 @@ def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     from mizzen.compiler.proof.options import OFF
     from mizzen.compiler.torch.placement import place
     from mizzen.frontends.torch.int_lowering.int_lower import lower
-    from mizzen.frontends.torch.program import read
+    from mizzen.frontends.torch.narrowing import read
     from mizzen.partition import Device
     from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
     from mizzen.targets.ethos_u.system_config import resolve

@@ -31,7 +31,7 @@ from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.exported import export
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
-from mizzen.frontends.torch.program import read
+from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import Graph
 from mizzen.partition import Device, extract
 from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS

@@ -12,7 +12,7 @@ pytest.importorskip("torchao", reason="torchao is not installed")
 
 from mizzen.compiler.torch.exported import export
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
-from mizzen.frontends.torch.program import read
+from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import Operation
 from mizzen.partition import Device, extract, partition
 from mizzen.quantize import (
