@@ -15,6 +15,7 @@ observer for the value that it observes, and would take a composite's operand fo
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -34,6 +35,10 @@ from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail, 
 
 Parameters = tuple[torch.Tensor, torch.Tensor]
 """Scale and zero point, each of shape [1], or [channels] where each channel has its own."""
+
+
+Adjust = Callable[[Parameters, Any], Parameters]
+"""Returns a scale near to one that an observer has found, not smaller, and the zero point."""
 
 
 def never_calibrated(origin: Origin | None) -> MizzenError:
@@ -106,8 +111,8 @@ class _Observing:
     """What observers of activations know of their tensor."""
 
     origin: Origin | None = None
-    is_divided = False
-    """Whether it is an operand of a division, and its scale has few bits."""
+    adjust: Adjust | None = None
+    """What makes its scale one that its readers need."""
     is_computed = True
     """Whether an operator gives it, and not the network's caller."""
     has_saturated = False
@@ -136,6 +141,18 @@ def of_few_bits(parameters: Parameters, observer: Any) -> Parameters:
     return torch.ldexp(whole, exponent - bits), zero_point
 
 
+def with_whole_one(parameters: Parameters, observer: Any) -> Parameters:
+    """Return a scale of which 1 is a multiple, so that no number up to 1 is rounded beyond it."""
+    scale, zero_point = parameters
+    steps = torch.floor(1.0 / scale * (1.0 + torch.finfo(torch.float32).eps))
+    return torch.where(steps >= 1.0, 1.0 / steps.clamp(min=1.0), scale), zero_point
+
+
+def adjusted(parameters: Parameters, observer: Any) -> Parameters:
+    """Return scale and zero point as the readers of an observer's tensor need them."""
+    return parameters if observer.adjust is None else observer.adjust(parameters, observer)
+
+
 class ActivationObserver(_Observing, HistogramObserver):
     """A histogram of a tensor's values, from which the range with the least error is chosen."""
 
@@ -153,7 +170,7 @@ class ActivationObserver(_Observing, HistogramObserver):
             raise never_calibrated(self.origin)
         if self._parameters_found is None:
             found = super().calculate_qparams()
-            self._parameters_found = of_few_bits(found, self) if self.is_divided else found
+            self._parameters_found = adjusted(found, self)
         return self._parameters_found
 
 
@@ -170,14 +187,14 @@ class RangeObserver(_Observing, MinMaxObserver):
         if self.min_val.numel() == 0 or bool((self.min_val > self.max_val).any()):
             raise never_calibrated(self.origin)
         found = super().calculate_qparams()
-        return of_few_bits(found, self) if self.is_divided else found
+        return adjusted(found, self)
 
 
 class _ReadOnce:
     """What observers of constants have in common: they read once, calibration changes nothing."""
 
     origin: Origin | None = None
-    is_divided = False
+    adjust: Adjust | None = None
     _seen: tuple[int, int] | None = None
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
@@ -195,7 +212,7 @@ class _ReadOnce:
             raise never_calibrated(self.origin)
         base: Any = super()
         found: Parameters = base.calculate_qparams()
-        return of_few_bits(found, self) if self.is_divided else found
+        return adjusted(found, self)
 
 
 class WeightObserver(_ReadOnce, MinMaxObserver):
@@ -224,7 +241,7 @@ class ActivationFakeQuantize(_Observing, FusedMovingAvgObsFakeQuantize):
         if low.numel() == 0 or not bool(torch.isfinite(low).all()):
             raise never_calibrated(self.origin)
         found = super().calculate_qparams()
-        return of_few_bits(found, self) if self.is_divided else found
+        return adjusted(found, self)
 
 
 class FakeQuantizePerChannel(ActivationFakeQuantize):

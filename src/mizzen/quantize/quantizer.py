@@ -15,7 +15,7 @@ from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from mizzen.diagnostics import Diagnostic, Origin, Severity, fail
-from mizzen.frontends.torch.operators import Role
+from mizzen.frontends.torch.operators import Role, row_of
 from mizzen.frontends.torch.operators.effects import only_asserts
 from mizzen.quantize.annotation import (
     ANNOTATION,
@@ -28,7 +28,13 @@ from mizzen.quantize.decompose import decompose
 from mizzen.quantize.decompose.regions import inline_regions
 from mizzen.quantize.hiding import MaskObserver
 from mizzen.quantize.nodes import HIDES, operator_name, origin_of, role_of, row_name
-from mizzen.quantize.observers import StateReader, composite_of
+from mizzen.quantize.observers import (
+    Adjust,
+    StateReader,
+    composite_of,
+    of_few_bits,
+    with_whole_one,
+)
 from mizzen.targets.families import family_for
 
 WIDE = (torch.float64, torch.complex64, torch.complex128)
@@ -210,7 +216,7 @@ class EthosUQuantizer(Quantizer):
     def prepare_obs_or_fq_callback(
         self, model: GraphModule, edge_or_node_to_obs_or_fq: dict[Any, Any]
     ) -> None:
-        """Tell every observer where its tensor is, for its messages, and whether it is divided."""
+        """Tell every observer where its tensor is, and what scale its readers need."""
         for place, observer in edge_or_node_to_obs_or_fq.items():
             if observer is None:
                 continue
@@ -219,10 +225,19 @@ class EthosUQuantizer(Quantizer):
                 observer.origin = origin_of(node)
             if (place if isinstance(place, Node) else place[0]).op in ("placeholder", "get_attr"):
                 observer.is_computed = False
-            if not isinstance(place, Node) and role_of(place[1]) is Role.DIVIDED:
-                observer.is_divided = True
+            adjust = None if isinstance(place, Node) else adjustment(place[1])
+            if adjust is not None and getattr(observer, "adjust", None) is not of_few_bits:
+                observer.adjust = adjust
         wire_composites(model, edge_or_node_to_obs_or_fq)
         wire_masks(model, edge_or_node_to_obs_or_fq)
+
+
+def adjustment(reader: Node) -> Adjust | None:
+    """Return what the scale of a node's operands must be."""
+    row = row_of(reader)
+    if row is not None and row.ends_at_one:
+        return with_whole_one
+    return of_few_bits if role_of(reader) is Role.DIVIDED else None
 
 
 def _said_of(producer: Node, consumer: Node) -> Node:

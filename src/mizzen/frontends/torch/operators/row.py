@@ -83,6 +83,7 @@ class Operator:
     range          of its results, where known beforehand
     channel_axis   of its weight: that of the output channels
     cuttable       whether an activation may cut its result before that is quantised
+    ends_at_one    whether its domain ends at 1, which no operand may be rounded beyond
     is_source      whether it gives a constant whatever the values of its operands are
     """
 
@@ -95,6 +96,7 @@ class Operator:
     range: Range | None = None
     channel_axis: int | None = None
     cuttable: bool = False
+    ends_at_one: bool = False
     is_source: bool = False
 
 

@@ -50,12 +50,14 @@ ELEMENTWISE: tuple[Operator, ...] = (
     *each("gelu elu celu selu leaky_relu softplus hardshrink softshrink threshold round",
           Role.COMPUTED, integers=TABLE, floats="elementwise"),
     *each(
-        """acos|arccos acosh|arccosh asin|arcsin asinh|arcsinh atan|arctan atanh|arctanh
-        erfinv|special_erfinv logit|special_logit""",
+        """acos|arccos acosh|arccosh asin|arcsin atanh|arctanh erfinv|special_erfinv
+        logit|special_logit""",
         Role.COMPUTED,
+        ends_at_one=True,
         integers=TABLE,
         floats=NO_ARC,
     ),
+    *each("asinh|arcsinh atan|arctan", Role.COMPUTED, integers=TABLE, floats=NO_ARC),
     row("frac.default", Role.COMPUTED, integers=TABLE, floats=APART),
     *each("tril triu", decomposition="arithmetic:triangle", integers=DECOMPOSED, floats=APART),
     row("round.decimals", Role.COMPUTED, integers=TABLE,
