@@ -24,6 +24,7 @@ from mizzen.quantize.decompose.rewriting import (
     Rule,
     bound,
     fold,
+    forget_layouts,
     remove_idle,
     remove_writes,
 )
@@ -67,6 +68,7 @@ def decompose(
         return _rule(found) if found not in (None, RECURRENT) and selected(node) else None
 
     rewriter.apply(rule_of)
+    forget_layouts(rewriter)
     module.graph.eliminate_dead_code()
     module.recompile()
 

@@ -487,6 +487,21 @@ def remove_idle(rewriter: Rewriter) -> None:
             rewriter.module.graph.erase_node(node)
 
 
+def forget_layouts(rewriter: Rewriter) -> None:
+    """Let views be copies where the order of elements in memory is another than it was.
+
+    An operator that was taken apart may leave its result in another order than PyTorch's own does.
+    """
+    nodes = rewriter.nodes()
+    if not any(writes_first_operand(node) for node in nodes):
+        for node in nodes:
+            if node.target in VIEWS:
+                node.target = aten.reshape.default
+
+
+VIEWS = (aten.view.default, aten._unsafe_view.default)  # pyright: ignore[reportPrivateUsage] - PyTorch's name
+
+
 def _is_idle(node: Node) -> bool:
     if role_of(node) is not Role.TRANSPARENT:
         return False
