@@ -51,7 +51,7 @@ def shift_left(call: IntCall) -> Plain:
     and U65 do not. Of 32 bits nothing is wider.
     """
     b = call.b
-    x, by = wide_operands(call)
+    x, by = wide_operands(call, "self", "other")
     dtype = _type_of(call.node)
     if dtype is not DType.INT32:
         kept = b("SUB", _number(call, 8 * dtype.numpy.itemsize, x.type.rank), by)
@@ -68,7 +68,7 @@ def shift_right(call: IntCall) -> Plain:
     number, give what the least number that has one gives.
     """
     b = call.b
-    x, by = wide_operands(call)
+    x, by = wide_operands(call, "self", "other")
     one = _number(call, 1, x.type.rank)
     step = b("LOGICAL_LEFT_SHIFT", one, by)
     half = b("SUB", step, b("ARITHMETIC_RIGHT_SHIFT", step, one, round=True))
@@ -86,11 +86,9 @@ def _type_of(node: Any) -> DType:
     return tensor_type(node.meta["val"], None).dtype
 
 
-def wide_operands(call: IntCall) -> tuple[Value, Value]:
-    """Return both operands in 32 bits, of one rank."""
-    operands = [_wide(call, call[name]) for name in ("self", "other")]
-    x, by = same_rank(call.b, *operands)
-    return x, by
+def wide_operands(call: IntCall, *names: str) -> list[Value]:
+    """Return operands in 32 bits, of one rank."""
+    return same_rank(call.b, *(_wide(call, call[name]) for name in names))
 
 
 def _wide(call: IntCall, operand: Any) -> Value:

@@ -79,7 +79,7 @@ def _whole(call: IntCall) -> Plain:
         call.operator == "floor_divide" or call.given("rounding_mode"),
         "its result is a fraction of whole numbers",
     )
-    x, y = wide_operands(call)
+    x, y = wide_operands(call, "self", "other")
     quotient = call.b("INTDIV", x, y)
     if _rounds_down(call):
         quotient = _floor(call.b, quotient, _rest(call.b, x, y, quotient), y)
@@ -90,7 +90,7 @@ def _remains(call: IntCall, *, rounds_down: bool) -> Pending | Plain:
     given = call["self"] if hasattr(call["self"], "meta") else call["other"]
     if given.meta["val"].is_floating_point():
         return _real_remainder(call, rounds_down=rounds_down)
-    x, y = wide_operands(call)
+    x, y = wide_operands(call, "self", "other")
     rest = _rest(call.b, x, y, call.b("INTDIV", x, y))
     return narrowed(call, _of_divisors_sign(call.b, rest, y) if rounds_down else rest)
 
