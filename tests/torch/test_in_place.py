@@ -53,6 +53,12 @@ def _block(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def _of_views_of_itself(x: torch.Tensor) -> torch.Tensor:
+    rows = x.view(1, 4, -1) * 2
+    x[:, :, :, :] = rows.view(x.shape) + x.transpose(2, 3)
+    return x.flatten(2) * 2
+
+
 def _every_other(x: torch.Tensor) -> torch.Tensor:
     x[..., ::2].mul_(2)
     return x
@@ -98,6 +104,7 @@ UPDATES: dict[str, Update] = {
     "a copied part": _copied_part,
     "copied parts": _copied_parts,
     "zeroed": _zeroed,
+    "of views of itself": _of_views_of_itself,
     "every other": _every_other,
 }
 

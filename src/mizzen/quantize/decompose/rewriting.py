@@ -348,11 +348,20 @@ def _is_private(chain: list[Node], writer: Node) -> bool:
     base = chain[0]
     if base.op not in ("call_function", "placeholder") or _is_view(base):
         return False
-    later = _behind(writer) if len(chain) > 1 else set[Node]()
+    behind = _behind(writer)
+    later = behind if len(chain) > 1 else set[Node]()
     way = {*chain, writer}
     others = {user for user in base.users if _is_view(user)}
     others |= {user for view in chain[1:] for user in view.users}
-    return others <= way | {user for user in later if user in base.users}
+    seen = {view for view in others if not _is_past(view, behind)}
+    return seen <= way | {user for user in later if user in base.users}
+
+
+def _is_past(view: Node, behind: set[Node]) -> bool:
+    """Whether nobody reads a view, or a view of it, any more where a write has been."""
+    if view in behind or not behind.isdisjoint(view.users):
+        return False
+    return all(_is_past(user, behind) for user in view.users if _is_view(user))
 
 
 def _is_view(node: Node) -> bool:
