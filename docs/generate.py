@@ -5,12 +5,15 @@ mkdocs calls `on_files`; the pages exist in the site only, so that none can be o
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import mizzen
@@ -49,6 +52,8 @@ def pages() -> dict[str, str]:
     return {
         "reference/command-line.md": command_line_page(),
         "reference/python.md": python_page(),
+        "reference/pytorch.md": pytorch_page(),
+        "reference/codes.md": codes_page(),
         "reference/accelerators.md": accelerators_page(),
         "reference/operators.md": operators_page(),
         "reference/tosa-operations.md": tosa_page(),
@@ -261,14 +266,106 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def python_page() -> str:
     """Return every public name with its signature, fields, methods and docstrings."""
-    parts = ["# Python", inspect.cleandoc(mizzen.__doc__ or "")]
-    for name in sorted(mizzen.__all__, key=str.lower):
-        value: object = getattr(mizzen, name)
+    return _module_page("Python", mizzen)
+
+
+def pytorch_page() -> str:
+    """Return the same of the interface for PyTorch."""
+    return _module_page("PyTorch", import_module("mizzen.torch"))
+
+
+def _module_page(title: str, module: ModuleType) -> str:
+    parts = [f"# {title}", inspect.cleandoc(module.__doc__ or "")]
+    for name in sorted(module.__all__, key=str.lower):
+        value: object = getattr(module, name)
         if inspect.isclass(value):
             parts += class_parts(name, value)
         elif callable(value):
-            parts += [f"## {name}", _signature(f"mizzen.{name}", value), _doc(value)]
+            parts += [f"## {name}", _signature(f"{module.__name__}.{name}", value), _doc(value)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def codes_page() -> str:
+    """Return every code of an error or warning with what it says, from the sources."""
+    parts = [
+        "# Errors and warnings",
+        "Every message begins with its code: E for errors, W for warnings. What a message fills in "
+        "is in italics here, or "
+        "…. Warnings end nothing; the exit status of an error is in the "
+        "[command line](command-line.md)'s help.",
+    ]
+    found = _Codes()
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        found.visit(ast.parse(path.read_text()))
+    for code in sorted(found.places):
+        rows = found.messages.get(code) or [found.places[code]]
+        parts += [f"## {code}", "\n".join(f"- {row}" for row in dict.fromkeys(rows))]
+    return "\n\n".join(parts) + "\n"
+
+
+CODE = re.compile(r"[EW]\d{3}")
+FEW_WORDS = 2
+"""Texts that say no more are put together from others; the place that names the code says it."""
+
+
+class _Codes(ast.NodeVisitor):
+    """Collects codes from sources: what they say, and what the place says that names them."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, list[str]] = {}
+        self.places: dict[str, str] = {}
+        self._docstring = ""
+
+    def visit_Module(self, node: ast.Module) -> None:
+        self._inside(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._inside(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._inside(node)
+
+    def _inside(self, node: ast.Module | ast.FunctionDef | ast.ClassDef) -> None:
+        outer = self._docstring
+        text = (ast.get_docstring(node) or "").partition("\n\n")[0]
+        self._docstring = " ".join(text.split()) or outer
+        self.generic_visit(node)
+        self._docstring = outer
+
+    def visit_Call(self, node: ast.Call) -> None:
+        match node.args:
+            case [ast.Constant(value=str(code)), message, *_] if CODE.fullmatch(code):
+                text = _template(message)
+                help = "".join(_template(row.value) for row in node.keywords if row.arg == "help")
+                if len(re.findall(r"[A-Za-z]{2,}", text)) > FEW_WORDS:
+                    self.messages.setdefault(code, []).append(_row(text, help))
+            case _:
+                pass
+        self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str) and CODE.fullmatch(node.value):
+            self.places.setdefault(node.value, self._docstring)
+
+
+def _row(text: str, help: str) -> str:
+    written = f"{text}; *help:* {help}" if help else text
+    return written.replace("<", "&lt;").replace("[", "\\[")
+
+
+def _template(node: ast.expr) -> str:
+    """Return a text of the source, with … for what is filled in; nothing for another expression."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr():
+            return "".join(_template(part) or "…" for part in node.values)
+        case ast.FormattedValue(value=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return f"*{name.strip('_').replace('_', ' ')}*"
+        case ast.IfExp():
+            return _template(node.body)
+        case _:
+            return ""
 
 
 def class_parts(name: str, value: type[object]) -> Iterator[str]:

@@ -58,6 +58,23 @@ def test_every_public_name_is_in_the_reference(generated: dict[str, str]) -> Non
     assert all(f"\n## {name}\n" in page for name in names)
 
 
+def test_every_name_for_pytorch_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/pytorch.md"]
+    assert all(f"\n## {name}\n" in page for name in mizzen.torch.__all__)
+
+
+def test_every_code_is_in_the_reference_with_what_it_says(
+    generated: dict[str, str], repository: Path
+) -> None:
+    page = generated["reference/codes.md"]
+    sources = [path.read_text() for path in (repository / "src").rglob("*.py")]
+    named = {code for text in sources for code in re.findall(r'"([EW]\d{3})"', text)}
+    assert len(named) > 200
+    for code in named:
+        assert re.search(rf"^## {code}\n\n- .*[a-z]{{2,}} .*[a-z]{{2,}}", page, re.MULTILINE), code
+    assert "the network may use *sram budget bytes* bytes of SRAM, but needs *used*" in page
+
+
 def test_every_accelerator_is_in_the_reference(generated: dict[str, str]) -> None:
     page = generated["reference/accelerators.md"]
     assert all(f"| `{name}` |" in page for name in ACCELERATORS)

@@ -163,7 +163,7 @@ def test_an_index_that_there_is_not_is_refused() -> None:
     with pytest.raises(MizzenError) as caught:
         artifact.run(x.numpy(), np.array([0, 1, 7, 0]))
     assert str(caught.value) == (
-        "error[E720]: an index must be in 0 to 6, and 7 came\n"
+        "error[E724]: an index must be in 0 to 6, and 7 came\n"
         "  help PyTorch refuses it too: look at what computes the index"
     )
 

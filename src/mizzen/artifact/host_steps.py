@@ -114,14 +114,14 @@ class NarrowStep:
         return (self.output,)
 
     def run(self, values: Values, batch: int) -> None:
-        """Compute the output for a batch. E720 for an index that there is not."""
+        """Compute the output for a batch. E724 for an index that there is not."""
         given = values[self.input]
         if self.size is not None:
             lowest = -self.size if self.counts_back else 0
             wrong = given[(given < lowest) | (given >= self.size)]
             if wrong.size:
                 raise fail(
-                    "E720",
+                    "E724",
                     f"an index must be in {lowest} to {self.size - 1}, and {wrong[0]} came",
                     help="PyTorch refuses it too: look at what computes the index",
                 )
