@@ -23,6 +23,13 @@ COMBINED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "not": lambda x, y: torch.bitwise_not(x),
 }
 
+CALCULATED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "sum": lambda x, y: x + y,
+    "difference": lambda x, y: x - y,
+    "product": lambda x, y: x * y,
+    "sum with a number": lambda x, y: x * 3 + 7,
+}
+
 SHIFTED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "left": lambda x, by: x << by,
     "left by a number": lambda x, by: x << 3,
@@ -51,6 +58,18 @@ def _whole(function: Callable[..., Tensor], x: Tensor, y: Tensor, accelerator: s
 def test_bits_are_combined_on_u85(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     _whole(COMBINED[name], _drawn(dtype, 2, 3, 5), _drawn(dtype, 3, 5), U85)
+
+
+@pytest.mark.parametrize("accelerator", [U55, U85])
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("name", CALCULATED)
+def test_whole_numbers_are_calculated(name: str, dtype: torch.dtype, accelerator: str) -> None:
+    """8 and 16 bits wrap around; of 32 bits the numbers are small enough not to."""
+    torch.manual_seed(0)
+    x, y = _drawn(dtype, 2, 3, 5), _drawn(dtype, 3, 5)
+    if dtype is torch.int32:
+        x, y = x >> 17, y >> 17
+    _whole(CALCULATED[name], x, y, accelerator)
 
 
 @pytest.mark.parametrize("accelerator", [U55, U85])

@@ -5,14 +5,15 @@ Ref: TOSA 1.0, 2.4.2 ARITHMETIC_RIGHT_SHIFT to 2.4.8 LOGICAL_LEFT_SHIFT, 2.5.2 B
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from mizzen.frontends.torch import choice
 from mizzen.frontends.torch.int_lowering.int_context import IntCall, Plain, Term
+from mizzen.frontends.torch.int_lowering.int_whole import (
+    narrowed,
+    number,
+    type_of,
+    wide_operands,
+)
 from mizzen.frontends.torch.movement import same_rank
-from mizzen.frontends.torch.program import tensor_type
 from mizzen.graph import DType, Value, integer_range
 
 BITWISE = {
@@ -52,9 +53,9 @@ def shift_left(call: IntCall) -> Plain:
     """
     b = call.b
     x, by = wide_operands(call, "self", "other")
-    dtype = _type_of(call.node)
+    dtype = type_of(call.node)
     if dtype is not DType.INT32:
-        kept = b("SUB", _number(call, 8 * dtype.numpy.itemsize, x.type.rank), by)
+        kept = b("SUB", number(call, 8 * dtype.numpy.itemsize, x.type.rank), by)
         lost = b("ARITHMETIC_RIGHT_SHIFT", x, kept, round=True)
         x = b("SUB", x, b("LOGICAL_LEFT_SHIFT", lost, kept))
     return narrowed(call, b("LOGICAL_LEFT_SHIFT", x, by))
@@ -69,35 +70,10 @@ def shift_right(call: IntCall) -> Plain:
     """
     b = call.b
     x, by = wide_operands(call, "self", "other")
-    one = _number(call, 1, x.type.rank)
+    one = number(call, 1, x.type.rank)
     step = b("LOGICAL_LEFT_SHIFT", one, by)
     half = b("SUB", step, b("ARITHMETIC_RIGHT_SHIFT", step, one, round=True))
-    if _type_of(call.node) is DType.INT32:
-        least = b("ADD", half, _number(call, integer_range(DType.INT32)[0], x.type.rank))
+    if type_of(call.node) is DType.INT32:
+        least = b("ADD", half, number(call, integer_range(DType.INT32)[0], x.type.rank))
         x = b("MAXIMUM", x, least)
     return narrowed(call, b("ARITHMETIC_RIGHT_SHIFT", b("SUB", x, half), by, round=True))
-
-
-def _number(call: IntCall, value: int, rank: int) -> Value:
-    return call.b.constant(np.full((1,) * rank, value), DType.INT32)
-
-
-def _type_of(node: Any) -> DType:
-    return tensor_type(node.meta["val"], None).dtype
-
-
-def wide_operands(call: IntCall, *names: str) -> list[Value]:
-    """Return operands in 32 bits, of one rank."""
-    return same_rank(call.b, *(_wide(call, call[name]) for name in names))
-
-
-def _wide(call: IntCall, operand: Any) -> Value:
-    dtype = _type_of(operand) if hasattr(operand, "meta") else DType.INT32
-    value = call.as_plain(operand, dtype)
-    return value if dtype is DType.INT32 else call.b("CAST", value, dtype=DType.INT32)
-
-
-def narrowed(call: IntCall, value: Value) -> Plain:
-    """Return the lowest bits, as many as the result has."""
-    dtype = _type_of(call.node)
-    return Plain(value if dtype is DType.INT32 else call.b("CAST", value, dtype=dtype))

@@ -26,7 +26,6 @@ from math import ceil
 import numpy as np
 
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_bits import narrowed, wide_operands
 from mizzen.frontends.torch.int_lowering.int_context import (
     IntCall,
     Pending,
@@ -37,6 +36,7 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     rescale,
 )
 from mizzen.frontends.torch.int_lowering.int_elementwise import operand, unary
+from mizzen.frontends.torch.int_lowering.int_whole import narrowed, wide_operands
 from mizzen.frontends.torch.movement import same_rank
 from mizzen.graph import DType, Value, integer_range
 from mizzen.ops import Builder

@@ -32,6 +32,7 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     typed,
 )
 from mizzen.frontends.torch.int_lowering.int_tables import tables_of, wide_table, wide_target
+from mizzen.frontends.torch.int_lowering.int_whole import arithmetic, is_whole
 from mizzen.frontends.torch.movement import same_rank
 from mizzen.frontends.torch.operators import functional_name
 from mizzen.frontends.torch.program import Array, operator_of, tensor_of, without_gradient
@@ -126,24 +127,28 @@ HEADROOM_BITS = {DType.INT8: 20, DType.INT16: 12}
 """Bits by which operands of a sum are shifted left: 8 + 20 + 1 and 16 + 12 + 1 fit into 32."""
 
 
-def add(call: IntCall) -> Pending:
+def add(call: IntCall) -> Pending | Plain:
     """x + y, broadcast."""
     return _combined(call, "ADD")
 
 
-def sub(call: IntCall) -> Pending:
+def sub(call: IntCall) -> Pending | Plain:
     """x - y, broadcast."""
     return _combined(call, "SUB")
 
 
-def _combined(call: IntCall, kind: str) -> Pending:
+def _combined(call: IntCall, kind: str) -> Pending | Plain:
     call.need(call["alpha"] == 1, "it multiplies its second operand (alpha)")
+    if is_whole(call.node):
+        return arithmetic(call, kind)
     x, y = _operands(call)
     return Pending(lambda target: combine(call.b, kind, x, y, target), call.shape)
 
 
-def mul(call: IntCall) -> Pending:
+def mul(call: IntCall) -> Pending | Plain:
     """x * y, broadcast."""
+    if is_whole(call.node):
+        return arithmetic(call, "MUL")
     x, y = _operands(call)
     return Pending(lambda target: multiply(call.b, x, y, target), call.shape)
 
