@@ -26,7 +26,7 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     requantize,
     rescale,
 )
-from mizzen.frontends.torch.int_lowering.int_sums import Sums, looked_up, number
+from mizzen.frontends.torch.int_lowering.int_sums import Sums, looked_up, multiplied, number
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
@@ -130,7 +130,7 @@ def _edge(b: Builder, kind: str, x: Real, axes: list[int]) -> Value:
 
 
 def _fine(b: Builder, value: Value) -> Value:
-    return rescale(b, value, 1 << DISTANCE_BITS, DType.INT32)
+    return multiplied(b, rescale(b, value, 1.0, DType.INT32), 1 << DISTANCE_BITS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ Ref: TOSA 1.0, 2.4.14 TABLE, 2.6 ARITHMETIC_RIGHT_SHIFT, LOGICAL_LEFT_SHIFT, 2.7
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import e, log, log2, prod
+from math import ceil, e, log, log2, prod, sqrt
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from mizzen.frontends.torch.int_lowering.int_context import (
     requantize,
     rescale,
 )
-from mizzen.frontends.torch.int_lowering.int_sums import Sums, looked_up, number
+from mizzen.frontends.torch.int_lowering.int_sums import Sums, looked_up, multiplied, number
 from mizzen.frontends.torch.int_lowering.int_tables import STEP
 from mizzen.frontends.torch.movement import reshape
 from mizzen.graph import DType, Value
@@ -52,8 +52,8 @@ RESULT_BITS = 23
 LOGARITHM_BITS = 16
 """Of the fraction of the binary logarithm of a sum."""
 
-ONE = (1 << FRACTION_BITS) - 1
-"""What stands for the greatest term, 1."""
+ONE = int(((1 << FRACTION_BITS) - 1) / sqrt(2))
+"""What stands for the greatest term, 1: a fraction is from -0.5 to 0.5."""
 
 MANTISSAS = np.arange(2 << FRACTION_BITS, (4 << FRACTION_BITS) + 1, STEP) / (2 << FRACTION_BITS)
 """The numbers from 1 to 2 that a table of 16-bit mantissas has entries for."""
@@ -191,13 +191,14 @@ def _exponentials(b: Builder, distance: Value, octaves: float, bits: int) -> Val
     furthest = int(OCTAVES_MAXIMUM / octaves)
     if furthest < 2 * one:
         distance = b("MINIMUM", distance, number(b, furthest, distance))
-    places = rescale(b, distance, octaves * one, DType.INT32)
-    # Rounding what is half a step less gives the whole part.
-    lowered = b("SUB", places, number(b, one // 2, distance))
-    whole = rescale(b, lowered, 1 / one, DType.INT32)
-    fraction = b("SUB", places, rescale(b, whole, one, DType.INT32))
-    points = np.arange(-one, one + 1, STEP)
-    entries = np.where(points < 0, ONE, ONE * 0.5 ** (points / one))
-    power = looked_up(b, rescale(b, fraction, 1.0, DType.INT16), entries)
-    raised = rescale(b, power, 2.0 ** (bits - FRACTION_BITS), DType.INT32)
+    # The compiler would rescale once for each use; a product it keeps.
+    spare = min(62, 30 - ceil(log2(octaves * one)))
+    factor = number(b, round(octaves * one * 2.0**spare), distance)
+    places = b("MUL", distance, factor, b.constant([spare], DType.INT8))
+    fraction_bits = number(b, FRACTION_BITS, distance)
+    whole = b("ARITHMETIC_RIGHT_SHIFT", places, fraction_bits, round=True)
+    fraction = b("SUB", places, b("LOGICAL_LEFT_SHIFT", whole, fraction_bits))
+    points = np.arange(-one, one + 1, STEP) / one
+    power = looked_up(b, rescale(b, fraction, 1.0, DType.INT16), ONE * 0.5**points)
+    raised = multiplied(b, power, 1 << (bits - FRACTION_BITS))
     return b("ARITHMETIC_RIGHT_SHIFT", raised, whole, round=True)

@@ -20,8 +20,8 @@ SUM_BITS = 30
 """Of a sum: its terms have as many less those of their number."""
 
 TERMS_AT_ONCE = 256
-"""Terms of one sum. Each is rounded by half of 2**-22, together 2**-15 of the greatest term. Sums
-of more are put together from such sums, which are rounded again, so there are few of them.
+"""Terms of one sum. Each is rounded by half of 2**-22, together less than 2**-14 of the greatest.
+Sums of more are put together from such sums, which are rounded again, so there are few of them.
 """
 
 SUMS_MAXIMUM = 16
@@ -79,3 +79,9 @@ def looked_up(b: Builder, index: Value, entries: Array) -> Value:
 def number(b: Builder, value: int, like: Value) -> Value:
     """Return a 32-bit number in a tensor's rank."""
     return b.constant(np.full((1,) * like.type.rank, value), DType.INT32)
+
+
+def multiplied(b: Builder, value: Value, factor: int) -> Value:
+    """Return 16-bit numbers, widened to 32, times one of 16 bits: one operation on Ethos-U55."""
+    narrow = b.constant(np.full((1,) * value.type.rank, factor), DType.INT16)
+    return b("MUL", value, rescale(b, narrow, 1.0, DType.INT32), b.constant([0], DType.INT8))
