@@ -99,13 +99,15 @@ def test_more_terms_than_32_bits_hold_are_pytorchs() -> None:
     assert found.on_cpu == {"aten.softmax": "its sum has 65537 terms, and 32 bits hold 65536"}
 
 
+@pytest.mark.parametrize("shape", [(1, 8, 64), (1, 2, 2, 4, 32)], ids=len)
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u85-256"])
 @pytest.mark.parametrize("function", [functional.softmax, functional.log_softmax, torch.logsumexp])
 def test_weights_of_16_bits_are_on_the_npu(
-    function: Callable[[Tensor, int], Tensor], accelerator: str
+    function: Callable[[Tensor, int], Tensor], accelerator: str, shape: tuple[int, ...]
 ) -> None:
     """As a whole, and the stream gives what the graph says."""
-    found = lowered(along(function, -1), scores(4), bits=16)
+    found = lowered(along(function, -1), scores(4).reshape(shape), bits=16)
+    assert found.steps_off() <= BOUND
     report = compile_converted(found.exported, accelerator).report
     assert report is not None
     assert report.on_cpu == ()

@@ -59,13 +59,18 @@ MANTISSAS = np.arange(2 << FRACTION_BITS, (4 << FRACTION_BITS) + 1, STEP) / (2 <
 """The numbers from 1 to 2 that a table of 16-bit mantissas has entries for."""
 
 
+MOST_DIMENSIONS = 4
+"""More are folded into three: not every NPU broadcasts either operand in more."""
+
+
 def softmax(call: IntCall) -> Pending:
     """Return each number's exponential over the sum of all along an axis."""
     x, axes = _scores(call)
 
     def emit(target: Target) -> Value:
         weights = _Terms.of(call.b, x, axes).weights()
-        return requantize(call.b, weights, 2.0**-RESULT_BITS, target)
+        value = requantize(call.b, weights, 2.0**-RESULT_BITS, target)
+        return reshape(call.b, value, call.shape)
 
     return Pending(emit, call.shape)
 
@@ -78,7 +83,8 @@ def log_softmax(call: IntCall) -> Pending:
         b, terms = call.b, _Terms.of(call.b, x, axes)
         unit = _unit(x)
         below = rescale(b, b("SUB", terms.value, terms.greatest), x.scale / unit, DType.INT32)
-        return requantize(b, b("SUB", below, terms.logarithm(unit)), unit, target)
+        value = requantize(b, b("SUB", below, terms.logarithm(unit)), unit, target)
+        return reshape(b, value, call.shape)
 
     return Pending(emit, call.shape)
 
@@ -108,7 +114,16 @@ def _scores(call: IntCall) -> tuple[Real, list[int]]:
     count = prod(x.value.shape[axis] for axis in axes)
     if count > 1 << TERMS_BITS:
         raise RefusedError(f"its sum has {count} terms, and 32 bits hold {1 << TERMS_BITS}")
-    return x, axes
+    return _folded(call.b, x, axes)
+
+
+def _folded(b: Builder, x: Real, axes: list[int]) -> tuple[Real, list[int]]:
+    """Return a tensor of many dimensions in three, which every NPU broadcasts in."""
+    shape, first, last = x.value.shape, axes[0], axes[-1]
+    if len(shape) <= MOST_DIMENSIONS or len(axes) != last - first + 1:
+        return x, axes
+    parts = shape[:first], shape[first : last + 1], shape[last + 1 :]
+    return Real(reshape(b, x.value, [prod(part) for part in parts])), [1]
 
 
 def _unit(x: Real) -> float:
