@@ -85,7 +85,7 @@ def test_without_litert(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(caught.value) == (
         "error[E721]: operators that TensorFlow Lite Micro has no kernel for are compared with "
         "LiteRT's, but the package ai-edge-litert is not installed\n"
-        "  help pip install '.[conformance]'"
+        "  help pip install '.[conformance]' in the folder of Mizzen's sources"
     )
 
 

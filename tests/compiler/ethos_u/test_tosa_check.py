@@ -119,7 +119,7 @@ def test_the_command_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     status = main(["check", str(path), "--accelerator-config", U55])
     out, err = capfd.readouterr()
     assert status == 1
-    assert "on the NPU  1 of 2 operators" in out
+    assert "on the NPU   1 of 2 operators" in out
     assert "why   Ethos-U55 has no form of BITWISE_XOR, but Ethos-U85 has" in out
     assert "error[E401]: at most 0 of 2 operators may be on the CPU, but 1 is" in err
     assert main(["check", str(path), "--accelerator-config", U85]) == 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from random import Random
 from typing import Any
 
@@ -67,6 +68,26 @@ def conv2d_same(r: Random) -> Case:
     kernel = (r.choice((1, 3)), r.choice((1, 3, 5)))
     module = nn.Conv2d(2, 3, kernel, padding="same", dilation=r.randint(1, 2))
     return Case(module, (normal(r, 2, 6, 7),), 2 * kernel[0] * kernel[1] + 2, linear=True)
+
+
+def conv3d(r: Random) -> Case:
+    groups = r.choice((1, 1, 2))
+    cin = groups * r.randint(1, 2)
+    kernel = (r.randint(1, 3), r.randint(1, 3), r.randint(1, 3))
+    module = nn.Conv3d(
+        cin, groups * r.randint(1, 2), kernel,
+        stride=(r.randint(1, 3), r.randint(1, 2), r.randint(1, 3)),
+        padding=(r.randint(0, 1), r.randint(0, 2), r.randint(0, 1)),
+        dilation=r.randint(1, 2), groups=groups, bias=r.random() < 0.7,
+    )  # fmt: skip
+    inputs = normal(r, *r.choice(((), (2,))), cin, *(r.randint(5, 7) for _ in range(3)))
+    return Case(module, (inputs,), cin // groups * prod(kernel) + 2, linear=True)
+
+
+def conv3d_same(r: Random) -> Case:
+    kernel = (r.choice((1, 3)), r.choice((1, 3, 5)), 3)
+    module = nn.Conv3d(2, 3, kernel, padding="same", dilation=r.randint(1, 2))
+    return Case(module, (normal(r, 2, 5, 6, 7),), 2 * prod(kernel) + 2, linear=True)
 
 
 def conv1d(r: Random) -> Case:

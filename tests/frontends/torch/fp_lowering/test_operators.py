@@ -30,6 +30,8 @@ from .drawn import (
     conv1d,
     conv2d,
     conv2d_same,
+    conv3d,
+    conv3d_same,
     conv_batch_norm,
     conv_transpose2d,
     each,
@@ -54,6 +56,8 @@ MANY_SEEDS = 60
 CASES: dict[str, Draw] = {
     "conv2d": conv2d,
     "conv2d_same": conv2d_same,
+    "conv3d": conv3d,
+    "conv3d_same": conv3d_same,
     "conv1d": conv1d,
     "conv_transpose2d": conv_transpose2d,
     "conv_batch_norm": conv_batch_norm,

@@ -87,11 +87,6 @@ REFUSED: dict[str, tuple[cases.Computation, str, str]] = {
         "aten.index_put",
         "it adds to what is there",
     ),
-    "whole quotient of tensors": (
-        lambda x: torch.div(x, x.abs() + 1.0, rounding_mode="floor"),
-        "aten.div",
-        "wholes may be one off",
-    ),
     "sort": (lambda x: torch.relu(x).sort(1).values, "aten.sort", "TOSA sorts nothing"),
     "prod": (lambda x: x.prod(1), "aten.prod", "no NPU multiplies along a dimension"),
     "cumprod": (

@@ -21,7 +21,7 @@ from mizzen.frontends.torch.fp_lowering.fp_reduction import (
     scaling_of,
     softmax_of,
 )
-from mizzen.frontends.torch.movement import reshape, tiled, transposed
+from mizzen.frontends.torch.movement import concat, reshape, sliced, tiled, transposed
 from mizzen.frontends.torch.operators import overload_of
 from mizzen.frontends.torch.program import Array
 from mizzen.frontends.torch.windows import (
@@ -82,7 +82,65 @@ def conv_transpose2d(call: FpCall) -> Value:
 
 def convolution(call: FpCall) -> Value:
     """Convolve, transposed or not: what the others are in core ATen."""
-    return conv_transpose2d(call) if call["transposed"] else conv2d(call)
+    volumes = len(call.shape_of("weight")) == VOLUMES_RANK
+    if call["transposed"]:
+        call.need(not volumes, "TOSA has no transposed convolution of volumes")
+        return conv_transpose2d(call)
+    return conv3d(call) if volumes else conv2d(call)
+
+
+VOLUMES_RANK = 5
+"""Dimensions of volumes with batch and channels."""
+
+
+def conv3d(call: FpCall) -> Value:
+    """Convolve [N,C,D,H,W] or [C,D,H,W], groups too."""
+    b, x, weight = call.b, call.value("input"), call.constant("weight")
+    kernel, groups = weight.shape[2:], int(call["groups"])
+    source = reshape(b, x, (*(1,) * (VOLUMES_RANK - x.type.rank), *x.shape))
+    source = transposed(b, source, (0, 2, 3, 4, 1))
+    source, pads = _fitting(call, source, kernel)
+    attributes = {
+        "pad": pads,
+        "stride": _three(call["stride"]),
+        "dilation": _three(call["dilation"]),
+    }
+    layer = _layer(call, weight.transpose(0, 2, 3, 4, 1))
+    channels, each = source.shape[4] // groups, weight.shape[0] // groups
+    values: list[Value] = []
+    for group in range(groups):
+        part = layer.part(group * each, each)
+        given = sliced(b, source, 4, group * channels, channels)
+        values.append(part.product("CONV3D", given, part.weight, attributes))
+    return reshape(b, transposed(b, concat(b, values, 4), (0, 4, 1, 2, 3)), call.shape)
+
+
+def _three(extents: Any) -> tuple[int, ...]:
+    """Return depth, rows and columns of what is given once for all, or for each."""
+    values = [extents] if isinstance(extents, int) else list(extents)
+    return tuple(values if len(values) > 1 else values * 3)
+
+
+def _fitting(call: FpCall, source: Value, kernel: Sequence[int]) -> tuple[Value, tuple[int, ...]]:
+    """Return a volume without what no window reaches, which TOSA has not, and its borders."""
+    padding, steps = call["padding"], _three(call["dilation"])
+    reach = [step * (extent - 1) for step, extent in zip(steps, kernel, strict=True)]
+    match padding:
+        case "valid":
+            before = after = [0, 0, 0]
+        case "same":
+            before = [extent // 2 for extent in reach]
+            after = [extent - half for extent, half in zip(reach, before, strict=True)]
+        case _:
+            before = after = list(_three(padding))
+    pads: list[int] = []
+    for axis, stride in enumerate(_three(call["stride"])):
+        size = source.shape[1 + axis]
+        left = (size + before[axis] + after[axis] - reach[axis] - 1) % stride
+        cut = max(left - after[axis], 0)
+        source = sliced(call.b, source, 1 + axis, 0, size - cut)
+        pads += [before[axis], after[axis] + cut - left]
+    return source, tuple(pads)
 
 
 def _layer(call: FpCall, kernel: Array) -> FpLayer:

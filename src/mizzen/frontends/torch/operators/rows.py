@@ -231,7 +231,7 @@ LAYERS: tuple[Operator, ...] = (
     row("conv_transpose2d.input conv_transpose1d.default", Role.WEIGHTED, channel_axis=1,
         cuttable=True, integers="convolution", floats="convolution"),
     row("conv3d.default conv3d.padding", Role.WEIGHTED, channel_axis=0, cuttable=True,
-        integers="volumes", floats=VOLUMES),
+        integers="volumes", floats="convolution"),
     row("conv_transpose3d.input", Role.WEIGHTED, channel_axis=1, both=VOLUMES),
     row("linear.default", Role.WEIGHTED, channel_axis=0, cuttable=True,
         decomposition="arithmetic:linear", integers="convolution", floats="convolution"),
