@@ -276,3 +276,33 @@ def picked(r: Random) -> Case:
     index = torch.tensor([r.randrange(4) for _ in range(3)])
     axis = r.randrange(3)
     return Case(Call(partial(torch.index_select, dim=axis, index=index)), (normal(r, 4, 5, 4),), 0)
+
+
+def put(r: Random) -> Case:
+    """Rows, or elements, written at places that are computed, the last of a dimension too."""
+    places = r.sample(range(-2, 4), 2)
+    rows = torch.tensor([place % 6 for place in places])
+    if r.random() < 0.5:
+        return Case(Call(_rows_put), (normal(r, 6, 3, 4), rows - 6, normal(r, 2, 3, 4)), 0)
+    columns = torch.tensor([r.randrange(4), r.randrange(4)])
+    return Case(Call(_elements_put), (normal(r, 3, 6, 4), rows, columns, normal(r, 3, 2)), 0)
+
+
+def _rows_put(x: Tensor, rows: Tensor, y: Tensor) -> Tensor:
+    return torch.index_put(x, (rows,), y)
+
+
+def _elements_put(x: Tensor, rows: Tensor, columns: Tensor, y: Tensor) -> Tensor:
+    x = x.clone()
+    x[:, rows, columns] = y
+    return torch.cat([x.flatten(), x[:, rows, columns].flatten()])
+
+
+def copied(r: Random) -> Case:
+    rows = torch.tensor(r.sample(range(6), 2))
+    axis = r.randrange(2)
+
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        return torch.index_copy(x, axis, rows, y)
+
+    return Case(Call(function), (normal(r, 6, 6, 4), normal(r, *((2, 6, 4), (6, 2, 4))[axis])), 0)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall
-from mizzen.frontends.torch.movement import permuted, reshape
+from mizzen.frontends.torch.lookup import numbered, taken, written
+from mizzen.frontends.torch.movement import permuted, reshape, tiled
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -29,17 +30,51 @@ def index_select(call: FpCall) -> Value:
 
 
 def index(call: FpCall) -> Value:
-    """Take indices along one dimension, which another one's or more may follow."""
+    """Take indices along neighbouring dimensions, which theirs replace."""
+    axis, count, places = _places(call)
+    return reshape(call.b, taken(call.b, call.value("self"), axis, count, places), call.shape)
+
+
+def index_put(call: FpCall) -> Value:
+    """Write a tensor at indices of neighbouring dimensions, each once."""
+    call.need(not call["accumulate"], "it adds to what is there", "add the tensors")
+    axis, count, places = _places(call)
+    return _put(call, axis, count, places, call["values"])
+
+
+def index_copy(call: FpCall) -> Value:
+    """Write a tensor at indices of one dimension."""
+    axis = call.axis()
+    found = a.cast(call.b, call.value("index"), DType.INT32)
+    places = numbered(call.b, [reshape(call.b, found, (found.type.elements,))],
+                      call.shape[axis : axis + 1])  # fmt: skip
+    return _put(call, axis, 1, places, call["source"])
+
+
+def _places(call: FpCall) -> tuple[int, int, Value]:
+    """Return the first indexed dimension, how many there are, and places among them."""
+    b, shape = call.b, call.shape_of("self")
     given = [(axis, node) for axis, node in enumerate(call["indices"]) if node is not None]
-    if len(given) != 1:
-        raise RefusedError(
-            f"it has indices in {len(given)} dimensions", "use indices in one dimension"
-        )
-    (axis, node), x = given[0], call.value("self")
-    meta = str(node.meta["val"].dtype)
-    call.need(meta != "torch.bool", "its shape depends on data", "use torch.where")
-    found = _not_negative(call.b, call.context.value(node), x.shape[axis])
-    return _rows(call, x, found, axis)
+    first, last = given[0][0], given[-1][0]
+    call.need(last - first == len(given) - 1, "its indices are of dimensions apart")
+    for _, node in given:
+        meta = str(node.meta["val"].dtype)
+        call.need(meta != "torch.bool", "its shape depends on data", "use torch.where")
+    sizes = shape[first : last + 1]
+    indices = [
+        a.cast(b, _not_negative(b, call.context.value(node), shape[axis]), DType.INT32)
+        for axis, node in given
+    ]
+    return first, len(given), numbered(b, indices, sizes)
+
+
+def _put(call: FpCall, axis: int, count: int, places: Value, values: Any) -> Value:
+    rows = [*call.shape[:axis], *places.shape, *call.shape[axis + count :]]
+
+    def build(value: Value, other: Value) -> Value:
+        return written(call.b, value, axis, count, places, tiled(call.b, other, rows))
+
+    return call.alike([call["self"], values], build)
 
 
 def _not_negative(b: Builder, index: Value, size: int) -> Value:

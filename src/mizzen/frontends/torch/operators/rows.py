@@ -195,7 +195,7 @@ MOVEMENT: tuple[Operator, ...] = (
     # Looked up, or written, by index.
     row("embedding.default", Role.SHARED, integers="gather", floats="gather"),
     *each("index_select gather index.Tensor", Role.SHARED, integers="gather", floats="gather"),
-    *each("index_put index_copy", Role.SHARED, integers="gather", floats=SCATTERED),
+    *each("index_put index_copy", Role.SHARED, integers="gather", floats="gather"),
     row("scatter.src scatter.value scatter.reduce "
         "scatter.value_reduce", Role.SHARED, both=SCATTERED),
     row("scatter_add.default scatter_reduce.two masked_scatter.default", both=SCATTERED),
