@@ -23,8 +23,9 @@ Step = Callable[[Net, Value, st.DataObject], list[Value]]
 
 
 def bounded(net: Net, x: Value, data: st.DataObject) -> list[Value]:
-    low = data.draw(st.integers(-128, 0))
-    return [net.clamp(x, low, data.draw(st.integers(low, 127)))]
+    """Keep a range that has 0: one that leaves nothing of another's is refused with a reason."""
+    low, high = data.draw(st.integers(-128, 0)), data.draw(st.integers(0, 127))
+    return [net.clamp(x, low, high)]
 
 
 def pooled(net: Net, x: Value, data: st.DataObject) -> list[Value]:
