@@ -123,6 +123,23 @@ def test_what_is_looked_up_is_exact(name: str, accelerator: str) -> None:
     assert np.array_equal(artifact.run(*(x.numpy() for x in inputs)), model(*inputs).numpy())
 
 
+UNCHECKED: dict[str, tuple[Function, Inputs]] = {
+    "of 32 bits": (lambda m, v: v[0][v[1]], (_numbers(4, 7), _places(-1, 2).to(torch.int32))),
+    "of two extents": (lambda m, v: v[0][v[1], v[1]], (_numbers(4, 7), _places(-1, 2))),
+    "beside a constant": (lambda m, v: v[0][v[1], [-1, -2]], (_numbers(4, 7), _places(-1, 2))),
+}
+
+
+@pytest.mark.parametrize("name", UNCHECKED)
+def test_no_index_reaches_the_npu_unchecked(name: str) -> None:
+    """It would be another row in silence: such a lookup is PyTorch's."""
+    function, inputs = UNCHECKED[name]
+    artifact = compile(_Model(function).eval(), inputs, U85, calibration=[inputs])
+    found = artifact.run(*(x.numpy() for x in inputs))
+    step = 2.0 / 255
+    assert np.abs(found - function(_Model(function), inputs).numpy()).max() <= step
+
+
 FOUND: dict[str, Function] = {
     "argmax": lambda m, v: torch.argmax(m.layer(v[0]), -1),
     "argmin kept": lambda m, v: torch.argmin(m.layer(v[0]), 1, keepdim=True),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from mizzen.frontends.torch.call import Arguments
@@ -65,8 +66,11 @@ def narrowed(graph: Any) -> Any:
     for node, copied in zip(graph.nodes, copy.nodes, strict=True):
         copied.name = node.name  # the program's tensors go by it, and PyTorch renames some
     for node in list(copy.nodes):
-        for index, bound in _indices(node):
-            node.replace_input_with(index, _in_32_bits(copy, node, index, bound))
+        bounds = list(_indices(node))
+        for index, bound in dict(bounds).items():
+            # One index of dimensions of different sizes has no bound, and stays with PyTorch.
+            if all(other == bound for same, other in bounds if same is index):
+                node.replace_input_with(index, _in_32_bits(copy, node, index, bound))
         if _finds(node) and node.users:
             _behind(copy, node)
     return copy
@@ -132,6 +136,15 @@ def _finds(node: Any) -> bool:
         return source is not None and source.name in ("max", "min")
     row = row_of(node)
     return row is not None and row.name in FINDERS
+
+
+def found_below(node: Any) -> float:
+    """Return what an index that a node finds is below; infinity for another node."""
+    if not _finds(node):
+        return inf
+    call = Arguments(node.args[0] if str(node.target) == GETITEM else node)
+    shape = call.shape_of(call.first)
+    return prod(shape) if call["dim"] is None else (shape or (1,))[call.axis()]
 
 
 def _in_32_bits(graph: Any, node: Any, index: Any, bound: Bound) -> Any:

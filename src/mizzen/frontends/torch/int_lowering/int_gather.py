@@ -16,12 +16,18 @@ from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.int_lowering.int_context import (
     IntCall,
     Integers,
-    Plain,
     Term,
     Wide,
 )
 from mizzen.frontends.torch.lookup import elements, numbered, taken, written
 from mizzen.frontends.torch.movement import concat, lifted, permuted, reshape, sliced, tiled
+from mizzen.frontends.torch.narrowing import (
+    SOURCE,
+    Bound,
+    found_below,
+    is_narrowing,
+    is_widening,
+)
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
@@ -47,7 +53,7 @@ def embedding(call: IntCall) -> Term:
 def _looked_up(call: IntCall, axis: int, sizes: Sequence[int], nodes: Sequence[Any]) -> Term:
     """Take computed indices along neighbouring dimensions, which those of the indices replace."""
     b = call.b
-    places = numbered(b, [_index(call, node) for node in nodes], sizes)
+    places = numbered(b, _indices(call, nodes, sizes), sizes)
     return call.moved(
         lambda value: reshape(b, taken(b, value, axis, len(sizes), places), call.shape)
     )
@@ -78,7 +84,7 @@ def gather(call: IntCall) -> Term:
     b, axis, shape = call.b, call.axis(), call.shape_of("self")
     found = _constant(call, call["index"], shape[axis])
     if found is None:
-        wanted = elements(b, _index(call, call["index"]), axis, shape)
+        wanted = elements(b, _index(call, call["index"], shape[axis]), axis, shape)
 
         def move(value: Value) -> Value:
             return taken(b, reshape(b, value, (value.type.elements,)), 0, 1, wanted)
@@ -155,7 +161,8 @@ def _put_apart(call: IntCall, axes: list[int]) -> Term:
     order = [*axes, *(dim for dim in range(len(call.shape)) if dim not in axes)]
     shape = [call.shape[dim] for dim in order]
     count = len(axes)
-    places = numbered(b, [_index(call, call["indices"][axis]) for axis in axes], shape[:count])
+    found = _indices(call, [call["indices"][axis] for axis in axes], shape[:count])
+    places = numbered(b, found, shape[:count])
     rows = [*places.shape, *shape[count:]]
 
     def build(value: Value, other: Value) -> Value:
@@ -186,7 +193,7 @@ def _chosen(call: IntCall, axis: int, mask: Any) -> Term:
 def _put(call: IntCall, axis: int, sizes: Sequence[int], nodes: Sequence[Any], values: Any) -> Term:
     """Write a tensor at computed indices of neighbouring dimensions, each once."""
     b = call.b
-    places = numbered(b, [_index(call, node) for node in nodes], sizes)
+    places = numbered(b, _indices(call, nodes, sizes), sizes)
     rows = [*call.shape[:axis], *places.shape, *call.shape[axis + len(sizes) :]]
 
     def build(value: Value, other: Value) -> Value:
@@ -212,17 +219,31 @@ def _constant(call: IntCall, node: Any, size: int) -> Array | None:
     return np.asarray(term.array % size)
 
 
-def _index(call: IntCall, node: Any) -> Value:
-    """Return indices in 32 bits."""
+def _indices(call: IntCall, nodes: Sequence[Any], sizes: Sequence[int]) -> list[Value]:
+    return [_index(call, node, size) for node, size in zip(nodes, sizes, strict=True)]
+
+
+def _index(call: IntCall, node: Any, size: int) -> Value:
+    """Return indices of 32 bits that lie among `size` places, which the NPU does not check."""
     match call.term_of(node):
-        case Wide(value):
-            return value
-        case Plain(value) if value.dtype is DType.INT32:
+        case Wide(value) if _is_within(node, size):
             return value
         case Integers(array) if array.dtype != np.bool_:
-            return call.b.constant(array, DType.INT32)
+            return call.b.constant(array % size, DType.INT32)
         case _:
-            raise RefusedError("its indices are no integers of 32 bits or 64", "use torch.where")
+            raise RefusedError(
+                "nobody has checked that its indices are in range, and the NPU does not",
+                "give the model indices of 64 bits, one tensor for each dimension",
+            )
+
+
+def _is_within(node: Any, size: int) -> bool:
+    """Whether the host checks an index for `size` places, or what finds it has no more."""
+    short: Any = node.args[0] if is_widening(node) else None
+    if short is None or not is_narrowing(short):
+        return False
+    bound: Bound | None = short.meta.get(SOURCE)
+    return found_below(short.args[0]) <= size if bound is None else bound.size == size
 
 
 def _taken(b: Builder, value: Value, axis: int, indices: Array) -> Value:
