@@ -3,7 +3,7 @@
 Every container that a device loads (ExecuTorch's `.pte`, the C runtime's own) is written from the
 same `DeviceProgram`: tensors with their places, calls of the NPU's driver and of kernels of the
 processor in order, states that outlive an inference. What makes one of an artifact is
-`mizzen.artifact.device`; which kernels a container has is the container's own to say.
+`mizzen.artifact`; which kernels a container has is the container's own to say.
 
 It must not know artifacts, frameworks or NPUs: payloads are bytes, kernels are names.
 """
