@@ -80,6 +80,11 @@ class RegionStep(NpuStep):
         self._edge = edge
         self._taken = tuple(taken)
 
+    @property
+    def moves(self) -> bool:
+        """Whether the CPU moves any tensor at the region's edge."""
+        return any(move.order for move in (*self._edge.inputs, *self._edge.outputs))
+
     def run_on(self, simulator: Any, values: Values, batch: int) -> None:
         """Compute the outputs from the inputs in `values`, with a simulator of the program."""
         given = [

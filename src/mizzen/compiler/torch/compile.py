@@ -166,6 +166,7 @@ class _Assembly:
         self.partition = partition
         self.code = code
         self.tensors: dict[object, int] = {}
+        self.infos: dict[int, TensorInfo] = {}
         self.operations: dict[int, list[Operation]] = {}
         for operation in lowered.graph.sorted():
             if operation.group is not None and not isinstance(operation, Constant):
@@ -190,7 +191,7 @@ class _Assembly:
         return Contents(
             inputs=tuple(range(taken)),
             outputs=tuple(outputs[:given]),
-            infos={self.number(value): _info(value) for value in (*graph.inputs, *graph.outputs)},
+            infos=self.infos,
             steps=tuple(steps),
             constants=constants,
             carried=tuple(
@@ -201,7 +202,10 @@ class _Assembly:
 
     def number(self, value: Value) -> int:
         """Return the index of a value."""
-        return self.tensors.setdefault(value, len(self.tensors))
+        index = self.tensors.setdefault(value, len(self.tensors))
+        if index not in self.infos:
+            self.infos[index] = _info(value)
+        return index
 
     def _steps(self, region: Region) -> list[Step]:
         if region.device is Device.NPU:

@@ -217,11 +217,20 @@ def explicit(exported: ExportedProgram) -> ExportedProgram:
 
 
 def _run_decompositions(exported: ExportedProgram) -> ExportedProgram:
+    return _decomposed(exported, {})
+
+
+def in_core_operators(exported: ExportedProgram) -> ExportedProgram:
+    """Take a program apart into core ATen operators, without updates in place."""
+    return _decomposed(exported, None)
+
+
+def _decomposed(exported: ExportedProgram, table: dict[Any, Any] | None) -> ExportedProgram:
     program: Any = exported
     with warnings.catch_warnings():
         # PyTorch warns of a class of its own, of which no user has an object.
         warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec")
-        return program.run_decompositions({})
+        return program.run_decompositions(table)
 
 
 def _roles(

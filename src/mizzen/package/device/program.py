@@ -12,8 +12,9 @@ import numpy.typing as npt
 from mizzen.diagnostics import Origin
 
 Array = npt.NDArray[Any]
-Number = bool | int | float | str | None
-"""An argument of a kernel that is no tensor; a list of numbers is a tuple."""
+Number = bool | int | float | str | bytes | None
+"""An argument of a kernel that is no tensor. A list of numbers is a tuple, a type is its NumPy
+name, and what a custom operator brings in a format of its own is bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +73,16 @@ class NpuCall:
     outputs: tuple[Transfer, ...]
     states: tuple[Transfer, ...] = ()
 
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The tensors that it reads, in order."""
+        return tuple(row.tensor for row in (*self.inputs, *self.states))
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """The tensors that it writes, in order."""
+        return tuple(row.tensor for row in (*self.outputs, *self.states))
+
 
 @dataclass(frozen=True, slots=True)
 class TensorArgument:
@@ -107,7 +118,12 @@ class KernelCall:
     origin: Origin | None = None
 
     @property
-    def inputs(self) -> tuple[int, ...]:
+    def writes(self) -> tuple[int, ...]:
+        """The tensors that it writes, in order."""
+        return tuple(index for index in self.outputs if index is not None)
+
+    @property
+    def reads(self) -> tuple[int, ...]:
         """The tensors that it reads, in order."""
         found: list[int] = []
         for _, argument in self.arguments:

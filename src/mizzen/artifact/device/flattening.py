@@ -1,0 +1,227 @@
+"""The steps of an artifact, one after the other, as calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mizzen.artifact.arena import Block
+from mizzen.artifact.device.tensors import Tensors
+from mizzen.artifact.device.tflite_calls import TfliteCalls
+from mizzen.artifact.host_steps import (
+    DequantizeStep,
+    NarrowStep,
+    QuantizeStep,
+    TorchStep,
+    WidenStep,
+)
+from mizzen.artifact.region_step import RegionStep
+from mizzen.artifact.resources import VariableStep
+from mizzen.artifact.steps import CpuStep, NpuStep, read_network
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.package.device import (
+    DeviceProgram,
+    KernelCall,
+    NpuCall,
+    State,
+    TensorArgument,
+    Transfer,
+)
+from mizzen.targets.ethos_u import driver
+from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.artifact.execution import Contents
+    from mizzen.artifact.steps import Step
+
+QUANTIZE = "quantized_decomposed::quantize_per_tensor"
+DEQUANTIZE = "quantized_decomposed::dequantize_per_tensor"
+CONVERT = "aten::_to_copy"
+INDEX = "mizzen::narrow_index"
+"""Of 64 bits to 32, for tables of `size` rows: counted from the end where `counts_back` and it is
+below zero; an index that there is not is an error."""
+
+
+def device_program(artifact: Artifact) -> DeviceProgram:
+    """Return what a device executes for an artifact.
+
+    E450 for an accelerator that no driver of a microcontroller serves, E451 for memory that a
+    device cannot be given, E452 for control flow or state that is no sequence of calls, E453 where
+    PyTorch cannot take its part apart.
+    """
+    _require_microcontroller(artifact)
+    return _Flattening(artifact).program()
+
+
+def _require_microcontroller(artifact: Artifact) -> None:
+    accelerator = artifact.accelerator
+    if accelerator is not None and not accelerator.startswith("ethos-u"):
+        raise fail(
+            "E450",
+            f"an artifact for a microcontroller must be for an Ethos-U, not for {accelerator}",
+            help="an Ethos-N is served by the driver of a Linux system; `mizzen run` executes it "
+            "on the host",
+        )
+
+
+class _Flattening:
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
+        self.contents: Contents = artifact.contents
+        self.network = (
+            read_network(artifact.data, artifact.name)
+            if any(isinstance(step, CpuStep | VariableStep) for step in artifact.steps)
+            else None
+        )
+        self.tensors = Tensors(self.contents, self.network)
+        self.operators = None if self.network is None else TfliteCalls(self.network, self.tensors)
+
+    def program(self) -> DeviceProgram:
+        """Return the whole of it."""
+        calls = [call for step in self.contents.steps for call in self._calls(step)]
+        carried = self._states(calls)
+        inputs = tuple(self.tensors.number(index) for index in self.contents.inputs)
+        outputs = tuple(self.tensors.number(index) for index in self.contents.outputs)
+        return DeviceProgram(
+            name=self.artifact.name,
+            accelerator=self.artifact.accelerator,
+            tensors=self.tensors.rows,
+            inputs=inputs,
+            outputs=outputs,
+            calls=tuple(calls),
+            states=carried,
+            arena_bytes=self.tensors.arena_bytes,
+        )
+
+    def _states(self, calls: Sequence[NpuCall | KernelCall]) -> tuple[State, ...]:
+        kept = [] if self.operators is None else self.operators.states
+        own = {row.read for row in kept}
+        carried = [
+            State(self.tensors.number(row.read), self.tensors.number(row.write), row.initial)
+            for row in self.contents.carried
+            if self.operators is None
+        ]
+        initial = {
+            self.tensors.number(row.index): row.start(1)[0]
+            for step in self.contents.steps
+            if isinstance(step, NpuStep)
+            for row in step.variables
+        }
+        used = {row.tensor for call in calls if isinstance(call, NpuCall) for row in call.states}
+        inside = [State(index, index, initial[index]) for index in sorted(used - own)]
+        return (*kept, *carried, *inside)
+
+    def _calls(self, step: Step) -> Iterator[NpuCall | KernelCall]:
+        number = self.tensors.number
+        match step:
+            case NpuStep():
+                yield self._npu(step)
+            case QuantizeStep():
+                numbers = (
+                    ("scale", step.scale),
+                    ("zero_point", step.zero_point),
+                    ("quant_min", step.low),
+                    ("quant_max", step.high),
+                    ("dtype", step.dtype.name),
+                )
+                source = ("input", TensorArgument(number(step.input)))
+                yield KernelCall(QUANTIZE, (source, *numbers), (number(step.output),))
+            case DequantizeStep():
+                yield self._dequantize(step)
+            case NarrowStep(size=None) | WidenStep():
+                yield self._convert(step)
+            case NarrowStep():
+                arguments = (
+                    ("self", TensorArgument(number(step.input))),
+                    ("size", step.size),
+                    ("counts_back", step.counts_back),
+                )
+                yield KernelCall(INDEX, arguments, (number(step.output),))
+            case TorchStep():
+                from mizzen.artifact.device.torch_calls import torch_calls
+
+                yield from torch_calls(step, self.tensors, self.artifact.name)
+            case CpuStep() | VariableStep():
+                assert self.operators is not None, "the network has been read for these steps"
+                yield from self.operators.calls(step.operators)
+
+    def _dequantize(self, step: DequantizeStep) -> KernelCall:
+        source = self.tensors.number(step.input)
+        dtype = self.tensors.rows[source].dtype
+        limits = np.iinfo(dtype)
+        arguments = (
+            ("input", TensorArgument(source)),
+            ("scale", step.scale),
+            ("zero_point", step.zero_point),
+            ("quant_min", limits.min),
+            ("quant_max", limits.max),
+            ("dtype", dtype.name),
+            ("out_dtype", None),
+        )
+        return KernelCall(DEQUANTIZE, arguments, (self.tensors.number(step.output),))
+
+    def _convert(self, step: NarrowStep | WidenStep) -> KernelCall:
+        output = self.tensors.number(step.output)
+        arguments = (
+            ("self", TensorArgument(self.tensors.number(step.input))),
+            ("dtype", self.tensors.rows[output].dtype.name),
+        )
+        return KernelCall(CONVERT, arguments, (output,))
+
+    def _npu(self, step: NpuStep) -> NpuCall:
+        program = step.program
+        if not isinstance(program, Program):
+            raise AssertionError(program)
+        if isinstance(step, RegionStep):
+            assert not step.moves, "no region of an Ethos-U moves its tensors on the processor"
+        shared = step.part.shared.get(RegionIndex.SCRATCH)
+        scratch = shared.offset_bytes if shared and shared.block is Block.ARENA else None
+        given = [row for row in program.inputs if not row.variable]
+        kept = [row for row in program.inputs if row.variable]
+        self._require_scratch(program)
+        if scratch is not None:
+            indices = (*step.inputs, *step.outputs, *(row.index for row in step.variables))
+            rows = (*given, *program.outputs, *kept)
+            self.tensors.fix(indices, [scratch + row.offset for row in rows], rows)
+            self.tensors.reach(scratch + program.region_bytes[RegionIndex.SCRATCH])
+        read_only = program.constants.get(RegionIndex.READ_ONLY)
+        return NpuCall(
+            payload=driver.build(program.words, program.hardware),
+            read_only=b"" if read_only is None else read_only.tobytes(),
+            scratch_bytes=program.region_bytes.get(RegionIndex.SCRATCH, 0),
+            scratch_offset_bytes=scratch,
+            fast_bytes=program.region_bytes.get(RegionIndex.SCRATCH_FAST),
+            inputs=self._transfers(self._without_state(step), given),
+            outputs=self._transfers(step.outputs, program.outputs),
+            states=self._transfers([row.index for row in step.variables], kept),
+        )
+
+    def _without_state(self, step: NpuStep) -> list[int]:
+        kept = {row.index for row in step.variables}
+        return [index for index in step.inputs if index not in kept]
+
+    def _transfers(
+        self, indices: Sequence[int], places: Sequence[TensorAddress]
+    ) -> tuple[Transfer, ...]:
+        return tuple(
+            Transfer(self.tensors.number(index), place.offset)
+            for index, place in zip(indices, places, strict=True)
+        )
+
+    def _require_scratch(self, program: Program) -> None:
+        for row in (*program.inputs, *program.outputs):
+            if row.region != RegionIndex.SCRATCH:
+                raise _memory(
+                    f"tensor {row.name!r} must lie in the scratch memory, region 1, not in region "
+                    f"{row.region}"
+                )
+        spare = set(program.region_bytes) - set(RegionIndex)
+        if spare:
+            raise _memory(f"an NPU call must have regions 0 to 2, not {sorted(spare)} besides")
+
+
+def _memory(message: str) -> MizzenError:
+    return fail("E451", message, help="compile the network again without --separate-io-regions")
