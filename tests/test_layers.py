@@ -25,6 +25,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.diagnostics": (),
     "mizzen.archives": (),
     "mizzen.workers": (),
+    "mizzen.boards": ("mizzen.diagnostics",),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
     "mizzen.isa": ("mizzen.diagnostics",),
     "mizzen.graph": ("mizzen.diagnostics",),

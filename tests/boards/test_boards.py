@@ -1,0 +1,114 @@
+"""Boards that are built in: read, whole, and the same in header and linker script."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mizzen.boards import Board, Role, board_header, board_names, find_board, linker_script
+from mizzen.diagnostics import MizzenError
+
+BOARDS = [find_board(name) for name in board_names()]
+
+
+def macros(board: Board, product: str, mode: str) -> dict[str, int | str]:
+    text = board_header(board, product, mode)
+    found = re.findall(r"^#define (BOARD_\w+) (\S+)$", text, re.M)
+    return {
+        name: int(value.rstrip("u"), 0) if value[0].isdigit() else value for name, value in found
+    }
+
+
+def test_the_boards_are_these() -> None:
+    assert board_names() == ("corstone300", "corstone310", "corstone320")
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_a_board_is_named_after_its_file(board: Board) -> None:
+    assert find_board(board.name).name == board.name
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "irq"),
+    [
+        ("corstone300", 0x48102000, 56),
+        ("corstone310", 0x48102000, 56),
+        ("corstone320", 0x50004000, 16),
+    ],
+)
+def test_the_npu_is_where_drivers_look_for_it(name: str, base: int, irq: int) -> None:
+    board = find_board(name)
+    assert (board.npu.base, board.npu.irq) == (base, irq)
+
+
+@pytest.mark.parametrize(
+    ("product", "mode", "word"),
+    [
+        ("ethos-u55", "Shared_Sram", 0x5553),
+        ("ethos-u85", "Shared_Sram", 0x5553),
+        ("ethos-u65", "Dedicated_Sram", 0x555B),
+        ("ethos-u55", "Sram_Only", 1),
+    ],
+)
+def test_regions_reach_memory_as_arms_driver_has_them(product: str, mode: str, word: int) -> None:
+    """The driver's own words were seen on the bus: REGIONCFG of its defaults."""
+    assert macros(find_board("corstone300"), product, mode)["BOARD_NPU_REGIONCFG"] == word
+
+
+def test_port_limits_are_those_that_arms_driver_writes() -> None:
+    u55 = macros(find_board("corstone300"), "ethos-u55-128", "Shared_Sram")
+    assert [u55[f"BOARD_NPU_AXI_LIMIT{i}"] for i in range(4)] == [0x0F1F0000] * 4
+    u85 = macros(find_board("corstone320"), "ethos-u85-256", "Shared_Sram")
+    assert u85["BOARD_NPU_AXI_EXT"] == 0x00021F3F
+    assert [u85[f"BOARD_NPU_MEM_ATTR{i}"] for i in range(4)] == [0, 0, 4, 4]
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_what_the_npu_reads_is_where_it_reaches(board: Board) -> None:
+    for mode in board.modes:
+        for role in (Role.MODEL, Role.ARENA, Role.FAST):
+            assert board.memory(role, mode).npu
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_the_linker_script_has_every_memory(board: Board) -> None:
+    found = re.findall(
+        r"^    (\w+) \(r\w+\) : ORIGIN = (\w+), LENGTH = (\w+)$", linker_script(board), re.M
+    )
+    rows = [(name, int(base, 0), int(size, 0)) for name, base, size in found]
+    assert rows == [(memory.name, memory.base, memory.size_bytes) for memory in board.memories]
+
+
+def test_sections_go_where_the_memory_mode_says() -> None:
+    board = find_board("corstone300")
+    for name, memory in (("Shared_Sram", "SRAM"), ("Dedicated_Sram_384KB", "DDR")):
+        script = linker_script(board, name)
+        assert re.findall(r"__arena_end = \.;\n    } > (\w+)", script) == [memory]
+
+
+def test_an_unknown_board_is_refused() -> None:
+    with pytest.raises(MizzenError) as caught:
+        find_board("corstone330")
+    assert str(caught.value) == (
+        "error[E414]: the board must be corstone300, corstone310, corstone320 or a file .toml, not "
+        "'corstone330'\n  help did you mean corstone320?"
+    )
+
+
+def test_a_product_that_the_board_has_not_is_refused() -> None:
+    with pytest.raises(MizzenError) as caught:
+        board_header(find_board("corstone320"), "ethos-u55-128")
+    assert str(caught.value) == (
+        "error[E415]: the NPU on corstone320 must be of ethos-u85, not 'ethos-u55-128'"
+    )
+
+
+def test_an_unknown_memory_mode_is_refused() -> None:
+    with pytest.raises(MizzenError) as caught:
+        linker_script(find_board("corstone300"), "Sram")
+    assert str(caught.value) == (
+        "error[E415]: the memory mode on corstone300 must be Shared_Sram, Sram_Only, "
+        "Dedicated_Sram, Dedicated_Sram_256KB, Dedicated_Sram_384KB, Dedicated_Sram_512KB, not "
+        "'Sram'"
+    )
