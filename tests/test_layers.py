@@ -213,6 +213,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_n",
         "mizzen.targets.ethos_n.sim",
     ),
+    "mizzen.export": (
+        "mizzen.diagnostics",
+        "mizzen.package",
+        "mizzen.targets.ethos_u",
+        "mizzen.artifact",
+    ),
     "mizzen.compiler": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",

@@ -1,0 +1,12 @@
+"""Projects that build: an artifact, a board and a runtime joined into sources.
+
+Each runtime is a file here: `c_container` for Mizzen's own. It takes an artifact apart, lets the
+package of that runtime write its container, and lays sources, the board's header and linker script
+beside it, so that a compiler is all that is still needed.
+
+It must not know compilers: what it exports has been compiled.
+"""
+
+from mizzen.export.c_container import CContainer, c_container
+
+__all__ = ["CContainer", "c_container"]

@@ -1,0 +1,51 @@
+"""An artifact as a container of the C runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mizzen.artifact.device import device_program
+from mizzen.diagnostics import fail
+from mizzen.package.c import encode
+from mizzen.package.c.lowering import lower
+from mizzen.package.device import DeviceProgram, NpuCall
+from mizzen.targets.ethos_u import driver
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CContainer:
+    """A container, and the program that is in it: kernel calls are the runtime's own."""
+
+    data: bytes
+    program: DeviceProgram
+
+
+def c_container(artifact: Artifact) -> CContainer:
+    """Return the container of an artifact.
+
+    E450 to E454 for what no device executes, E460 and E462 for what does not fit a container, E464
+    and E465 for operators that the runtime does not have.
+    """
+    program = lower(device_program(artifact))
+    return CContainer(encode(program, _npu(program)), program)
+
+
+def _npu(program: DeviceProgram) -> tuple[int, int] | None:
+    """Return CONFIG and ID of the NPU that all calls are for. E466 if they are for several."""
+    found = {
+        driver.parse(call.payload).hardware for call in program.calls if isinstance(call, NpuCall)
+    }
+    if not found:
+        return None
+    (hardware,) = found if len(found) == 1 else (None,)
+    if hardware is None:
+        raise fail(
+            "E466",
+            "all payloads of a container must be for one NPU, and say which",
+            help="compile the network again",
+        )
+    return hardware.config_word, hardware.id_word

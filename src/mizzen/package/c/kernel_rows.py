@@ -1,0 +1,53 @@
+"""The kernels that the runtime has, and the sources that they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mizzen.package.c.layout import kernel_id
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow:
+    """A kernel: its name in calls; in `kernels/<source>.c` it is `mz_kernel_<name>`.
+
+    needs  other sources of that folder that it is linked with
+    """
+
+    name: str
+    source: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def function(self) -> str:
+        """Its function in C."""
+        return f"mz_kernel_{self.name}"
+
+
+KERNELS: Mapping[str, KernelRow] = {
+    row.name: row
+    for row in (
+        KernelRow("quantize", "quantize", ("elements",)),
+        KernelRow("dequantize", "quantize", ("elements",)),
+    )
+}
+
+
+def sources_of(names: Iterable[str]) -> Sequence[str]:
+    """Return the files of `firmware/runtime/kernels` that some kernels are linked with."""
+    rows = [KERNELS[name] for name in names]
+    return sorted({f"{stem}.c" for row in rows for stem in (row.source, *row.needs)})
+
+
+def kernel_table(names: Iterable[str]) -> str:
+    """Return the C source of the table of some kernels, `mz_kernels`, for `mz_open`."""
+    rows = [KERNELS[name] for name in names]
+    declared = "".join(f"mz_status {row.function}(const mz_call *call);\n" for row in rows)
+    listed = "".join(f"    {{{kernel_id(row.name):#010x}u, {row.function}}},\n" for row in rows)
+    return (
+        "/* The kernels that the container calls, and no others: made by Mizzen. */\n"
+        '#include "mizzen.h"\n\n'
+        f"extern const mz_kernel mz_kernels[];\n{declared}\n"
+        f"const mz_kernel mz_kernels[] = {{\n{listed}    {{0, NULL}},\n}};\n"
+    )

@@ -1,0 +1,38 @@
+"""A program of frameworks' operators as one of the runtime's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mizzen.diagnostics import fail
+from mizzen.package.c.lowering import quantization
+from mizzen.package.c.lowering.context import WAY_ON, Given, Lowering, Rule
+from mizzen.package.device import DeviceProgram, NpuCall
+
+RULES: Mapping[str, Rule] = {
+    **quantization.RULES,
+}
+"""What lowers each operator, by its framework's name."""
+
+
+def lower(program: DeviceProgram) -> DeviceProgram:
+    """Return the program with every kernel call one of the runtime's own.
+
+    E464 for an operator without a rule, E465 where a rule does not take its types or shapes.
+    """
+    lowering = Lowering(program)
+    for call in program.calls:
+        if isinstance(call, NpuCall):
+            lowering.calls.append(call)
+            continue
+        rule = RULES.get(call.operator)
+        if rule is None:
+            raise fail(
+                "E464",
+                f"the C runtime must have a kernel for {call.operator}, and has none",
+                origin=call.origin,
+                help=WAY_ON,
+            )
+        rule(Given(lowering, call))
+    return replace(program, tensors=tuple(lowering.tensors), calls=tuple(lowering.calls))
