@@ -48,7 +48,7 @@ class _Calls:
 
     def calls(self) -> Iterator[KernelCall]:
         """Return them in order."""
-        nodes = list(self._program.graph.nodes)
+        nodes = [node for node in self._program.graph.nodes if not _only_checks(node)]
         wanted = self._name_inputs(nodes)
         self._name_results(nodes, wanted)
         for node in nodes:
@@ -158,6 +158,11 @@ class _Calls:
                 )
             return tuple(_number(row) for row in rows)
         return _number(value)
+
+
+def _only_checks(node: Any) -> bool:
+    """Whether an operator gives nothing: PyTorch checks with it what static shapes say already."""
+    return node.op == "call_function" and "val" not in node.meta
 
 
 def _number(value: Any) -> Number:
