@@ -4,6 +4,7 @@
 VENV  := .venv
 BIN   := $(VENV)/bin
 LOCK  := requirements-dev.lock
+PEER  := requirements-executorch.lock
 STAMP := $(VENV)/installed.stamp
 
 # Arm's TOSA tools, an oracle of the tests, live in an environment of their own.
@@ -33,7 +34,7 @@ help: ## list the targets
 
 setup: $(STAMP) ## make the virtual environment from the pinned packages
 
-$(STAMP): $(LOCK) pyproject.toml
+$(STAMP): $(LOCK) $(PEER) pyproject.toml
 	@python=; for candidate in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
 		if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 		then python=$$candidate; break; fi; done; \
@@ -41,6 +42,7 @@ $(STAMP): $(LOCK) pyproject.toml
 	if [ ! -x $(BIN)/python ]; then echo "making $(VENV) with $$($$python --version)"; $$python -m venv $(VENV); fi
 	@echo 'installing the packages of $(LOCK)'
 	@$(BIN)/python -m pip install --quiet --requirement $(LOCK)
+	@$(BIN)/python -m pip install --quiet --no-deps --requirement $(PEER)
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

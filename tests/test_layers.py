@@ -309,6 +309,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.passes",
         "mizzen.partition",
         "mizzen.package",
+        "mizzen.frontends.torch.operators",
         "mizzen.frontends.torch",
         "mizzen.quantize",
         "mizzen.targets.ethos_u",

@@ -59,6 +59,22 @@ class Counting(nn.Module):
         return self.total + y, y
 
 
+class Sorted(nn.Module):
+    """State that the processor reads and writes, nothing of it on the NPU."""
+
+    best: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+        self.register_buffer("best", torch.zeros(1, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.linear(x)
+        self.best.copy_(torch.sort(torch.maximum(self.best, y), -1)[0])
+        return self.best - y
+
+
 class Lookup(nn.Module):
     """Indices of 64 bits for a table that the NPU reads."""
 
@@ -103,9 +119,10 @@ def test_what_only_the_processor_has_lies_between_two_calls_of_the_npu(accelerat
     assert sum(isinstance(call, NpuCall) for call in program.calls) == 2
 
 
-def test_state_goes_on() -> None:
+@pytest.mark.parametrize("model", [Counting, Sorted])
+def test_state_goes_on(model: type[nn.Module]) -> None:
     calls = images(5, 1, 8)
-    artifact = compile_model(Counting().eval(), calls[0], U55, calibration=calls)
+    artifact = compile_model(model().eval(), calls[0], U55, calibration=calls)
     program = require_equal(artifact, calls).program
     assert len(program.states) == 1
 

@@ -56,7 +56,7 @@ def test_steps_give_what_the_one_call_gives(converted: Build) -> None:
     exported = converted(Whole(), calls)
     spec = EthosUCompileSpec(U55, memory_mode="Shared_Sram", extra_flags=["--optimise Size"])
     partitioner = EthosUPartitioner(spec)
-    assert [row.device for row in partitioner.partition(exported).regions].count(Device.NPU) == 1
+    assert [row.device for row in partitioner.placement(exported).regions].count(Device.NPU) == 1
     artifact = compile_for(exported, partitioner)
     assert artifact.report is not None
     assert not artifact.report.on_cpu

@@ -113,10 +113,10 @@ def test_partitioning_alone_gives_the_rule(name: str, converted: Build) -> None:
     """Nothing is compiled for it; the newest family takes all of these."""
     make, _, rule, _ = REFUSED[name]
     exported = converted(make(), [(_image(),)])
-    found = EthosUPartitioner(EthosUCompileSpec(U55)).partition(exported)
+    found = EthosUPartitioner(EthosUCompileSpec(U55)).placement(exported)
     rules = [reason.rule for row in found.groups.values() for reason in row.reasons]
     assert rule in rules
-    newer = EthosUPartitioner(EthosUCompileSpec(U85)).partition(exported)
+    newer = EthosUPartitioner(EthosUCompileSpec(U85)).placement(exported)
     assert [row.device for row in newer.regions].count(Device.NPU) == 1
     assert rule not in [reason.rule for row in newer.groups.values() for reason in row.reasons]
 

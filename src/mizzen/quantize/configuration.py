@@ -20,7 +20,7 @@ from mizzen.quantize.hiding import (
     MaskFakeQuantize,
     MaskObserver,
 )
-from mizzen.quantize.nodes import module_stack
+from mizzen.quantize.nodes import SELECTED, module_stack
 from mizzen.quantize.observers import (
     ActivationFakeQuantize,
     ActivationObserver,
@@ -263,7 +263,7 @@ def get_uint8_io_quantization_config(is_qat: bool = False) -> QuantizationConfig
 
 @dataclass
 class Selection:
-    """What the user set. A name goes before a type, a type before the global configuration.
+    """What the user set. Nodes go before names, names before types, these before `everywhere`.
 
     Among nested modules the innermost that something was set for decides. None keeps a module in
     floating point.
@@ -277,9 +277,16 @@ class Selection:
     types: dict[str, QuantizationConfig | None] = field(
         default_factory=dict[str, QuantizationConfig | None]
     )
+    finders: list[tuple[Any, QuantizationConfig | None]] = field(
+        default_factory=list[tuple[Any, QuantizationConfig | None]]
+    )
+    """What finds nodes (a `NodeFinder`), with their configuration, in the order set."""
 
     def configuration(self, node: Node) -> QuantizationConfig | None:
         """Return the node's configuration, None where it stays in floating point."""
+        selected = node.meta.get(SELECTED)
+        if selected is not None:
+            return selected.config
         stack = module_stack(node)
         for path, _ in reversed(stack):
             if path in self.names:
@@ -291,6 +298,9 @@ class Selection:
 
     def reason(self, node: Node) -> str:
         """Say why `configuration` gave None."""
+        selected = node.meta.get(SELECTED)
+        if selected is not None:
+            return selected.reason
         stack = module_stack(node)
         for path, _ in reversed(stack):
             if path in self.names:
@@ -304,5 +314,6 @@ class Selection:
     @property
     def configurations(self) -> list[QuantizationConfig]:
         """Return every configuration that was set."""
-        found = [self.everywhere, self.boundary, *self.names.values(), *self.types.values()]
+        own = (config for _, config in self.finders)
+        found = [self.everywhere, self.boundary, *self.names.values(), *self.types.values(), *own]
         return [config for config in found if config is not None]

@@ -16,6 +16,8 @@ TRANSPOSED = 6
 KNOWN_RANGE = "mizzen_range"
 """Key in a node's meta: the `Range` of its result, where a rewriting knows it beforehand."""
 
+SELECTED = "mizzen_selected"
+"""Key in a node's meta: the configuration that the user set for this node."""
 
 MASK = "mizzen_mask"
 """Key in an input's meta: whether it is added to scores, to hide some of them."""

@@ -35,6 +35,7 @@ from mizzen.quantize.observers import (
     of_few_bits,
     with_whole_one,
 )
+from mizzen.quantize.selecting import NamedNode, NodeFinder, NodesOf, leave, select
 from mizzen.targets.families import family_for
 
 WIDE = (torch.float64, torch.complex64, torch.complex128)
@@ -133,42 +134,76 @@ def check_annotation(module: GraphModule, selection: Selection) -> None:
 class EthosUQuantizer(Quantizer):
     """Says how a network is quantised so that all of it can run on an NPU.
 
-    To be given to torchao's `prepare_pt2e` or `prepare_qat_pt2e`. `target` is the accelerator's
-    name, ``ethos-u55-128``, or an object that has it as `target`, such as a compile specification.
+    To be given to torchao's `prepare_pt2e` or `prepare_qat_pt2e`. `compile_spec` is the
+    accelerator's name, ``ethos-u55-128``, or an object that has it as `target`, such as a compile
+    specification. `use_composable_quantizer` is ExecuTorch's: quantizers compose either way here.
     Raises E210 for an accelerator that there is not, and E878 for integers that it has not.
     """
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, compile_spec: Any, use_composable_quantizer: bool = True) -> None:
         super().__init__()
-        self.target: str = target if isinstance(target, str) else str(target.target)
+        named = isinstance(compile_spec, str)
+        self.target: str = compile_spec if named else str(compile_spec.target)
+        self.compile_spec = compile_spec
+        self.use_composable_quantizer = use_composable_quantizer
         self._family = family_for(self.target)
         self._selection = Selection()
+        self._others: list[Quantizer] = []
         self._report: list[FloatNode] = []
 
-    def set_global(self, config: QuantizationConfig | None) -> EthosUQuantizer:
+    def set_global(self, quantization_config: QuantizationConfig | None) -> EthosUQuantizer:
         """Set the configuration of everything that has none of its own."""
-        self._selection.everywhere = self._taken(config)
+        self._selection.everywhere = self._taken(quantization_config)
         return self
 
-    def set_io(self, config: QuantizationConfig | None) -> EthosUQuantizer:
+    def set_io(self, quantization_config: QuantizationConfig | None) -> EthosUQuantizer:
         """Set the configuration of the network's inputs and outputs."""
-        self._selection.boundary = self._taken(config)
+        self._selection.boundary = self._taken(quantization_config)
         return self
 
     def set_module_type(
-        self, module_type: type[torch.nn.Module] | str, config: QuantizationConfig | None
+        self,
+        module_type: type[torch.nn.Module] | str,
+        quantization_config: QuantizationConfig | None,
     ) -> EthosUQuantizer:
         """Set the configuration of all modules of a type; None keeps them in floating point."""
         if isinstance(module_type, type):
             module_type = f"{module_type.__module__}.{module_type.__qualname__}"
-        self._selection.types[module_type] = self._taken(config)
+        self._selection.types[module_type] = self._taken(quantization_config)
         return self
 
     def set_module_name(
-        self, module_name: str, config: QuantizationConfig | None
+        self, module_name: str, quantization_config: QuantizationConfig | None
     ) -> EthosUQuantizer:
-        """Set the configuration of the module at a path; None keeps it in floating point."""
-        self._selection.names[module_name] = self._taken(config)
+        """Set the configuration of the module at a path; None keeps it in floating point.
+
+        `prepare_pt2e` raises E881 if the model has no such module.
+        """
+        self._selection.names[module_name] = self._taken(quantization_config)
+        return self
+
+    def set_node_finder(
+        self, quantization_config: QuantizationConfig | None, node_finder: NodeFinder
+    ) -> EthosUQuantizer:
+        """Set the configuration of the nodes that a finder finds in the exported program."""
+        self._selection.finders.append((node_finder, self._taken(quantization_config)))
+        return self
+
+    def set_node_target(
+        self, node_target: Any, quantization_config: QuantizationConfig | None
+    ) -> EthosUQuantizer:
+        """Set the configuration of all calls of an operator, ``torch.ops.aten.relu.default``."""
+        return self.set_node_finder(quantization_config, NodesOf(node_target))
+
+    def set_node_name(
+        self, node_name: str, quantization_config: QuantizationConfig | None
+    ) -> EthosUQuantizer:
+        """Set the configuration of the node of a name; `prepare_pt2e` raises E881 without one."""
+        return self.set_node_finder(quantization_config, NamedNode(node_name))
+
+    def add_quantizer(self, quantizer: Quantizer) -> EthosUQuantizer:
+        """Let another quantizer annotate first; what it annotates is left as it says."""
+        self._others.append(quantizer)
         return self
 
     def _taken(self, config: QuantizationConfig | None) -> QuantizationConfig | None:
@@ -185,9 +220,12 @@ class EthosUQuantizer(Quantizer):
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Take compound operators apart where integers need ranges inside of them."""
+        for other in self._others:
+            model = other.transform_for_annotation(model)
         inline_regions(model)
         remove_guards(model)
         check_types(model)
+        select(model, self._selection)
         is_qat = any(config.is_qat for config in self._selection.configurations)
         decompose(model, self._quantized, is_qat=is_qat, is_wide=self._wide)
         return model
@@ -201,6 +239,9 @@ class EthosUQuantizer(Quantizer):
 
     def annotate(self, model: GraphModule) -> GraphModule:
         """Mark every value that becomes an integer with how its range is found."""
+        for other in self._others:
+            model = other.annotate(model)
+        leave(node for node in model.graph.nodes if ANNOTATION in node.meta)
         Annotator(model, self._selection).run()
         return model
 

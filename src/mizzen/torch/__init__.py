@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         get_uint8_io_quantization_config,
     )
     from mizzen.torch.compilation import compile, compile_converted, compile_for
-    from mizzen.torch.lowering import EthosUPartitioner, to_tosa
+    from mizzen.torch.lowering import to_tosa
+    from mizzen.torch.partitioner import EthosUPartitioner
     from mizzen.torch.spec import EthosUCompileSpec
 
 __all__ = [
@@ -40,7 +41,7 @@ __all__ = [
 
 _HOMES = {
     "EthosUCompileSpec": "mizzen.torch.spec",
-    "EthosUPartitioner": "mizzen.torch.lowering",
+    "EthosUPartitioner": "mizzen.torch.partitioner",
     "EthosUQuantizer": "mizzen.quantize",
     "compile": "mizzen.torch.compilation",
     "compile_converted": "mizzen.torch.compilation",

@@ -26,7 +26,7 @@ from mizzen.frontends.torch.program import explicit
 from mizzen.quantize import require_torch
 from mizzen.torch.calibration import call_of, calls_of
 from mizzen.torch.captured import in_training
-from mizzen.torch.lowering import EthosUPartitioner
+from mizzen.torch.partitioner import EthosUPartitioner
 from mizzen.torch.spec import EthosUCompileSpec
 
 if TYPE_CHECKING:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mizzen.compiler.ethos_u.regions import STANDARD, TosaRegions
-from mizzen.compiler.torch.placement import Checks, form_of, is_edge, legality
+from mizzen.compiler.torch.placement import form_of, is_edge
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.frontends.torch.int_lowering.int_lower import lower
@@ -15,9 +14,8 @@ from mizzen.frontends.torch.narrowing import read
 from mizzen.frontends.torch.program import is_unquantized
 from mizzen.graph import Graph, Operation
 from mizzen.package import tosa
-from mizzen.partition import Partition, extract, partition
+from mizzen.partition import extract, partition
 from mizzen.passes import plain
-from mizzen.torch.spec import EthosUCompileSpec
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -81,41 +79,3 @@ def _require_quantized(exported: ExportedProgram, name: str) -> None:
             help="use profile FP, or quantise the model first: prepare_pt2e, calibrate, "
             "convert_pt2e",
         )
-
-
-class EthosUPartitioner:
-    """Places the operators of a converted program for an accelerator.
-
-    additional_checks  the user's own: called with an FX node, each gives a reason to keep it on
-                       the CPU, or None; or an object with `is_node_supported(submodules, node)`
-    """
-
-    def __init__(
-        self,
-        compile_spec: EthosUCompileSpec,
-        additional_checks: Sequence[Callable[[Any], str | None] | Any] | None = None,
-    ) -> None:
-        self.compile_spec = compile_spec
-        self.additional_checks: Checks = tuple(map(_check, additional_checks or ()))
-
-    def partition(self, exported_program: ExportedProgram, name: str = "model") -> Partition:
-        """Say where every group of operators goes, and why; nothing is compiled.
-
-        The code generator may still refuse a region, which compiling then takes apart.
-        """
-        compiler = TosaRegions(self.compile_spec.configuration)
-        lowered = lower(read(exported_program, name), compiler.window_limits)
-        rules = compiler.legality(lowered.graph)
-        legal = legality(lowered, rules, self.additional_checks)
-        return partition(lowered.graph, legal, edge=is_edge)
-
-
-def _check(given: Any) -> Callable[[Any], str | None]:
-    if not hasattr(given, "is_node_supported"):
-        return given
-
-    def check(node: Any) -> str | None:
-        supported = given.is_node_supported({}, node)
-        return None if supported else f"{type(given).__name__} does not support it"
-
-    return check

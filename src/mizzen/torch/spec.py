@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Optimise
+from mizzen.targets.ethos_u.system_config import resolve, with_placing
+from mizzen.targets.ethos_u.vela_ini import BUNDLED
+from mizzen.torch.vela_flags import asked, number_of_bytes, require_same
 
 OUTPUT_FORMAT = "vela"
 
-FLAGS = {
-    "--optimise": "optimise",
-    "--arena-cache-size": "arena_cache_size",
-}
-"""Vela's options that a compile specification takes besides its own arguments."""
+COMMANDS = "COP1"
+"""The form of the driver's payload that every released driver takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class VelaExternalBlockPlacements:
+    """Where blocks of a delegate's payload go instead of the `.pte`: tags of external files.
+
+    Only `None`, in the `.pte`, is supported: E889 for another.
+    """
+
+    cmd_data: str | None = None
+    weight_data: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("cmd_data", self.cmd_data), ("weight_data", self.weight_data)):
+            if value is not None:
+                raise fail(
+                    "E889",
+                    f"{name} must be in the .pte, and is to be in the file of {value!r}",
+                    help="leave it None: a runtime uses the block where the .pte lies, in flash",
+                )
 
 
 class EthosUCompileSpec:
     """An accelerator with its system, memory mode and Vela's options.
 
     Everything is checked here: E210 for a target that there is not, E2xx for a system, memory mode
-    or flag that cannot be. `config_ini` names a `vela.ini`, or several.
+    or flag that cannot be. `config_ini` names a `vela.ini`, or several; `extra_flags` are Vela's.
+
+    notes  of flags that have no effect
     """
 
     class DebugMode(Enum):
@@ -40,21 +61,21 @@ class EthosUCompileSpec:
         system_config: str | None = None,
         memory_mode: str | None = None,
         extra_flags: Sequence[str] | None = None,
-        config_ini: str | PathLike[str] | None = None,
+        config_ini: str | PathLike[str] | Sequence[str | PathLike[str]] | None = BUNDLED,
+        external_block_placements: VelaExternalBlockPlacements | None = None,
     ) -> None:
         self.target = target
         self.system_config = system_config
         self.memory_mode = memory_mode
         self.extra_flags = tuple(extra_flags or ())
         self.config_ini = config_ini
+        self.external_block_placements = external_block_placements or VelaExternalBlockPlacements()
         self.debug_mode: EthosUCompileSpec.DebugMode | None = None
         self._intermediates: Path | None = None
-        self.configuration: EthosUConfiguration = resolve(
-            target,
-            config=None if config_ini is None else [config_ini],
-            system_config=system_config,
-            memory_mode=memory_mode,
-            **_flags(self.extra_flags),
+        found = asked(self.extra_flags)
+        self.notes = found.notes
+        self.configuration: EthosUConfiguration = _configuration(
+            target, system_config, memory_mode, config_ini, found.values
         )
 
     def dump_intermediate_artifacts_to(
@@ -79,7 +100,8 @@ class EthosUCompileSpec:
         """Return the folder of intermediate artifacts, if there is one."""
         return None if self._intermediates is None else str(self._intermediates)
 
-    def get_output_format(self) -> str:
+    @staticmethod
+    def get_output_format() -> str:
         """Return the format of the code: Vela's."""
         return OUTPUT_FORMAT
 
@@ -87,24 +109,34 @@ class EthosUCompileSpec:
         return f"EthosUCompileSpec({self.target!r})"
 
 
-def _flags(flags: Sequence[str]) -> dict[str, Any]:
-    """Take flags apart: ``--name=value``, or ``--name value`` in one string or two."""
-    words = [word for flag in flags for word in flag.replace("=", " ", 1).split()]
-    found: dict[str, Any] = {}
-    for name, value in zip(words[::2], [*words[1::2], None], strict=False):
-        if name not in FLAGS or value is None:
-            raise fail(
-                "E224",
-                f"extra_flags must be some of {', '.join(FLAGS)}, each with a value, not {name!r}",
-                help="give system_config, memory_mode and config_ini as arguments of their own",
-            )
-        found[FLAGS[name]] = _value(name, value)
-    return found
-
-
-def _value(name: str, text: str) -> str | int:
-    if name != "--arena-cache-size":
-        return text
-    if not text.isdecimal():
-        raise fail("E224", f"{name} must have a number of bytes, not {text!r}")
-    return int(text)
+def _configuration(
+    target: str,
+    system_config: str | None,
+    memory_mode: str | None,
+    config_ini: str | PathLike[str] | Sequence[str | PathLike[str]] | None,
+    flags: Mapping[str, str],
+) -> EthosUConfiguration:
+    size = flags.get("--arena-cache-size")
+    found = resolve(
+        target,
+        config=None if config_ini == BUNDLED else config_ini,
+        system_config=system_config,
+        memory_mode=memory_mode,
+        optimise=flags.get("--optimise", Optimise.PERFORMANCE.value),
+        arena_cache_size=None if size is None else number_of_bytes("--arena-cache-size", size),
+    )
+    own = {
+        "--accelerator-config": found.accelerator.name,
+        "--system-config": found.system.name,
+        "--memory-mode": found.mode.name,
+        "--config": found.files[0],
+        "--output-format": "raw",
+        "--cop-format": COMMANDS,
+    }
+    require_same(flags, own)
+    alignment = flags.get("--cpu-tensor-alignment", str(found.tensor_alignment_bytes))
+    return with_placing(
+        found,
+        flags.get("--tensor-allocator", found.tensor_allocator.value),
+        number_of_bytes("--cpu-tensor-alignment", alignment),
+    )

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 CLONE = "aten::clone"
+READ_STATE = "mizzen::read_state"
+"""A mark of the quantiser's, which gives its argument."""
 
 
 def torch_calls(step: TorchStep, tensors: Tensors, model: str) -> Iterator[KernelCall]:
@@ -56,11 +58,11 @@ class _Calls:
                 yield self._call(node)
         for node, output in wanted:
             if self._numbers[node] != output:
-                yield KernelCall(
-                    CLONE,
-                    (("self", TensorArgument(self._numbers[node])), ("memory_format", None)),
-                    (output,),
-                )
+                yield self._clone(node, output)
+
+    def _clone(self, source: Any, output: int | None) -> KernelCall:
+        arguments = (("self", TensorArgument(self._numbers[source])), ("memory_format", None))
+        return KernelCall(CLONE, arguments, (output,))
 
     def _taken_apart(self) -> ExportedProgram:
         import torch
@@ -135,6 +137,8 @@ class _Calls:
 
     def _call(self, node: Any) -> KernelCall:
         schema = node.target._schema
+        if schema.name == READ_STATE:
+            return self._clone(node.args[0], self._results[node][0])
         arguments: list[tuple[str, Argument]] = []
         for place, row in enumerate(schema.arguments):
             value = node.kwargs.get(row.name, row.default_value)

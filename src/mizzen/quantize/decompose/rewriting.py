@@ -22,12 +22,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from mizzen.frontends.torch.operators import Role, row_of
-from mizzen.quantize.nodes import HIDDEN, MASKED, operator_name, role_of, row_name
+from mizzen.quantize.nodes import HIDDEN, MASKED, SELECTED, operator_name, role_of, row_name
 from mizzen.quantize.observers import StateReader
 
 aten: Any = torch.ops.aten
 
-KEPT_META = ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn")
+KEPT_META = ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn", SELECTED)
 """What a new node takes over from the node it is made for."""
 
 Rule = Callable[["Rewriter", Node], Node | None]

@@ -39,6 +39,14 @@ class Optimise(Enum):
     SIZE = "Size"
 
 
+class TensorAllocator(Enum):
+    """How the compiler places tensors in memory; the value is its name on the command line."""
+
+    LINEAR = "LinearAlloc"
+    GREEDY = "Greedy"
+    HILL_CLIMB = "HillClimb"
+
+
 @dataclass(frozen=True, slots=True)
 class ArchTraits:
     """What the accelerators of one architecture share.
@@ -207,6 +215,7 @@ class EthosUConfiguration:
     ignore_ops              types of operators that stay on the CPU because the user said so
     settings                every value, and where it came from
     warnings                what is in doubt about the combination
+    tensor_alignment_bytes  of tensors that the CPU reads or writes, a power of two
     """
 
     accelerator: Accelerator
@@ -218,6 +227,8 @@ class EthosUConfiguration:
     ignore_ops: tuple[str, ...]
     settings: tuple[Setting, ...]
     warnings: tuple[Diagnostic, ...] = ()
+    tensor_allocator: TensorAllocator = TensorAllocator.HILL_CLIMB
+    tensor_alignment_bytes: int = 16
 
     def memory(self, port: Port) -> Memory:
         """Return the kind of memory behind a port."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TypeVar
 
@@ -30,11 +30,15 @@ from mizzen.targets.ethos_u.config import (
     Port,
     Setting,
     SystemConfig,
+    TensorAllocator,
 )
 from mizzen.targets.ethos_u.vela_ini import BUNDLED, Section, Sections, read_files
 
 SYSTEM_PREFIX = "System_Config."
 MODE_PREFIX = "Memory_Mode."
+
+SMALLEST_ALIGNMENT_BYTES = 16
+"""Of a tensor: addresses of an NPU's feature maps are multiples of it."""
 
 ASKED = "asked for"
 DEFAULT = "default"
@@ -102,6 +106,30 @@ def _resolved(config: ConfigFiles, *names: *_Names) -> EthosUConfiguration:
         ignore_ops=_ignored(ignore_ops),
         settings=tuple(settings.rows),
         warnings=_warnings(row, system, mode, sections, settings, arena_cache_size),
+    )
+
+
+def with_placing(
+    found: EthosUConfiguration, allocator: str, alignment_bytes: int
+) -> EthosUConfiguration:
+    """Return a configuration with another way to place tensors.
+
+    E227 for an allocator that there is not, or an alignment that is no power of two from 16 on.
+    """
+    rows = {row.value.lower(): row for row in TensorAllocator}
+    if allocator.lower() not in rows:
+        names = [row.value for row in TensorAllocator]
+        raise _unknown("E227", "the tensor allocator", allocator, names)
+    if alignment_bytes < SMALLEST_ALIGNMENT_BYTES or alignment_bytes & (alignment_bytes - 1):
+        raise fail(
+            "E227",
+            f"the alignment of tensors must be a power of two of at least "
+            f"{SMALLEST_ALIGNMENT_BYTES} bytes, not {alignment_bytes}",
+        )
+    return replace(
+        found,
+        tensor_allocator=rows[allocator.lower()],
+        tensor_alignment_bytes=alignment_bytes,
     )
 
 

@@ -40,7 +40,6 @@ WAITING_EVERY_SECONDS = 0.5
 LOG_BYTES = 8 << 20
 """The part of what the core prints that is kept."""
 
-CPU_TENSOR_ALIGNMENT_BYTES = 16
 SOFTMAX_INT16_NEGATIVE_EXPONENT_RANGE = 10.0
 
 FAMILY_NAMES = {Arch.U55: "EthosU55", Arch.U65: "EthosU65", Arch.U85: "EthosU85"}
@@ -155,8 +154,8 @@ def options_text(configuration: EthosUConfiguration) -> str:
         f"optimize={configuration.optimise.value}",
         f"arena_size_limit={configuration.arena_cache_size_bytes}",
         "disable_feature=",
-        f"cpu_tensor_alignment={CPU_TENSOR_ALIGNMENT_BYTES}",
-        "tensor_allocator=HillClimb",
+        f"cpu_tensor_alignment={configuration.tensor_alignment_bytes}",
+        f"tensor_allocator={configuration.tensor_allocator.value}",
         "[graph]",
         f"softmax_int16_neg_exp_range={SOFTMAX_INT16_NEGATIVE_EXPONENT_RANGE}",
     ]

@@ -1,0 +1,102 @@
+"""What the user selects for a configuration: nodes by name, by operator, or as a finder says.
+
+Nodes are found in the program as the user exported it. What is taken apart afterwards keeps the
+selection of the node that it is made for.
+
+Ref: ExecuTorch 1.5, backends/arm/quantizer (NodeFinder).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch.fx import GraphModule, Node
+
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.quantize.configuration import QuantizationConfig, Selection
+from mizzen.quantize.nodes import SELECTED, module_stack
+
+
+class NodeFinder(Protocol):
+    """Finds nodes of a program; ExecuTorch's finders are such ones."""
+
+    def find_nodes(self, model: GraphModule) -> Iterator[Node]:
+        """Return the nodes."""
+        ...
+
+
+@dataclass(frozen=True)
+class NamedNode:
+    """Finds the node of a name. E881 if there is none."""
+
+    name: str
+
+    def find_nodes(self, model: GraphModule) -> Iterator[Node]:
+        """Return the node."""
+        found = [node for node in model.graph.nodes if node.name == self.name]
+        if not found:
+            names = (node.name for node in model.graph.nodes if node.op == "call_function")
+            raise _nothing("set_node_name", "node", self.name, names)
+        return iter(found)
+
+
+@dataclass(frozen=True)
+class NodesOf:
+    """Finds the nodes that call an operator."""
+
+    target: Any
+
+    def find_nodes(self, model: GraphModule) -> Iterator[Node]:
+        """Return the nodes."""
+        return (node for node in model.graph.nodes if node.target == self.target)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A node's own configuration; None keeps it in floating point, and `reason` says why."""
+
+    config: QuantizationConfig | None
+    reason: str
+
+
+def select(model: GraphModule, selection: Selection) -> None:
+    """Mark the nodes that finders find; the last that finds one decides.
+
+    E881 for a name, of a module or a node, that nothing in the program has.
+    """
+    _require_modules(model, selection)
+    for finder, config in selection.finders:
+        row = Selected(config, "the configuration of this node keeps it in floating point")
+        for node in finder.find_nodes(model):
+            node.meta[SELECTED] = row
+
+
+def leave(nodes: Iterable[Node]) -> None:
+    """Mark nodes that another quantizer annotates."""
+    for node in nodes:
+        node.meta[SELECTED] = Selected(None, "another quantizer annotates it")
+
+
+def _require_modules(model: GraphModule, selection: Selection) -> None:
+    """Check that each module that was named is there; one of layers without operators has none."""
+    if not selection.names:
+        return
+    paths = {path for node in model.graph.nodes for path, _ in module_stack(node)}
+    held = {str(node.target) for node in model.graph.nodes if node.op == "get_attr"}
+    known = {*paths, *(name.rpartition(".")[0] for name in held)}
+    for name in selection.names:
+        if name not in known:
+            raise _nothing("set_module_name", "module", name, paths)
+
+
+def _nothing(method: str, what: str, name: str, names: Iterable[str]) -> MizzenError:
+    listed = sorted({row for row in names if row})
+    close = difflib.get_close_matches(name, listed, n=1)
+    return fail(
+        "E881",
+        f"{method} must name a {what} of the program, and none is called {name!r}",
+        help=f"did you mean {close[0]!r}?" if close else f"there are {', '.join(listed[:12])}",
+    )

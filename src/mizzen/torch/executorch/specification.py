@@ -1,0 +1,86 @@
+"""A compile specification as ExecuTorch hands it from partitioner to backend, and into the file.
+
+The rows are those of Arm's backend, so that its tools read them. The specification itself stays in
+the process, under the digest that a row has; where it is not, the rows say enough unless the system
+is described by a file of the user's own, whose path is in no artifact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.vela_ini import BUNDLED
+from mizzen.torch.spec import OUTPUT_FORMAT, EthosUCompileSpec
+
+TOSA, FLAGS, FORMAT, TARGET, OWN = (
+    "tosa_spec",
+    "compile_flags",
+    "output_format",
+    "target",
+    "mizzen_spec",
+)
+PROFILES = {
+    Arch.U55: "TOSA-1.0+INT+int16+int4+u55",
+    Arch.U65: "TOSA-1.0+INT+int16+int4+u55",
+    Arch.U85: "TOSA-1.0+INT+int16+int4+cf",
+}
+"""TOSA profiles and extensions, named as Arm's backend does (ExecuTorch 1.5, EthosUCompileSpec)."""
+
+_SPECS: dict[str, EthosUCompileSpec] = {}
+
+
+def rows_of(spec: EthosUCompileSpec) -> list[Any]:
+    """Return the rows of a specification, ExecuTorch's `CompileSpec`."""
+    from executorch.exir.backend.compile_spec_schema import CompileSpec
+
+    digest = sha256(repr(spec.configuration).encode()).hexdigest()
+    _SPECS[digest] = spec
+    configuration = spec.configuration
+    flags = [
+        f"--accelerator-config={configuration.accelerator.name}",
+        *([f"--config={BUNDLED}"] if configuration.files == (BUNDLED,) else []),
+        "--output-format=raw",
+        f"--system-config={configuration.system.name}",
+        f"--memory-mode={configuration.mode.name}",
+        f"--optimise={configuration.optimise.value}",
+        f"--arena-cache-size={configuration.arena_cache_size_bytes}",
+    ]
+    rows = {
+        TOSA: PROFILES[configuration.accelerator.arch],
+        FLAGS: " ".join(flags),
+        FORMAT: OUTPUT_FORMAT,
+        TARGET: configuration.accelerator.name,
+        OWN: digest,
+    }
+    return [CompileSpec(key, value.encode()) for key, value in rows.items()]
+
+
+def is_own(rows: Sequence[Any]) -> bool:
+    """Whether rows are of a specification of Mizzen's."""
+    return any(row.key == OWN for row in rows)
+
+
+def spec_from(rows: Sequence[Any]) -> EthosUCompileSpec:
+    """Return the specification that rows are of. E887 where its file is not known here."""
+    found = {row.key: bytes(row.value).decode() for row in rows}
+    known = _SPECS.get(found[OWN])
+    if known is not None:
+        return known
+    flags = dict(word.removeprefix("--").split("=", 1) for word in found[FLAGS].split())
+    if "config" not in flags:
+        raise fail(
+            "E887",
+            "a specification whose system a file describes must be used in the process that made "
+            "it, since the file's path is in no artifact",
+            help="make the EthosUCompileSpec with its config_ini again, and lower with that",
+        )
+    return EthosUCompileSpec(
+        found[TARGET],
+        flags["system-config"],
+        flags["memory-mode"],
+        [f"--{name}={flags[name]}" for name in ("optimise", "arena-cache-size")],
+    )
