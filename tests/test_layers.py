@@ -215,6 +215,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.export": (
         "mizzen.diagnostics",
+        "mizzen.boards",
         "mizzen.package",
         "mizzen.targets.ethos_u",
         "mizzen.artifact",
@@ -337,9 +338,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.cli": (
         "mizzen.diagnostics",
+        "mizzen.boards",
         "mizzen.report",
+        "mizzen.package",
         "mizzen.targets.ethos_u",
         "mizzen.artifact",
+        "mizzen.export",
         "mizzen.compiler",
         "mizzen.compiler.torch",
         "mizzen.compiler.check",

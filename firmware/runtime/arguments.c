@@ -1,6 +1,5 @@
-#include <string.h>
-
 #include "mizzen_kernel.h"
+#include "mizzen_memory.h"
 
 static const uint32_t *pool(const mz_context *context, uint32_t at)
 {

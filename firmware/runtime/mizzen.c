@@ -1,8 +1,7 @@
 #include "mizzen.h"
 
-#include <string.h>
-
 #include "mizzen_kernel.h"
+#include "mizzen_memory.h"
 #include "mizzen_npu.h"
 
 #define TRY(expression)                       \

@@ -1,6 +1,6 @@
 """Projects that build: an artifact, a board and a runtime joined into sources.
 
-Each runtime is a file here: `c_container` for Mizzen's own. It takes an artifact apart, lets the
+Each runtime is a file here: `c_project` for Mizzen's own. It takes an artifact apart, lets the
 package of that runtime write its container, and lays sources, the board's header and linker script
 beside it, so that a compiler is all that is still needed.
 
@@ -8,5 +8,6 @@ It must not know compilers: what it exports has been compiled.
 """
 
 from mizzen.export.c_container import CContainer, c_container
+from mizzen.export.c_project import CProject, c_project
 
-__all__ = ["CContainer", "c_container"]
+__all__ = ["CContainer", "CProject", "c_container", "c_project"]

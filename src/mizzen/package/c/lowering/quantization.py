@@ -58,8 +58,10 @@ def tflite_dequantize(given: Given) -> None:
     _dequantize(given, source, row.scales, row.zero_points, inner, TFLITE)
 
 
-def quantize_real(given: Given, source: int) -> None:
+def tflite_quantize(given: Given) -> None:
     """TFLite's QUANTIZE of real numbers: divided, rounded half away from zero."""
+    (source,) = given.present()
+    given.must(given.row(source).dtype == np.float32, "the input must be float32")
     output = given.row(given.output())
     given.must(len(output.scales) == 1, "the output must have one scale")
     limits = np.iinfo(output.dtype)
@@ -139,4 +141,5 @@ RULES: Mapping[str, Rule] = {
     "quantized_decomposed::dequantize_per_tensor": dequantize_per_tensor,
     "quantized_decomposed::dequantize_per_channel": dequantize_per_channel,
     "tflite::DEQUANTIZE": tflite_dequantize,
+    "tflite::QUANTIZE": tflite_quantize,
 }

@@ -1,0 +1,97 @@
+"""Make a project of an artifact: firmware that builds, runs it and compares."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mizzen.cli.configuration import add_output_option, output_folder
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.inputs import read_inputs
+from mizzen.cli.layout import count, fields, size
+
+if TYPE_CHECKING:
+    from mizzen.boards import Board
+    from mizzen.export import CProject
+
+SUMMARY = "a project that builds, for a board's firmware"
+RUNTIMES = ("c",)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("artifact", metavar="ARTIFACT", help="a compiled .tflite or .zip")
+    parser.add_argument(
+        "--to", choices=RUNTIMES, required=True, help="the runtime: c is Mizzen's own, in C99"
+    )
+    parser.add_argument(
+        "--board",
+        metavar="NAME",
+        required=True,
+        help="corstone300, corstone310, corstone320, or the file .toml of a board of your own",
+    )
+    parser.add_argument(
+        "--memory-mode",
+        metavar="NAME",
+        help="where model and arena lie, as compiled; by default what the artifact's report says",
+    )
+    parser.add_argument(
+        "--input",
+        metavar="[NAME=]FILE",
+        nargs="+",
+        default=(),
+        help="an example, as `mizzen run` takes it: the firmware executes it, and compares the "
+        "outputs with those that the simulated NPU gives now",
+    )
+    parser.add_argument(
+        "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
+    )
+    add_output_option(parser, "the project")
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Export the artifact, and say what the project has and needs."""
+    import mizzen
+    from mizzen.boards import find_board
+    from mizzen.export import c_project
+    from mizzen.package.c.project import write_project
+
+    artifact = mizzen.load(options.artifact, options.accelerator_config)
+    board = find_board(options.board)
+    inputs = read_inputs(options.input, artifact.inputs, console.note) if options.input else ()
+    with console.progress(f"exporting {options.artifact}"):
+        project = c_project(artifact, board, memory_mode=options.memory_mode, inputs=inputs)
+    folder = output_folder(options)
+    write_project(project.files, folder)
+    document = {
+        "artifact": str(options.artifact),
+        "accelerator": artifact.accelerator,
+        "board": board.name,
+        "memory_mode": project.memory_mode,
+        "kernels": list(project.kernels),
+        "bytes": {role.value: needed for role, needed in project.needed.items()},
+        "inferences": project.inferences,
+        "folder": str(folder),
+        "files": sorted(project.files),
+    }
+    return Answer(document, _text(project, board, folder, artifact.accelerator, console))
+
+
+def _text(
+    project: CProject, board: Board, folder: Path, accelerator: str | None, console: Console
+) -> str:
+    mode = board.mode(project.memory_mode)
+    rows = [
+        ("board", f"{board.title}, {project.memory_mode}"),
+        ("accelerator", accelerator or "none"),
+        *(
+            (role.value, f"{size(needed)} in {board.memory(role, mode).name}")
+            for role, needed in project.needed.items()
+            if needed
+        ),
+        ("kernels", ", ".join(project.kernels) or "none"),
+        ("example", count(project.inferences, "inference") if project.inferences else "none"),
+    ]
+    head = fields(rows, width=console.width)
+    return f"{folder}\n{head}\n\nBuild it\n  make -C {folder}"

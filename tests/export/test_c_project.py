@@ -1,0 +1,167 @@
+"""Projects of the C runtime: their files, and that a cross compiler makes firmware of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.artifact.artifact import Artifact
+from mizzen.boards import Role, find_board
+from mizzen.diagnostics import MizzenError
+from mizzen.export import c_project
+from mizzen.package.c import firmware
+from mizzen.package.c.project import write_project
+from mizzen.package.tflite.builder import NetworkBuilder
+
+GCC = "arm-none-eabi-gcc"
+BOARD = find_board("corstone300")
+IMAGE = np.arange(-32, 32, dtype=np.int8).reshape(1, 8, 8, 1)
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.tflite"
+
+
+@pytest.fixture(scope="module")
+def digits() -> Artifact:
+    return mizzen.compile(DIGITS, accelerator="ethos-u55-128")
+
+
+def need(tool: str) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+
+
+def symbols(elf: Path) -> dict[str, int]:
+    """Return the address of each symbol."""
+    said = subprocess.run(
+        ["arm-none-eabi-nm", str(elf)], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split() for line in said.splitlines()]
+    return {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
+
+
+def make(folder: Path, *options: str) -> Path:
+    done = subprocess.run(
+        ["make", "-C", str(folder), *options], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    return folder / "build" / "firmware.elf"
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m33", "cortex-m55"])
+def test_a_project_builds(digits: Artifact, tmp_path: Path, cpu: str) -> None:
+    need(GCC)
+    project = c_project(digits, BOARD, inputs=[IMAGE])
+    write_project(project.files, tmp_path)
+    elf = make(tmp_path, f"CPU={cpu}")
+    found = symbols(elf)
+    for name, role in (("model_container", Role.MODEL), ("arena", Role.ARENA)):
+        memory = BOARD.memory(role)
+        assert memory.base <= found[name] < memory.base + memory.size_bytes
+        assert found[name] % 16 == 0
+    assert "mz_kernel_quantize" not in found
+
+
+def test_a_project_builds_without_a_c_library(digits: Artifact, tmp_path: Path) -> None:
+    need(GCC)
+    write_project(c_project(digits, BOARD).files, tmp_path)
+    own = subprocess.run(
+        [GCC, "-print-file-name=include"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    makefile = tmp_path / "Makefile"
+    text = makefile.read_text()
+    makefile.write_text(text.replace("-ffreestanding", f"-ffreestanding -nostdinc -isystem {own}"))
+    assert make(tmp_path).is_file()
+
+
+def test_cmake_builds_it_too(digits: Artifact, tmp_path: Path) -> None:
+    need(GCC)
+    need("cmake")
+    write_project(c_project(digits, BOARD).files, tmp_path)
+    build = tmp_path / "out"
+    for command in (
+        ["cmake", "-S", str(tmp_path), "-B", str(build), "-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake"],
+        ["cmake", "--build", str(build)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert symbols(build / "firmware.elf")["model_container"]
+
+
+def test_only_used_kernels_are_copied() -> None:
+    net = NetworkBuilder()
+    x = net.tensor("x", (1, 4), np.float32)
+    q = net.tensor("q", (1, 4), np.int8, 0.5, 3)
+    net.operator("QUANTIZE", [x], [q], ("QuantizeOptions", {}))
+    artifact = mizzen.compile(net.finish([x], [q]), accelerator="ethos-u55-128")
+    project = c_project(artifact, BOARD)
+    assert project.kernels == ["quantize"]
+    kernels = [name for name in project.files if "/kernels/" in name and name.endswith(".c")]
+    assert kernels == ["runtime/kernels/elements.c", "runtime/kernels/quantize.c"]
+
+
+def test_the_example_has_what_the_simulated_npu_gives(digits: Artifact) -> None:
+    images = np.stack([IMAGE[0], -IMAGE[0]])
+    project = c_project(digits, BOARD, inputs=[images])
+    text = project.files["example.c"].decode()
+    numbers = [int(word) for word in re.findall(r"\b(\d+),", text.rpartition("{")[2])]
+    expected = digits.run(images)
+    assert isinstance(expected, np.ndarray)
+    assert bytes(numbers) == expected.tobytes()
+    assert project.inferences == 2
+    assert b"#define EXAMPLE_INFERENCES 2\n" in project.files["model.h"]
+
+
+def test_a_board_with_little_memory_is_refused(digits: Artifact) -> None:
+    memories = tuple(
+        replace(row, size_bytes=1024) if row.name == "SRAM" else row for row in BOARD.memories
+    )
+    with pytest.raises(MizzenError) as caught:
+        c_project(digits, replace(BOARD, memories=memories))
+    assert str(caught.value) == (
+        "error[E468]: SRAM of corstone300 must hold 1536 bytes (arena 1536, fast 0), and has 1024\n"
+        "  help choose another memory mode, or compile with --optimise Size"
+    )
+
+
+def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "runtime").write_text("")
+    with pytest.raises(MizzenError, match=r"E467.*must be a file that can be written"):
+        write_project({"runtime/mizzen.c": b""}, tmp_path)
+
+
+def test_sources_are_found_or_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert (firmware.firmware_folder() / "board" / "startup.c").is_file()
+    monkeypatch.setattr(firmware, "CHECKOUT", tmp_path)
+    installed = tmp_path / "installed"
+    monkeypatch.setattr(firmware, "INSTALLED", installed)
+    with pytest.raises(MizzenError) as caught:
+        firmware.firmware_folder()
+    assert str(caught.value) == (
+        f"error[E463]: the C sources of the runtime must be in {installed}, and are not\n"
+        "  help install Mizzen from a wheel, or from a checkout"
+    )
+    (installed / "runtime").mkdir(parents=True)
+    (installed / "runtime" / "mizzen.h").write_text("")
+    assert firmware.firmware_folder() == installed
+
+
+def test_no_kernel_is_an_error_that_says_where() -> None:
+    net = NetworkBuilder()
+    x, y, z = (net.tensor(name, (1, 4), np.int32) for name in "xyz")
+    net.operator("FLOOR_MOD", [x, y], [z])
+    artifact = mizzen.compile(net.finish([x, y], [z]), accelerator="ethos-u55-128")
+    with pytest.raises(MizzenError) as caught:
+        c_project(artifact, BOARD)
+    assert str(caught.value) == (
+        "error[E464]: the C runtime must have a kernel for tflite::FLOOR_MOD, and has none\n"
+        f'  at   {artifact.name}, operator 0 FLOOR_MOD -> "z"\n'
+        "  help export for a runtime that has it, or replace the operator in the model; "
+        "`mizzen run` executes it on the host"
+    )
