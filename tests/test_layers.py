@@ -330,6 +330,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler.ethos_u",
     ),
+    "mizzen.emulate": (
+        "mizzen.diagnostics",
+        "mizzen.boards",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.sim",
+    ),
     "mizzen": (
         "mizzen.diagnostics",
         "mizzen.artifact",
@@ -349,6 +355,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.check",
         "mizzen.torch",
         "mizzen.conformance",
+        "mizzen.emulate",
         "mizzen",
     ),
     "mizzen.__main__": ("mizzen.cli",),
@@ -360,7 +367,10 @@ MAKES_STREAMS = re.compile(
 """What a simulator must be able to disagree with."""
 
 # Third-party packages that cost time to import, or are not everywhere: inside functions only.
-HEAVY = {"ai_edge_litert", "ethosu", "rich", "sklearn", "tflite_micro", "torch", "torchao"}
+HEAVY = {
+    "ai_edge_litert", "elftools", "ethosu", "rich", "sklearn", "tflite_micro", "torch", "torchao",
+    "unicorn",
+}  # fmt: skip
 # The one package all of whose files but the first extend classes of theirs.
 MADE_OF_TORCH = "mizzen.quantize."
 

@@ -12,10 +12,20 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from mizzen import __version__
-from mizzen.cli import check, compile, conformance, export, inspect, lower, run, targets
+from mizzen.cli import (
+    check,
+    compile,
+    conformance,
+    emulate,
+    export,
+    inspect,
+    lower,
+    run,
+    targets,
+)
 from mizzen.diagnostics import fail
 
-VERBS = (compile, run, check, lower, inspect, export, conformance, targets)
+VERBS = (compile, run, check, lower, inspect, export, emulate, conformance, targets)
 DESCRIPTION = """\
 Compile networks for Arm Ethos-U and Ethos-N NPUs, and run the compiled
 command stream bit-exactly on this machine."""

@@ -100,6 +100,16 @@ class Simulator:
             finally:
                 self._leave(bound)
 
+    def over(self, regions: Mapping[int, npt.NDArray[np.uint8]]) -> list[Run]:
+        """Return the steps of one inference over memory of somebody else's, in their order.
+
+        `regions` are `[bytes]`, of at least the bytes that commands use; they may overlap. Nothing
+        is copied: each step reads and writes that memory whenever it is called.
+        """
+        held = {region: memory[np.newaxis] for region, memory in regions.items()}
+        memory = Memory(1, dict(self.plan.chain_bytes), self.program.constants, held)
+        return self._watch.bind(self.plan.steps, memory, Workspace())
+
     def watched(self, watch: Watch) -> Simulator:
         """Return a simulator of the same plan that shows to `watch` what operations write."""
         other = copy(self)

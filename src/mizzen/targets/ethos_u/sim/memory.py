@@ -7,14 +7,14 @@ opaque items: one strided copy per piece, whatever the format.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.targets.ethos_u.sim.operations import (
     BRICK,
     HWC,
@@ -121,18 +121,34 @@ def _tile(fm: FeatureMap, ys: slice, xs: slice, base: int) -> list[Piece]:
     return found
 
 
+class OutsideRegionError(MizzenError):
+    """E631, an access beyond its region: which one, and whether it would have written."""
+
+    def __init__(self, diagnostic: Diagnostic, region: int, *, written: bool) -> None:
+        super().__init__(diagnostic)
+        self.region = region
+        self.written = written
+
+
 class Memory:
-    """All regions of one batch; `constants` are shared by the whole batch and read-only."""
+    """All regions of one batch; `constants` are shared by the whole batch and read-only.
+
+    `held` are regions that lie in memory of somebody else's, `[batch, bytes]`.
+    """
 
     def __init__(
-        self, batch: int, sizes: dict[int, int], constants: dict[int, npt.NDArray[np.uint8]]
+        self,
+        batch: int,
+        sizes: dict[int, int],
+        constants: dict[int, npt.NDArray[np.uint8]],
+        held: Mapping[int, npt.NDArray[np.uint8]] | None = None,
     ) -> None:
         self.batch = batch
         self.constants = constants
         self._accumulators: npt.NDArray[np.int64] | None = None
-        self.regions: dict[int, npt.NDArray[np.uint8]] = {}
+        self.regions: dict[int, npt.NDArray[np.uint8]] = dict(held or {})
         for region, size in sizes.items():
-            if region not in constants:
+            if region not in constants and region not in self.regions:
                 row = -(-max(size, 1) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
                 self.regions[region] = np.zeros((batch, row), np.uint8)
 
@@ -277,20 +293,22 @@ class Layout:
     ) -> None:
         """Raise E631 for bytes outside the region, E632 for a write to constants."""
         if region not in self.sizes:
-            raise fail(
+            error = fail(
                 "E631",
                 f"{where.name}: region {region} must exist; the program has {sorted(self.sizes)}",
                 origin=where.origin,
             )
+            raise OutsideRegionError(error.diagnostic, region, written=written)
         size = self.sizes[region]
         if offset < 0 or length < 0 or offset + length > size:
-            raise fail(
+            error = fail(
                 "E631",
                 f"{where.name}: bytes {offset}..{offset + length} must lie in region {region}, "
                 f"which has {size} bytes",
                 origin=where.origin,
                 help="the command stream is damaged or belongs to another artifact",
             )
+            raise OutsideRegionError(error.diagnostic, region, written=written)
         if written and region in self.constants:
             raise fail(
                 "E632",
@@ -321,7 +339,9 @@ class KnownBytes:
             for region, size in sizes.items()
         }
         self._known = {
-            region: (np.ones if region in constants else np.zeros)(size, np.bool_)
+            region: np.broadcast_to(np.True_, size)
+            if region in constants
+            else np.zeros(size, np.bool_)
             for region, size in sizes.items()
         }
 

@@ -8,7 +8,7 @@ import pytest
 
 from mizzen.boards import board_names, find_board
 
-from .firmware import BOARD, CLANG, FIRMWARE, GCC, check, configure, need
+from .compilers import BOARD, CLANG, FIRMWARE, GCC, check, configure, need
 
 SOURCES = sorted(BOARD.glob("*.c"))
 

@@ -65,7 +65,14 @@ def build(
 ) -> Path:
     """Link sources with those of the board; the folder is `configure`'s."""
     board = sorted(BOARD.glob("*.c"))
-    link = ["-nostdlib", "-static", "-T", str(folder / "board.ld"), "-Wl,--build-id=none"]
+    link = [
+        "-nostdlib",
+        "-static",
+        "-T",
+        str(folder / "board.ld"),
+        "-Wl,--build-id=none",
+        "-Wl,-z,max-page-size=16",
+    ]
     files = [*map(str, [*board, *sources]), "-o", str(output), "-lgcc"]
     command = [GCC, *flags(folder, core), *defines, *link, *files]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -1,0 +1,104 @@
+"""`mizzen emulate`: what it prints, its document, its exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mizzen.cli.emulate import CORES, FAULTS
+from mizzen.cli.main import main
+from mizzen.emulate import Core, Fault
+
+from .firmware import Build
+
+TEXT = """\
+Output
+  sum 5050, product in thousandths -499, ends 100
+  mizzen: ok
+
+NPU, estimated cycles
+  run  cycles  STATUS
+    0       8  0xffff0022
+    1       8  0xffff0022
+    2       8  0xffff0022
+    3       8  0xffff0022
+    4       8  0xffff0022
+    5       8  0xffff0022
+    6       8  0xffff0022
+    7       8  0xffff0022
+    8       8  0xffff0022
+    9       8  0xffff0022
+  and 90 more
+
+Run
+  ended  the firmware ended itself, status 0
+  NPU    100 runs
+"""
+
+
+def emulate(build: Build, *words: str) -> int:
+    return main(["emulate", str(build.prebuilt), "--accelerator-config", "ethos-u55-128", *words])
+
+
+def test_success_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert emulate(Build("floats")) == 0
+    shown = capsys.readouterr()
+    assert shown.out == TEXT
+    assert shown.err == (
+        "  board        corstone300\n  accelerator  ethos-u55-128\n  processor    Cortex-M33\n"
+    )
+
+
+def test_failure_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert emulate(Build("careful"), "--inject", "bus-error") == 1
+    shown = capsys.readouterr()
+    assert "  injected     bus-error\n" in shown.err
+    assert shown.err.endswith(
+        "error[E437]: the firmware must end with status 0, and ended with 5\n"
+    )
+
+
+def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert emulate(Build("ends", "DEADLOCK"), "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["holds"] is False
+    assert [found["code"] for found in document["failures"]] == ["E435"]
+    assert (document["reason"], document["exit_status"]) == ("deadlock", None)
+    assert document["invocations"] == []
+
+
+def test_the_trace_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "bus.json"
+    assert emulate(Build("careful"), "--trace", str(path)) == 0
+    rows = json.loads(path.read_text())
+    assert rows[0] == {
+        "access": "read", "register": "CONFIG", "offset": 0x28, "value": 0x1807, "count": 1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--timeout", "soon"), "seconds of 0..86400 are needed, not 'soon'"),
+        (("--timeout", "nan"), "seconds of 0..86400 are needed, not 'nan'"),
+        (("--board", "corstone320"), "the NPU on corstone320 must be of ethos-u85"),
+        (("--trace", "/nowhere/bus.json"), "/nowhere/bus.json must be a file that can be written"),
+    ],
+)
+def test_wrong_words_are_two(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert emulate(Build("careful"), *words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["emulate", "none.elf"]) == 2
+    assert "error[E110]: none.elf must be a file that can be read: " in capsys.readouterr().err
+
+
+def test_the_words_are_those_of_the_library() -> None:
+    assert tuple(core.value for core in Core) == CORES
+    assert tuple(fault.value for fault in Fault) == FAULTS

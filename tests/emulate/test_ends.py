@@ -1,0 +1,95 @@
+"""How firmware may end badly: it always ends, and what is said names the place."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from mizzen.emulate import Core, Reason
+
+from .conftest import Run
+from .firmware import Build
+
+FAULTS = {
+    "BAD_LOAD": "cannot load r0, 4 bytes at 0x55000000, by the instruction at ",
+    "BAD_STORE": "cannot store r12, 2 bytes at 0x55000000, by the instruction at ",
+    "READ_ONLY": "cannot store r4, 4 bytes at 0x38000000, by the instruction at ",
+    "BAD_JUMP": "could not execute what is at 0x55000000",
+    "UNDEFINED": "has no instruction de07",
+    "BREAKPOINT": "stopped at a breakpoint at 0x",
+}
+
+
+@pytest.mark.parametrize("end", FAULTS)
+def test_a_fault_names_instruction_and_place(run: Run, end: str) -> None:
+    result = run(Build("ends", end))
+    assert result.reason is Reason.FAULT
+    (failure,) = result.failures
+    assert failure.message.startswith(f"the processor {FAULTS[end]}")
+
+
+def test_a_fault_says_what_the_board_has_there(run: Run) -> None:
+    messages = [run(Build("ends", end)).failures[0].message for end in ("BAD_LOAD", "READ_ONLY")]
+    assert messages[0].endswith(" (main): corstone300 has none there")
+    assert messages[1].endswith(" (main): QSPI is read-only")
+
+
+@pytest.mark.parametrize("end", ["LOOP", "STORM", "RESTARTS", "CHATTER"])
+def test_the_time_is_kept(run: Run, core: Core, end: str) -> None:
+    start = time.monotonic()
+    result = run(Build("ends", end), core=core, seconds=0.6)
+    assert time.monotonic() - start < 5.0
+    assert result.reason is Reason.TIMED_OUT
+    (failure,) = result.failures
+    assert failure.code == "E434"
+    assert failure.message.startswith("the firmware did not end within 0.6 seconds; it was at 0x")
+
+
+@pytest.mark.parametrize(("end", "place"), [("DEADLOCK", "event"), ("ASLEEP", "interrupt")])
+def test_waiting_for_ever_is_a_deadlock(run: Run, core: Core, end: str, place: str) -> None:
+    result = run(Build("ends", end), core=core)
+    assert result.reason is Reason.DEADLOCK
+    (failure,) = result.failures
+    assert f"(board_wait_for_{place})" in failure.message
+    assert failure.help == "the NPU was never started; see that its interrupt 56 is enabled"
+
+
+def test_a_status_is_a_failure_whatever_was_written(run: Run, core: Core) -> None:
+    result = run(Build("ends", "STATUS=7"), core=core)
+    assert (result.marker_seen, result.exit_status, result.ok) == (True, 7, False)
+    (failure,) = result.failures
+    assert failure.render() == (
+        "error[E437]: the firmware must end with status 0, and ended with 7"
+    )
+
+
+def test_a_missing_marker_is_a_failure(run: Run, core: Core) -> None:
+    result = run(Build("ends", "SILENT"), core=core)
+    assert result.exit_status == 0
+    (failure,) = result.failures
+    assert failure.render() == (
+        "error[E438]: the firmware must write the line 'mizzen: ok', and did not\n"
+        "  help name another line with --marker"
+    )
+
+
+def test_another_marker_may_be_named(run: Run) -> None:
+    assert run(Build("semihosting"), marker="by a text").ok
+
+
+def test_a_marker_is_a_whole_line(run: Run) -> None:
+    assert not run(Build("semihosting"), marker="by a").ok
+
+
+def test_instructions_may_be_limited(run: Run) -> None:
+    result = run(Build("ends", "LOOP"), instructions=5000)
+    assert result.reason is Reason.LIMIT
+    assert result.failures[0].message == "the firmware did not end within 5000 instructions"
+
+
+def test_vector_instructions_need_the_other_processor(run: Run) -> None:
+    result = run(Build("floats", core="m55"))
+    (failure,) = result.failures
+    assert failure.code == "E422"
+    assert failure.help == "run it with --cpu m55, or build it with -mcpu=cortex-m33"

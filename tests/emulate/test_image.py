@@ -1,0 +1,89 @@
+"""Firmware files: read, placed with checks, and damaged ones refused with an error of ours."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mizzen.boards import find_board
+from mizzen.diagnostics import MizzenError
+from mizzen.emulate.guest import GuestMemory
+from mizzen.emulate.image import read_image, vector_table
+
+from .firmware import BOARD, Build
+
+DATA = Build("careful").prebuilt.read_bytes()
+MEMORY = GuestMemory(find_board(BOARD))
+PHYSICAL = 12
+FILE_SIZE = 16
+"""Places of p_paddr and p_filesz in a program header. Ref: ELF-32, Program Header."""
+
+
+def changed(place: int, value: int) -> bytes:
+    """Return the file with another word in its first program header."""
+    start = struct.unpack_from("<I", DATA, 28)[0] + place
+    return DATA[:start] + struct.pack("<I", value) + DATA[start + 4 :]
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(MizzenError) as caught:
+        read_image(data).load(MEMORY)
+    return str(caught.value)
+
+
+def test_an_image_says_where_everything_is() -> None:
+    image = read_image(DATA)
+    assert vector_table(image) == 0x10000000
+    names = {name: start for start, _, name in image.symbols}
+    assert image.place(names["main"] + 2) == f"{names['main'] + 2:#010x} (main)"
+    assert image.place(0x55000000) == "0x55000000"
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7fELF", b"no firmware at all", DATA[:40], DATA[:200]])
+def test_what_is_no_elf_file_is_refused(data: bytes) -> None:
+    assert refusal(data).startswith("error[E420]: the firmware must be ")
+
+
+def test_another_processor_is_refused() -> None:
+    assert refusal(DATA[:18] + b"\x3e\x00" + DATA[20:]) == (
+        "error[E420]: the firmware must be for a 32-bit little-endian Arm processor\n"
+        "  help give an ELF executable for Cortex-M"
+    )
+
+
+def test_a_segment_outside_memory_is_refused() -> None:
+    assert refusal(changed(PHYSICAL, 0x90000000)).startswith(
+        "error[E421]: the firmware's segment at 0x90000000 must lie in a memory of the board, and "
+    )
+
+
+def test_a_huge_segment_is_refused() -> None:
+    assert refusal(changed(FILE_SIZE, 0xFFFFFFFF)) == (
+        "error[E420]: the firmware must be whole, and its segment at 0x10000000 is cut off\n"
+        "  help give an ELF executable for Cortex-M"
+    )
+
+
+def test_a_file_without_vectors_is_refused() -> None:
+    image = read_image(DATA[:24] + struct.pack("<I", 0x10000123) + DATA[28:])
+    with pytest.raises(MizzenError) as caught:
+        vector_table(image)
+    assert caught.value.diagnostic.code == "E423"
+
+
+@given(st.integers(0, len(DATA) - 1), st.binary(min_size=1, max_size=4))
+def test_a_damaged_file_is_read_or_refused(place: int, new: bytes) -> None:
+    with suppress(MizzenError):
+        image = read_image(DATA[:place] + new + DATA[place + len(new) :])
+        image.load(MEMORY)
+        vector_table(image)
+
+
+@given(st.integers(0, 52 + 32 * 3), st.integers(0, 0xFFFFFFFF))
+def test_damaged_headers_are_read_or_refused(place: int, word: int) -> None:
+    with suppress(MizzenError):
+        read_image(DATA[:place] + struct.pack("<I", word) + DATA[place + 4 :]).load(MEMORY)
