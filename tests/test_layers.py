@@ -198,6 +198,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.artifact": (
         "mizzen.diagnostics",
         "mizzen.archives",
+        "mizzen.flatbuffer",
         "mizzen.isa",
         "mizzen.report",
         "mizzen.package",

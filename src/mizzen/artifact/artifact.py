@@ -78,9 +78,16 @@ class Artifact:
         return Session(self, batch)
 
     def save(self, path: str | Path) -> None:
-        """Write the artifact, and the report of its compilation beside it if there is one."""
+        """Write the artifact, and the report of its compilation beside it if there is one.
+
+        The name says what is written: ``.pte`` is an ExecuTorch program, for which nothing of
+        ExecuTorch need be installed; else it must end as `name` does. Raises E180 for another
+        ending, E45x and E174 to E176 for what an ExecuTorch program cannot hold.
+        """
+        from mizzen.artifact.saving import bytes_for
+
         target = Path(path)
-        target.write_bytes(self.data)
+        target.write_bytes(bytes_for(self, target.suffix))
         if self.report is not None:
             from mizzen.report import write_sidecar
 

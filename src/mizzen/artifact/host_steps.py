@@ -154,6 +154,33 @@ class WidenStep:
         values[self.output] = values[self.input].astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class OrderStep:
+    """The dimensions of a tensor in another order: the input's, as the output has them."""
+
+    on_npu: ClassVar = False
+    kinds: ClassVar = ("permute",)
+
+    input: int
+    output: int
+    order: tuple[int, ...]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensor in its first order."""
+        return (self.input,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The tensor in its new one."""
+        return (self.output,)
+
+    def run(self, values: Values, batch: int) -> None:
+        """Compute the output for a batch."""
+        axes = (0, *(1 + axis for axis in self.order))
+        values[self.output] = values[self.input].transpose(axes)
+
+
 class TorchStep:
     """Operators that PyTorch computes: a module, the tensors that it takes and gives."""
 
@@ -221,4 +248,4 @@ def _writable(array: Array) -> Array:
     return np.require(array, requirements="W")
 
 
-HostStep = QuantizeStep | DequantizeStep | NarrowStep | WidenStep | TorchStep
+HostStep = QuantizeStep | DequantizeStep | NarrowStep | WidenStep | OrderStep | TorchStep

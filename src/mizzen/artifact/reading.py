@@ -1,4 +1,4 @@
-"""Bytes to contents: TFLite networks, archives of programs with PyTorch's part, Vela's `.npz`."""
+"""Bytes to contents: TFLite and ExecuTorch, archives with PyTorch's part, Vela's `.npz`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mizzen.artifact.interface import Origins, TensorInfo
 from mizzen.artifact.resources import VARIABLE_KINDS, Variables, VariableStep, variables_of
 from mizzen.artifact.steps import CpuStep, NpuStep, Step, is_npu, npu_step, read_network
 from mizzen.diagnostics import fail
+from mizzen.flatbuffer.pte import is_pte
 from mizzen.frontends.tflite import Model, Operator, Tensor
 
 ARCHIVE_START = b"PK"
@@ -22,6 +23,10 @@ PLAN_NAME = b"plan.json"
 
 def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
     """Return what the bytes of an artifact hold; `origins` of the NPU operators' streams."""
+    if is_pte(data, name):
+        from mizzen.artifact import pte
+
+        return pte.contents_of(data, name)
     if not data.startswith(ARCHIVE_START):
         return contents_of(read_network(data, name), origins)
     if PLAN_NAME in data:
@@ -43,7 +48,9 @@ def whole(data: bytes, name: str, contents: Contents) -> bytes:
     from mizzen.artifact.archive import is_program, pack
 
     own = (NpuStep, CpuStep, VariableStep)
-    if all(isinstance(step, own) for step in contents.steps) or is_program(data):
+    if is_pte(data, name) or all(isinstance(step, own) for step in contents.steps):
+        return data
+    if is_program(data):
         return data
     return pack(name, contents, [data])
 

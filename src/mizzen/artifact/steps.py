@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.artifact.host_steps import HostStep
 from mizzen.artifact.interface import Origins, Values
+from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, ProgramView
 from mizzen.artifact.resources import VariableStep
 from mizzen.frontends.tflite import Model, Operator, read
@@ -97,7 +98,7 @@ class CpuStep:
         return CpuKernels(self.network, self.origins)
 
 
-Step = NpuStep | CpuStep | VariableStep | HostStep
+Step = NpuStep | CpuStep | VariableStep | HostStep | KernelStep
 
 
 def read_network(data: bytes, name: str) -> Model:

@@ -36,8 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--artifact",
         metavar="ARTIFACT",
-        help="instead of a model: what some compiler made, a .tflite or .zip or Vela's raw .npz; "
-        "its command streams are read for damage and hazards, and nothing is executed",
+        help="instead of a model: what some compiler made, a .tflite, .zip or .pte, or Vela's raw "
+        ".npz; its command streams are read for damage and hazards, and nothing is executed",
     )
     add_configuration_options(parser)
     add_budget_options(parser, max_cpu_ops=0)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.host_steps import HostStep
     from mizzen.artifact.interface import TensorInfo
+    from mizzen.artifact.kernel_step import KernelStep
     from mizzen.artifact.program import ProgramView
     from mizzen.artifact.resources import VariableStep
     from mizzen.artifact.steps import CpuStep
@@ -25,7 +26,7 @@ SUMMARY = "listing of the command stream, regions, memory map"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "artifact", metavar="ARTIFACT", help="a compiled .tflite or .zip, or Vela's raw .npz"
+        "artifact", metavar="ARTIFACT", help="a compiled .tflite, .zip or .pte, or Vela's raw .npz"
     )
     parser.add_argument("--listing", action="store_true", help="list every command")
     parser.add_argument(
@@ -161,6 +162,8 @@ def _npu_data(view: ProgramView, with_commands: bool) -> dict[str, object]:
     return data
 
 
-def _cpu_text(index: int, step: CpuStep | VariableStep | HostStep, console: Console) -> str:
+def _cpu_text(
+    index: int, step: CpuStep | VariableStep | HostStep | KernelStep, console: Console
+) -> str:
     rows = [("operators", ", ".join(step.kinds))]
     return f"Step {index}: CPU\n{fields(rows, width=console.width)}"

@@ -51,10 +51,11 @@ def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
 def artifact_text(artifact: Artifact, *, width: int) -> str:
     """Say what an artifact is, and which configuration it was compiled for."""
     from mizzen.artifact.host_steps import TorchStep
+    from mizzen.artifact.kernel_step import KernelStep
     from mizzen.artifact.resources import VariableStep
     from mizzen.artifact.steps import CpuStep
 
-    kinds = (CpuStep, VariableStep, TorchStep)
+    kinds = (CpuStep, VariableStep, TorchStep, KernelStep)
     on_cpu = sum(len(row.kinds) for row in artifact.steps if isinstance(row, kinds))
     on_npu = count(sum(step.on_npu for step in artifact.steps), "NPU operator")
     operators = f"{on_npu}, {count(on_cpu, 'CPU operator')}" if on_cpu else on_npu

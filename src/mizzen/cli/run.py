@@ -37,8 +37,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "artifact",
         metavar="ARTIFACT",
-        help="a compiled .tflite or .zip, or Vela's raw .npz; or a .tosa file, executed as TOSA "
-        "says",
+        help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; or a .tosa file, executed as "
+        "TOSA says",
     )
     parser.add_argument(
         "--input",

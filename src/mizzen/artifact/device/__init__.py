@@ -8,6 +8,6 @@ It decides nothing about containers: which kernels one has, and how it lays out 
 `mizzen.package`.
 """
 
-from mizzen.artifact.device.flattening import device_program
+from mizzen.artifact.device.flattening import Compiled, device_program
 
-__all__ = ["device_program"]
+__all__ = ["Compiled", "device_program"]

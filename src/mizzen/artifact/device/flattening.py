@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from mizzen.artifact.device.tflite_calls import TfliteCalls
 from mizzen.artifact.host_steps import (
     DequantizeStep,
     NarrowStep,
+    OrderStep,
     QuantizeStep,
     TorchStep,
     WidenStep,
 )
+from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import CpuStep, NpuStep, read_network
@@ -33,7 +35,6 @@ from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
 
 if TYPE_CHECKING:
-    from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.execution import Contents
     from mizzen.artifact.steps import Step
 
@@ -45,7 +46,36 @@ INDEX = "mizzen::narrow_index"
 below zero; an index that there is not is an error."""
 
 
-def device_program(artifact: Artifact) -> DeviceProgram:
+class Compiled(Protocol):
+    """What an artifact says of itself."""
+
+    @property
+    def data(self) -> bytes:
+        """The file."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def contents(self) -> Contents:
+        """What it holds."""
+        ...
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What is executed, in order."""
+        ...
+
+    @property
+    def accelerator(self) -> str | None:
+        """The configuration that NPU operators are for."""
+        ...
+
+
+def device_program(artifact: Compiled) -> DeviceProgram:
     """Return what a device executes for an artifact.
 
     E450 for an accelerator that no driver of a microcontroller serves, E451 for memory that a
@@ -56,7 +86,7 @@ def device_program(artifact: Artifact) -> DeviceProgram:
     return _Flattening(artifact).program()
 
 
-def _require_microcontroller(artifact: Artifact) -> None:
+def _require_microcontroller(artifact: Compiled) -> None:
     accelerator = artifact.accelerator
     if accelerator is not None and not accelerator.startswith("ethos-u"):
         raise fail(
@@ -68,7 +98,7 @@ def _require_microcontroller(artifact: Artifact) -> None:
 
 
 class _Flattening:
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(self, artifact: Compiled) -> None:
         self.artifact = artifact
         self.contents: Contents = artifact.contents
         self.network = (
@@ -144,6 +174,14 @@ class _Flattening:
                 from mizzen.artifact.device.torch_calls import torch_calls
 
                 yield from torch_calls(step, self.tensors, self.artifact.name)
+            case KernelStep() | OrderStep():
+                raise fail(
+                    "E183",
+                    "an artifact must be what Mizzen compiled, to be written for a device, and "
+                    f"{self.artifact.name} is an ExecuTorch program, which a device executes as it "
+                    "is",
+                    help="compile the network again, from the PyTorch program",
+                )
             case CpuStep() | VariableStep():
                 assert self.operators is not None, "the network has been read for these steps"
                 yield from self.operators.calls(step.operators)

@@ -1,0 +1,207 @@
+"""Kernels of ExecuTorch on the host: PyTorch computes what they are named after.
+
+A kernel writes to tensors that are there, as it does on a device, so that tensors that share memory
+do so here. What only ExecuTorch has is a copy in another form.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mizzen.artifact.host_steps import PROCESS
+from mizzen.artifact.interface import Array, Values
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.package.pte.reading import PteTensor, Tensors, Value
+
+COPIES = {
+    "dim_order_ops::_clone_dim_order.out": 4,
+    "dim_order_ops::_to_dim_order_copy.out": 4,
+    "et_copy::_d2h_copy.out": 2,
+    "et_copy::_h2d_copy.out": 2,
+    "executorch_prim::et_view.default": 3,
+}
+"""Kernels that copy their first argument into their output, which is the last of so many."""
+
+TYPE_NAMES = ("dtype", "out_dtype")
+LAYOUT_NAME = "memory_format"
+
+REFUSALS = (RuntimeError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What PyTorch raises for arguments that do not suit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelCall:
+    """One call: the kernel's name and overload, and the places of its arguments."""
+
+    kernel: str
+    arguments: tuple[int, ...]
+
+
+class KernelStep:
+    """Consecutive kernels.
+
+    tensors  those of the program, by the places of their values
+    values   the other arguments
+    """
+
+    on_npu = False
+
+    def __init__(
+        self,
+        calls: Sequence[KernelCall],
+        values: Sequence[Value],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+    ) -> None:
+        self._calls = [(call, _function(call.kernel)) for call in calls]
+        self._values = values
+        self.kinds = tuple(call.kernel for call in calls)
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+
+    def run(self, values: Values, batch: int) -> None:
+        """Compute the outputs, one inference after the other."""
+        import torch
+
+        if os.getpid() != PROCESS:  # PyTorch's threads do not come along when a process is forked
+            torch.set_num_threads(1)
+        for index in self.outputs:
+            row = self._values[index]
+            if isinstance(row, PteTensor) and row.place is None:
+                values[index] = np.zeros((batch, *row.stored_shape), row.dtype)
+        arrays = {index: values[index] for index in {*self.inputs, *self.outputs}}
+        with torch.no_grad():
+            for inference in range(batch):
+                bound = {index: array[inference, ...] for index, array in arrays.items()}
+                for call, function in self._calls:
+                    self._call(call, function, bound)
+
+    def _call(self, call: KernelCall, function: Kernel, bound: dict[int, Array]) -> None:
+        given = [self._argument(place, bound) for place in call.arguments]
+        shapes = [row.shape for row in given if hasattr(row, "shape")]
+        try:
+            function(given)
+        except (*REFUSALS, MemoryError) as error:
+            reason = str(error).strip() or type(error).__name__
+            raise _failed(call, reason.splitlines()[0]) from error
+        if shapes != [row.shape for row in given if hasattr(row, "shape")]:
+            raise _failed(call, "its output has another shape than the program says")
+
+    def _argument(self, place: int, bound: dict[int, Array]) -> Any:
+        match self._values[place]:
+            case PteTensor() as tensor:
+                return _tensor(tensor, bound[place])
+            case Tensors(places):
+                return [None if row is None else self._argument(row, bound) for row in places]
+            case tuple(numbers):
+                return list(numbers)
+            case value:
+                return value
+
+
+Kernel = Callable[[list[Any]], None]
+"""Computes a kernel with its arguments, outputs among them."""
+
+
+def _tensor(tensor: PteTensor, array: Array) -> Any:
+    """Return a view of an array in the order of a tensor's dimensions."""
+    import torch
+
+    held = array if array.flags.writeable else np.require(array, requirements="W")
+    back = np.argsort(tensor.dim_order)
+    view: Any = torch.as_tensor(held)
+    return view.permute(*back.tolist())
+
+
+def _function(kernel: str) -> Kernel:
+    """Return what computes a kernel. E182 for one that neither PyTorch nor this has."""
+    count = COPIES.get(kernel)
+    if count is not None:
+        return _copy(count)
+    operator = _operator(kernel)
+    if operator is not None:
+        return _direct(operator)
+    functional = _operator(kernel.removesuffix(".out") + ".default")
+    if functional is not None and kernel.endswith(".out"):
+        return _through_copy(functional)
+    raise fail(
+        "E182",
+        f"kernels of a program must be those that PyTorch has, and {kernel} is none",
+        help="run the program on a device, or in ExecuTorch's runtime with that kernel",
+    )
+
+
+def _operator(kernel: str) -> Any:
+    import torch
+
+    name, _, overload = kernel.partition(".")
+    library, _, base = name.partition("::")
+    packet = getattr(getattr(torch.ops, library, None), base, None) if base else None
+    return getattr(packet, overload or "default", None)
+
+
+def _copy(count: int) -> Kernel:
+    def copy(given: list[Any]) -> None:
+        source, target = given[0], given[count - 1]
+        target.copy_(source.reshape(target.shape))
+
+    return copy
+
+
+def _direct(operator: Any) -> Kernel:
+    """Return a kernel that PyTorch has under its own name."""
+    rows = list(operator._schema.arguments)
+
+    def call(given: list[Any]) -> None:
+        if len(given) < len(rows):
+            raise ValueError(f"it takes {len(rows)} arguments, not {len(given)}")
+        pairs = [(row, _converted(row.name, v)) for row, v in zip(rows, given, strict=False)]
+        named = {row.name: value for row, value in pairs if row.kwarg_only}
+        operator(*(value for row, value in pairs if not row.kwarg_only), **named)
+
+    return call
+
+
+def _through_copy(operator: Any) -> Kernel:
+    """Return a kernel whose result PyTorch makes anew."""
+    rows = list(operator._schema.arguments)
+
+    def call(given: list[Any]) -> None:
+        if len(given) < len(rows) + 1:
+            raise ValueError(f"it takes {len(rows)} arguments and an output, not {len(given)}")
+        pairs = [(row, _converted(row.name, v)) for row, v in zip(rows, given, strict=False)]
+        named = {row.name: value for row, value in pairs if row.kwarg_only}
+        found = operator(*(value for row, value in pairs if not row.kwarg_only), **named)
+        given[len(rows)].copy_(found)
+
+    return call
+
+
+def _converted(name: str, value: Any) -> Any:
+    """Return an argument as PyTorch takes it: types and layouts are numbers in a program."""
+    import torch
+
+    if value is None or not isinstance(value, int):
+        return value
+    if name in TYPE_NAMES:
+        from mizzen.flatbuffer.pte import ScalarType
+
+        return getattr(torch, ScalarType(value).name.lower())
+    if name == LAYOUT_NAME:
+        layouts = (torch.contiguous_format, torch.preserve_format, torch.channels_last,
+                   torch.channels_last_3d)  # fmt: skip
+        return layouts[value]
+    return value
+
+
+def _failed(call: KernelCall, reason: str) -> MizzenError:
+    return fail(
+        "E730",
+        f"PyTorch must compute {call.kernel}, but says: {reason}",
+        help="the values do not suit the operator, or the program is damaged",
+    )

@@ -1,0 +1,424 @@
+"""ExecuTorch programs as what an artifact holds.
+
+Values keep their places as indices; those in planned memory lie in the arena, so that tensors which
+share bytes on a device share them here. A delegate of the Ethos-U backend is an NPU step, kernels
+between delegates are one host step, and what makes integers of real numbers, and back, needs no
+PyTorch. Memory that is read before it is written is state: the runtime never clears it.
+
+Ref: ExecuTorch 1.5, backends/arm/runtime/EthosUBackend.cpp; runtime/executor/method.cpp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from mizzen.artifact.arena import Arena, Block, Place
+from mizzen.artifact.ethos_u import ETHOS_U
+from mizzen.artifact.execution import Contents
+from mizzen.artifact.host_steps import DequantizeStep, OrderStep, QuantizeStep
+from mizzen.artifact.interface import Array, Carried, Shape, TensorInfo, Values
+from mizzen.artifact.kernel_step import KernelCall, KernelStep
+from mizzen.artifact.program import CompiledPart
+from mizzen.artifact.steps import NpuStep, Step
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.package.pte import reading, vela_bin
+from mizzen.package.pte.kernels import QUANTIZED
+from mizzen.package.pte.reading import (
+    CallDelegate,
+    CallKernel,
+    Free,
+    JumpFalse,
+    Move,
+    PteProgram,
+    PteTensor,
+    Tensors,
+)
+from mizzen.package.pte.vela_bin import VelaBin, VelaTensor
+from mizzen.package.pte.writing import DELEGATE
+from mizzen.targets.ethos_u import driver
+from mizzen.targets.ethos_u.base_pointers import require_memory
+from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
+
+QUANTIZE = QUANTIZED + "quantize_per_tensor.out"
+DEQUANTIZE = QUANTIZED + "dequantize_per_tensor.out"
+
+FAST_BYTES = 1 << 20
+"""Region 2 of a delegate whose stream addresses it: its payload does not say how large that is, and
+no Ethos-U configuration of Vela has more."""
+
+
+class DelegateStep(NpuStep):
+    """An NPU operator that takes and gives the bytes of its tensors, whatever their shapes."""
+
+    def __init__(self, part: CompiledPart, shapes: Sequence[Shape]) -> None:
+        super().__init__(ETHOS_U, part)
+        self._shapes = tuple(shapes)
+
+    def run_on(self, simulator: Any, values: Values, batch: int) -> None:
+        """Compute the outputs from the inputs in `values`, with a simulator of the program."""
+        places = zip(self.inputs, self.program.inputs, strict=True)
+        given = [values[index].reshape(batch, *place.shape) for index, place in places]
+        outcome = simulator.run(given, batch)
+        rows = zip(self.outputs, self._shapes, outcome.outputs, strict=True)
+        for index, shape, array in rows:
+            values[index] = array.reshape(batch, *shape)
+
+
+def contents_of(data: bytes, name: str) -> Contents:
+    """Read a program.
+
+    Raises as `mizzen.package.pte.reading.read`; E170 to E172 for a damaged delegate, E177 for one
+    of another backend, E178 for what is no sequence of calls, E181 for calls that do not fit, E165
+    without PyTorch where a kernel needs it, E182 for a kernel that it does not have.
+    """
+    return _Contents(reading.read(data, name), name).made()
+
+
+class _Contents:
+    def __init__(self, program: PteProgram, name: str) -> None:
+        self._program = program
+        self._name = name
+        self._moved: dict[int, int] = {}
+
+    def made(self) -> Contents:
+        """Return all of it."""
+        program = self._program
+        calls = list(self._calls())
+        steps = list(self._steps(calls))
+        self._require_given(calls)
+        before, inputs = self._edge(program.inputs, given=True)
+        outputs_now = [self._resolved(index) for index in program.outputs]
+        behind, outputs = self._edge(outputs_now, given=False)
+        tensors = self._tensors()
+        infos = {index: _info(f"value_{index}", row) for index, row in tensors.items()}
+        for word, places, edge in (("input", program.inputs, inputs),
+                                   ("output", outputs_now, outputs)):  # fmt: skip
+            for place, (index, made) in enumerate(zip(places, edge, strict=True)):
+                infos[made] = _info(f"{word}_{place}", tensors[index])
+        constants = {
+            index: row.data
+            for index, row in tensors.items()
+            if row.data is not None and row.place is None
+        }
+        return Contents(
+            inputs=inputs,
+            outputs=outputs,
+            infos=infos,
+            steps=(*before, *steps, *behind),
+            constants=constants,
+            carried=self._carried(calls),
+            arena=self._arena(tensors),
+        )
+
+    def _require_given(self, calls: Sequence[CallKernel | CallDelegate]) -> None:
+        """Check that something gives each tensor outside planned memory before it is taken."""
+        known = {
+            index
+            for index, row in self._tensors().items()
+            if row.place is not None or row.data is not None
+        }
+        known.update(self._program.inputs)
+        for call in calls:
+            made = set(self._made(call))
+            self._require(set(self._given(call)) - made, known)
+            known |= made
+        self._require(map(self._resolved, self._program.outputs), known)
+
+    def _require(self, indices: Iterable[int], known: set[int]) -> None:
+        for index in indices:
+            if index not in known:
+                raise self._wrong(f"something must give value {index} before it is taken")
+
+    def _tensors(self) -> dict[int, PteTensor]:
+        return {
+            index: row
+            for index, row in enumerate(self._program.values)
+            if isinstance(row, PteTensor)
+        }
+
+    def _calls(self) -> Iterator[CallKernel | CallDelegate]:
+        """Return the calls in order, with what was moved in its new place."""
+        for place, row in enumerate(self._program.instructions):
+            match row:
+                case Move(source, target):
+                    self._moved[target] = self._resolved(source)
+                case Free():
+                    pass
+                case JumpFalse():
+                    raise fail(
+                        "E178",
+                        f"{self._name}: a program must be a sequence of calls, and instruction "
+                        f"{place} jumps: it has control flow",
+                        help="export the branches as programs of their own, or run it on a device",
+                    )
+                case CallKernel(kernel, arguments):
+                    yield CallKernel(kernel, tuple(map(self._resolved, arguments)))
+                case CallDelegate(delegate, arguments):
+                    yield CallDelegate(delegate, tuple(map(self._resolved, arguments)))
+
+    def _resolved(self, place: int) -> int:
+        return self._moved.get(place, place)
+
+    def _steps(self, calls: Sequence[CallKernel | CallDelegate]) -> Iterator[Step]:
+        for kind, rows in groupby(calls, self._kind):
+            if kind == "kernels":
+                yield self._kernels([row for row in rows if isinstance(row, CallKernel)])
+                continue
+            for row in rows:
+                yield self._alone(row)
+
+    def _kind(self, call: CallKernel | CallDelegate) -> str:
+        if isinstance(call, CallDelegate):
+            return "delegate"
+        return "numbers" if call.kernel in (QUANTIZE, DEQUANTIZE) else "kernels"
+
+    def _alone(self, call: CallKernel | CallDelegate) -> Step:
+        if isinstance(call, CallDelegate):
+            return self._delegate(call)
+        return self._quantize(call) if call.kernel == QUANTIZE else self._dequantize(call)
+
+    def _kernels(self, calls: Sequence[CallKernel]) -> KernelStep:
+        from mizzen.quantize import register_operators, require_torch
+
+        require_torch()
+        register_operators()
+        reads = dict.fromkeys(index for row in calls for index in self._used(row.arguments))
+        writes = dict.fromkeys(index for row in calls for index in self._results(row))
+        rows = [KernelCall(row.kernel, row.arguments) for row in calls]
+        given = [index for index in reads if index not in writes or self._is_known(index)]
+        return KernelStep(rows, self._program.values, given, list(writes))
+
+    def _is_known(self, index: int) -> bool:
+        """Whether a tensor has its bytes before anything writes it: in planned memory."""
+        row = self._program.values[index]
+        return isinstance(row, PteTensor) and row.place is not None
+
+    def _used(self, places: Iterable[int]) -> Iterator[int]:
+        """Return the tensors among arguments, those in lists too."""
+        for place in places:
+            match self._program.values[place]:
+                case PteTensor():
+                    yield place
+                case Tensors(listed):
+                    yield from (row for row in listed if row is not None)
+                case _:
+                    pass
+
+    def _results(self, call: CallKernel) -> Iterator[int]:
+        """Return the tensors that a kernel gives back, which are its last argument."""
+        found = list(self._used(call.arguments[-1:]))
+        if found:
+            yield from found
+        elif len(call.arguments) > 1:  # one that gives a list gives back nothing
+            yield from self._used(call.arguments[-2:-1])
+
+    def _quantize(self, call: CallKernel) -> QuantizeStep:
+        tensors, numbers = self._taken_apart(call, 7)
+        source, result = tensors
+        scale, zero_point, low, high = numbers
+        dtype = self._tensor(result).dtype
+        limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+        if limits is None or not limits.min <= low <= high <= limits.max:
+            raise self._wrong(f"{call.kernel} cannot give {low}..{high} in {dtype}")
+        return QuantizeStep(source, result, scale, zero_point, low, high, dtype)
+
+    def _dequantize(self, call: CallKernel) -> DequantizeStep:
+        (source, result), (scale, zero_point, _, _) = self._taken_apart(call, 8)
+        if self._tensor(result).dtype.kind != "f":
+            raise self._wrong(f"{call.kernel} must give real numbers")
+        return DequantizeStep(source, result, scale, zero_point)
+
+    def _taken_apart(
+        self, call: CallKernel, output: int
+    ) -> tuple[tuple[int, int], tuple[float, int, int, int]]:
+        """Return input and output, then scale, zero point and limits of a kernel."""
+        values = [self._program.values[place] for place in call.arguments]
+        if len(values) <= output - 1:
+            raise self._wrong(f"{call.kernel} must have {output} arguments, not {len(values)}")
+        scale, zero_point, low, high = values[1:5]
+        source, result = call.arguments[0], call.arguments[output - 1]
+        if not isinstance(scale, float) or not 0 < scale < math.inf:
+            raise self._wrong(f"{call.kernel} must have a positive scale, not {scale}")
+        if not isinstance(zero_point, int) or not isinstance(low, int) or not isinstance(high, int):
+            raise self._wrong(f"{call.kernel} must have integers for zero point and limits")
+        shapes = [self._tensor(index).stored_shape for index in (source, result)]
+        if shapes[0] != shapes[1]:
+            raise self._wrong(f"{call.kernel} cannot give {shapes[1]} from {shapes[0]}")
+        return (source, result), (scale, zero_point, low, high)
+
+    def _tensor(self, place: int) -> PteTensor:
+        row = self._program.values[place]
+        if not isinstance(row, PteTensor):
+            raise self._wrong(f"value {place} must be a tensor")
+        return row
+
+    def _delegate(self, call: CallDelegate) -> DelegateStep:
+        delegate = self._program.delegates[call.delegate]
+        what = f"{self._name}: delegate {call.delegate}"
+        if delegate.backend != DELEGATE:
+            raise fail(
+                "E177",
+                f"{what} must be one of {DELEGATE}, and is one of {delegate.backend}: Mizzen does "
+                "not know what that computes",
+                help=f"lower the program for an Ethos-U, or leave out the partitioner of "
+                f"{delegate.backend}, so that its operators stay kernels",
+            )
+        content = vela_bin.read(delegate.payload, what, self._program.named)
+        taken, count = len(content.inputs), len(call.arguments)
+        if count != taken + len(content.outputs):
+            given = len(content.outputs)
+            raise self._wrong(f"{what} must have {taken} inputs and {given} outputs, not {count}")
+        inputs, outputs = call.arguments[:taken], call.arguments[taken:]
+        program = self._npu(content, inputs, outputs)
+        shapes = [self._tensor(index).stored_shape for index in outputs]
+        return DelegateStep(CompiledPart(program, inputs, outputs), shapes)
+
+    def _npu(self, content: VelaBin, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
+        payload = driver.parse(content.commands)
+        weights = np.frombuffer(content.weights, np.uint8)
+        sizes = {int(RegionIndex.READ_ONLY): weights.nbytes}
+        sizes[int(RegionIndex.SCRATCH)] = content.scratch_bytes
+        program = Program(
+            words=payload.words,
+            hardware=payload.hardware,
+            region_bytes=sizes,
+            constants={int(RegionIndex.READ_ONLY): weights},
+            inputs=tuple(map(self._address, inputs, content.inputs)),
+            outputs=tuple(map(self._address, outputs, content.outputs)),
+            name=self._name,
+        )
+        require_memory(program)
+        if _is_fast(program):
+            program.region_bytes[int(RegionIndex.SCRATCH_FAST)] = FAST_BYTES
+        return program
+
+    def _address(self, index: int, place: VelaTensor) -> TensorAddress:
+        tensor = self._tensor(index)
+        same = tensor.dtype.itemsize == place.element_bytes
+        if not same or tensor.size_bytes != place.size_bytes:
+            raise self._wrong(
+                f"value {index} must have the {place.size_bytes} bytes that its delegate takes or "
+                f"gives, in elements of {place.element_bytes}, and has {tensor.size_bytes} in "
+                f"{tensor.dtype}"
+            )
+        return TensorAddress(
+            f"value_{index}", place.shape, tensor.dtype, place.region, place.offset_bytes
+        )
+
+    def _edge(self, places: Sequence[int], given: bool) -> tuple[list[OrderStep], tuple[int, ...]]:
+        """Return what puts inputs or outputs into the order of their dimensions, and these."""
+        steps: list[OrderStep] = []
+        edge: list[int] = []
+        first = len(self._program.values) + (0 if given else len(self._program.inputs))
+        for place, index in enumerate(places):
+            order = self._tensor(index).dim_order
+            if order == tuple(range(len(order))):
+                edge.append(index)
+                continue
+            edge.append(first + place)
+            back = tuple(np.argsort(order).tolist())
+            step = (first + place, index, order) if given else (index, first + place, back)
+            steps.append(OrderStep(*step))
+        return steps, tuple(edge)
+
+    def _arena(self, tensors: dict[int, PteTensor]) -> Arena:
+        places = {
+            index: Place(row.place.offset_bytes, row.stored_shape, row.dtype)
+            for index, row in tensors.items()
+            if row.place is not None
+        }
+        return Arena({Block.ARENA: self._program.memory_bytes, Block.FAST: 0}, places)
+
+    def _carried(self, calls: Sequence[CallKernel | CallDelegate]) -> tuple[Carried, ...]:
+        """Return what outlives an inference: tensors that start with something, or are read first.
+
+        What a program reads before it writes was left by the inference before, zeros at first.
+        """
+        kept: dict[int, Array] = {
+            index: row.data
+            for index, row in self._tensors().items()
+            if row.data is not None and row.place is not None
+        }
+        written = _Written()
+        for index in (*self._program.inputs, *kept):
+            written.add(self._tensor(index))
+        for call in calls:
+            given = list(self._given(call))
+            for index in given:
+                row = self._tensor(index)
+                if row.place is not None and not written.has(row):
+                    kept[index] = np.zeros(row.stored_shape, row.dtype)
+                    written.add(row)
+            for index in self._made(call):
+                written.add(self._tensor(index))
+        return tuple(Carried(index, index, initial) for index, initial in kept.items())
+
+    def _given(self, call: CallKernel | CallDelegate) -> Iterator[int]:
+        made: set[int] = set() if isinstance(call, CallDelegate) else set(self._made(call))
+        if isinstance(call, CallKernel) and call.kernel.endswith("_"):  # it reads what it changes
+            made -= set(self._used(call.arguments[:1]))
+        yield from (index for index in self._taken(call) if index not in made)
+
+    def _taken(self, call: CallKernel | CallDelegate) -> Iterator[int]:
+        if isinstance(call, CallKernel):
+            yield from self._used(call.arguments)
+            return
+        yield from call.arguments[: self._inputs_of(call)]
+
+    def _made(self, call: CallKernel | CallDelegate) -> Iterator[int]:
+        if isinstance(call, CallKernel):
+            yield from self._results(call)
+            return
+        yield from call.arguments[self._inputs_of(call) :]
+
+    def _inputs_of(self, call: CallDelegate) -> int:
+        payload = self._program.delegates[call.delegate].payload
+        return len(vela_bin.read(payload, self._name, self._program.named).inputs)
+
+    def _wrong(self, message: str) -> MizzenError:
+        return fail("E181", f"{self._name}: {message}", help="export the program again")
+
+
+class _Written:
+    """Bytes of the planned memory that hold something."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, int]] = []
+
+    def add(self, tensor: PteTensor) -> None:
+        """Say that a tensor has been written."""
+        if tensor.place is not None:
+            start = tensor.place.offset_bytes
+            self._runs.append((start, start + tensor.size_bytes))
+
+    def has(self, tensor: PteTensor) -> bool:
+        """Whether all bytes of a tensor have been written."""
+        assert tensor.place is not None, tensor
+        at = tensor.place.offset_bytes
+        end = at + tensor.size_bytes
+        for start, stop in sorted(self._runs):
+            if start > at:
+                break
+            at = max(at, stop)
+        return at >= end
+
+
+def _is_fast(program: Program) -> bool:
+    """Whether a stream addresses region 2; one that cannot be read to its end is told of later."""
+    try:
+        commands = program.instructions
+    except MizzenError:
+        return False
+    return any(
+        row.name.endswith("_REGION") and row.values.get("region") == RegionIndex.SCRATCH_FAST
+        for row in commands
+    )
+
+
+def _info(name: str, tensor: PteTensor) -> TensorInfo:
+    return TensorInfo(name, tensor.shape, tensor.dtype, None)
