@@ -179,10 +179,12 @@ def test_bytes_at_the_boundary(quantize: Callable[..., Any]) -> None:
     assert flow.noise(x) > 25
 
 
-def test_names_go_before_types_and_types_before_the_global(quantize: Callable[..., Any]) -> None:
+def test_a_name_set_after_a_type_goes_before_it_and_both_before_the_global(
+    quantize: Callable[..., Any],
+) -> None:
     quantizer = EthosUQuantizer("ethos-u55-128")
-    quantizer.set_module_name("0", get_symmetric_a16w8_quantization_config())
     quantizer.set_module_type(nn.Conv2d, None)
+    quantizer.set_module_name("0", get_symmetric_a16w8_quantization_config())
     quantizer.set_global(get_symmetric_quantization_config())
     network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.Conv2d(4, 5, 1), nn.Flatten(), nn.Linear(720, 2))
     flow = quantize(network, torch.randn(IMAGE), quantizer=quantizer)

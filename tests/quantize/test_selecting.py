@@ -106,6 +106,26 @@ def test_the_last_that_finds_a_node_decides() -> None:
     assert found == {"linear", "relu"}
 
 
+def test_of_names_types_and_nodes_the_last_that_was_set_decides() -> None:
+    """As ExecuTorch's composable quantizer has it."""
+    _, later = quantized(
+        lambda quantizer: (
+            quantizer.set_global(CONFIG)
+            .set_module_type(nn.Linear, None)
+            .set_node_name(["linear", "relu"], CONFIG)
+        )
+    )
+    _, earlier = quantized(
+        lambda quantizer: (
+            quantizer.set_global(CONFIG)
+            .set_node_name(["linear", "relu"], CONFIG)
+            .set_module_type(nn.Linear, None)
+        )
+    )
+    assert "x" in later
+    assert "x" not in earlier
+
+
 @pytest.mark.parametrize(
     ("choose", "text"),
     [

@@ -261,59 +261,81 @@ def get_uint8_io_quantization_config(is_qat: bool = False) -> QuantizationConfig
     return QuantizationConfig("uint8 inputs and outputs", spec, spec, None, is_qat)
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A configuration that the user set for some nodes; None keeps them in floating point.
+
+    turn    how many were set before it
+    reason  why they stay in floating point, where they do
+    """
+
+    config: QuantizationConfig | None
+    turn: int
+    reason: str
+
+
 @dataclass
 class Selection:
-    """What the user set. Nodes go before names, names before types, these before `everywhere`.
+    """What the user set. Of what fits a node the last that was set decides; else `everywhere` does.
 
-    Among nested modules the innermost that something was set for decides. None keeps a module in
-    floating point.
+    Among nested modules the innermost that something was set for counts.
+
+    names, types  paths and types of modules to their choices
+    finders       what finds nodes (a `NodeFinder`), with their choices
     """
 
     everywhere: QuantizationConfig | None = None
     boundary: QuantizationConfig | None = None
-    names: dict[str, QuantizationConfig | None] = field(
-        default_factory=dict[str, QuantizationConfig | None]
-    )
-    types: dict[str, QuantizationConfig | None] = field(
-        default_factory=dict[str, QuantizationConfig | None]
-    )
-    finders: list[tuple[Any, QuantizationConfig | None]] = field(
-        default_factory=list[tuple[Any, QuantizationConfig | None]]
-    )
-    """What finds nodes (a `NodeFinder`), with their configuration, in the order set."""
+    names: dict[str, Choice] = field(default_factory=dict[str, Choice])
+    types: dict[str, Choice] = field(default_factory=dict[str, Choice])
+    finders: list[tuple[Any, Choice]] = field(default_factory=list[tuple[Any, Choice]])
+    turns: int = 0
+
+    def set_name(self, path: str, config: QuantizationConfig | None) -> None:
+        """Set the configuration of a module."""
+        said = f'set_module_name("{path}", None) keeps it in floating point'
+        self.names[path] = self._choice(config, said)
+
+    def set_type(self, kind: str, config: QuantizationConfig | None) -> None:
+        """Set the configuration of modules of a type, given with the module that it is in."""
+        said = f"set_module_type({kind.rpartition('.')[2]}, None) keeps it in floating point"
+        self.types[kind] = self._choice(config, said)
+
+    def set_found(self, finder: Any, config: QuantizationConfig | None) -> None:
+        """Set the configuration of nodes that a finder finds."""
+        said = "the configuration of this node keeps it in floating point"
+        self.finders.append((finder, self._choice(config, said)))
+
+    def _choice(self, config: QuantizationConfig | None, reason: str) -> Choice:
+        self.turns += 1
+        return Choice(config, self.turns, reason)
 
     def configuration(self, node: Node) -> QuantizationConfig | None:
         """Return the node's configuration, None where it stays in floating point."""
-        selected = node.meta.get(SELECTED)
-        if selected is not None:
-            return selected.config
-        stack = module_stack(node)
-        for path, _ in reversed(stack):
-            if path in self.names:
-                return self.names[path]
-        for _, kind in reversed(stack):
-            if kind in self.types:
-                return self.types[kind]
-        return self.everywhere
+        choice = self._decides(node)
+        return self.everywhere if choice is None else choice.config
 
     def reason(self, node: Node) -> str:
         """Say why `configuration` gave None."""
-        selected = node.meta.get(SELECTED)
-        if selected is not None:
-            return selected.reason
-        stack = module_stack(node)
-        for path, _ in reversed(stack):
-            if path in self.names:
-                return f'set_module_name("{path}", None) keeps it in floating point'
-        for _, kind in reversed(stack):
-            if kind in self.types:
-                name = kind.rpartition(".")[2]
-                return f"set_module_type({name}, None) keeps it in floating point"
-        return "no configuration was set for it: see set_global"
+        choice = self._decides(node)
+        return (
+            "no configuration was set for it: see set_global" if choice is None else choice.reason
+        )
+
+    def _decides(self, node: Node) -> Choice | None:
+        stack = module_stack(node)[::-1]
+        named = (self.names[path] for path, _ in stack if path in self.names)
+        typed = (self.types[kind] for _, kind in stack if kind in self.types)
+        found = (node.meta.get(SELECTED), next(named, None), next(typed, None))
+        return max(
+            (choice for choice in found if choice is not None),
+            key=lambda choice: choice.turn,
+            default=None,
+        )
 
     @property
     def configurations(self) -> list[QuantizationConfig]:
         """Return every configuration that was set."""
-        own = (config for _, config in self.finders)
-        found = [self.everywhere, self.boundary, *self.names.values(), *self.types.values(), *own]
+        rows = (*self.names.values(), *self.types.values(), *(row for _, row in self.finders))
+        found = [self.everywhere, self.boundary, *(row.config for row in rows)]
         return [config for config in found if config is not None]

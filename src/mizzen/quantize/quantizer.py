@@ -7,6 +7,7 @@ point, and why.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -35,7 +36,7 @@ from mizzen.quantize.observers import (
     of_few_bits,
     with_whole_one,
 )
-from mizzen.quantize.selecting import NamedNode, NodeFinder, NodesOf, leave, select
+from mizzen.quantize.selecting import NamedNodes, NodeFinder, NodesOf, leave, select
 from mizzen.targets.families import family_for
 
 WIDE = (torch.float64, torch.complex64, torch.complex128)
@@ -169,7 +170,7 @@ class EthosUQuantizer(Quantizer):
         """Set the configuration of all modules of a type; None keeps them in floating point."""
         if isinstance(module_type, type):
             module_type = f"{module_type.__module__}.{module_type.__qualname__}"
-        self._selection.types[module_type] = self._taken(quantization_config)
+        self._selection.set_type(module_type, self._taken(quantization_config))
         return self
 
     def set_module_name(
@@ -179,27 +180,35 @@ class EthosUQuantizer(Quantizer):
 
         `prepare_pt2e` raises E881 if the model has no such module.
         """
-        self._selection.names[module_name] = self._taken(quantization_config)
+        self._selection.set_name(module_name, self._taken(quantization_config))
         return self
 
     def set_node_finder(
         self, quantization_config: QuantizationConfig | None, node_finder: NodeFinder
     ) -> EthosUQuantizer:
         """Set the configuration of the nodes that a finder finds in the exported program."""
-        self._selection.finders.append((node_finder, self._taken(quantization_config)))
+        self._selection.set_found(node_finder, self._taken(quantization_config))
         return self
 
     def set_node_target(
         self, node_target: Any, quantization_config: QuantizationConfig | None
     ) -> EthosUQuantizer:
-        """Set the configuration of all calls of an operator, ``torch.ops.aten.relu.default``."""
-        return self.set_node_finder(quantization_config, NodesOf(node_target))
+        """Set the configuration of all calls of an operator, or of a list of operators.
+
+        An operator is an overload, ``torch.ops.aten.relu.default``.
+        """
+        targets = (node_target,) if hasattr(node_target, "_schema") else tuple(node_target)
+        return self.set_node_finder(quantization_config, NodesOf(targets))
 
     def set_node_name(
-        self, node_name: str, quantization_config: QuantizationConfig | None
+        self, node_name: str | Sequence[str], quantization_config: QuantizationConfig | None
     ) -> EthosUQuantizer:
-        """Set the configuration of the node of a name; `prepare_pt2e` raises E881 without one."""
-        return self.set_node_finder(quantization_config, NamedNode(node_name))
+        """Set the configuration of the node of a name, or of several.
+
+        `prepare_pt2e` raises E881 if no node of the exported program has it.
+        """
+        names = (node_name,) if isinstance(node_name, str) else tuple(node_name)
+        return self.set_node_finder(quantization_config, NamedNodes(names))
 
     def add_quantizer(self, quantizer: Quantizer) -> EthosUQuantizer:
         """Let another quantizer annotate first; what it annotates is left as it says."""
@@ -241,7 +250,7 @@ class EthosUQuantizer(Quantizer):
         """Mark every value that becomes an integer with how its range is found."""
         for other in self._others:
             model = other.annotate(model)
-        leave(node for node in model.graph.nodes if ANNOTATION in node.meta)
+        leave((node for node in model.graph.nodes if ANNOTATION in node.meta), self._selection)
         Annotator(model, self._selection).run()
         return model
 

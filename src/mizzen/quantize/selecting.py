@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from torch.fx import GraphModule, Node
 
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.quantize.configuration import QuantizationConfig, Selection
+from mizzen.quantize.configuration import Choice, Selection
 from mizzen.quantize.nodes import SELECTED, module_stack
 
 
@@ -29,37 +29,30 @@ class NodeFinder(Protocol):
 
 
 @dataclass(frozen=True)
-class NamedNode:
-    """Finds the node of a name. E881 if there is none."""
+class NamedNodes:
+    """Finds the nodes of some names. E881 for a name that none has."""
 
-    name: str
+    names: tuple[str, ...]
 
     def find_nodes(self, model: GraphModule) -> Iterator[Node]:
-        """Return the node."""
-        found = [node for node in model.graph.nodes if node.name == self.name]
-        if not found:
-            names = (node.name for node in model.graph.nodes if node.op == "call_function")
-            raise _nothing("set_node_name", "node", self.name, names)
-        return iter(found)
+        """Return the nodes."""
+        named = {node.name: node for node in model.graph.nodes}
+        for name in self.names:
+            if name not in named:
+                calls = (node.name for node in model.graph.nodes if node.op == "call_function")
+                raise _nothing("set_node_name", "node", name, calls)
+            yield named[name]
 
 
 @dataclass(frozen=True)
 class NodesOf:
-    """Finds the nodes that call an operator."""
+    """Finds the nodes that call some operators."""
 
-    target: Any
+    targets: tuple[Any, ...]
 
     def find_nodes(self, model: GraphModule) -> Iterator[Node]:
         """Return the nodes."""
-        return (node for node in model.graph.nodes if node.target == self.target)
-
-
-@dataclass(frozen=True)
-class Selected:
-    """A node's own configuration; None keeps it in floating point, and `reason` says why."""
-
-    config: QuantizationConfig | None
-    reason: str
+        return (node for node in model.graph.nodes if node.target in self.targets)
 
 
 def select(model: GraphModule, selection: Selection) -> None:
@@ -68,16 +61,16 @@ def select(model: GraphModule, selection: Selection) -> None:
     E881 for a name, of a module or a node, that nothing in the program has.
     """
     _require_modules(model, selection)
-    for finder, config in selection.finders:
-        row = Selected(config, "the configuration of this node keeps it in floating point")
+    for finder, choice in selection.finders:
         for node in finder.find_nodes(model):
-            node.meta[SELECTED] = row
+            node.meta[SELECTED] = choice
 
 
-def leave(nodes: Iterable[Node]) -> None:
-    """Mark nodes that another quantizer annotates."""
+def leave(nodes: Iterable[Node], selection: Selection) -> None:
+    """Mark nodes that another quantizer annotates, whatever was set for them."""
+    choice = Choice(None, selection.turns + 1, "another quantizer annotates it")
     for node in nodes:
-        node.meta[SELECTED] = Selected(None, "another quantizer annotates it")
+        node.meta[SELECTED] = choice
 
 
 def _require_modules(model: GraphModule, selection: Selection) -> None:
