@@ -41,7 +41,7 @@ from mizzen.package.pte.reading import (
 from mizzen.package.pte.vela_bin import VelaBin, VelaTensor
 from mizzen.package.pte.writing import DELEGATE
 from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.base_pointers import require_memory
+from mizzen.targets.ethos_u.base_pointers import require_memory, with_regions_of
 from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
 
 QUANTIZE = QUANTIZED + "quantize_per_tensor.out"
@@ -283,13 +283,15 @@ class _Contents:
         weights = np.frombuffer(content.weights, np.uint8)
         sizes = {int(RegionIndex.READ_ONLY): weights.nbytes}
         sizes[int(RegionIndex.SCRATCH)] = content.scratch_bytes
+        taken = tuple(map(self._address, inputs, content.inputs))
+        given = tuple(map(self._address, outputs, content.outputs))
         program = Program(
             words=payload.words,
             hardware=payload.hardware,
-            region_bytes=sizes,
+            region_bytes=with_regions_of((*taken, *given), sizes),
             constants={int(RegionIndex.READ_ONLY): weights},
-            inputs=tuple(map(self._address, inputs, content.inputs)),
-            outputs=tuple(map(self._address, outputs, content.outputs)),
+            inputs=taken,
+            outputs=given,
             name=self._name,
         )
         require_memory(program)

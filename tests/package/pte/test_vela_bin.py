@@ -114,6 +114,20 @@ def test_refuses_inputs_that_share_bytes() -> None:
         read(data, "a delegate")
 
 
+def test_reads_tensors_in_regions_of_their_own() -> None:
+    """As Vela's ``--separate-io-regions`` makes them, for drivers of Linux."""
+    data = bytearray(write(CONTENT))
+    at = data.index(b"outputs") + 32 + 4 + 36 - 4
+    struct.pack_into("<i", data, at, 4)
+    assert read(bytes(data), "a delegate").outputs[0].region == 4
+    struct.pack_into("<i", data, at, 2)
+    with pytest.raises(MizzenError) as error:
+        read(bytes(data), "a delegate")
+    assert error.value.diagnostic.message == (
+        "a delegate: outputs[0] must lie in region 1, or in one of its own, not in 2"
+    )
+
+
 def test_takes_contents_that_are_elsewhere() -> None:
     key = "ab" * 32
     data = bytearray(write(replace(CONTENT, weights=key.encode())))

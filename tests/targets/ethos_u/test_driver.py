@@ -17,6 +17,8 @@ from mizzen.targets.ethos_u.program import HardwareId
 from . import streams
 
 COP1 = 0x31504F43
+COP2 = 0x32504F43
+TAG = 0x4D55_4556
 CONFIGURATION = [0x0010_0001, 0x0000_1807, 0x1006_6001]
 STREAM = [0x0002, 0xFFFF_0000]
 
@@ -33,10 +35,31 @@ def test_a_payload_has_hardware_and_stream() -> None:
     assert parsed.offset_bytes == 32
 
 
+def cop2(*head: int) -> bytes:
+    record = [4 * (1 + len(head) + len(STREAM)), 4 * len(head), *head, *STREAM]
+    return payload(COP2, 1, 4 * (1 + len(record)), 0, 1, *record)
+
+
+def test_a_later_payload_has_the_same() -> None:
+    parsed = driver.parse(cop2(TAG, 1, 20, 0x1807, 0x1006_6001, 1, 64, 0, 0xFFFF_FFFF))
+    assert parsed.hardware == HardwareId(config_word=0x1807, id_word=0x1006_6001)
+    assert parsed.version is None
+    assert parsed.words.tolist() == STREAM
+    assert parsed.offset_bytes == 64
+    assert driver.parse(cop2(0)).hardware is None
+
+
 def test_the_hardware_may_be_missing() -> None:
     parsed = driver.parse(payload(COP1, 5, 5, 2 << 16 | 2, *STREAM, 5))
     assert (parsed.hardware, parsed.version, parsed.offset_bytes) == (None, None, 16)
     assert parsed.words.tolist() == STREAM
+
+
+def test_a_later_payload_is_aligned_too() -> None:
+    with pytest.raises(
+        MizzenError, match=r"E523.*multiple of 16 bytes in the payload, not at byte"
+    ):
+        driver.parse(cop2(0, 0))
 
 
 def test_the_stream_is_a_view() -> None:
@@ -99,7 +122,7 @@ def test_vela_payloads_are_rebuilt_identically(
 REFUSED = [
     (b"COP1\0", "E520]: a driver payload must be whole words of 4 bytes, not 5 bytes"),
     (b"", "E520]: a driver payload must be whole words of 4 bytes, not 0 bytes"),
-    (b"TFL3", "E521]: a driver payload must start with COP1, not b'TFL3'"),
+    (b"TFL3", "E521]: a driver payload must start with COP1 or COP2, not b'TFL3'"),
     (
         payload(COP1, 5, 7),
         "E522]: the driver action at word 2 must be OPTIMIZER_CONFIG (1), COMMAND_STREAM (2) or "
@@ -137,9 +160,42 @@ def test_what_the_driver_would_refuse(data: bytes, message: str) -> None:
     ("data", "message"),
     [
         (
-            b"COP2\1\0\0\0",
-            "error[E521]: a driver payload must start with COP1, not COP2\n"
+            payload(COP2, 2, 0, 0),
+            "error[E521]: a COP2 payload must be of version 1, not 2\n"
             "  help compile with `--cop-format COP1`",
+        ),
+        (
+            b"COP2",
+            "error[E521]: a COP2 payload must be of version 1, not None\n"
+            "  help compile with `--cop-format COP1`",
+        ),
+        (
+            payload(COP2, 1, 0, 0),
+            "error[E525]: a driver payload must have a command stream, but has none",
+        ),
+        (
+            payload(COP2, 1, 4, 0),
+            "error[E524]: a COP2 payload must have 4 bytes behind word 3, not 0",
+        ),
+        (
+            payload(COP2, 1, 4, 0, 1),
+            "error[E524]: a record of COP2 at word 4 must have a head: the payload ends",
+        ),
+        (
+            payload(COP2, 1, 8, 0, 7, 0),
+            "error[E522]: the record of COP2 at word 4 must be a command stream (1), not 7",
+        ),
+        (
+            payload(COP2, 1, 8, 0, 1, 0),
+            "error[E524]: the record at word 6 must have a head: the payload ends",
+        ),
+        (
+            payload(COP2, 1, 16, 0, 1, 8, 6, 0),
+            "error[E524]: the head of the command stream must have 6 bytes behind word 6, not 4",
+        ),
+        (
+            payload(COP2, 1, 16, 0, 1, 4, 0, 0),
+            "error[E525]: a driver payload must have one command stream, not two",
         ),
         (
             payload(COP1, 5),

@@ -24,7 +24,11 @@ RANK = 6
 """Dimensions that shapes are padded to with leading ones."""
 
 SCRATCH_REGION = 1
-"""The region of inputs and outputs: the runtime copies them there, whatever the payload says."""
+"""The region of inputs and outputs: a microcontroller's runtime copies them there, whatever the
+payload says."""
+
+OWN_REGIONS = range(3, 8)
+"""Regions that a tensor may have for itself, where Linux's driver gives each a buffer."""
 
 ELEMENT_BYTES = (1, 2, 4, 8)
 """Sizes of an element that a runtime's tensor can have."""
@@ -118,6 +122,9 @@ def _packed(block: str, tensors: Sequence[VelaTensor], scratch_bytes: int) -> by
         shape = (math.prod(lead), *rest)
         padded = (1,) * (RANK - len(shape)) + shape
         held = VelaTensor(padded, tensor.element_bytes, tensor.offset_bytes, tensor.region)
+        if held.region != SCRATCH_REGION:
+            what = f"{block}[{place}] must lie in region {SCRATCH_REGION}, not in {held.region}"
+            raise _wrong(what)
         _require_place(f"{block}[{place}]", held, scratch_bytes)
         rows.append(_TENSOR.pack(*padded, held.element_bytes, held.offset_bytes, held.region))
     return b"".join(rows)
@@ -214,18 +221,20 @@ def _require_place(what: str, tensor: VelaTensor, scratch_bytes: int) -> None:
     if tensor.element_bytes not in ELEMENT_BYTES:
         sizes = ", ".join(map(str, ELEMENT_BYTES))
         raise _wrong(f"{what} must have elements of {sizes} bytes, not {tensor.element_bytes}")
-    if tensor.region != SCRATCH_REGION:
-        raise _wrong(f"{what} must lie in region {SCRATCH_REGION}, not in {tensor.region}")
-    if tensor.offset_bytes < 0 or tensor.end > min(scratch_bytes, (1 << 31) - 1):
-        message = f"{what} must lie in the {scratch_bytes} bytes of region {SCRATCH_REGION}, not at"
+    if tensor.region != SCRATCH_REGION and tensor.region not in OWN_REGIONS:
+        raise _wrong(f"{what} must lie in region {SCRATCH_REGION}, or in one of its own, not in "
+                     f"{tensor.region}")  # fmt: skip
+    held = scratch_bytes if tensor.region == SCRATCH_REGION else 1 << 31
+    if tensor.offset_bytes < 0 or tensor.end > min(held, (1 << 31) - 1):
+        message = f"{what} must lie in the {held} bytes of region {tensor.region}, not at"
         raise _wrong(f"{message} {tensor.offset_bytes}..{tensor.end}")
 
 
 def _require_apart(name: str, tensors: Sequence[VelaTensor]) -> None:
     """Check that no two inputs share bytes: the runtime writes one after the other."""
-    rows = sorted(tensors, key=lambda row: row.offset_bytes)
+    rows = sorted(tensors, key=lambda row: (row.region, row.offset_bytes))
     for before, after in pairwise(rows):
-        if after.offset_bytes < before.end:
+        if after.region == before.region and after.offset_bytes < before.end:
             raise _wrong(
                 f"{name}: inputs must not share bytes, and those at {before.offset_bytes} and "
                 f"{after.offset_bytes} do: the first ends at {before.end}"

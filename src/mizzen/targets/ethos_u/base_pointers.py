@@ -8,13 +8,16 @@ Ref: Arm Ethos-U core driver, `ethosu*_interface.h` (registers BASEP0 to BASEP7)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 
 REGION_COUNT = 8
 """Base pointers of every product."""
+
+FIRST_OF_TENSORS = 3
+"""The first region that can be for a tensor alone; those before are shared memories."""
 
 
 def base_pointers(inputs: int, outputs: int) -> tuple[str, ...]:
@@ -34,6 +37,21 @@ def require_region(region: int) -> int:
     if not 0 <= region < REGION_COUNT:
         raise fail("E540", f"a region must be in 0..{REGION_COUNT - 1}, not {region}")
     return region
+
+
+def with_regions_of(
+    placements: Sequence[TensorAddress], region_bytes: Mapping[int, int]
+) -> dict[int, int]:
+    """Return sizes of regions, with those that only tensors have: each is as long as its tensors.
+
+    Vela's option ``--separate-io-regions`` gives inputs and outputs such regions.
+    """
+    sizes = dict(region_bytes)
+    own = [row for row in placements if row.region >= FIRST_OF_TENSORS]
+    for row in own:
+        if row.region not in region_bytes:
+            sizes[row.region] = max(sizes.get(row.region, 0), row.offset + row.size_bytes)
+    return sizes
 
 
 def require_memory(program: Program) -> None:

@@ -4,8 +4,11 @@ Little-endian 32-bit words: the magic ``COP1``, then driver actions, the low byt
 which. One action carries the command stream, one the CONFIG and ID register images of the hardware
 that the stream was compiled for; the driver compares them with the hardware it finds.
 
+Later drivers also take ``COP2``: a head of four words, then records that say how long they are. One
+has a head of its own, with the same register images, and the command stream behind it.
+
 Ref: Arm Ethos-U core driver 0.16, `ethosu_driver.c` (actions) and `ethosu*_interface.h` (CONFIG
-and ID registers).
+and ID registers); of ``COP2``, what Vela 5.2 writes with ``--cop-format COP2``.
 """
 
 from __future__ import annotations
@@ -27,6 +30,17 @@ _MAGIC_COP2 = int.from_bytes(b"COP2", "little")
 
 STREAM_ALIGNMENT_BYTES = 16
 """The stream's address must be a multiple of this; `ethosu_driver.c` checks it."""
+
+COP2_VERSION = 1
+"""The only version of ``COP2`` that there is."""
+
+STREAM_RECORD = 1
+"""The record of ``COP2`` that has the command stream."""
+
+_COP2_HEAD_WORDS = 4  # magic, version, bytes that follow the head, zero
+_RECORD_HEAD_WORDS = 2  # type, bytes that follow the two
+_HARDWARE_TAG = int.from_bytes(b"VEUM", "little")
+_HARDWARE_FROM_WORD = 3  # of a record's own head: tag, version, bytes, CONFIG, ID
 
 _WORD_BYTES = 4
 _RULE = "Ethos-U core driver, ethosu_driver.c"
@@ -163,7 +177,8 @@ class Payload:
 
     words         the command stream, uint32 [words], a view of the payload
     hardware      CONFIG and ID images; None if the payload has none
-    version       release and patch of the compiler's configuration; None like `hardware`
+    version       release and patch of the compiler's configuration; None like `hardware`, and of
+                  ``COP2``
     offset_bytes  where the stream starts in the payload
     """
 
@@ -180,6 +195,12 @@ def parse(payload: bytes | npt.NDArray[np.uint8]) -> Payload:
     magic, an unknown or truncated action, no command stream or two, or one at an unaligned place.
     """
     words = _words(payload)
+    if int(words[0]) == _MAGIC_COP2:
+        return _parse_cop2(words)
+    return _parse_actions(words)
+
+
+def _parse_actions(words: npt.NDArray[np.uint32]) -> Payload:
     stream: tuple[int, int] | None = None
     identity: tuple[HardwareId, tuple[int, int]] | None = None
     at = 1
@@ -212,13 +233,59 @@ def _words(payload: bytes | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
         raise fail("E520", message, rule=_RULE)
     words = np.frombuffer(payload, dtype=np.dtype("<u4"))
     magic = int(words[0])
-    if magic == _MAGIC_COP2:
-        message = "a driver payload must start with COP1, not COP2"
-        raise fail("E521", message, help="compile with `--cop-format COP1`")
-    if magic != MAGIC:
+    if magic not in (MAGIC, _MAGIC_COP2):
         came = magic.to_bytes(_WORD_BYTES, "little")
-        raise fail("E521", f"a driver payload must start with COP1, not {came!r}", rule=_RULE)
+        message = f"a driver payload must start with COP1 or COP2, not {came!r}"
+        raise fail("E521", message, rule=_RULE)
     return words
+
+
+def _parse_cop2(words: npt.NDArray[np.uint32]) -> Payload:
+    """Read records up to the one with the command stream, which must be the last."""
+    if len(words) < _COP2_HEAD_WORDS or int(words[1]) != COP2_VERSION:
+        came = int(words[1]) if len(words) > 1 else None
+        message = f"a COP2 payload must be of version {COP2_VERSION}, not {came}"
+        raise fail("E521", message, help="compile with `--cop-format COP1`")
+    at = _COP2_HEAD_WORDS
+    end = _end_of(words, at, int(words[2]), len(words), "a COP2 payload")
+    if at == end:
+        raise fail("E525", "a driver payload must have a command stream, but has none")
+    if at + _RECORD_HEAD_WORDS > end:
+        raise fail("E524", f"a record of COP2 at word {at} must have a head: the payload ends")
+    kind, start = int(words[at]), at + _RECORD_HEAD_WORDS
+    if kind != STREAM_RECORD:
+        message = f"the record of COP2 at word {at} must be a command stream"
+        raise fail("E522", f"{message} ({STREAM_RECORD}), not {kind}")
+    stop = _end_of(words, start, int(words[at + 1]), end, "the command stream's record")
+    if stop != end:
+        raise fail("E525", "a driver payload must have one command stream, not two")
+    return _stream_record(words, start, stop)
+
+
+def _stream_record(words: npt.NDArray[np.uint32], start: int, stop: int) -> Payload:
+    """Read the record's own head, whose first word says how long it is, and what is behind it."""
+    if start >= stop:
+        raise fail("E524", f"the record at word {start} must have a head: the payload ends")
+    first = start + 1
+    stream = _end_of(words, first, int(words[start]), stop, "the head of the command stream")
+    _require_aligned(stream)
+    head = words[first:stream].tolist()
+    hardware = None
+    if head[:1] == [_HARDWARE_TAG] and len(head) >= _HARDWARE_FROM_WORD + 2:
+        hardware = HardwareId(head[_HARDWARE_FROM_WORD], head[_HARDWARE_FROM_WORD + 1])
+    return Payload(words[stream:stop], hardware, None, stream * _WORD_BYTES)
+
+
+def _end_of(
+    words: npt.NDArray[np.uint32], start: int, size_bytes: int, limit: int, what: str
+) -> int:
+    """Return the word behind `size_bytes` from word `start`, which must be whole and there."""
+    if size_bytes % _WORD_BYTES or start + size_bytes // _WORD_BYTES > limit:
+        held = (limit - start) * _WORD_BYTES
+        raise fail(
+            "E524", f"{what} must have {size_bytes} bytes behind word {start - 1}, not {held}"
+        )
+    return start + size_bytes // _WORD_BYTES
 
 
 def _identity(words: npt.NDArray[np.uint32], at: int) -> tuple[HardwareId, tuple[int, int]]:
@@ -235,13 +302,17 @@ def _stream_end(words: npt.NDArray[np.uint32], at: int) -> int:
     if start + length > len(words):
         message = f"COMMAND_STREAM at word {at} must be followed by its {length} words"
         raise fail("E524", f"{message}, not {len(words) - start}: the payload ends", rule=_RULE)
+    _require_aligned(start)
+    return start + length
+
+
+def _require_aligned(start: int) -> None:
     if start * _WORD_BYTES % STREAM_ALIGNMENT_BYTES:
         message = (
             f"the command stream must start at a multiple of {STREAM_ALIGNMENT_BYTES} bytes in the "
             f"payload, not at byte {start * _WORD_BYTES}"
         )
         raise fail("E523", message, rule=_RULE)
-    return start + length
 
 
 def _refused(action: int, at: int) -> MizzenError:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.base_pointers import require_memory, require_region
+from mizzen.targets.ethos_u.base_pointers import require_memory, require_region, with_regions_of
 from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
 from mizzen.targets.ethos_u.vela_raw.archive import Archive, Entry, open_archive, pack_archive
 
@@ -67,10 +67,11 @@ def read(data: bytes, name: str) -> RawModel:
     payload = driver.parse(archive.data("cmd_data"))
     quantization = {kind: _quantization(archive, kind) for kind in _Kind}
     placements = {kind: _placements(archive, kind, quantization[kind]) for kind in _Kind}
+    every = [place for rows in placements.values() for place in rows]
     program = Program(
         words=payload.words,
         hardware=payload.hardware,
-        region_bytes=_region_bytes(archive),
+        region_bytes=with_regions_of(every, _region_bytes(archive)),
         constants=_constants(archive),
         inputs=(*placements[_Kind.INPUT], *placements[_Kind.VARIABLE]),
         outputs=tuple(placements[_Kind.OUTPUT]),
