@@ -16,12 +16,18 @@ QEMU = "qemu-system-arm"
 Run = Callable[..., EmulationResult]
 
 
-@pytest.fixture(params=[Core.M33], ids=lambda core: core.value)
+def need_qemu() -> None:
+    """Skip the test where QEMU is missing."""
+    if shutil.which(QEMU) is None:
+        pytest.skip(f"{QEMU} is not installed")
+
+
+@pytest.fixture(params=list(Core), ids=lambda core: core.value)
 def core(request: pytest.FixtureRequest) -> Core:
     """Each processor in turn; skips the test where it is not installed."""
     chosen: Core = request.param
-    if chosen is Core.M55 and shutil.which(QEMU) is None:
-        pytest.skip(f"{QEMU} is not installed")
+    if chosen is Core.M55:
+        need_qemu()
     return chosen
 
 

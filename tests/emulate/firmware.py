@@ -51,7 +51,9 @@ class Build:
         return build(folder, self.core, [source], folder / self.name, defines)
 
 
-PROGRAMS = ("interrupt", "faults", "careful", "hasty", "floats", "ticks", "semihosting")
+PROGRAMS = (
+    "interrupt", "faults", "careful", "hasty", "floats", "ticks", "cycles", "semihosting",
+)  # fmt: skip
 ENDS = (
     "DEADLOCK", "ASLEEP", "LOOP", "STORM", "RESTARTS", "BAD_LOAD", "BAD_STORE", "READ_ONLY",
     "BAD_JUMP", "UNDEFINED", "BREAKPOINT", "STATUS=7", "SILENT", "CHATTER",

@@ -7,7 +7,7 @@ import pytest
 
 from mizzen.emulate import Core, Fault, Reason
 
-from .conftest import Run
+from .conftest import Run, need_qemu
 from .firmware import BUILDS, Build
 
 
@@ -62,6 +62,18 @@ def test_floating_point_survives_interrupts(run: Run, core: Core) -> None:
 
 def test_timers_and_calls_of_kernels(run: Run, core: Core) -> None:
     assert run(Build("ticks"), core=core).ok
+
+
+def test_cycles_are_counted(run: Run) -> None:
+    result = run(Build("cycles"))
+    assert result.ok
+    assert result.output.splitlines()[0] == f"cycles {result.invocations[0].cycles.total}"
+
+
+def test_a_fault_reaches_the_firmwares_handler(run: Run) -> None:
+    need_qemu()
+    result = run(Build("ends", "BAD_LOAD"), core=Core.M55)
+    assert (result.output, result.exit_status) == ("unexpected exception 3\n", 128)
 
 
 def test_the_host_is_out_of_reach(run: Run, core: Core) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +30,18 @@ NOTHING = np.zeros(0, np.uint8)
 class GuestMemory:
     """All memories of a board, found by address in either security state.
 
+    shared  bytes of memories that lie somewhere already, by their names
+
     The processor and the NPU share the bytes. A backend whose processor has its memory elsewhere
     overrides `fetch` and `store`, which are called before and after the NPU works.
     """
 
-    def __init__(self, board: Board) -> None:
-        self.banks = tuple(Bank(memory, _pages(memory.size_bytes)) for memory in board.memories)
+    def __init__(self, board: Board, shared: Mapping[str, Bytes] | None = None) -> None:
+        held = shared or {}
+        self.banks = tuple(
+            Bank(memory, held[memory.name] if memory.name in held else _pages(memory.size_bytes))
+            for memory in board.memories
+        )
         starts = [(base, bank) for bank in self.banks for base in bank.memory.bases]
         self._starts = sorted(starts, key=lambda start: start[0])
         self._bases = [start for start, _ in self._starts]

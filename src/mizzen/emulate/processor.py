@@ -75,3 +75,18 @@ class Processor(Protocol):
     def run(self, limits: Limits, deadline: Deadline) -> End:
         """Run until the firmware ends, or is ended."""
         ...
+
+
+def timed_out(limits: Limits, place: str) -> End:
+    """Return the end of a run whose time was over when the firmware was at `place`."""
+    message = f"the firmware did not end within {limits.seconds:g} seconds; it was at {place}"
+    hint = "give it more with --timeout, or look for the loop there"
+    return End(Reason.TIMED_OUT, diagnostic=Diagnostic("E434", message, help=hint))
+
+
+def deadlock(place: str, interrupt: int, *, npu_ran: bool) -> End:
+    """Return the end of a run that waits at `place` for nothing; `interrupt` is the NPU's."""
+    message = f"the firmware waits at {place}, and nothing is pending that could wake it"
+    state = "ended its last run" if npu_ran else "was never started"
+    hint = f"the NPU {state}; see that its interrupt {interrupt} is enabled"
+    return End(Reason.DEADLOCK, diagnostic=Diagnostic("E435", message, help=hint))

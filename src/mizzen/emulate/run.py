@@ -66,13 +66,14 @@ def emulate(
     chosen = find_board(board) if isinstance(board, str) else board
     npu = find_accelerator(accelerator)
     chosen.ports_of(npu.name)
-    image = read_image(_read(firmware))
+    data = _read(firmware)
+    image = read_image(data)
     deadline = Deadline(options.seconds)
     match options.core:
         case Core.M33:
             return _on_unicorn(image, chosen, npu, options, deadline)
         case Core.M55:
-            raise fail("E425", "the processor m55 needs qemu-system-arm")
+            return _on_qemu(data, image, chosen, npu, options, deadline)
 
 
 def _read(firmware: str | os.PathLike[str] | bytes) -> bytes:
@@ -98,6 +99,29 @@ def _on_unicorn(
     processor = UnicornProcessor(board, image, memory, bus, console)
     end = processor.run(Limits(options.seconds, options.instructions), deadline)
     return _result(end, console, bus, options, processor.semihosting.diagnostics)
+
+
+def _on_qemu(
+    data: bytes,
+    image: Image,
+    board: Board,
+    npu: Accelerator,
+    options: Options,
+    deadline: Deadline,
+) -> EmulationResult:
+    from mizzen.emulate.qemu_cpu import QemuMemory, QemuProcessor
+    from mizzen.emulate.qemu_process import started
+
+    if options.instructions is not None:
+        raise fail("E426", "instructions are counted by the processor m33 only")
+    image.load(GuestMemory(board))
+    console = Console(options.on_text)
+    with started(board, data, console) as process:
+        memory = QemuMemory(board, process)
+        bus = NpuBus(NpuDevice(npu, memory, options.fault, options.timing, deadline.check))
+        processor = QemuProcessor(board, image, memory, bus, console, process)
+        end = processor.run(Limits(options.seconds), deadline)
+    return _result(end, console, bus, options, processor.files.diagnostics)
 
 
 def _result(

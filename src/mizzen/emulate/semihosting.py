@@ -131,12 +131,7 @@ class Semihosting:
                 return self._refuse(f"for {name}")
 
     def _refuse(self, what: str) -> int:
-        found = Diagnostic(
-            "E433", f"firmware asked the host {what} by semihosting, and was refused",
-            Severity.WARNING, help="only the console and the end of the run are served",
-        )  # fmt: skip
-        if found not in self.diagnostics and len(self.diagnostics) < KEPT_DIAGNOSTICS:
-            self.diagnostics.append(found)
+        note_refusal(self.diagnostics, what)
         return REFUSED
 
     def _word(self, address: int) -> int:
@@ -154,3 +149,15 @@ class Semihosting:
                 break
             found += byte
         return bytes(found)
+
+
+def note_refusal(diagnostics: list[Diagnostic], what: str) -> None:
+    """Say once what firmware asked for and did not get: ``to open 'FILE'``."""
+    found = Diagnostic(
+        "E433",
+        f"firmware asked the host {what} by semihosting, and was refused",
+        Severity.WARNING,
+        help="only the console and the end of the run are served",
+    )
+    if found not in diagnostics and len(diagnostics) < KEPT_DIAGNOSTICS:
+        diagnostics.append(found)

@@ -20,7 +20,7 @@ from mizzen.emulate import thumb
 from mizzen.emulate.console import Console
 from mizzen.emulate.guest import GuestMemory
 from mizzen.emulate.image import Image, vector_table
-from mizzen.emulate.processor import Deadline, End, Limits, Reason
+from mizzen.emulate.processor import Deadline, End, Limits, Reason, deadlock, timed_out
 from mizzen.emulate.queue import TimeIsUpError
 from mizzen.emulate.registers import WINDOW_BYTES
 from mizzen.emulate.semihosting import Ended, Semihosting
@@ -99,7 +99,7 @@ class UnicornProcessor:
         try:
             return self._loop(limits, deadline)
         except TimeIsUpError:
-            return self._timed_out(limits)
+            return timed_out(limits, self._image.place(self._engine.pc))
         except _StackError as error:
             return self._fault(f"cannot enter an exception: its stack is at {error.address:#010x}")
         finally:
@@ -123,14 +123,6 @@ class UnicornProcessor:
             if limits.instructions:
                 message = f"the firmware did not end within {limits.instructions} instructions"
                 return End(Reason.LIMIT, diagnostic=Diagnostic("E439", message))
-
-    def _timed_out(self, limits: Limits) -> End:
-        message = (
-            f"the firmware did not end within {limits.seconds:g} seconds; it was at "
-            f"{self._image.place(self._engine.pc)}"
-        )
-        hint = "give it more with --timeout, or look for the loop there"
-        return End(Reason.TIMED_OUT, diagnostic=Diagnostic("E434", message, help=hint))
 
     # Memory and devices
 
@@ -372,10 +364,8 @@ class UnicornProcessor:
             self.system.tick()
             return None
         place = self._image.place(self._engine.pc - 2)
-        message = f"the firmware waits at {place}, and nothing is pending that could wake it"
-        state = "ended its last run" if self._bus.device.invocation_count else "was never started"
-        hint = f"the NPU {state}; see that its interrupt {self._board.npu.irq} is enabled"
-        return End(Reason.DEADLOCK, diagnostic=Diagnostic("E435", message, help=hint))
+        ran = self._bus.device.invocation_count > 0
+        return deadlock(place, self._board.npu.irq, npu_ran=ran)
 
     # Semihosting
 
