@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.configuration import (
@@ -13,13 +13,14 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.layout import count, fields
+from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cpu_text, operators_text, summary_rows
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.checking import StepCheck
+    from mizzen.export import BoardFit
     from mizzen.report import CompileReport
 
 SUMMARY = "placement with reasons, costs and fixes; fit on the board; hazards of an artifact"
@@ -39,6 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="instead of a model: what some compiler made, a .tflite, .zip or .pte, or Vela's raw "
         ".npz; its command streams are read for damage and hazards, and nothing is executed",
     )
+    parser.add_argument(
+        "--board",
+        metavar="NAME",
+        help="with --artifact: whether it fits this board; corstone300, corstone310, corstone320, "
+        "or the file .toml of a board of your own",
+    )
     add_configuration_options(parser)
     add_budget_options(parser, max_cpu_ops=0)
 
@@ -50,6 +57,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             "E200",
             "the command line is wrong: check takes either MODEL or --artifact ARTIFACT",
             help="mizzen check --help",
+        )
+    if options.board is not None and options.artifact is None:
+        raise fail(
+            "E200",
+            "the command line is wrong: --board needs --artifact ARTIFACT",
+            help="compile the network first, and check what was made: mizzen check --artifact "
+            "ARTIFACT --board NAME",
         )
     return _model(options, console) if options.artifact is None else _artifact(options, console)
 
@@ -81,14 +95,15 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _artifact(options: argparse.Namespace, console: Console) -> Answer:
-    """Read the streams of an artifact. E206 if there are none."""
+    """Read the streams of an artifact. E206 if there are none, and no board is asked about."""
     import mizzen
     from mizzen.artifact.checking import check_streams
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     with console.progress(f"checking {options.artifact}"):
         found = check_streams(artifact)
-    if not found:
+    fit = _fit(options, artifact)
+    if not found and fit is None:
         raise fail(
             "E206",
             f"{options.artifact} must have an NPU operator for its stream to be checked, and has "
@@ -101,13 +116,28 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
             "artifact": str(options.artifact),
             "accelerator": artifact.accelerator,
             "steps": [row.as_dict() for row in found],
+            **({} if fit is None else {"board": fit.as_dict()}),
         },
-        _artifact_text(artifact, found, console),
-        failures=[finding for row in found for finding in row.findings],
+        _artifact_text(artifact, found, fit, console),
+        failures=[
+            *(finding for row in found for finding in row.findings),
+            *(() if fit is None else fit.findings),
+        ],
     )
 
 
-def _artifact_text(artifact: Artifact, found: Sequence[StepCheck], console: Console) -> str:
+def _fit(options: argparse.Namespace, artifact: Artifact) -> BoardFit | None:
+    if options.board is None:
+        return None
+    from mizzen.boards import find_board
+    from mizzen.export import board_fit
+
+    return board_fit(artifact, find_board(options.board), options.memory_mode)
+
+
+def _artifact_text(
+    artifact: Artifact, found: Sequence[StepCheck], fit: BoardFit | None, console: Console
+) -> str:
     rows = [("accelerator", artifact.accelerator or "unknown")]
     for row in found:
         if row.report is None:
@@ -116,7 +146,19 @@ def _artifact_text(artifact: Artifact, found: Sequence[StepCheck], console: Cons
             hazards = count(len(row.findings), "hazard")
             text = f"{count(row.report.operations, 'operation')}, {hazards}"
         rows.append((f"step {row.step}", text))
+    if fit is not None:
+        rows += [("board", f"{fit.board.title}, {fit.memory_mode}"), *_needs(fit)]
     return f"{artifact.name}\n{fields(rows, width=console.width)}"
+
+
+def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
+    if not fit.findings:
+        mode = fit.board.mode(fit.memory_mode)
+        for role, needed in fit.needed.items():
+            memory = fit.board.memory(role, mode)
+            if not needed:
+                continue
+            yield role.value, f"{size(needed)} of {size(memory.size_bytes)} in {memory.name}"
 
 
 def _text(report: CompileReport, console: Console) -> str:

@@ -2,12 +2,14 @@
 
 Each runtime is a file here: `c_project` for Mizzen's own. It takes an artifact apart, lets the
 package of that runtime write its container, and lays sources, the board's header and linker script
-beside it, so that a compiler is all that is still needed.
+beside it, so that a compiler is all that is still needed. `board_fit` says beforehand what is in
+the way.
 
 It must not know compilers: what it exports has been compiled.
 """
 
+from mizzen.export.board_fit import BoardFit, board_fit
 from mizzen.export.c_container import CContainer, c_container
 from mizzen.export.c_project import CProject, c_project
 
-__all__ = ["CContainer", "CProject", "c_container", "c_project"]
+__all__ = ["BoardFit", "CContainer", "CProject", "board_fit", "c_container", "c_project"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mizzen.artifact.batching import batch_of
 from mizzen.boards import Board, Role, board_header, linker_script
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.export.c_container import c_container
 from mizzen.package.c.project import (
     NO_EXAMPLE,
@@ -63,15 +63,11 @@ def c_project(
     have, E468 if a memory of the board is too small, E711 to E713 for inputs that do not fit.
     """
     container = c_container(artifact)
-    mode = memory_mode or _compiled_mode(artifact) or board.modes[0].names[0]
+    mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
     accelerator = artifact.accelerator or board.npu.products[0]
-    header = decode(container.data).header
-    needed = {
-        Role.MODEL: len(container.data),
-        Role.ARENA: header["arena_bytes"],
-        Role.FAST: header["fast_bytes"],
-    }
-    _require_memory(board, mode, needed)
+    needed = container_needs(container.data)
+    for row in memory_findings(board, mode, needed):
+        raise MizzenError(row)
     around = Surroundings(
         board_header(board, accelerator, mode),
         linker_script(board, mode),
@@ -83,15 +79,26 @@ def c_project(
     return CProject(files, kernels_of(container.program), needed, mode, example.inferences)
 
 
-def _compiled_mode(artifact: Artifact) -> str | None:
+def compiled_mode(artifact: Artifact) -> str | None:
+    """Return the memory mode that an artifact was compiled with, if its report says so."""
     if artifact.report is None:
         return None
     found = artifact.report.configuration.get("memory_mode")
     return found if isinstance(found, str) else None
 
 
-def _require_memory(board: Board, mode: str, needed: Mapping[Role, int]) -> None:
-    """E468 unless what lies in one memory fits it."""
+def container_needs(container: bytes) -> Mapping[Role, int]:
+    """Return the bytes that a container and its memories take, by role."""
+    header = decode(container).header
+    return {
+        Role.MODEL: len(container),
+        Role.ARENA: header["arena_bytes"],
+        Role.FAST: header["fast_bytes"],
+    }
+
+
+def memory_findings(board: Board, mode: str, needed: Mapping[Role, int]) -> Iterator[Diagnostic]:
+    """Return an E468 for each memory of the board that what lies in it does not fit."""
     for memory in board.memories:
         asked = {
             role: size
@@ -100,12 +107,12 @@ def _require_memory(board: Board, mode: str, needed: Mapping[Role, int]) -> None
         }
         if sum(asked.values()) > memory.size_bytes:
             parts = ", ".join(f"{role.value} {size}" for role, size in asked.items())
-            raise fail(
+            yield fail(
                 "E468",
                 f"{memory.name} of {board.name} must hold {sum(asked.values())} bytes ({parts}), "
                 f"and has {memory.size_bytes}",
                 help="choose another memory mode, or compile with --optimise Size",
-            )
+            ).diagnostic
 
 
 def _example(artifact: Artifact, inputs: Sequence[Array]) -> Example:

@@ -231,7 +231,7 @@ class _Flattening:
             read_only=b"" if read_only is None else read_only.tobytes(),
             scratch_bytes=program.region_bytes.get(RegionIndex.SCRATCH, 0),
             scratch_offset_bytes=scratch,
-            fast_bytes=program.region_bytes.get(RegionIndex.SCRATCH_FAST),
+            fast_bytes=program.region_bytes.get(RegionIndex.SCRATCH_FAST) or None,
             inputs=self._transfers(self._without_state(step), given),
             outputs=self._transfers(step.outputs, program.outputs),
             states=self._transfers([row.index for row in step.variables], kept),

@@ -60,7 +60,7 @@ class NpuCall:
     scratch_offset_bytes where region 1 starts in the arena, by the plan of a compiler: tensors of
                          the call lie there already. None: it may be anywhere, and the tensors are
                          copied in before the call and out behind it
-    fast_bytes           size of region 2; None where it is the same as region 1
+    fast_bytes           size of region 2; None where there is none, or it is the same as region 1
     states               tensors of region 1 that the call reads, and leaves for the next inference
     """
 

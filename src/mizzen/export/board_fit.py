@@ -1,0 +1,156 @@
+"""Whether an artifact and a board are made for one another, before anything is flashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mizzen.artifact.device import device_program
+from mizzen.boards import Board, MemoryMode, Role
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
+from mizzen.export.c_container import c_container
+from mizzen.export.c_project import compiled_mode, container_needs, memory_findings
+from mizzen.package.c.lowering import lower
+from mizzen.package.device import DeviceProgram, KernelCall, NpuCall
+from mizzen.targets.ethos_u import driver
+from mizzen.targets.ethos_u.commands import Arch
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+
+Version = tuple[int, int, int]
+
+RELEASED: Mapping[Arch, Version] = {
+    Arch.U55: (1, 1, 0),
+    Arch.U65: (1, 0, 6),
+    Arch.U85: (2, 0, 0),
+}
+"""Architecture of the hardware, which the driver compares with the payload's: the major number must
+be the same, the minor one at least the payload's.
+
+Ref: Ethos-U core driver 0.16, ethosu55_interface.h, ethosu65_interface.h, ethosu85_interface.h
+(reset value of ID); ethosu_driver.c, verify_optimizer_config.
+"""
+
+REACHED = (Role.MODEL, Role.ARENA, Role.FAST)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFit:
+    """What an artifact needs of a board, and what is in the way.
+
+    needed    bytes that the container, the arena and the fast memory take, by role; empty where
+              there is no container
+    findings  errors, each with what to do
+    """
+
+    board: Board
+    memory_mode: str
+    needed: Mapping[Role, int]
+    findings: tuple[Diagnostic, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON-ready data."""
+        return {
+            "board": self.board.name,
+            "memory_mode": self.memory_mode,
+            "bytes": {role.value: size for role, size in self.needed.items()},
+            "findings": [row.as_dict() for row in self.findings],
+        }
+
+
+def board_fit(artifact: Artifact, board: Board, memory_mode: str | None = None) -> BoardFit:
+    """Check an artifact against a board, for firmware with the C runtime.
+
+    memory_mode  a name of `vela.ini`; by default the one that the artifact was compiled with, else
+                 the board's first
+
+    Findings: E415 for an NPU or a memory mode that the board has not, E480 for an architecture that
+    its hardware is too old for, E481 for a memory that the NPU does not reach, E468 for one that is
+    too small, E450 to E454 for what no device executes, E464 and E465 for missing kernels.
+    """
+    mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
+    findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
+    try:
+        program = device_program(artifact)
+    except MizzenError as error:
+        return BoardFit(board, mode, {}, (*findings, error.diagnostic))
+    findings += [*_of_versions(program), *_of_kernels(program)]
+    needed: Mapping[Role, int] = {}
+    if not findings:
+        needed = container_needs(c_container(artifact).data)
+        findings += memory_findings(board, mode, needed)
+    return BoardFit(board, mode, needed, tuple(findings))
+
+
+def _of_npu(artifact: Artifact, board: Board) -> Iterator[Diagnostic]:
+    if artifact.accelerator is None:
+        return
+    try:
+        board.ports_of(artifact.accelerator)
+    except MizzenError as error:
+        yield replace(error.diagnostic, help="compile the network for an NPU that the board has")
+
+
+def _of_mode(board: Board, name: str) -> Iterator[Diagnostic]:
+    try:
+        mode = board.mode(name)
+    except MizzenError as error:
+        yield replace(
+            error.diagnostic,
+            help="compile with another --memory-mode, or describe the board in a file of your own",
+        )
+        return
+    yield from _unreached(board, mode)
+
+
+def _unreached(board: Board, mode: MemoryMode) -> Iterator[Diagnostic]:
+    for role in REACHED:
+        memory = board.memory(role, mode)
+        if not memory.npu:
+            yield fail(
+                "E481",
+                f"the NPU must reach {memory.name} of {board.name}, where the {role.value} lies, "
+                "and does not",
+                help="place it in another memory in the board's file",
+            ).diagnostic
+
+
+def _of_versions(program: DeviceProgram) -> Iterator[Diagnostic]:
+    calls = (call for call in program.calls if isinstance(call, NpuCall))
+    seen: set[Version] = set()
+    for call in calls:
+        hardware = driver.configuration(driver.parse(call.payload).hardware)
+        released = RELEASED[hardware.arch]
+        if hardware.arch_version in seen:
+            continue
+        seen.add(hardware.arch_version)
+        if hardware.arch_version[0] != released[0] or hardware.arch_version[1] > released[1]:
+            yield fail(
+                "E480",
+                f"the network must be for architecture {_dotted(released)} of "
+                f"{hardware.arch.value} or older, and is for {_dotted(hardware.arch_version)}",
+                rule="Ethos-U core driver, ethosu_driver.c: the major numbers are compared, and "
+                "the minor ones",
+                help="compile it with a compiler that knows the hardware",
+            ).diagnostic
+
+
+def _dotted(version: Sequence[int]) -> str:
+    return ".".join(map(str, version))
+
+
+def _of_kernels(program: DeviceProgram) -> Iterator[Diagnostic]:
+    """Return every call that the C runtime cannot execute, each kind of refusal once."""
+    seen: set[str] = set()
+    for call in program.calls:
+        if not isinstance(call, KernelCall):
+            continue
+        try:
+            lower(replace(program, calls=(call,)))
+        except MizzenError as error:
+            found = error.diagnostic
+            if found.message not in seen:
+                seen.add(found.message)
+                yield found
