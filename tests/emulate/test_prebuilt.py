@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from .compilers import CLANG, GCC, check, need
-from .firmware import BUILDS, COMPILER, PROGRAMS, SOURCES, configured
+from .firmware import BUILDS, COMPILER, PROGRAMS, SOURCES, Build, configured
 
 
 def test_prebuilt_files_are_built_of_these_sources(tmp_path: Path) -> None:
@@ -23,6 +23,11 @@ def test_prebuilt_files_are_built_of_these_sources(tmp_path: Path) -> None:
         if build.make(folder).read_bytes() != build.prebuilt.read_bytes()
     ]
     assert not others, "build them again and commit them"
+
+
+def test_the_examples_firmware_is_one_of_these(repository: Path) -> None:
+    example = repository / "examples" / "firmware" / "transfer.elf"
+    assert example.read_bytes() == Build("careful").prebuilt.read_bytes()
 
 
 @pytest.mark.parametrize("compiler", [GCC, CLANG])
