@@ -30,8 +30,16 @@ COPIES = {
 TYPE_NAMES = ("dtype", "out_dtype")
 LAYOUT_NAME = "memory_format"
 
-REFUSALS = (RuntimeError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""What PyTorch raises for arguments that do not suit."""
+REFUSALS = (
+    RuntimeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    UserWarning,
+)
+"""What PyTorch raises for arguments that do not suit; warnings are errors for some users."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
