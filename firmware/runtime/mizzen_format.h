@@ -51,6 +51,60 @@ enum mz_argument_kind {
 };
 #define MZ_ARGUMENT_KIND_COUNT 3u
 
+/* What the kernel `binary` computes of two elements. */
+enum mz_binary {
+    MZ_BINARY_ADD = 0,
+    MZ_BINARY_SUBTRACT = 1,
+    MZ_BINARY_MULTIPLY = 2,
+    MZ_BINARY_DIVIDE = 3,
+    MZ_BINARY_FLOOR_DIVIDE = 4,
+    MZ_BINARY_MINIMUM = 5,
+    MZ_BINARY_MAXIMUM = 6,
+    MZ_BINARY_EQUAL = 7,
+    MZ_BINARY_NOT_EQUAL = 8,
+    MZ_BINARY_LESS = 9,
+    MZ_BINARY_LESS_EQUAL = 10,
+    MZ_BINARY_GREATER = 11,
+    MZ_BINARY_GREATER_EQUAL = 12,
+    MZ_BINARY_BITWISE_AND = 13,
+    MZ_BINARY_BITWISE_OR = 14,
+    MZ_BINARY_BITWISE_XOR = 15
+};
+#define MZ_BINARY_COUNT 16u
+
+/* What the kernel `unary` computes of an element. */
+enum mz_unary {
+    MZ_UNARY_ABSOLUTE = 0,
+    MZ_UNARY_NEGATE = 1,
+    MZ_UNARY_BITWISE_NOT = 2,
+    MZ_UNARY_SQUARE_ROOT = 3,
+    MZ_UNARY_INVERSE_SQUARE_ROOT = 4,
+    MZ_UNARY_RECIPROCAL = 5,
+    MZ_UNARY_EXPONENTIAL = 6,
+    MZ_UNARY_LOGARITHM = 7,
+    MZ_UNARY_TANH = 8,
+    MZ_UNARY_SIGMOID = 9,
+    MZ_UNARY_FLOOR = 10,
+    MZ_UNARY_CEILING = 11,
+    MZ_UNARY_ROUND = 12,
+    MZ_UNARY_SIGN = 13
+};
+#define MZ_UNARY_COUNT 14u
+
+/* What the kernel `reduce` makes of a row of elements. */
+enum mz_reduction {
+    MZ_REDUCTION_SUM = 0,
+    MZ_REDUCTION_MEAN = 1,
+    MZ_REDUCTION_MAXIMUM = 2,
+    MZ_REDUCTION_MINIMUM = 3,
+    MZ_REDUCTION_PRODUCT = 4,
+    MZ_REDUCTION_ARGUMENT_OF_MAXIMUM = 5,
+    MZ_REDUCTION_ARGUMENT_OF_MINIMUM = 6,
+    MZ_REDUCTION_ANY = 7,
+    MZ_REDUCTION_ALL = 8
+};
+#define MZ_REDUCTION_COUNT 9u
+
 /* The first bytes of a container. */
 typedef struct {
     uint32_t magic;              /* MZN1 */

@@ -86,12 +86,13 @@ class Host:
         self._stdin.flush()
         self._simulators: dict[bytes, Simulator] = {}
         self.status, self.step = self._word(), self._word()
+        self.is_open = self.status == 0
 
     def __enter__(self) -> Host:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.status == 0:
+        if self.is_open:
             self._send(0)
             self._stdin.flush()
         _out, errors = self.process.communicate(timeout=20)

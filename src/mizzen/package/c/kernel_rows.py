@@ -30,6 +30,19 @@ KERNELS: Mapping[str, KernelRow] = {
     for row in (
         KernelRow("quantize", "quantize", ("elements",)),
         KernelRow("dequantize", "quantize", ("elements",)),
+        KernelRow("move", "move", ("elements",)),
+        KernelRow("cast", "cast", ("elements",)),
+        KernelRow("binary", "binary", ("elements", "strides")),
+        KernelRow("select", "select", ("elements", "strides")),
+        KernelRow("unary", "unary", ("elements", "functions")),
+        KernelRow("reduce", "reduce", ("elements", "rows")),
+        KernelRow("scan", "scan", ("elements", "rows")),
+        KernelRow("sort", "sort", ("elements", "rows")),
+        KernelRow("softmax", "softmax", ("elements", "functions", "rows")),
+        KernelRow("softmax_int8", "softmax_int8", ("elements", "fixed_point", "rows")),
+        KernelRow("take", "take", ("elements",)),
+        KernelRow("gather", "gather", ("elements", "strides")),
+        KernelRow("rescale", "rescale", ("elements", "fixed_point")),
     )
 }
 

@@ -69,7 +69,63 @@ class ArgumentKind(IntEnum):
     NUMBERS = 2
 
 
-ENUMS: tuple[type[IntEnum], ...] = (Place, ElementType, StepKind, ArgumentKind)
+class Binary(IntEnum):
+    """What the kernel `binary` computes of two elements."""
+
+    ADD = 0
+    SUBTRACT = 1
+    MULTIPLY = 2
+    DIVIDE = 3
+    FLOOR_DIVIDE = 4
+    MINIMUM = 5
+    MAXIMUM = 6
+    EQUAL = 7
+    NOT_EQUAL = 8
+    LESS = 9
+    LESS_EQUAL = 10
+    GREATER = 11
+    GREATER_EQUAL = 12
+    BITWISE_AND = 13
+    BITWISE_OR = 14
+    BITWISE_XOR = 15
+
+
+class Unary(IntEnum):
+    """What the kernel `unary` computes of an element."""
+
+    ABSOLUTE = 0
+    NEGATE = 1
+    BITWISE_NOT = 2
+    SQUARE_ROOT = 3
+    INVERSE_SQUARE_ROOT = 4
+    RECIPROCAL = 5
+    EXPONENTIAL = 6
+    LOGARITHM = 7
+    TANH = 8
+    SIGMOID = 9
+    FLOOR = 10
+    CEILING = 11
+    ROUND = 12
+    SIGN = 13
+
+
+class Reduction(IntEnum):
+    """What the kernel `reduce` makes of a row of elements."""
+
+    SUM = 0
+    MEAN = 1
+    MAXIMUM = 2
+    MINIMUM = 3
+    PRODUCT = 4
+    ARGUMENT_OF_MAXIMUM = 5
+    ARGUMENT_OF_MINIMUM = 6
+    ANY = 7
+    ALL = 8
+
+
+ENUMS: tuple[type[IntEnum], ...] = (
+    Place, ElementType, StepKind, ArgumentKind, Binary, Unary, Reduction,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

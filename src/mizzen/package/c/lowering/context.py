@@ -36,6 +36,7 @@ class Lowering:
     def __init__(self, program: DeviceProgram) -> None:
         self.tensors: list[DeviceTensor] = list(program.tensors)
         self.calls: list[NpuCall | KernelCall] = []
+        self.kept = {row.read for row in program.states}
         self._constants: dict[tuple[bytes, Shape, str], int] = {}
 
     def constant(self, data: npt.ArrayLike, dtype: npt.DTypeLike) -> int:
@@ -149,6 +150,10 @@ class Given:
     def wanted(self, place: int) -> int | None:
         """Return an output, or None if nobody wants it."""
         return self.call.outputs[place] if place < len(self.call.outputs) else None
+
+    def is_kept(self, index: int) -> bool:
+        """Whether a tensor is state, which is written again and again."""
+        return index in self.lowering.kept
 
     def held(self, index: int) -> Array:
         """Return the numbers of a tensor that must be constant."""

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mizzen.diagnostics import fail
-from mizzen.package.c.lowering import quantization
+from mizzen.package.c.lowering import elementwise, movement, quantization, reduction
 from mizzen.package.c.lowering.context import WAY_ON, Given, Lowering, Rule
 from mizzen.package.device import DeviceProgram, NpuCall
 
 RULES: Mapping[str, Rule] = {
+    **movement.RULES,
+    **elementwise.RULES,
+    **reduction.RULES,
     **quantization.RULES,
 }
 """What lowers each operator, by its framework's name."""

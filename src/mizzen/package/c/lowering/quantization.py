@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mizzen.package.c.lowering.context import Given, Rule, ref
+from mizzen.package.c.lowering.reduction import quantized_multiplier
 from mizzen.package.device import DeviceTensor
 
 PYTORCH = 0
@@ -59,9 +60,11 @@ def tflite_dequantize(given: Given) -> None:
 
 
 def tflite_quantize(given: Given) -> None:
-    """TFLite's QUANTIZE of real numbers: divided, rounded half away from zero."""
+    """TFLite's QUANTIZE: reals are divided and rounded half away from zero, integers rescaled."""
     (source,) = given.present()
-    given.must(given.row(source).dtype == np.float32, "the input must be float32")
+    if given.row(source).dtype != np.float32:
+        _rescale(given, source)
+        return
     output = given.row(given.output())
     given.must(len(output.scales) == 1, "the output must have one scale")
     limits = np.iinfo(output.dtype)
@@ -75,6 +78,25 @@ def tflite_quantize(given: Given) -> None:
             int(limits.min),
             int(limits.max),
             TFLITE,
+        ),
+        (given.output(),),
+    )
+
+
+def _rescale(given: Given, source: int) -> None:
+    row, output = given.row(source), given.row(given.output())
+    given.must(len(row.scales) == len(output.scales) == 1, "there must be one scale each")
+    factor = float(np.float32(row.scales[0])) / float(np.float32(output.scales[0]))
+    limits = np.iinfo(output.dtype)
+    given.emit(
+        "rescale",
+        (
+            ref(source),
+            row.zero_points[0],
+            *quantized_multiplier(factor),
+            output.zero_points[0],
+            int(limits.min),
+            int(limits.max),
         ),
         (given.output(),),
     )

@@ -1,0 +1,153 @@
+/* Two elements to one. Arguments: an mz_binary, two inputs, extents, strides of each input. The
+ * output is dense; integers wrap at its width. */
+#include "elements.h"
+#include "strides.h"
+
+mz_status mz_kernel_binary(const mz_call *call);
+
+static int compare_real(int32_t operation, float a, float b)
+{
+    switch (operation) {
+    case MZ_BINARY_EQUAL:
+        return a == b;
+    case MZ_BINARY_NOT_EQUAL:
+        return a != b;
+    case MZ_BINARY_LESS:
+        return a < b;
+    case MZ_BINARY_LESS_EQUAL:
+        return a <= b;
+    case MZ_BINARY_GREATER:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+
+static int compare_integer(int32_t operation, int64_t a, int64_t b)
+{
+    switch (operation) {
+    case MZ_BINARY_EQUAL:
+        return a == b;
+    case MZ_BINARY_NOT_EQUAL:
+        return a != b;
+    case MZ_BINARY_LESS:
+        return a < b;
+    case MZ_BINARY_LESS_EQUAL:
+        return a <= b;
+    case MZ_BINARY_GREATER:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+
+/* Minimum and maximum keep NaN, whichever side it is on (PyTorch). */
+static float real(int32_t operation, float a, float b)
+{
+    switch (operation) {
+    case MZ_BINARY_ADD:
+        return a + b;
+    case MZ_BINARY_SUBTRACT:
+        return a - b;
+    case MZ_BINARY_MULTIPLY:
+        return a * b;
+    case MZ_BINARY_DIVIDE:
+        return a / b;
+    case MZ_BINARY_MINIMUM:
+        return (a < b || a != a) ? a : b;
+    default:
+        return (a > b || a != a) ? a : b;
+    }
+}
+
+static int64_t quotient(int32_t operation, int64_t a, int64_t b)
+{
+    int64_t found;
+    if (b == 0) {
+        return 0;
+    }
+    if (b == -1) {
+        return (int64_t)(0u - (uint64_t)a);
+    }
+    found = a / b;
+    return operation == MZ_BINARY_FLOOR_DIVIDE && a % b != 0 && (a < 0) != (b < 0) ? found - 1
+                                                                                  : found;
+}
+
+static int64_t integer(int32_t operation, int64_t a, int64_t b)
+{
+    switch (operation) {
+    case MZ_BINARY_ADD:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    case MZ_BINARY_SUBTRACT:
+        return (int64_t)((uint64_t)a - (uint64_t)b);
+    case MZ_BINARY_MULTIPLY:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case MZ_BINARY_MINIMUM:
+        return a < b ? a : b;
+    case MZ_BINARY_MAXIMUM:
+        return a > b ? a : b;
+    case MZ_BINARY_BITWISE_AND:
+        return (int64_t)((uint64_t)a & (uint64_t)b);
+    case MZ_BINARY_BITWISE_OR:
+        return (int64_t)((uint64_t)a | (uint64_t)b);
+    case MZ_BINARY_BITWISE_XOR:
+        return (int64_t)((uint64_t)a ^ (uint64_t)b);
+    default:
+        return quotient(operation, a, b);
+    }
+}
+
+static int is_comparison(int32_t operation)
+{
+    return operation >= MZ_BINARY_EQUAL && operation <= MZ_BINARY_GREATER_EQUAL;
+}
+
+static void compute(int32_t operation, const mz_tensor inputs[2], const mz_tensor *output,
+                    mz_walk *walk)
+{
+    const int integers = mz_is_integer(inputs[0].type);
+    uint32_t i;
+    for (i = 0; i < output->count; i++, mz_walk_step(walk)) {
+        const uint32_t at[2] = {(uint32_t)walk->place[0], (uint32_t)walk->place[1]};
+        if (integers != 0) {
+            const int64_t a = mz_get_integer(&inputs[0], at[0]);
+            const int64_t b = mz_get_integer(&inputs[1], at[1]);
+            mz_put_integer(output, i, is_comparison(operation) ? compare_integer(operation, a, b)
+                                                               : integer(operation, a, b));
+        } else {
+            const float a = mz_get_real(&inputs[0], at[0]);
+            const float b = mz_get_real(&inputs[1], at[1]);
+            if (is_comparison(operation)) {
+                mz_put_integer(output, i, compare_real(operation, a, b));
+            } else {
+                mz_put_real(output, i, real(operation, a, b));
+            }
+        }
+    }
+}
+
+mz_status mz_kernel_binary(const mz_call *call)
+{
+    mz_tensor inputs[2];
+    mz_tensor output;
+    mz_walk walk;
+    uint32_t counts[2];
+    int32_t operation;
+    MZ_TRY(mz_take_int(call, 0, &operation));
+    MZ_TRY(mz_take_tensor(call, 1, &inputs[0]));
+    MZ_TRY(mz_take_tensor(call, 2, &inputs[1]));
+    MZ_TRY(mz_give_tensor(call, 0, &output));
+    counts[0] = inputs[0].count;
+    counts[1] = inputs[1].count;
+    MZ_TRY(mz_walk_start(call, 3, 2, counts, output.count, &walk));
+    MZ_TAKES(mz_walk_count(&walk) == output.count);
+    MZ_TAKES(operation >= 0 && operation < (int32_t)MZ_BINARY_COUNT);
+    MZ_TAKES(inputs[0].type == inputs[1].type);
+    MZ_TAKES(mz_is_integer(inputs[0].type) != 0 || operation <= MZ_BINARY_GREATER_EQUAL);
+    MZ_TAKES(mz_is_integer(inputs[0].type) != 0 || operation != MZ_BINARY_FLOOR_DIVIDE);
+    if (call->checking == 0) {
+        compute(operation, inputs, &output, &walk);
+    }
+    return MZ_OK;
+}

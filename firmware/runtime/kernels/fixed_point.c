@@ -1,0 +1,40 @@
+#include "fixed_point.h"
+
+int32_t mz_doubled_high(int32_t a, int32_t b)
+{
+    const int64_t product = (int64_t)a * b;
+    const int64_t half = product >= 0 ? (int64_t)1 << 30 : 1 - ((int64_t)1 << 30);
+    if (a == b && a == INT32_MIN) {
+        return INT32_MAX;
+    }
+    return (int32_t)((product + half) / ((int64_t)1 << 31));
+}
+
+/* Of a negative number the shift leaves the floor, so that more than half must remain. */
+int32_t mz_shift_right(int32_t value, int32_t bits)
+{
+    const int64_t unit = (int64_t)1 << bits;
+    const int64_t wide = value;
+    int64_t whole = wide / unit;
+    const int64_t rest = wide - whole * unit;
+    if (2 * rest >= unit && bits > 0) {
+        whole++;
+    }
+    if (2 * rest <= -unit && bits > 0) {
+        whole--;
+    }
+    return (int32_t)whole;
+}
+
+int32_t mz_shift_left(int32_t value, int32_t bits)
+{
+    const uint32_t shifted = (uint32_t)value << bits;
+    return shifted > (uint32_t)INT32_MAX ? -(int32_t)(UINT32_MAX - shifted) - 1 : (int32_t)shifted;
+}
+
+int32_t mz_scale(int32_t value, int32_t multiplier, int32_t shift)
+{
+    const int32_t left = shift > 0 ? shift : 0;
+    const int32_t right = shift > 0 ? 0 : -shift;
+    return mz_shift_right(mz_doubled_high(mz_shift_left(value, left), multiplier), right);
+}

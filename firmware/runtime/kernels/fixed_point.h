@@ -1,0 +1,20 @@
+/* Multiplication of integers by real factors, as TFLite rounds it: a factor is a multiplier of 31
+ * fractional bits and a power of two. */
+#ifndef MIZZEN_FIXED_POINT_H
+#define MIZZEN_FIXED_POINT_H
+
+#include <stdint.h>
+
+/* High half of twice the product, half away from zero; saturates (gemmlowp). */
+int32_t mz_doubled_high(int32_t a, int32_t b);
+
+/* Division by a power of two from 0 to 31, half away from zero (gemmlowp). */
+int32_t mz_shift_right(int32_t value, int32_t bits);
+
+/* Shift to the left by up to 31 bits, wrapping. */
+int32_t mz_shift_left(int32_t value, int32_t bits);
+
+/* value times multiplier times 2^(shift - 31); rounds twice where shift is negative. */
+int32_t mz_scale(int32_t value, int32_t multiplier, int32_t shift);
+
+#endif

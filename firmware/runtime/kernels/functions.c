@@ -1,0 +1,203 @@
+#include "functions.h"
+
+#include <stdint.h>
+
+#include "mizzen_memory.h"
+
+#define LN_2 0.693147180559945309417
+#define WHOLE_FROM 8388608.0f /* every float32 from here on is whole */
+
+static float infinity(void)
+{
+    const uint32_t bits = 0x7f800000u;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double power_of_two(int32_t exponent)
+{
+    const uint64_t bits = (uint64_t)(uint32_t)(exponent + 1023) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* e^x for -110 < x < 110: x is n ln 2 + r, and the series of e^r ends where float32 does. */
+static double exponential(double x)
+{
+    const int32_t n = (int32_t)(x / LN_2 + (x < 0.0 ? -0.5 : 0.5));
+    const double r = x - (double)n * LN_2;
+    double sum = 1.0;
+    int32_t k;
+    for (k = 12; k > 0; k--) {
+        sum = 1.0 + sum * r / (double)k;
+    }
+    return sum * power_of_two(n);
+}
+
+float mz_exponential(float value)
+{
+    if (value != value) {
+        return value;
+    }
+    if (value > 89.0f) {
+        return infinity();
+    }
+    return value < -104.0f ? 0.0f : (float)exponential((double)value);
+}
+
+/* ln(m 2^e) with m between sqrt(1/2) and sqrt(2), by the series of artanh((m - 1) / (m + 1)). */
+static double logarithm(double value)
+{
+    uint64_t bits;
+    int32_t exponent;
+    double mantissa;
+    double s;
+    double sum = 0.0;
+    int32_t k;
+    memcpy(&bits, &value, sizeof bits);
+    exponent = (int32_t)(bits >> 52) - 1023;
+    bits = (bits & 0xfffffffffffffu) | (uint64_t)1023 << 52;
+    memcpy(&mantissa, &bits, sizeof mantissa);
+    if (mantissa > 1.4142135623730951) {
+        mantissa *= 0.5;
+        exponent++;
+    }
+    s = (mantissa - 1.0) / (mantissa + 1.0);
+    for (k = 19; k > 0; k -= 2) {
+        sum = sum * s * s + 1.0 / (double)k;
+    }
+    return 2.0 * s * sum + (double)exponent * LN_2;
+}
+
+float mz_logarithm(float value)
+{
+    if (value == 0.0f) {
+        return -infinity();
+    }
+    if (!(value > 0.0f)) {
+        return infinity() - infinity();
+    }
+    return value == infinity() ? value : (float)logarithm((double)value);
+}
+
+/* Close to 0 the difference of exponentials loses what the series keeps. */
+float mz_tanh(float value)
+{
+    const double x = (double)value;
+    double power;
+    if (value != value) {
+        return value;
+    }
+    if (x > 10.0 || x < -10.0) {
+        return x > 0.0 ? 1.0f : -1.0f;
+    }
+    if (x < 0.01 && x > -0.01) {
+        const double square = x * x;
+        return (float)(x * (1.0 - square * (1.0 / 3.0 - square * 2.0 / 15.0)));
+    }
+    power = exponential(2.0 * x);
+    return (float)((power - 1.0) / (power + 1.0));
+}
+
+float mz_sigmoid(float value)
+{
+    if (value != value) {
+        return value;
+    }
+    if (value < -104.0f) {
+        return 0.0f;
+    }
+    return value > 89.0f ? 1.0f : (float)(1.0 / (1.0 + exponential(-(double)value)));
+}
+
+/* Newton's steps in double from a first guess of half the exponent. */
+static double square_root(double value)
+{
+    uint64_t bits;
+    double root;
+    int32_t i;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits >> 1) + ((uint64_t)1023 << 51);
+    memcpy(&root, &bits, sizeof root);
+    for (i = 0; i < 5; i++) {
+        root = 0.5 * (root + value / root);
+    }
+    return root;
+}
+
+float mz_square_root(float value)
+{
+    if (value < 0.0f) {
+        return infinity() - infinity();
+    }
+    return !(value > 0.0f) || value == infinity() ? value : (float)square_root((double)value);
+}
+
+float mz_inverse_square_root(float value)
+{
+    if (value < 0.0f) {
+        return infinity() - infinity();
+    }
+    if (value != value) {
+        return value;
+    }
+    if (value == infinity()) {
+        return 0.0f;
+    }
+    return value == 0.0f ? 1.0f / value : (float)(1.0 / square_root((double)value));
+}
+
+static int is_whole(float value)
+{
+    return !(value > -WHOLE_FROM && value < WHOLE_FROM);
+}
+
+/* What is cut to nothing keeps its sign. */
+static float cut(float value)
+{
+    const float found = (float)(int32_t)value;
+    return found == 0.0f ? 0.0f * value : found;
+}
+
+float mz_floor(float value)
+{
+    float found;
+    if (is_whole(value)) {
+        return value;
+    }
+    found = cut(value);
+    return found > value ? found - 1.0f : found;
+}
+
+float mz_ceiling(float value)
+{
+    float found;
+    if (is_whole(value)) {
+        return value;
+    }
+    found = cut(value);
+    if (found < value) {
+        found += 1.0f;
+    }
+    return found == 0.0f ? 0.0f * value : found;
+}
+
+float mz_round(float value)
+{
+    float found;
+    float rest;
+    if (is_whole(value)) {
+        return value;
+    }
+    found = cut(value);
+    rest = value - found;
+    if (rest > 0.5f || (rest == 0.5f && (int32_t)found % 2 != 0)) {
+        return found + 1.0f;
+    }
+    if (rest < -0.5f || (rest == -0.5f && (int32_t)found % 2 != 0)) {
+        return found - 1.0f;
+    }
+    return found;
+}

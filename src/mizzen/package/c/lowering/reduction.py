@@ -1,0 +1,295 @@
+"""Operators along axes: reductions, sums so far, order, softmax; and lookups by an index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mizzen.package.c.layout import Reduction
+from mizzen.package.c.lowering.context import Given, Rule, elements, ref
+from mizzen.package.c.lowering.strides import View, copy, dense, folded, move, whole
+
+DIFFERENCE_BITS = 5
+"""Bits before the point of a difference of scores. Ref: TFLite, kScaledDiffIntegerBits."""
+
+
+def reduced(operation: Reduction) -> Rule:
+    """Return the rule of a reduction over some axes, or all."""
+
+    def rule(given: Given) -> None:
+        source = given.tensor("self")
+        rank = len(given.row(source).shape)
+        named = given.arguments.get("dim")
+        axes = range(rank) if named in (None, ()) else given.wholes("dim")
+        reduce_axes(given, operation, source, [axis % max(1, rank) for axis in axes], 0)
+
+    return rule
+
+
+def extreme_with_index(value: Reduction, index: Reduction) -> Rule:
+    """Return the rule of an extreme along an axis, and where it is."""
+
+    def rule(given: Given) -> None:
+        source = given.tensor("self")
+        axes = [given.whole("dim") % max(1, len(given.row(source).shape))]
+        for place, operation in enumerate((value, index)):
+            if given.wanted(place) is not None:
+                reduce_axes(given, operation, source, axes, place)
+
+    return rule
+
+
+def reduce_axes(
+    given: Given, operation: Reduction, source: int, axes: Sequence[int], place: int
+) -> None:
+    """Add a call of the kernel `reduce`; axes that are not neighbours are brought together."""
+    row = given.row(source)
+    given.must(row.dtype != np.float64, "numbers must have 32 bits, not 64")
+    mean_of_whole = operation is Reduction.MEAN and row.dtype.kind != "f"
+    given.must(not mean_of_whole, "a mean must be of real numbers")
+    reduced_axes = sorted(set(axes))
+    length = math.prod(row.shape[axis] for axis in reduced_axes)
+    given.must(length > 0, "there must be something to reduce")
+    if not reduced_axes:
+        copy(given, source, given.output(place))
+        return
+    together = reduced_axes == list(range(reduced_axes[0], reduced_axes[-1] + 1))
+    inner = elements(row.shape[reduced_axes[-1] + 1 :])
+    if not together:
+        source, inner = _at_end(given, source, reduced_axes), 1
+    given.emit(
+        "reduce", (int(operation), ref(source), length, max(1, inner)), (given.output(place),)
+    )
+
+
+def _at_end(given: Given, source: int, axes: Sequence[int]) -> int:
+    row = given.row(source)
+    order = [axis for axis in range(len(row.shape)) if axis not in axes] + list(axes)
+    strides = dense(row.shape)
+    view = View(tuple(row.shape[axis] for axis in order), tuple(strides[axis] for axis in order))
+    target = given.lowering.temporary(view.shape, row.dtype)
+    move(given, source, target, view, whole(view.shape))
+    return target
+
+
+def summed_so_far(given: Given) -> None:
+    """PyTorch's cumsum; integers are summed in the output's type."""
+    source = given.tensor("self")
+    output = given.row(given.output())
+    if given.row(source).dtype != output.dtype:
+        target = given.lowering.temporary(output.shape, output.dtype)
+        given.emit("cast", (ref(source),), (target,))
+        source = target
+    given.emit(
+        "scan", (ref(source), *_rows(given, source, given.whole("dim")), 0, 0), (given.output(),)
+    )
+
+
+def tflite_summed_so_far(given: Given) -> None:
+    """TFLite's CUMSUM of plain numbers, whose axis must be constant."""
+    source, axis = given.present()
+    given.must(given.row(source).dtype == np.int32, "numbers must be int32")
+    flags = (int(bool(given.get("exclusive", False))), int(bool(given.get("reverse", False))))
+    rows = _rows(given, source, int(given.held(axis).item()))
+    given.emit("scan", (ref(source), *rows, *flags), (given.output(),))
+
+
+def ordered(count: str | None) -> Rule:
+    """Return the rule of sort, or of the first few of it."""
+
+    def rule(given: Given) -> None:
+        source = given.tensor("self")
+        length, inner = _rows(given, source, given.whole("dim", -1))
+        kept = length if count is None else given.whole(count)
+        name = "descending" if count is None else "largest"
+        largest = int(bool(given.get(name, count is not None)))
+        shape = given.row(source).shape
+        total = elements(shape) // length * kept
+        wanted = [given.wanted(place) for place in (0, 1)]
+        types = (given.row(source).dtype, np.dtype(np.int64))
+        outputs = [
+            given.lowering.temporary((total,), dtype) if index is None else index
+            for index, dtype in zip(wanted, types, strict=True)
+        ]
+        given.emit("sort", (ref(source), length, inner, kept, largest), outputs)
+
+    return rule
+
+
+def softmax(*, logarithm: bool) -> Rule:
+    """Return the rule of PyTorch's softmax, or of its logarithm."""
+
+    def rule(given: Given) -> None:
+        source = given.tensor("self")
+        given.must(given.row(source).dtype == np.float32, "numbers must be float32")
+        rows = _rows(given, source, given.whole("dim"))
+        given.emit("softmax", (ref(source), *rows, 1.0, int(logarithm)), (given.output(),))
+
+    return rule
+
+
+def tflite_softmax(given: Given) -> None:
+    """TFLite's SOFTMAX along the last axis, of real numbers or of bytes."""
+    (source,) = given.present()
+    row = given.row(source)
+    rows = _rows(given, source, -1)
+    beta = given.real("beta", 1.0)
+    if row.dtype == np.float32:
+        given.emit("softmax", (ref(source), *rows, beta, 0), (given.output(),))
+        return
+    bytes_only = row.dtype == np.int8 and given.row(given.output()).dtype == np.int8
+    given.must(bytes_only and len(row.scales) == 1, "numbers must be float32 or int8")
+    given.must(rows[0] < 4096, "rows must be shorter than 4096")
+    scaling = softmax_scaling(beta, row.scales[0])
+    given.emit("softmax_int8", (ref(source), *rows, *scaling), (given.output(),))
+
+
+def softmax_scaling(beta: float, scale: float) -> tuple[int, int, int]:
+    """Return multiplier, shift and least difference of a softmax of bytes.
+
+    Ref: TFLite, quantization_util.cc: PreprocessSoftmaxScaling, CalculateInputRadius.
+    """
+    fraction = 31 - DIFFERENCE_BITS
+    factor = min(float(np.float32(beta)) * float(np.float32(scale)) * (1 << fraction), 2.0**31 - 1)
+    multiplier, shift = quantized_multiplier(factor)
+    largest = ((1 << DIFFERENCE_BITS) - 1) * float(1 << fraction) / float(1 << max(shift, 0))
+    return multiplier, max(shift, 0), max(-math.floor(largest), -255)
+
+
+def quantized_multiplier(factor: float) -> tuple[int, int]:
+    """Return a real factor as a multiplier of 31 bits, half away from zero, and a power of two.
+
+    Ref: TFLite, quantization_util.cc: QuantizeMultiplier.
+    """
+    fraction, shift = math.frexp(factor)
+    multiplier = math.floor(fraction * (1 << 31) + 0.5)
+    if multiplier == 1 << 31:
+        multiplier, shift = multiplier // 2, shift + 1
+    return (0, 0) if shift < -31 else (multiplier, shift)
+
+
+def tflite_extreme(operation: Reduction) -> Rule:
+    """Return the rule of ARG_MAX or ARG_MIN, whose axis must be constant."""
+
+    def rule(given: Given) -> None:
+        source, axis = given.present()
+        rank = len(given.row(source).shape)
+        reduce_axes(given, operation, source, [int(given.held(axis).item()) % rank], 0)
+
+    return rule
+
+
+def looked_up(table: str, indices: str) -> Rule:
+    """Return the rule of a lookup of slices along an axis."""
+
+    def rule(given: Given) -> None:
+        source = given.tensor(table)
+        _take(given, source, given.tensor(indices), given.whole("dim", 0))
+
+    return rule
+
+
+def indexed(given: Given) -> None:
+    """PyTorch's x[i] with one tensor of integers among whole axes."""
+    source = given.tensor("self")
+    found = [(axis, index) for axis, index in enumerate(given.tensors("indices"))
+             if index is not None]  # fmt: skip
+    given.must(len(found) == 1, "there must be one tensor of indices")
+    ((axis, indices),) = found
+    given.must(given.row(indices).dtype.kind in "iu", "indices must be integers")
+    _take(given, source, indices, axis)
+
+
+def tflite_looked_up(given: Given) -> None:
+    """TFLite's GATHER without batches."""
+    source, indices = given.present()
+    given.must(given.whole("batch_dims", 0) == 0, "there must be no batches")
+    _take(given, source, indices, given.whole("axis", 0))
+
+
+def _take(given: Given, source: int, indices: int, axis: int) -> None:
+    length, inner = _rows(given, source, axis)
+    given.emit("take", (ref(source), ref(indices), length, inner), (given.output(),))
+
+
+def gathered(given: Given) -> None:
+    """PyTorch's gather: an index for each element of the output."""
+    source, indices = given.tensor("self"), given.tensor("index")
+    shape, wanted = given.row(source).shape, given.row(indices).shape
+    given.must(bool(shape), "there must be an axis")
+    axis = given.whole("dim") % len(shape)
+    strides = dense(shape)
+    along = [0 if place == axis else stride for place, stride in enumerate(strides)]
+    extents, walked = folded(wanted, along)
+    given.emit(
+        "gather",
+        (ref(source), ref(indices), shape[axis], strides[axis], extents, walked),
+        (given.output(),),
+    )
+
+
+def nearest(given: Given) -> None:
+    """PyTorch's nearest upsampling of images: lookups along both axes, indices known here."""
+    source = given.tensor("self" if "self" in given.arguments else "input")
+    row, target = given.row(source), given.row(given.output()).shape
+    for name in ("scales_h", "scales_w", "scale_factors"):
+        given.must(given.arguments.get(name) is None, "scales must follow from the sizes")
+    for axis in (len(target) - 2, len(target) - 1):
+        shape = given.row(source).shape
+        picked = (np.arange(target[axis]) * shape[axis]) // target[axis]
+        reached = (*shape[:axis], target[axis], *shape[axis + 1 :])
+        last = axis == len(target) - 1
+        output = given.output() if last else given.lowering.temporary(reached, row.dtype)
+        indices = given.lowering.constant(picked, np.int32)
+        inner = elements(shape[axis + 1 :])
+        given.emit("take", (ref(source), ref(indices), shape[axis], inner), (output,))
+        source = output
+
+
+def _rows(given: Given, source: int, axis: int) -> tuple[int, int]:
+    """Return the length of an axis, and how many elements are behind it."""
+    shape = given.row(source).shape or (1,)
+    place = axis % len(shape)
+    given.must(math.prod(shape) > 0, "there must be elements")
+    return shape[place], elements(shape[place + 1 :])
+
+
+ARGUMENTS = {
+    "max": (Reduction.MAXIMUM, Reduction.ARGUMENT_OF_MAXIMUM),
+    "min": (Reduction.MINIMUM, Reduction.ARGUMENT_OF_MINIMUM),
+}
+
+RULES: Mapping[str, Rule] = {
+    "aten::sum.dim_IntList": reduced(Reduction.SUM),
+    "aten::mean.dim": reduced(Reduction.MEAN),
+    "aten::mean": reduced(Reduction.MEAN),
+    "aten::amax": reduced(Reduction.MAXIMUM),
+    "aten::amin": reduced(Reduction.MINIMUM),
+    "aten::prod.dim_int": reduced(Reduction.PRODUCT),
+    "aten::argmax": reduced(Reduction.ARGUMENT_OF_MAXIMUM),
+    "aten::argmin": reduced(Reduction.ARGUMENT_OF_MINIMUM),
+    "aten::any": reduced(Reduction.ANY),
+    "aten::any.dim": reduced(Reduction.ANY),
+    "aten::any.dims": reduced(Reduction.ANY),
+    "aten::max.dim": extreme_with_index(*ARGUMENTS["max"]),
+    "aten::min.dim": extreme_with_index(*ARGUMENTS["min"]),
+    "aten::cumsum": summed_so_far,
+    "aten::sort": ordered(None),
+    "aten::sort.stable": ordered(None),
+    "aten::topk": ordered("k"),
+    "aten::_softmax": softmax(logarithm=False),
+    "aten::_log_softmax": softmax(logarithm=True),
+    "aten::index_select": looked_up("self", "index"),
+    "aten::embedding": looked_up("weight", "indices"),
+    "aten::index.Tensor": indexed,
+    "aten::gather": gathered,
+    "aten::upsample_nearest2d": nearest,
+    "aten::upsample_nearest2d.vec": nearest,
+    "tflite::SOFTMAX": tflite_softmax,
+    "tflite::ARG_MAX": tflite_extreme(Reduction.ARGUMENT_OF_MAXIMUM),
+    "tflite::ARG_MIN": tflite_extreme(Reduction.ARGUMENT_OF_MINIMUM),
+    "tflite::CUMSUM": tflite_summed_so_far,
+    "tflite::GATHER": tflite_looked_up,
+}
