@@ -20,6 +20,7 @@ import torch
 from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
 from mizzen.package.pte import vela_bin
 from mizzen.targets.ethos_u import driver
@@ -71,6 +72,17 @@ class Island(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.behind(torch.sort(torch.relu(self.before(x)), -1)[0])
+
+
+class Attending(nn.Module):
+    """Views in one scale between operators, and a value that several operators take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x)
 
 
 class Summing(nn.Module):
@@ -189,6 +201,37 @@ def test_what_is_around_the_delegate_is_rounding_alone() -> None:
     ]
 
 
+def test_what_changes_no_number_is_in_the_delegate_with_what_is_around_it() -> None:
+    spec = EthosUCompileSpec(U55)
+    exported = converted(Attending(), spec, 1, 6, 16)
+    before = str(exported.graph)
+    manager = lowered(exported, spec)
+    assert str(exported.graph) == before
+    names = [node.name for node in manager.exported_program().graph.nodes]
+    assert [name for name in names if name.startswith("aten")] == []
+    assert sum(name.startswith("executorch_call") for name in names) == 1
+    finished = io.BytesIO(bytes(manager.to_executorch().buffer))
+    x = torch.randn(1, 6, 16)
+    found = artifact_of(finished.getvalue(), "attending.pte").run(x.numpy())
+    assert isinstance(found, np.ndarray)
+    wanted = exported.module(check_guards=False)(x)
+    step = float(wanted.unique().diff().min())
+    assert np.abs(found - wanted.numpy()).max() <= 1.01 * step
+
+
+def test_what_executorchs_own_partitioner_asks_is_in_the_graph() -> None:
+    """It takes what is said to be quantised; a mean it could not lower by itself."""
+    exported = converted(Classifier(), EthosUCompileSpec(U55), 1, 3, 16, 16)
+    said = {
+        node.name: node.meta["custom"]["_arm_annotation_info"]["quantized"]
+        for node in exported.graph.nodes
+        if "_arm_annotation_info" in node.meta.get("custom", {})
+    }
+    assert said["conv2d"]
+    assert said["linear"]
+    assert not said["adaptive_avg_pool2d"]
+
+
 def test_a_sort_stays_between_two_delegates() -> None:
     spec = EthosUCompileSpec(U55)
     manager = lowered(converted(Island(), spec, 1, 8), spec)
@@ -271,3 +314,16 @@ def test_a_custom_operator_for_the_npu_must_have_a_form() -> None:
         "has none\n"
         "  help write it with PyTorch's own operators; `mizzen.torch` knows those"
     )
+
+
+def test_executorchs_programs_have_tensors_without_dimensions() -> None:
+    from executorch.exir import to_edge
+
+    class Scaled(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * torch.sum(x) + 2.5
+
+    x = torch.tensor([[1.0, -2.0, 4.0]])
+    program = to_edge(torch.export.export(Scaled(), (x,))).to_executorch()
+    found = artifact_of(bytes(program.buffer), "scaled.pte").run(x.numpy())
+    assert np.array_equal(found, Scaled()(x).numpy())

@@ -123,7 +123,7 @@ def _tensor(tensor: PteTensor, array: Array) -> Any:
     held = array if array.flags.writeable else np.require(array, requirements="W")
     back = np.argsort(tensor.dim_order)
     view: Any = torch.as_tensor(held)
-    return view.permute(*back.tolist())
+    return view.permute(back.tolist())
 
 
 def _function(kernel: str) -> Kernel:

@@ -69,6 +69,13 @@ class Clusters:
 
 
 ANNOTATION = "quantization_annotation"
+CUSTOM, ARM = "custom", "_arm_annotation_info"
+"""Keys in a node's meta under which ExecuTorch's partitioner for Ethos-U asks what is quantised.
+
+Ref: ExecuTorch 1.5, backends/arm/common/annotation_meta.py.
+"""
+OURS_ALONE = frozenset(("adaptive_avg_pool1d", "adaptive_avg_pool2d", "mean"))
+"""Operators that ExecuTorch's backend takes apart behind the rounding, and cannot then lower."""
 COMPOSITE = (Role.RECURRENT, Role.NORMALIZED, Role.STATE)
 MOVING = (Role.SHARED, Role.TRANSPARENT)
 
@@ -309,6 +316,9 @@ class Annotator:
             root = self.clusters.root(node)
             output = self._shared(root, node, self._cluster_specs[root])
         node.meta[ANNOTATION] = QuantizationAnnotation(reads, output, _annotated=True)
+        if node.op == "call_function":
+            taken = row_name(node) not in OURS_ALONE
+            node.meta[CUSTOM] = {**node.meta.get(CUSTOM, {}), ARM: {"quantized": taken}}
 
     def _annotate_weights(self, node: Node, reads: dict[Node, QuantizationSpecBase | None]) -> None:
         config, (activation, weight) = self._configs[node], node.args[:2]

@@ -81,10 +81,10 @@ class EthosUPartitioner:
         return [target for target in kept if target not in elsewhere], None
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
-        """Return the program without the quantiser's own marks, which no runtime knows."""
-        from mizzen.torch.executorch.edge import without_marks
+        """Return the program as ExecuTorch can cut it; it computes the same."""
+        from mizzen.torch.executorch.edge import prepared
 
-        return without_marks(exported_program)
+        return prepared(exported_program)
 
     def register_custom_partition_op(self, op: Any) -> None:
         """Say that an operator may be on the NPU. E888 for one that has no form in integers."""

@@ -9,10 +9,11 @@ Ref: ExecuTorch, IR specification, edge dialect.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mizzen.frontends.torch.int_lowering.int_context import is_dequantize
 from mizzen.frontends.torch.int_lowering.int_lower import READ_STATE
 from mizzen.frontends.torch.program import TorchProgram, functional, taken_apart
 
@@ -101,14 +102,26 @@ def _rewrite(node: Any) -> None:
     node.target = operator
 
 
-def without_marks(exported: ExportedProgram) -> ExportedProgram:
-    """Return a program whose state is read as it is; the quantiser marks where that happens."""
-    marked = [node for node in exported.graph.nodes if str(node.target) == READ_STATE]
-    if not marked:
-        return exported
+def prepared(exported: ExportedProgram) -> ExportedProgram:
+    """Return a program that ExecuTorch can cut: without the quantiser's marks of where state is
+    read, which no runtime knows, and with a conversion to real numbers for each that takes them.
+    """
     program = functional(exported)
+    if program is exported:
+        program = copy(exported)
+        program._graph_module = deepcopy(exported.graph_module)  # pyright: ignore[reportPrivateUsage] no other way
     for node in list(program.graph.nodes):
         if str(node.target) == READ_STATE:
             node.replace_all_uses_with(node.args[0])
             program.graph.erase_node(node)
+        elif is_dequantize(node):
+            _one_each(program.graph, node)
+    program.graph_module.recompile()
     return program
+
+
+def _one_each(graph: Any, node: Any) -> None:
+    for user in list(node.users)[1:]:
+        with graph.inserting_after(node):
+            again = graph.node_copy(node)
+        user.replace_input_with(node, again)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +55,41 @@ class Placed:
 
     def _nodes(self, groups: tuple[int, ...]) -> list[Any]:
         members = {node for group in groups for node in self.lowered.nodes[group]}
+        members |= self._between(members)
         for node in reversed(self.edge.program.nodes):
             prepares = is_dequantize(node) or node in self.lowered.constants
             if node.op == "call_function" and prepares and _is_only_for(members, node):
                 members.add(node)
         return [self.edge.of[node] for node in self.edge.program.nodes if node in members]
+
+    def _between(self, members: set[Any]) -> set[Any]:
+        """Return nodes on ways from members to members that are of no group: they change nothing.
+
+        A view in the same scale is such a node; what executes the region needs it all the same.
+        """
+        nodes = [node for node in self.edge.program.nodes if node.op == "call_function"]
+        behind = _reached(nodes, members, self._placed_elsewhere, lambda node: node.all_input_nodes)
+        before = _reached(nodes[::-1], members, self._placed_elsewhere, lambda node: node.users)
+        return behind & before
+
+    @cached_property
+    def _placed_elsewhere(self) -> set[Any]:
+        groups = self.placement.partition.groups
+        return {node for group in groups for node in self.lowered.nodes[group]}
+
+
+def _reached(
+    nodes: Sequence[Any],
+    starts: set[Any],
+    barred: set[Any],
+    neighbours: Callable[[Any], Iterable[Any]],
+) -> set[Any]:
+    """Return the nodes next to `starts`, or to one of those found, without those barred."""
+    found: set[Any] = set()
+    for node in nodes:
+        if node not in barred and not (starts | found).isdisjoint(neighbours(node)):
+            found.add(node)
+    return found
 
 
 def _is_only_for(members: set[Any], node: Any) -> bool:
