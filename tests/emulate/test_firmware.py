@@ -76,6 +76,22 @@ def test_a_fault_reaches_the_firmwares_handler(run: Run) -> None:
     assert (result.output, result.exit_status) == ("unexpected exception 3\n", 128)
 
 
+def test_interrupts_among_each_other(run: Run, core: Core) -> None:
+    """A lower-case letter enters, an upper-case one leaves; brackets are the thread's."""
+    result = run(Build("priorities"), core=core)
+    assert result.output == "abBcCA (bBcC)cC<p>[cCs]\nmizzen: ok\n"
+    assert result.ok
+
+
+def test_every_access_is_the_same_on_both_processors(run: Run) -> None:
+    need_qemu()
+    results = [run(Build("access"), core=core) for core in Core]
+    assert results[0].ok
+    assert results[0].output == results[1].output
+    assert results[0].trace == results[1].trace
+    assert "ldrsb 0x00000042" in results[0].output
+
+
 def test_the_host_is_out_of_reach(run: Run, core: Core) -> None:
     result = run(Build("semihosting"), core=core)
     assert result.ok

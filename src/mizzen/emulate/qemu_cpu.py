@@ -25,6 +25,7 @@ from mizzen.emulate.qemu_process import QemuProcess
 from mizzen.emulate.queue import TimeIsUpError
 from mizzen.emulate.registers import WINDOW_BYTES
 from mizzen.emulate.trace import NpuBus
+from mizzen.emulate.unmasking import behind
 from mizzen.targets.ethos_u.commands import Arch
 
 LOOK_SECONDS = 0.05
@@ -37,8 +38,6 @@ WFE, WFI = 0xBF20, 0xBF30
 SYSTICK_CONTROL, TICKS = 0xE000_E010, 0x3
 SP, PC = 13, 15
 THUMB_BIT = 1 << 24
-IT_LOW, IT_HIGH = 25, 10
-"""Lowest bits of the two fields of the IT state in the status register."""
 
 
 class QemuMemory(GuestMemory):
@@ -172,7 +171,7 @@ class QemuProcessor:
         if found.writeback is not None:
             values[found.writeback[0]] = found.writeback[1]
         values[PC] = pc + found.length_bytes
-        values[STATUS_INDEX] = _behind_instruction(values[STATUS_INDEX])
+        values[STATUS_INDEX] = behind(values[STATUS_INDEX])
         self._gdb.set_registers(values)
         self._set_interrupt()
         self._idle = _Idle()
@@ -254,11 +253,3 @@ class QemuProcessor:
             f"the processor could not go on: QEMU {said}, as it does where a fault has no handler"
         )
         return End(Reason.FAULT, diagnostic=Diagnostic("E436", message))
-
-
-def _behind_instruction(status: int) -> int:
-    """Return the status register behind an instruction that was left out: one on in an IT block."""
-    state = (status >> IT_HIGH & 0x3F) << 2 | status >> IT_LOW & 3
-    after = 0 if not state & 7 else state & 0xE0 | state << 1 & 0x1F
-    cleared = status & ~(0x3F << IT_HIGH | 3 << IT_LOW)
-    return cleared | after >> 2 << IT_HIGH | (after & 3) << IT_LOW

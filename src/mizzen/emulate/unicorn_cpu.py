@@ -34,6 +34,7 @@ from mizzen.emulate.system_control import (
 )
 from mizzen.emulate.trace import NpuBus
 from mizzen.emulate.unicorn_engine import LR, PC, SP, Engine, EngineError
+from mizzen.emulate.unmasking import WIDTHS, Unmasking, behind, holds, it_state, unmaskings
 
 PAGE_BYTES = 0x1000
 PRIVATE_PERIPHERALS = 0xE000_0000
@@ -88,6 +89,8 @@ class UnicornProcessor:
         self._bad: tuple[int, int] | None = None
         self._idle = 0
         self._raised: BaseException | None = None
+        self._unmaskings = unmaskings(image)
+        self._engine.stop_at([*self._unmaskings])
         self._map()
 
     def run(self, limits: Limits, deadline: Deadline) -> End:
@@ -257,6 +260,8 @@ class UnicornProcessor:
         match self._exception:
             case None if store is not None:
                 return None
+            case None if self._engine.pc in self._unmaskings:
+                return self._unmask(self._unmaskings[self._engine.pc])
             case None:
                 return self._wait() if self._behind(WFI) else self._pass_slice()
             case value if value == BREAKPOINT:
@@ -287,6 +292,19 @@ class UnicornProcessor:
         self._engine.set_core(PC, pc + found.length_bytes)
         if found.writeback is not None:
             self._engine.set_core(*found.writeback)
+
+    def _unmask(self, found: Unmasking) -> None:
+        """Do an instruction that lets interrupts in, so that they are taken right behind it."""
+        engine = self._engine
+        status = engine.special("XPSR")
+        state = it_state(status)
+        if not state or holds(state >> 4, status):
+            value = 0 if found.register is None else engine.core(found.register)
+            for name in found.names:
+                engine.set_mask(name, value & WIDTHS[name])
+        engine.set_core(PC, engine.pc + found.length_bytes)
+        if state:
+            engine.set_special("XPSR", behind(status))
 
     def _same_place(self, found: thumb.Transfer, address: int) -> bool:
         start, end = (value & ~SECURE_BIT for value in (found.address, found.end))

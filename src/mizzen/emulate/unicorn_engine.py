@@ -37,6 +37,8 @@ class _Uc(Protocol):
     def hook_add(self, kind: int, callback: Callable[..., Any]) -> int: ...
     def emu_start(self, begin: int, until: int, timeout: int = 0, count: int = 0) -> None: ...
     def emu_stop(self) -> None: ...
+    def ctl_exits_enabled(self, enable: bool) -> None: ...
+    def ctl_set_exits(self, exits: Sequence[int]) -> None: ...
 
 
 NOWHERE = 0xFFFF_FFFE
@@ -100,6 +102,10 @@ class Engine:
 
     def set_special(self, name: str, value: int) -> None:
         """Write XPSR, IPSR or CONTROL."""
+        self._uc.reg_write(self._special[name], value)
+
+    def set_mask(self, name: str, value: int) -> None:
+        """Write PRIMASK, BASEPRI or FAULTMASK."""
         self._uc.reg_write(self._special[name], value)
 
     def masks(self) -> tuple[int, int, int]:
@@ -187,6 +193,14 @@ class Engine:
             self._uc.emu_start(self.pc | 1, NOWHERE, timeout_microseconds, count)
         except self._error as error:
             raise EngineError(str(error)) from None
+
+    def stop_at(self, addresses: Sequence[int]) -> None:
+        """Stop in front of each of these instructions, which costs the others nothing.
+
+        Whoever runs on from there must have gone behind the instruction: it stops again at once.
+        """
+        self._uc.ctl_exits_enabled(True)
+        self._uc.ctl_set_exits([*addresses, NOWHERE])
 
     def stop(self) -> None:
         """Stop the run, from a callback or another thread."""
