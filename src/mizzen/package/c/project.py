@@ -17,7 +17,7 @@ BYTES_PER_LINE = 20
 LEAST_MEMORY_BYTES = 16
 """C has no arrays without elements."""
 
-RUNTIME = ("*.c", "*.h", "kernels/elements.h")
+RUNTIME = ("*.c", "*.h", "kernels/*.h")
 BOARD = ("*.c", "*.h")
 PROJECT = ("main.c", "Makefile", "CMakeLists.txt", "toolchain.cmake", "npu/*.c", "npu/cmsis/*.h")
 
