@@ -121,9 +121,9 @@ def _tensor(tensor: PteTensor, array: Array) -> Any:
     import torch
 
     held = array if array.flags.writeable else np.require(array, requirements="W")
-    back = np.argsort(tensor.dim_order)
+    back: list[int] = np.argsort(tensor.dim_order).tolist()
     view: Any = torch.as_tensor(held)
-    return view.permute(back.tolist())
+    return view.permute(back)
 
 
 def _function(kernel: str) -> Kernel:

@@ -19,6 +19,7 @@ from mizzen.artifact.device import device_program
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import TorchStep
 from mizzen.artifact.interface import Carried, TensorInfo
+from mizzen.package.device import DeviceProgram, DeviceTensor, KernelCall, TensorArgument
 from mizzen.package.pte.writing import write
 
 from .executorch_oracle import load
@@ -118,6 +119,14 @@ CASES = [
          x.unsqueeze(1), x.transpose(0, 1).expand(5, 3, 2, 4), *torch.split(x, [1, 3], 2),
          x.flatten(), torch.flip(x, [0]), x.repeat(1, 2, 1), *torch.unbind(x, 1))),
          (numbers(2, 3, 4),)),
+    Case("parts that nobody wants", of_one(lambda m, x: (torch.split(x, [1, 3], 1)[1],
+         torch.split(x, 3, 1)[0], torch.unbind(x, 1)[2], x.max(1)[1],
+         torch.var_mean(x, 1)[1])), (whole(4, 4).float(),)),
+    Case("norms", of_one(lambda m, x: (m.layer(x), m.group(x)),
+         layer=torch.nn.LayerNorm(4, eps=0.0), group=torch.nn.GroupNorm(2, 4, eps=0.0)),
+         (torch.tensor([[[1.0, -1.0, -1.0, 1.0]] * 4]),)),
+    Case("one number", of_one(lambda m, x: (x + 1, x * m.c, x.reshape(1)), c=torch.tensor(2.0)),
+         (torch.tensor(3.0),)),
     Case("pooling", of_one(lambda m, x: (torch.nn.functional.avg_pool2d(x, 2),
          torch.nn.functional.max_pool2d(x, 3, 2, 1))), (numbers(1, 3, 8, 8),)),
     Case("made here", of_one(lambda m, x: x + torch.arange(6) + torch.full((2, 1), 0.5)),
@@ -154,3 +163,27 @@ def test_keeps_states_from_one_inference_to_the_next() -> None:
         found = method.execute([x])
         np.testing.assert_array_equal(found[0].numpy(), before.numpy())
         np.testing.assert_array_equal(found[1].numpy(), total.numpy())
+
+
+def look_up(counts_back: bool) -> Any:
+    """Return a loaded program that narrows indices of a table of 5 rows."""
+    tensors = (
+        DeviceTensor("given", (2, 3), np.dtype(np.int64)),
+        DeviceTensor("index", (2, 3), np.dtype(np.int32)),
+    )
+    arguments = (("self", TensorArgument(0)), ("size", 5), ("counts_back", counts_back))
+    call = KernelCall("mizzen::narrow_index", arguments, (1,))
+    return load(write(DeviceProgram("program", None, tensors, (0,), (1,), (call,))))
+
+
+@pytest.mark.parametrize("counts_back", [True, False])
+def test_indices_become_narrow_and_are_checked(counts_back: bool) -> None:
+    _, method = look_up(counts_back)
+    low = -5 if counts_back else 0
+    given = torch.tensor([[0, 4, 2], [low, 3, 1]])
+    (found,) = method.execute([given])
+    assert found.dtype == torch.int32
+    np.testing.assert_array_equal(found.numpy(), given.numpy() % 5)
+    for wrong in (5, low - 1):
+        with pytest.raises(RuntimeError):
+            method.execute([torch.full((2, 3), wrong)])
