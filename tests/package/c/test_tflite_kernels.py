@@ -16,7 +16,7 @@ from mizzen.export import c_container
 from mizzen.flatbuffer import Record
 from mizzen.package.tflite.builder import NetworkBuilder
 
-from .runtime_host import Host, built
+from .runtime_host import Host, built, fuzz
 
 Array = npt.NDArray[Any]
 Network = tuple[bytes, list[Array]]
@@ -223,3 +223,22 @@ def test_quantised_sums_are_refused(tmp_path: Path) -> None:
         "  help export for a runtime that has it, or replace the operator in the model; "
         "`mizzen run` executes it on the host"
     )
+
+
+def damaged(folder: Path, times: int) -> None:
+    """Damage a container of each case so many times, under sanitizers."""
+    program = built(folder, "clang")
+    for seed, (name, case) in enumerate(CASES.items()):
+        file = folder / "network.tflite"
+        file.write_bytes(case()[0])
+        counts = fuzz(program, c_container(mizzen.load(file)).data, times, seed)
+        assert sum(counts) == times, name
+
+
+def test_kernels_of_damaged_containers_stay_inside(tmp_path: Path) -> None:
+    damaged(tmp_path, 100)
+
+
+@pytest.mark.sweep
+def test_kernels_of_many_damaged_containers_stay_inside(tmp_path: Path) -> None:
+    damaged(tmp_path, 3000)

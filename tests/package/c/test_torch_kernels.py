@@ -23,7 +23,7 @@ from mizzen.artifact.interface import TensorInfo
 from mizzen.diagnostics import MizzenError
 from mizzen.export import c_container
 
-from .runtime_host import Host, built
+from .runtime_host import Host, built, fuzz
 
 T = torch.Tensor
 Function = Callable[[T], Any] | Callable[[T, T], Any]
@@ -213,3 +213,11 @@ def test_what_no_kernel_takes_is_refused() -> None:
         "  help export for a runtime that has it, or replace the operator in the model; "
         "`mizzen run` executes it on the host"
     )
+
+
+@pytest.mark.sweep
+def test_kernels_of_damaged_containers_stay_inside(tmp_path: Path) -> None:
+    hardened = built(tmp_path, "clang")
+    for seed, (name, (function, arrays)) in enumerate(EXACT.items()):
+        artifact, _ = step_of(function, *arrays)
+        assert sum(fuzz(hardened, c_container(artifact).data, 2000, seed)) == 2000, name
