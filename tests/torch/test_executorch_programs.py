@@ -71,6 +71,27 @@ def test_one_npu_operator_has_real_numbers_at_its_edge(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.run(given), artifact.run(given))
 
 
+def test_finds_out_how_much_fast_memory_a_stream_takes(tmp_path: Path) -> None:
+    """A delegate's payload does not say it."""
+    torch.manual_seed(0)
+    calls = [(torch.randn(1, 3, 48, 48),) for _ in range(2)]
+    model = nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), nn.ReLU(), nn.Conv2d(16, 8, 3, 2, 1)).eval()
+    artifact = compile(
+        model, calls[0], "ethos-u65-256", calibration=calls, memory_mode="Dedicated_Sram"
+    )
+    artifact.save(tmp_path / "net.pte")
+    again = mizzen.load(tmp_path / "net.pte")
+    sizes = [
+        step.program.region_bytes
+        for held in (artifact, again)
+        for step in held.steps
+        if isinstance(step, NpuStep)
+    ]
+    assert sizes[0][2] == sizes[1][2] > 0
+    image = calls[0][0].numpy()
+    np.testing.assert_array_equal(again.run(image), artifact.run(image))
+
+
 def test_says_which_operator_has_no_kernel(tmp_path: Path) -> None:
     calls = [(torch.randn(1, 6),)]
     artifact = compile(Sorted().eval(), calls[0], "ethos-u55-128", calibration=calls)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -47,9 +48,8 @@ from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
 QUANTIZE = QUANTIZED + "quantize_per_tensor.out"
 DEQUANTIZE = QUANTIZED + "dequantize_per_tensor.out"
 
-FAST_BYTES = 1 << 20
-"""Region 2 of a delegate whose stream addresses it: its payload does not say how large that is, and
-no Ethos-U configuration of Vela has more."""
+LARGEST_FAST_BYTES = 1 << 32
+"""Region 2 while it is found out how much of it a stream writes."""
 
 
 class DelegateStep(NpuStep):
@@ -295,9 +295,7 @@ class _Contents:
             name=self._name,
         )
         require_memory(program)
-        if _is_fast(program):
-            program.region_bytes[int(RegionIndex.SCRATCH_FAST)] = FAST_BYTES
-        return program
+        return program if not _is_fast(program) else _with_fast(program)
 
     def _address(self, index: int, place: VelaTensor) -> TensorAddress:
         tensor = self._tensor(index)
@@ -420,6 +418,22 @@ def _is_fast(program: Program) -> bool:
         row.name.endswith("_REGION") and row.values.get("region") == RegionIndex.SCRATCH_FAST
         for row in commands
     )
+
+
+def _with_fast(program: Program) -> Program:
+    """Return a program with region 2 as large as what its stream writes there.
+
+    The payload of a delegate does not say how large it is. A stream that cannot be checked is told
+    of where it is run.
+    """
+    fast = int(RegionIndex.SCRATCH_FAST)
+    sizes = {**program.region_bytes, fast: LARGEST_FAST_BYTES}
+    try:
+        written = ETHOS_U.hazards(replace(program, region_bytes=sizes)).written
+    except MizzenError:
+        return program
+    end = max((stop for _, stop in written.get(fast, ())), default=0)
+    return program if not end else replace(program, region_bytes={**sizes, fast: end})
 
 
 def _info(name: str, tensor: PteTensor) -> TensorInfo:

@@ -61,6 +61,7 @@ class _Preparing:
                 self._npu(call)
             else:
                 self._kernel(call)
+        self._require_apart()
         outputs, states = self._take_over()
         return replace(
             self._given,
@@ -71,6 +72,18 @@ class _Preparing:
         )
 
     def _npu(self, call: NpuCall) -> None:
+        for index in (*call.reads, *call.writes):
+            row = self._tensors[index]
+            if row.dtype not in NPU_TYPES:
+                types = ", ".join(dtype.name for dtype in NPU_TYPES)
+                raise _no_delegate(
+                    f"tensors of a delegate must be of {types}, and {row.name!r} is of {row.dtype}",
+                    "quantise what the NPU takes and gives",
+                )
+        self._calls.append(call)
+
+    def _require_apart(self) -> None:
+        """Check that no two NPU calls share memory by a compiler's plan."""
         planned = [
             row
             for row in self._given.calls
@@ -82,15 +95,6 @@ class _Preparing:
                 f"{len(planned)} do by their compiler's plan",
                 "compile the PyTorch program instead: its NPU operators share nothing",
             )
-        for index in (*call.reads, *call.writes):
-            row = self._tensors[index]
-            if row.dtype not in NPU_TYPES:
-                types = ", ".join(dtype.name for dtype in NPU_TYPES)
-                raise _no_delegate(
-                    f"tensors of a delegate must be of {types}, and {row.name!r} is of {row.dtype}",
-                    "quantise what the NPU takes and gives",
-                )
-        self._calls.append(call)
 
     def _kernel(self, call: KernelCall) -> None:
         match call.operator:
