@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,3 +167,20 @@ def test_no_kernel_is_an_error_that_says_where() -> None:
         "  help export for a runtime that has it, or replace the operator in the model; "
         "`mizzen run` executes it on the host"
     )
+
+
+def test_a_wheel_brings_the_sources(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    root = Path(__file__).resolve().parents[2]
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=root, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    script = "from mizzen.package.c.firmware import firmware_folder as f; print(f())"
+    said = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True,
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+    ).stdout.strip()  # fmt: skip
+    assert said == str(tmp_path / "installed" / "mizzen" / "firmware")
+    assert (Path(said) / "project" / "main.c").is_file()

@@ -4,6 +4,7 @@
 #include "mizzen_memory.h"
 
 mz_status mz_kernel_take(const mz_call *call);
+mz_status mz_kernel_narrow_index(const mz_call *call);
 
 mz_status mz_kernel_take(const mz_call *call)
 {
@@ -40,6 +41,32 @@ mz_status mz_kernel_take(const mz_call *call)
                     (const uint8_t *)input.data + ((size_t)i * (uint32_t)length + (size_t)index) * slice,
                     slice);
         }
+    }
+    return MZ_OK;
+}
+
+/* Indices of a table in fewer bits. Arguments: input, size of the table, whether those below 0
+ * count from its end. */
+mz_status mz_kernel_narrow_index(const mz_call *call)
+{
+    mz_tensor input;
+    mz_tensor output;
+    int32_t size;
+    int32_t counts_back;
+    uint32_t i;
+    MZ_TRY(mz_take_tensor(call, 0, &input));
+    MZ_TRY(mz_take_int(call, 1, &size));
+    MZ_TRY(mz_take_int(call, 2, &counts_back));
+    MZ_TRY(mz_give_tensor(call, 0, &output));
+    MZ_TAKES(mz_is_integer(input.type) && mz_is_integer(output.type));
+    MZ_TAKES(input.count == output.count && size > 0);
+    for (i = 0; call->checking == 0 && i < input.count; i++) {
+        int64_t index = mz_get_integer(&input, i);
+        index += index < 0 && counts_back != 0 ? size : 0;
+        if (index < 0 || index >= size) {
+            return MZ_ERROR_INDEX;
+        }
+        mz_put_integer(&output, i, index);
     }
     return MZ_OK;
 }

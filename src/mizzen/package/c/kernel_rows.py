@@ -41,6 +41,7 @@ KERNELS: Mapping[str, KernelRow] = {
         KernelRow("softmax", "softmax", ("elements", "functions", "rows")),
         KernelRow("softmax_int8", "softmax_int8", ("elements", "fixed_point", "rows")),
         KernelRow("take", "take", ("elements",)),
+        KernelRow("narrow_index", "take", ("elements",)),
         KernelRow("gather", "gather", ("elements", "strides")),
         KernelRow("rescale", "rescale", ("elements", "fixed_point")),
     )

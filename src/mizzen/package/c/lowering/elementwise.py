@@ -174,11 +174,6 @@ def tflite_converted(given: Given) -> None:
     _convert(given, source, given.output())
 
 
-def narrow_index(given: Given) -> None:
-    """Indices of 64 bits; what counts from the end does so in the kernel that looks up."""
-    _convert(given, given.tensor("self"), given.output())
-
-
 def _convert(given: Given, source: int, output: int) -> None:
     if given.row(source).dtype == given.row(output).dtype:
         copy(given, source, output)
@@ -305,7 +300,6 @@ RULES: Mapping[str, Rule] = {
     "aten::where.self": chosen,
     "aten::_to_copy": converted("self"),
     "aten::to.dtype": converted("self"),
-    "mizzen::narrow_index": narrow_index,
     "tflite::CAST": tflite_converted,
     "tflite::SELECT_V2": tflite_chosen,
     "tflite::ADD": tflite_binary(Binary.ADD),

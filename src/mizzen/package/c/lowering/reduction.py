@@ -230,6 +230,13 @@ def gathered(given: Given) -> None:
     )
 
 
+def narrowed(given: Given) -> None:
+    """Indices of 64 bits for a table that the NPU reads: an index that there is not is an error."""
+    counts_back = int(bool(given.get("counts_back", False)))
+    arguments = (ref(given.tensor("self")), given.whole("size"), counts_back)
+    given.emit("narrow_index", arguments, (given.output(),))
+
+
 def nearest(given: Given) -> None:
     """PyTorch's nearest upsampling of images: lookups along both axes, indices known here."""
     source = given.tensor("self" if "self" in given.arguments else "input")
@@ -285,6 +292,7 @@ RULES: Mapping[str, Rule] = {
     "aten::embedding": looked_up("weight", "indices"),
     "aten::index.Tensor": indexed,
     "aten::gather": gathered,
+    "mizzen::narrow_index": narrowed,
     "aten::upsample_nearest2d": nearest,
     "aten::upsample_nearest2d.vec": nearest,
     "tflite::SOFTMAX": tflite_softmax,
