@@ -7,7 +7,6 @@ and as diagnostics beside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,7 +14,7 @@ from mizzen.diagnostics import Diagnostic, Severity
 from mizzen.emulate.counters import Counters
 from mizzen.emulate.estimate import NO_CYCLES, Cycles, TimingModel, work_estimate
 from mizzen.emulate.guest import GuestMemory
-from mizzen.emulate.queue import Executor, Queue, Stop
+from mizzen.emulate.queue import Executor, OnTime, Queue, Stop
 from mizzen.emulate.registers import (
     FAULTING_CHANNEL_BIT,
     FAULTING_INTERFACE_BIT,
@@ -87,7 +86,7 @@ class NpuDevice:
 
     fault    what to make go wrong, in every invocation
     timing   how long the NPU is busy
-    on_time  called between operations of a stream; it may raise to end the run
+    on_time  called with the seconds that an operation takes about; it may raise to end the run
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class NpuDevice:
         memory: GuestMemory,
         fault: Fault | None = None,
         timing: TimingModel = work_estimate,
-        on_time: Callable[[], None] = lambda: None,
+        on_time: OnTime = lambda _seconds: None,
     ) -> None:
         self.accelerator = accelerator
         self.invocations: list[Invocation] = []

@@ -1,4 +1,4 @@
-"""How long the NPU would be busy: an estimate from the work of a stream, and the place for a model.
+"""How long the NPU would be busy, and how long this machine is: estimates from a stream's work.
 
 A timing model is any function from a plan to `Cycles`. The one here counts work only: multiplies
 over the multipliers, bytes over the port's width, and whichever is longer for each operation. Real
@@ -47,6 +47,25 @@ def work_estimate(plan: Plan, accelerator: Accelerator) -> Cycles:
     return Cycles(sum(max(cost) for cost in costs), sum(cost[0] for cost in costs))
 
 
+HOST_MULTIPLIES_PER_SECOND = 5e9
+HOST_ELEMENTS_PER_SECOND = 2e8
+"""Round figures for the simulator on one core; what they are for needs no more."""
+
+
+def elements(operation: Operation) -> int:
+    """Return the elements of the largest feature map or transfer of an operation."""
+    if isinstance(operation, Dma):
+        return operation.length * operation.rows * operation.planes
+    maps = operation.maps if isinstance(operation, Elementwise) else [operation.ifm]
+    return max(math.prod(fm.shape) for fm in (*maps, operation.output.fm))
+
+
+def host_seconds(operation: Operation) -> float:
+    """Return about how long the simulator takes for an operation."""
+    products = multiplies(operation) / HOST_MULTIPLIES_PER_SECOND
+    return products + elements(operation) / HOST_ELEMENTS_PER_SECOND
+
+
 def multiplies(operation: Operation) -> int:
     """Return how many products an operation adds up; pooling has one for each element read."""
     match operation:
@@ -70,7 +89,6 @@ def _cost(operation: Operation, accelerator: Accelerator) -> tuple[int, int]:
         case Elementwise() | Resize():
             return 0, math.ceil(math.prod(operation.output.shape) / ELEMENTS_PER_CYCLE)
         case _:
-            elements = math.prod(operation.output.shape)
-            written = elements * operation.output.fm.dtype.itemsize
+            written = math.prod(operation.output.shape) * operation.output.fm.dtype.itemsize
             macs = math.ceil(multiplies(operation) / accelerator.macs)
             return macs, math.ceil(written / width)

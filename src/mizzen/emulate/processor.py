@@ -63,9 +63,9 @@ class Deadline:
         """Seconds until then; negative behind it."""
         return self._end - time.monotonic()
 
-    def check(self) -> None:
-        """Raise `TimeIsUpError` if it is over."""
-        if self.left_seconds <= 0:
+    def check(self, needed_seconds: float = 0.0) -> None:
+        """Raise `TimeIsUpError` if it is over, or will be before what is next has ended."""
+        if self.left_seconds <= needed_seconds:
             raise TimeIsUpError
 
 

@@ -16,8 +16,8 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity
-from mizzen.emulate.estimate import NO_CYCLES, Cycles, TimingModel
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
+from mizzen.emulate.estimate import NO_CYCLES, Cycles, TimingModel, elements, host_seconds
 from mizzen.emulate.guest import GuestMemory
 from mizzen.emulate.registers import REGIONS, RESET_ID, Channel
 from mizzen.targets.ethos_u.commands import Instruction, decode_partial
@@ -30,6 +30,7 @@ from mizzen.targets.ethos_u.sim.operations import (
     Convolution,
     Dma,
     DmaEnd,
+    Operation,
     Pooling,
     Space,
     Stream,
@@ -39,9 +40,13 @@ from mizzen.targets.ethos_u.sim.plan import REGISTERS, Computation
 
 Bytes = npt.NDArray[np.uint8]
 Run = Callable[[], None]
+OnTime = Callable[[float], None]
+"""Called with the seconds that are needed next."""
 
 LARGEST_STREAM_BYTES = 1 << 22
 """Streams of real networks are far shorter; a longer one is a wrong QSIZE."""
+LARGEST_MAP_ELEMENTS = 1 << 27
+LARGEST_WEIGHTS_BYTES = 1 << 25
 ALIGNMENT_BYTES = 16
 KEPT_PLANS = 16
 WORD_BYTES = 4
@@ -95,6 +100,7 @@ class _Planned:
     used_bytes: Mapping[int, int]
     digests: Mapping[int, bytes]
     cycles: Cycles
+    seconds: Sequence[float]
     bound_to: tuple[int, ...] = ()
     runs: Sequence[Run] = ()
 
@@ -107,11 +113,12 @@ class Executor:
     """Executes queues over a board's memory, with plans that it keeps.
 
     timing   how long the NPU is busy with a plan
-    on_time  called between operations; it may raise `TimeIsUpError`
+    on_time  called before each operation with the seconds that it takes about; it may raise
+             `TimeIsUpError`
     """
 
     def __init__(
-        self, accelerator: Accelerator, memory: GuestMemory, timing: TimingModel, on_time: Run
+        self, accelerator: Accelerator, memory: GuestMemory, timing: TimingModel, on_time: OnTime
     ) -> None:
         self._accelerator = accelerator
         self._memory = memory
@@ -155,9 +162,9 @@ class Executor:
         }
         try:
             planned = self._planned(key, stream, queue, views)
-        except OutsideRegionError as error:
-            return self._outside(error, stream, queue)
         except MizzenError as error:
+            if isinstance(error, OutsideRegionError) and error.region >= 0:
+                return self._outside(error, stream, queue)
             return Stop(_place(error.diagnostic), malformed=True, reason=error.diagnostic)
         for region in planned.used_bytes:
             if region < 0:
@@ -167,7 +174,10 @@ class Executor:
                     f"BASEP{region} must be a multiple of {ALIGNMENT_BYTES}, not "
                     f"{queue.pointers[region]:#x}"
                 )
-        self._perform(planned, stream, queue, views)
+        try:
+            self._perform(planned, stream, queue, views)
+        except MizzenError as error:
+            return Stop(_place(error.diagnostic), malformed=True, reason=error.diagnostic)
         return Stop(stream.end_bytes, stream.history, planned.cycles)
 
     def _perform(
@@ -181,8 +191,8 @@ class Executor:
             held = {region: views[region] for region in changing}
             planned.runs = planned.simulator.over(held)
             planned.bound_to = queue.pointers
-        for run in planned.runs:
-            self._on_time()
+        for run, seconds in zip(planned.runs, planned.seconds, strict=True):
+            self._on_time(seconds)
             run()
         for region, size in changing.items():
             self._memory.store(queue.pointers[region], size)
@@ -210,6 +220,7 @@ class Executor:
             used,
             self._digests(stream, queue, views, used),
             self._timing(simulator.plan, self._accelerator),
+            [host_seconds(step.operation) for step in simulator.plan.steps],
         )
         self._plans[place] = planned
         while len(self._plans) > KEPT_PLANS:
@@ -237,13 +248,30 @@ class Executor:
     def _outside(self, error: OutsideRegionError, stream: _Stream, queue: Queue) -> Stop:
         at = _place(error.diagnostic)
         channel = _channel(stream, at, error)
-        pointer = queue.pointers[error.region] if 0 <= error.region < REGIONS else 0
+        pointer = queue.pointers[error.region]
         bank = self._memory.bank(pointer)
         place = "no memory" if bank is None else bank[0].memory.name
         beyond = bank is not None and not bank[0].memory.npu
         hint = f", in {place}" + (", which the NPU does not reach" if beyond else "")
         message = f"{error.diagnostic.message}; BASEP{error.region} is {pointer:#x}{hint}"
         return _unreached(message, at, channel, error.region)
+
+
+def _require_size(operation: Operation) -> None:
+    """E427 for a feature map or weights that a host's memory is not for; no real ones are so large.
+
+    A damaged stream asks for such ones, and would take the host's memory and time.
+    """
+    where = operation.where
+    found = elements(operation)
+    if found > LARGEST_MAP_ELEMENTS:
+        message = f"a feature map must have at most {LARGEST_MAP_ELEMENTS} elements, not {found}"
+        raise fail("E427", f"{where.name}: {message}", origin=where.origin)
+    streams = [] if isinstance(operation, Dma) else _streams(operation)
+    longest = max((stream.length for stream in streams), default=0)
+    if longest > LARGEST_WEIGHTS_BYTES:
+        message = f"weights must have at most {LARGEST_WEIGHTS_BYTES} bytes, not {longest}"
+        raise fail("E427", f"{where.name}: {message}", origin=where.origin)
 
 
 def _read(words: npt.NDArray[np.uint32], identity: HardwareId) -> _Stream | Stop:
@@ -283,13 +311,16 @@ def _constants(instructions: Sequence[Instruction], identity: HardwareId) -> fro
             registers.write(instruction)
             continue
         where = Where(instruction.name, Origin(command=instruction.offset_words))
-        match registers.operation(instruction, where):
+        operation = registers.operation(instruction, where)
+        if operation is not None:
+            _require_size(operation)
+        match operation:
             case None:
                 pass
             case Dma() as dma:
                 read |= _external(dma.source)
                 written |= _external(dma.destination)
-            case operation:
+            case _:
                 read |= {stream.region for stream in _streams(operation)}
                 written.add(operation.output.fm.region)
     return frozenset(region for region in read - written if region >= 0)

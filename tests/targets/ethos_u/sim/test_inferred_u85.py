@@ -267,6 +267,17 @@ class TestResults:
         assert np.array_equal(found, table[x.astype(int) + 128])
         assert notes == ["N682"]
 
+    def test_a_table_of_bytes_gives_bytes(self) -> None:
+        function = {"activation_function": ActivationFunctionU85.LUT_S8_S8, "table": 1}
+        settings = result(SHAPE, np.int16) | {
+            "SET_ACTIVATION": {**function, "activation_clip_range": 1}
+        }
+        with pytest.raises(MizzenError) as caught:
+            run(pool(PoolingModeU85.SUM, **settings), [random()], (SHAPE, np.int16))
+        assert str(caught.value).startswith(
+            "error[E614]: OP_POOL: the output of this table must have 8 bits an element"
+        )
+
     def test_transposed_and_reversed(self) -> None:
         x = random()
         out = (3, 4, 5)

@@ -86,6 +86,9 @@ class TableKind:
     size_bytes: int
 
 
+TABLE_ENTRIES = 256
+"""Entries of a table that is not one of segments."""
+
 TABLES: dict[str, TableKind] = {
     "LUT_U8_U8": TableKind(Function.ENTRIES, np.dtype(np.uint8), 256),
     "LUT_S8_S8": TableKind(Function.ENTRIES, np.dtype(np.int8), 256),
@@ -231,6 +234,10 @@ class RegistersU85(Registers):
         clip = Clip(fm.zero_point, low, high, dtype, wraps=not clips and kind is None)
         if kind is None:
             return Activation(clip)
+        entry_bytes = kind.size_bytes // TABLE_ENTRIES
+        if kind.function is Function.ENTRIES and entry_bytes != fm.dtype.itemsize:
+            bits = 8 * entry_bytes
+            raise self._fault("E614", f"the output of this table must have {bits} bits an element")
         start = kind.size_bytes * int_of(fields["table"])
         return Activation(clip, kind.function, Stream(INTERNAL, start, kind.size_bytes))
 
