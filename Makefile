@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := src tests examples $(wildcard benchmarks) $(wildcard docs/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup oracle check format test test-all demo docs conformance lock clean
+.PHONY: help setup oracle check format test test-all demo docs conformance runner lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -78,6 +78,9 @@ docs: setup ## build the documentation into site/
 conformance: setup ## judge Vela operator by operator again, and functions of 16 bits, and write the reference's pages
 	$(PYTEST_ENV) $(BIN)/python docs/conformance_page.py
 	$(PYTEST_ENV) $(BIN)/python docs/wide_functions_page.py
+
+runner: setup ## build the firmware that runs any artifact again; needs arm-none-eabi-gcc
+	@$(BIN)/python firmware/runner/build.py
 
 lock: ## pin the newest packages that pyproject.toml allows
 	rm -rf build/lock && python3 -m venv build/lock

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mizzen.cli.emulate import CORES, FAULTS
@@ -102,3 +103,35 @@ def test_a_file_that_is_not_there_is_two(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_words_are_those_of_the_library() -> None:
     assert tuple(core.value for core in Core) == CORES
     assert tuple(fault.value for fault in Fault) == FAULTS
+
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+
+ARTIFACT_TEXT = """\
+Output
+  output 0: -128 -128 -128 -128 -128 -128 127 -128 -128 -128
+  mizzen: ok
+"""
+
+
+def test_an_artifact_is_run_by_firmware_that_is_built_already(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--accelerator-config", "ethos-u55-128", "--output-dir", str(tmp_path), "--quiet"]
+    assert main(["compile", str(DIGITS / "digits.tflite"), *options]) == 0
+    image = tmp_path / "image.npy"
+    np.save(image, np.load(DIGITS / "images.npy")[:1])
+    capsys.readouterr()
+    artifact = str(tmp_path / "digits_vela.tflite")
+    assert main(["emulate", artifact, "--input", str(image)]) == 0
+    assert capsys.readouterr().out.startswith(ARTIFACT_TEXT)
+    assert main(["emulate", artifact, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["accelerator"] == "ethos-u55-128"
+
+
+def test_firmware_has_its_own_inputs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert emulate(Build("floats"), "--input", "x.npy") == 2
+    assert capsys.readouterr().err == (
+        "error[E200]: the command line is wrong: --input is of an artifact, and firmware has its "
+        "own\n  help mizzen emulate --help\n"
+    )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.cli.console import Answer, Console
+from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, table
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.artifact.interface import Array
     from mizzen.emulate import EmulationResult
 
 SUMMARY = "runs firmware on an emulated Cortex-M with the NPU simulated"
@@ -20,10 +24,25 @@ CORES = ("m33", "m55")
 FAULTS = ("parse-error", "bus-error", "silent", "wrong-configuration", "late-interrupt")
 SHOWN_INVOCATIONS = 10
 
+ELF = b"\x7fELF"
+"""How an ELF file starts."""
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("firmware", metavar="FIRMWARE", help="an ELF executable for Cortex-M")
+    parser.add_argument(
+        "firmware",
+        metavar="FIRMWARE",
+        help="an ELF executable for Cortex-M; or an artifact, which firmware that is built already "
+        "runs, and compares with what it gives on the host",
+    )
+    parser.add_argument(
+        "--input",
+        metavar="[NAME=]FILE",
+        nargs="+",
+        default=(),
+        help="of an artifact, as `mizzen run` takes it (default: one inference of zeros)",
+    )
     parser.add_argument(
         "--board",
         metavar="NAME",
@@ -33,8 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accelerator-config",
         metavar="NAME",
-        default=DEFAULT_ACCELERATOR,
-        help="the Ethos-U on the board (default: %(default)s)",
+        help="the Ethos-U on the board (default: the artifact's, or " + DEFAULT_ACCELERATOR + ")",
     )
     parser.add_argument(
         "--cpu",
@@ -82,9 +100,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the firmware and say how it ended."""
     from mizzen.emulate import Core, Fault, Options, emulate
 
+    firmware, accelerator = _firmware(options, console)
     rows = [
         ("board", options.board),
-        ("accelerator", options.accelerator_config),
+        ("accelerator", accelerator),
         ("processor", f"Cortex-{options.cpu.upper()}"),
         *([("injected", options.inject)] if options.inject else []),
     ]
@@ -96,11 +115,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         marker=options.marker,
     )
     with console.progress(f"running {options.firmware}"):
-        result = emulate(options.firmware, options.board, options.accelerator_config, chosen)
+        result = emulate(firmware, options.board, accelerator, chosen)
     document = {
         "firmware": options.firmware,
         "board": options.board,
-        "accelerator": options.accelerator_config,
+        "accelerator": accelerator,
         "cpu": options.cpu,
         "injected": options.inject,
         **result.as_dict(),
@@ -109,6 +128,40 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         _write_trace(Path(options.trace), result)
     text = _text(result, console.width)
     return Answer(document, text, failures=result.failures, diagnostics=result.notes)
+
+
+def _firmware(options: argparse.Namespace, console: Console) -> tuple[str | bytes, str]:
+    """Return firmware, by path or made of an artifact, and the accelerator that it is for."""
+    path = Path(options.firmware)
+    if not path.is_file() or _is_elf(path):
+        if options.input:
+            raise fail(
+                "E200",
+                "the command line is wrong: --input is of an artifact, and firmware has its own",
+                help="mizzen emulate --help",
+            )
+        return options.firmware, options.accelerator_config or DEFAULT_ACCELERATOR
+    import mizzen
+    from mizzen.boards import find_board
+    from mizzen.export import runner
+
+    artifact = mizzen.load(path, options.accelerator_config)
+    inputs = _inputs(artifact, options.input, console)
+    made = runner(artifact, find_board(options.board), inputs)
+    return made, options.accelerator_config or artifact.accelerator or DEFAULT_ACCELERATOR
+
+
+def _is_elf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(ELF)) == ELF
+
+
+def _inputs(artifact: Artifact, given: Sequence[str], console: Console) -> Sequence[Array]:
+    if given:
+        return read_inputs(given, artifact.inputs, console.note)
+    import numpy as np
+
+    return [np.zeros(row.shape, row.dtype) for row in artifact.inputs]
 
 
 def _write_trace(path: Path, result: EmulationResult) -> None:

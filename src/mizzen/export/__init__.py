@@ -3,7 +3,7 @@
 Each runtime is a file here: `c_project` for Mizzen's own. It takes an artifact apart, lets the
 package of that runtime write its container, and lays sources, the board's header and linker script
 beside it, so that a compiler is all that is still needed. `board_fit` says beforehand what is in
-the way.
+the way; `runner` needs no compiler, for boards that are emulated.
 
 It must not know compilers: what it exports has been compiled.
 """
@@ -11,5 +11,6 @@ It must not know compilers: what it exports has been compiled.
 from mizzen.export.board_fit import BoardFit, board_fit
 from mizzen.export.c_container import CContainer, c_container
 from mizzen.export.c_project import CProject, c_project
+from mizzen.export.runner import runner
 
-__all__ = ["BoardFit", "CContainer", "CProject", "board_fit", "c_container", "c_project"]
+__all__ = ["BoardFit", "CContainer", "CProject", "board_fit", "c_container", "c_project", "runner"]

@@ -74,7 +74,7 @@ def c_project(
         board.cpu.core,
         board.ports_of(accelerator).product.removeprefix("ethos-"),
     )
-    example = _example(artifact, inputs) if inputs else NO_EXAMPLE
+    example = example_of(artifact, inputs)
     files = project_files(container.data, container.program, around, example)
     return CProject(files, kernels_of(container.program), needed, mode, example.inferences)
 
@@ -115,8 +115,13 @@ def memory_findings(board: Board, mode: str, needed: Mapping[Role, int]) -> Iter
             ).diagnostic
 
 
-def _example(artifact: Artifact, inputs: Sequence[Array]) -> Example:
-    """Execute the example here, its state going on as it does on the device."""
+def example_of(artifact: Artifact, inputs: Sequence[Array]) -> Example:
+    """Execute an example here, its state going on as it does on the device; none without inputs.
+
+    E711 to E713 for inputs that do not fit.
+    """
+    if not inputs:
+        return NO_EXAMPLE
     batch = batch_of(inputs, artifact.inputs)
     session = artifact.session()
     given: list[bytes] = []

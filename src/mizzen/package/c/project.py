@@ -62,12 +62,21 @@ def project_files(
         "model.h": _model_header(container, example),
         "model.c": _model_source(container),
         "example.c": _example_source(example),
+    }
+    return surrounding_files(kernels, around) | {
+        path: text.encode() for path, text in generated.items()
+    }
+
+
+def surrounding_files(kernels: Sequence[str], around: Surroundings) -> dict[str, bytes]:
+    """Return the files of a project that hold nothing of a model, with some kernels linked."""
+    generated = {
         "kernels.c": kernel_table(kernels),
         "model.mk": _settings(around),
         "board/board_config.h": around.board_config,
         "board/board.ld": around.linker_script,
     }
-    return {**dict(_copied(kernels)), **{path: text.encode() for path, text in generated.items()}}
+    return dict(_copied(kernels)) | {path: text.encode() for path, text in generated.items()}
 
 
 def write_project(files: Mapping[str, bytes], folder: Path) -> None:
