@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from mizzen.artifact.host_steps import PROCESS
 from mizzen.artifact.interface import Array, Values
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.package.pte.reading import PteTensor, Tensors, Value
+from mizzen.package.pte.reading import CallKernel, PteTensor, Tensors, Value
 
 COPIES = {
     "dim_order_ops::_clone_dim_order.out": 4,
@@ -42,32 +41,28 @@ REFUSALS = (
 """What PyTorch raises for arguments that do not suit; warnings are errors for some users."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KernelCall:
-    """One call: the kernel's name and overload, and the places of its arguments."""
-
-    kernel: str
-    arguments: tuple[int, ...]
-
-
 class KernelStep:
-    """Consecutive kernels.
+    """Consecutive kernels of a program, whose values they take and change.
 
-    tensors  those of the program, by the places of their values
-    values   the other arguments
+    inputs, outputs  places of the tensors that come from other steps, and of those that change
     """
 
     on_npu = False
 
     def __init__(
         self,
-        calls: Sequence[KernelCall],
+        calls: Sequence[CallKernel],
         values: Sequence[Value],
         inputs: Sequence[int],
         outputs: Sequence[int],
     ) -> None:
         self._calls = [(call, _function(call.kernel)) for call in calls]
         self._values = values
+        self._constants = {
+            index: _tensor(row, np.array(row.data))
+            for index in inputs
+            if isinstance(row := values[index], PteTensor) and row.is_constant
+        }
         self.kinds = tuple(call.kernel for call in calls)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
@@ -89,7 +84,7 @@ class KernelStep:
                 for call, function in self._calls:
                     self._call(call, function, bound)
 
-    def _call(self, call: KernelCall, function: Kernel, bound: dict[int, Array]) -> None:
+    def _call(self, call: CallKernel, function: Kernel, bound: dict[int, Array]) -> None:
         given = [self._argument(place, bound) for place in call.arguments]
         shapes = [row.shape for row in given if hasattr(row, "shape")]
         try:
@@ -102,6 +97,8 @@ class KernelStep:
 
     def _argument(self, place: int, bound: dict[int, Array]) -> Any:
         match self._values[place]:
+            case PteTensor() if place in self._constants:
+                return self._constants[place]
             case PteTensor() as tensor:
                 return _tensor(tensor, bound[place])
             case Tensors(places):
@@ -207,7 +204,7 @@ def _converted(name: str, value: Any) -> Any:
     return value
 
 
-def _failed(call: KernelCall, reason: str) -> MizzenError:
+def _failed(call: CallKernel, reason: str) -> MizzenError:
     return fail(
         "E730",
         f"PyTorch must compute {call.kernel}, but says: {reason}",

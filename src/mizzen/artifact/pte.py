@@ -23,7 +23,7 @@ from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, OrderStep, QuantizeStep
 from mizzen.artifact.interface import Array, Carried, Shape, TensorInfo, Values
-from mizzen.artifact.kernel_step import KernelCall, KernelStep
+from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.program import CompiledPart
 from mizzen.artifact.steps import NpuStep, Step
 from mizzen.diagnostics import MizzenError, fail
@@ -103,7 +103,7 @@ class _Contents:
         constants = {
             index: row.data
             for index, row in tensors.items()
-            if row.data is not None and row.place is None
+            if row.data is not None and row.is_constant
         }
         return Contents(
             inputs=inputs,
@@ -125,6 +125,9 @@ class _Contents:
         known.update(self._program.inputs)
         for call in calls:
             made = set(self._made(call))
+            for index in made:
+                if self._tensor(index).is_constant:
+                    raise self._wrong(f"nothing must write to value {index}, which is a constant")
             self._require(set(self._given(call)) - made, known)
             known |= made
         self._require(map(self._resolved, self._program.outputs), known)
@@ -189,9 +192,8 @@ class _Contents:
         register_operators()
         reads = dict.fromkeys(index for row in calls for index in self._used(row.arguments))
         writes = dict.fromkeys(index for row in calls for index in self._results(row))
-        rows = [KernelCall(row.kernel, row.arguments) for row in calls]
         given = [index for index in reads if index not in writes or self._is_known(index)]
-        return KernelStep(rows, self._program.values, given, list(writes))
+        return KernelStep(calls, self._program.values, given, list(writes))
 
     def _is_known(self, index: int) -> bool:
         """Whether a tensor has its bytes before anything writes it: in planned memory."""

@@ -72,6 +72,13 @@ def nothing_planned(program: Record) -> None:
     plan(program)["non_const_buffer_sizes"] = [0, 16]
 
 
+def constant_output(program: Record) -> None:
+    fields = value(program, 1)
+    fields["allocation_info"], fields["data_buffer_idx"] = None, 1
+    program["constant_segment"] = None
+    program["constant_buffer"] = [{"storage": []}, {"storage": [0] * 250}]
+
+
 def two_chains(program: Record) -> None:
     plan(program)["chains"] = plan(program)["chains"] * 2
 
@@ -99,6 +106,7 @@ CASES: list[tuple[Change, str, str]] = [
      "positive scale, not -1.0"),
     (nothing_planned, "E173", "net.pte must be a whole ExecuTorch program: value 0 must lie in 16 "
      "bytes of planned memory, and ends at {end}"),
+    (constant_output, "E181", "net.pte: nothing must write to value 1, which is a constant"),
     (two_chains, "E173", "net.pte must be a whole ExecuTorch program: a method must have one chain "
      "of instructions, not 2"),
 ]  # fmt: skip

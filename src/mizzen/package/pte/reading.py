@@ -57,6 +57,11 @@ class PteTensor:
         return tuple(self.shape[axis] for axis in self.dim_order)
 
     @property
+    def is_constant(self) -> bool:
+        """Whether it is the same in every call."""
+        return self.data is not None and self.place is None
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of the tensor, densely packed."""
         return math.prod(self.shape) * self.dtype.itemsize
