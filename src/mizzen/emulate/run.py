@@ -60,7 +60,8 @@ def emulate(
     accelerator  the NPU, as ``ethos-u55-128``
 
     Raises E110 and E420 to E423 for what is wrong with the firmware, E410 to E415 with the board,
-    E210 for an unknown accelerator, E419 and E424 to E426 for what is not installed or not there.
+    E210 for an unknown accelerator, E419 and E424 to E426 for what is not installed or not there,
+    E428 for a limit that M55 does not have.
     What the firmware does wrong is in the result.
     """
     chosen = find_board(board) if isinstance(board, str) else board
@@ -113,7 +114,7 @@ def _on_qemu(
     from mizzen.emulate.qemu_process import started
 
     if options.instructions is not None:
-        raise fail("E426", "instructions are counted by the processor m33 only")
+        raise fail("E428", "instructions are counted by the processor m33 only")
     image.load(GuestMemory(board))
     console = Console(options.on_text)
     with started(board, data, console) as process:
