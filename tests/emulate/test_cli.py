@@ -19,7 +19,7 @@ Output
   sum 5050, product in thousandths -499, ends 100
   mizzen: ok
 
-NPU, estimated cycles
+NPU, cycles of the work alone
   run  cycles  STATUS
     0       8  0xffff0022
     1       8  0xffff0022
