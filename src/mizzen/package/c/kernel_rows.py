@@ -44,8 +44,15 @@ KERNELS: Mapping[str, KernelRow] = {
         KernelRow("narrow_index", "take", ("elements",)),
         KernelRow("gather", "gather", ("elements", "strides")),
         KernelRow("rescale", "rescale", ("elements", "fixed_point")),
+        *(
+            KernelRow(f"signal_{name}", "signal", ("elements",))
+            for name in (
+                "window", "scale", "spectrum", "energy", "bank", "root", "subtract", "gain",
+                "logarithm",
+            )
+        ),
     )
-}
+}  # fmt: skip
 
 
 def sources_of(names: Iterable[str]) -> Sequence[str]:

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mizzen.diagnostics import fail
-from mizzen.package.c.lowering import elementwise, movement, quantization, reduction
+from mizzen.package.c.lowering import (
+    elementwise,
+    movement,
+    quantization,
+    reduction,
+    signal,
+)
 from mizzen.package.c.lowering.context import WAY_ON, Given, Lowering, Rule
 from mizzen.package.device import DeviceProgram, NpuCall
 
@@ -15,6 +21,7 @@ RULES: Mapping[str, Rule] = {
     **elementwise.RULES,
     **reduction.RULES,
     **quantization.RULES,
+    **signal.RULES,
 }
 """What lowers each operator, by its framework's name."""
 
