@@ -68,11 +68,26 @@ def test_a_huge_segment_is_refused() -> None:
     )
 
 
-def test_a_file_without_vectors_is_refused() -> None:
-    image = read_image(DATA[:24] + struct.pack("<I", 0x10000123) + DATA[28:])
+def with_reset(entry: int, reset: int) -> bytes:
+    """Return the file with another entry, and another reset handler in its vector table."""
+    table = struct.unpack_from("<I", DATA, struct.unpack_from("<I", DATA, 28)[0] + 4)[0]
+    whole = DATA[:24] + struct.pack("<I", entry) + DATA[28:]
+    return whole[: table + 4] + struct.pack("<I", reset) + whole[table + 8 :]
+
+
+def test_an_entry_need_not_be_the_reset_handler() -> None:
+    image = read_image(with_reset(0x1000_0201, 0x1000_0301))
+    assert vector_table(image) == 0x1000_0000
+
+
+@pytest.mark.parametrize("reset", [0x1000_0300, 0x6000_0001, 0])
+def test_a_file_without_vectors_is_refused(reset: int) -> None:
     with pytest.raises(MizzenError) as caught:
-        vector_table(image)
-    assert caught.value.diagnostic.code == "E423"
+        vector_table(read_image(with_reset(0x1000_0201, reset)))
+    assert str(caught.value) == (
+        "error[E423]: a segment of the firmware must begin with a vector table, whose second word "
+        "is the address of the first instruction plus 1, such as 0x10000201; none does"
+    )
 
 
 @given(st.integers(0, len(DATA) - 1), st.binary(min_size=1, max_size=4))

@@ -30,6 +30,9 @@ class Segment:
     address: int
     data: bytes
 
+    def __contains__(self, address: int) -> bool:
+        return self.address <= address < self.address + len(self.data)
+
 
 @dataclass(frozen=True)
 class Image:
@@ -95,19 +98,25 @@ def read_image(data: bytes) -> Image:
 
 
 def vector_table(image: Image) -> int:
-    """Return where the vector table is: its second word is the firmware's entry.
+    """Return where the vector table is: its second word is the entry, or else an address of code.
 
-    E423 where there is none, since hardware would start anywhere.
+    E423 where no segment begins with one, since hardware would start anywhere.
     """
-    entry = (image.entry | 1).to_bytes(4, "little")
-    for segment in image.segments:
-        if segment.data[4:8] == entry:
-            return segment.address
+    starts = {
+        segment.address: int.from_bytes(segment.data[4:8], "little")
+        for segment in image.segments
+        if len(segment.data) >= 8
+    }
+    for address, reset in starts.items():
+        if reset == image.entry | 1:
+            return address
+    for address, reset in starts.items():
+        if reset & 1 and any(reset in segment for segment in image.segments):
+            return address
     raise fail(
         "E423",
-        "the firmware must begin with a vector table, whose second word is the entry "
-        f"{image.entry | 1:#010x}, and no segment does",
-        help="put the table first, and make its reset handler the entry",
+        "a segment of the firmware must begin with a vector table, whose second word is the "
+        f"address of the first instruction plus 1, such as {image.entry | 1:#010x}; none does",
     )
 
 

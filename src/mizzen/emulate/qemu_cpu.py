@@ -195,8 +195,6 @@ class QemuProcessor:
             self._level = self._bus.device.irq
             self._process.set_interrupt(self._board.npu.irq, level=self._level)
 
-    # Waiting
-
     def _look(self) -> None:
         """Stop the processor, to look where it is."""
         self._gdb.interrupt()

@@ -127,8 +127,6 @@ class UnicornProcessor:
                 message = f"the firmware did not end within {limits.instructions} instructions"
                 return End(Reason.LIMIT, diagnostic=Diagnostic("E439", message))
 
-    # Memory and devices
-
     def _map(self) -> None:
         for bank in self._memory.banks:
             memory, pointer = bank.memory, bank.data.ctypes.data
@@ -222,8 +220,6 @@ class UnicornProcessor:
         if self.system.reset_requested or self.system.waiting or self._bus.device.is_late:
             self._store = address
             self._engine.stop()
-
-    # Running
 
     def _go(self, count: int) -> End | None:
         """Run until something happens; say what, if it is the end."""
@@ -358,8 +354,6 @@ class UnicornProcessor:
         message = f"the processor {what}"
         return End(Reason.FAULT, diagnostic=Diagnostic(code, message, help=hint))
 
-    # Waiting
-
     def _wait_for_event(self) -> End | None:
         if self.system.next(self._masked_from()) is not None:
             return None
@@ -385,8 +379,6 @@ class UnicornProcessor:
         ran = self._bus.device.invocation_count > 0
         return deadlock(place, self._board.npu.irq, npu_ran=ran)
 
-    # Semihosting
-
     def _breakpoint(self) -> End | None:
         pc = self._engine.pc
         if self._halfword(pc) != SEMIHOSTING:
@@ -397,8 +389,6 @@ class UnicornProcessor:
         self._engine.set_core(0, answer)
         self._engine.set_core(PC, pc + 2)
         return None
-
-    # Exceptions
 
     def _masked_from(self) -> int:
         """Return the priority from which on exceptions are masked."""
@@ -461,8 +451,6 @@ class UnicornProcessor:
             engine.set_floats(values[8:25])
         engine.set_special("CONTROL", control | (FPCA if has_floats else 0))
         return None
-
-    # Registers and memory of the firmware
 
     def _reset(self) -> None:
         """Start as the hardware does: stack and first instruction from the vector table."""
