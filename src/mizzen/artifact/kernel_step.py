@@ -15,6 +15,7 @@ import numpy as np
 from mizzen.artifact.host_steps import PROCESS
 from mizzen.artifact.interface import Array, Values
 from mizzen.diagnostics import MizzenError, fail
+from mizzen.frontends.torch.exported_rules import computes_on_tensors
 from mizzen.package.pte.reading import CallKernel, PteTensor, Tensors, Value
 
 COPIES = {
@@ -142,12 +143,20 @@ def _function(kernel: str) -> Kernel:
 
 
 def _operator(kernel: str) -> Any:
+    """Return PyTorch's operator of a kernel's name, None for one that is none on tensors.
+
+    Names come from outside, and PyTorch finds operators by attribute.
+    """
     import torch
 
     name, _, overload = kernel.partition(".")
-    library, _, base = name.partition("::")
-    packet = getattr(getattr(torch.ops, library, None), base, None) if base else None
-    return getattr(packet, overload or "default", None)
+    full = f"torch.ops.{name.replace('::', '.')}.{overload or 'default'}"
+    if not computes_on_tensors(full):
+        return None
+    library, base = name.split("::")
+    packet = getattr(getattr(torch.ops, library), base, None)
+    found = getattr(packet, overload or "default", None)
+    return found if hasattr(found, "_schema") else None
 
 
 def _copy(count: int) -> Kernel:

@@ -131,6 +131,18 @@ def test_says_what_it_cannot_run(change: Change, code: str, message: str) -> Non
     assert error.value.diagnostic.help
 
 
+@pytest.mark.parametrize(
+    "name", ["aten::from_file", "load_library::x", "aten", "aten::__class__", "os::system", ""]
+)
+def test_nothing_but_operators_on_tensors_is_called(name: str) -> None:
+    def change(program: Record) -> None:
+        plan(program)["operators"][2] = {"name": name, "overload": "mro"}
+
+    with pytest.raises(MizzenError) as error:
+        artifact_of(changed(change), "net.pte")
+    assert error.value.diagnostic.code == "E182"
+
+
 def test_says_what_pytorch_says_of_a_kernel() -> None:
     def wrong_window(program: Record) -> None:
         (pool,) = [

@@ -134,11 +134,16 @@ def _names(values: Json) -> Json:
     return None if values is None else [_name(value) for value in values]
 
 
+def computes_on_tensors(operator: str) -> bool:
+    """Whether an operator, by a name such as ``torch.ops.aten.add.Tensor``, does nothing else."""
+    found = _OPERATOR.fullmatch(operator)
+    return found is not None and found[1] not in NOT_TENSORS
+
+
 def _target(value: Json) -> Json:
     if value in FUNCTIONS or _HIGHER_ORDER.fullmatch(str(value)):
         return value
-    found = _OPERATOR.fullmatch(str(value))
-    if found is None or found[1] in NOT_TENSORS:
+    if not computes_on_tensors(str(value)):
         raise UnsafeProgramError(f"it calls {_short(value)}, which is no operator on tensors")
     return value
 
