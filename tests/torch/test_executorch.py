@@ -232,6 +232,23 @@ def test_what_executorchs_own_partitioner_asks_is_in_the_graph() -> None:
     assert not said["adaptive_avg_pool2d"]
 
 
+def test_a_recurrent_layer_is_one_delegate() -> None:
+    """Its results are taken apart by what is no operator of ATen."""
+    spec = EthosUCompileSpec(U55)
+
+    class Listening(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.GRU(4, 6, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layer(x)[0]
+
+    manager = lowered(converted(Listening(), spec, 1, 3, 4), spec)
+    (call,) = payloads(in_file(manager))
+    assert [row.shape[-2:] for row in call.outputs] == [(3, 6)]
+
+
 def test_a_sort_stays_between_two_delegates() -> None:
     spec = EthosUCompileSpec(U55)
     manager = lowered(converted(Island(), spec, 1, 8), spec)

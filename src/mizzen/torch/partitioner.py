@@ -75,7 +75,7 @@ class EthosUPartitioner:
             return [], None
         self._tensors = dict(ep.state_dict)
         on_npu = self._placed(ep).on_npu
-        calls = [node for node in ep.graph.nodes if node.op == "call_function"]
+        calls = [node for node in ep.graph.nodes if hasattr(node.target, "overloadpacket")]
         elsewhere = {node.target for node in calls if node not in on_npu}
         kept = dict.fromkeys(node.target for node in calls if node in on_npu)
         return [target for target in kept if target not in elsewhere], None
