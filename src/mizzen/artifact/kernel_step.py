@@ -150,10 +150,11 @@ def _operator(kernel: str) -> Any:
     import torch
 
     name, _, overload = kernel.partition(".")
-    full = f"torch.ops.{name.replace('::', '.')}.{overload or 'default'}"
-    if not computes_on_tensors(full):
+    library, separator, base = name.partition("::")
+    if not separator or not computes_on_tensors(
+        f"torch.ops.{library}.{base}.{overload or 'default'}"
+    ):
         return None
-    library, base = name.split("::")
     packet = getattr(getattr(torch.ops, library), base, None)
     found = getattr(packet, overload or "default", None)
     return found if hasattr(found, "_schema") else None
