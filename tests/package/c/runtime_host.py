@@ -32,21 +32,32 @@ def require(compiler: str) -> str:
     return found
 
 
-def built(folder: Path, compiler: str, options: Sequence[str] = SANITIZERS) -> Path:
-    """Return the host program with all kernels, made with warnings as errors."""
+PROGRAMS: dict[str, Path] = {}
+"""Host programs by compiler, made once a process."""
+
+
+def built(folder: Path, compiler: str) -> Path:
+    """Return the host program with all kernels, made in `folder` unless there is one."""
+    if compiler not in PROGRAMS:
+        PROGRAMS[compiler] = _made(folder, compiler)
+    return PROGRAMS[compiler]
+
+
+def _made(folder: Path, compiler: str) -> Path:
+    """Compile with warnings as errors, and sanitizers."""
     runtime = firmware_folder() / "runtime"
     table = folder / "kernels.c"
     table.write_text(kernel_table(KERNELS))
     kernels = [runtime / "kernels" / name for name in sources_of(KERNELS)]
     program = folder / f"host-{Path(compiler).name}"
     includes = [f"-I{runtime}", f"-I{runtime / 'kernels'}"]
-    strict = [require(compiler), *WARNINGS, *includes, "-O1", *options]
+    strict = [require(compiler), *WARNINGS, *includes, "-O1", *SANITIZERS]
     sources = [*(runtime / name for name in CORE), *kernels, table]
     objects: list[str] = []
     for source in sources:
         objects.append(str(folder / f"{Path(compiler).name}-{source.stem}.o"))
         _run([*strict, "-c", str(source), "-o", objects[-1]])
-    loose = [require(compiler), "-D_GNU_SOURCE", "-O1", *includes, *options]
+    loose = [require(compiler), "-D_GNU_SOURCE", "-O1", *includes, *SANITIZERS]
     _run([*loose, str(HOST), *objects, "-o", str(program)])
     return program
 
