@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mizzen.quantize import (
         EthosUQuantizer,
+        get_symmetric_a8w4_quantization_config,
         get_symmetric_a16w8_quantization_config,
         get_symmetric_quantization_config,
         get_uint8_io_quantization_config,
@@ -24,15 +25,17 @@ if TYPE_CHECKING:
     from mizzen.torch.compilation import compile, compile_converted, compile_for
     from mizzen.torch.lowering import to_tosa
     from mizzen.torch.partitioner import EthosUPartitioner
-    from mizzen.torch.spec import EthosUCompileSpec
+    from mizzen.torch.spec import EthosUCompileSpec, VelaExternalBlockPlacements
 
 __all__ = [
     "EthosUCompileSpec",
     "EthosUPartitioner",
     "EthosUQuantizer",
+    "VelaExternalBlockPlacements",
     "compile",
     "compile_converted",
     "compile_for",
+    "get_symmetric_a8w4_quantization_config",
     "get_symmetric_a16w8_quantization_config",
     "get_symmetric_quantization_config",
     "get_uint8_io_quantization_config",
@@ -43,9 +46,11 @@ _HOMES = {
     "EthosUCompileSpec": "mizzen.torch.spec",
     "EthosUPartitioner": "mizzen.torch.partitioner",
     "EthosUQuantizer": "mizzen.quantize",
+    "VelaExternalBlockPlacements": "mizzen.torch.spec",
     "compile": "mizzen.torch.compilation",
     "compile_converted": "mizzen.torch.compilation",
     "compile_for": "mizzen.torch.compilation",
+    "get_symmetric_a8w4_quantization_config": "mizzen.quantize",
     "get_symmetric_a16w8_quantization_config": "mizzen.quantize",
     "get_symmetric_quantization_config": "mizzen.quantize",
     "get_uint8_io_quantization_config": "mizzen.quantize",
