@@ -37,13 +37,16 @@ def test_a_fault_says_what_the_board_has_there(run: Run) -> None:
 
 @pytest.mark.parametrize("end", ["LOOP", "STORM", "RESTARTS", "CHATTER"])
 def test_the_time_is_kept(run: Run, core: Core, end: str) -> None:
+    """On a busy machine QEMU may not say in time where it is."""
     start = time.monotonic()
     result = run(Build("ends", end), core=core, seconds=0.6)
-    assert time.monotonic() - start < 5.0
+    assert time.monotonic() - start < 10.0
     assert result.reason is Reason.TIMED_OUT
     (failure,) = result.failures
     assert failure.code == "E434"
-    assert failure.message.startswith("the firmware did not end within 0.6 seconds; it was at 0x")
+    said, _, place = failure.message.partition("; it was at ")
+    assert said == "the firmware did not end within 0.6 seconds"
+    assert place.startswith("0x") or (core is Core.M55 and place == "an unknown place")
 
 
 @pytest.mark.parametrize(("end", "place"), [("DEADLOCK", "event"), ("ASLEEP", "interrupt")])
