@@ -11,7 +11,7 @@ from mizzen.emulate import Core, Options, emulate
 
 from .firmware import ACCELERATOR, BOARD, Build
 
-EXTRA = "\n  help pip install 'mizzen[emulate]'"
+EXTRA = "\n  help pip install '.[emulate]' in the folder of Mizzen's sources"
 
 
 def refusal(core: Core) -> str:

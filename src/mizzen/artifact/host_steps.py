@@ -25,32 +25,39 @@ PROCESS = os.getpid()
 
 
 @dataclass(frozen=True, slots=True)
-class QuantizeStep:
+class OfOneTensor:
+    """A step that makes one tensor, `output`, of another, `input`."""
+
+    on_npu: ClassVar = False
+
+    input: int
+    output: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The tensor that it takes."""
+        return (self.input,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The tensor that it gives."""
+        return (self.output,)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeStep(OfOneTensor):
     """Real numbers to integers: times the inverse scale in float32, half to even, clamped.
 
     Ref: PyTorch, quantized_decomposed.quantize_per_tensor.
     """
 
-    on_npu: ClassVar = False
     kinds: ClassVar = ("quantize",)
 
-    input: int
-    output: int
     scale: float
     zero_point: int
     low: int
     high: int
     dtype: np.dtype[Any]
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The tensor of real numbers."""
-        return (self.input,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """The tensor of integers."""
-        return (self.output,)
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the output for a batch."""
@@ -60,26 +67,13 @@ class QuantizeStep:
 
 
 @dataclass(frozen=True, slots=True)
-class DequantizeStep:
+class DequantizeStep(OfOneTensor):
     """Integers to the real numbers that they stand for, float32."""
 
-    on_npu: ClassVar = False
     kinds: ClassVar = ("dequantize",)
 
-    input: int
-    output: int
     scale: float
     zero_point: int
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The tensor of integers."""
-        return (self.input,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """The tensor of real numbers."""
-        return (self.output,)
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the output for a batch."""
@@ -88,30 +82,17 @@ class DequantizeStep:
 
 
 @dataclass(frozen=True, slots=True)
-class NarrowStep:
+class NarrowStep(OfOneTensor):
     """Integers of 64 bits in 32, cut as PyTorch does it.
 
     size         what each must be below, where they are indices; None where they are numbers
     counts_back  whether -1 is the last of `size`
     """
 
-    on_npu: ClassVar = False
     kinds: ClassVar = ("narrow",)
 
-    input: int
-    output: int
     size: int | None
     counts_back: bool
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The tensor of 64 bits."""
-        return (self.input,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """The tensor of 32 bits."""
-        return (self.output,)
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the output for a batch. E724 for an index that there is not."""
@@ -130,24 +111,10 @@ class NarrowStep:
 
 
 @dataclass(frozen=True, slots=True)
-class WidenStep:
+class WidenStep(OfOneTensor):
     """Integers of 32 bits in 64."""
 
-    on_npu: ClassVar = False
     kinds: ClassVar = ("widen",)
-
-    input: int
-    output: int
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The tensor of 32 bits."""
-        return (self.input,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """The tensor of 64 bits."""
-        return (self.output,)
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the output for a batch."""
@@ -155,25 +122,12 @@ class WidenStep:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderStep:
+class OrderStep(OfOneTensor):
     """The dimensions of a tensor in another order: the input's, as the output has them."""
 
-    on_npu: ClassVar = False
     kinds: ClassVar = ("permute",)
 
-    input: int
-    output: int
     order: tuple[int, ...]
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The tensor in its first order."""
-        return (self.input,)
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """The tensor in its new one."""
-        return (self.output,)
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the output for a batch."""

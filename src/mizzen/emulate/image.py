@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LARGEST_FILE_BYTES = 1 << 28
 MOST_SEGMENTS = 256
 MOST_SYMBOLS = 1 << 16
-MISSING = "pip install 'mizzen[emulate]'"
+MISSING = "pip install '.[emulate]' in the folder of Mizzen's sources"
 
 
 @dataclass(frozen=True, slots=True)
