@@ -26,11 +26,13 @@ from mizzen.package.pte import vela_bin
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.vela.generate import options_text
 from mizzen.targets.ethos_u.vela_ini import bundled_folder
 from mizzen.torch import (
     EthosUCompileSpec,
     EthosUPartitioner,
     EthosUQuantizer,
+    VelaExternalBlockPlacements,
     compile_converted,
     get_symmetric_quantization_config,
 )
@@ -344,3 +346,106 @@ def test_executorchs_programs_have_tensors_without_dimensions() -> None:
     program = to_edge(torch.export.export(Scaled(), (x,))).to_executorch()
     found = artifact_of(bytes(program.buffer), "scaled.pte").run(x.numpy())
     assert np.array_equal(found, Scaled()(x).numpy())
+
+
+def test_without_executorch_a_partitioner_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from mizzen.torch.executorch import tagging
+
+    def nothing(name: str) -> None:
+        assert name == "executorch"
+
+    monkeypatch.setattr(tagging, "find_spec", nothing)
+    spec = EthosUCompileSpec(U55)
+    with pytest.raises(MizzenError) as caught:
+        EthosUPartitioner(spec).partition(converted(Island(), spec, 1, 8))
+    assert str(caught.value) == (
+        "error[E885]: a partitioner of ExecuTorch's needs ExecuTorch, which is not installed\n"
+        "  help pip install '.[executorch]' in Mizzen's folder; Artifact.save needs none"
+    )
+
+
+def test_a_part_that_the_compiler_does_not_take_is_an_error() -> None:
+    """Whoever tags by himself has not asked the compiler."""
+    from mizzen.torch.executorch.backend import payload_of
+    from mizzen.torch.executorch.specification import rows_of
+
+    class Bits(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x & 3
+
+    part = torch.export.export(Bits(), (torch.ones(1, 8, dtype=torch.int32),))
+    with pytest.raises(MizzenError) as caught:
+        payload_of(part, rows_of(EthosUCompileSpec(U55)))
+    found = caught.value.diagnostic
+    assert found.code == "E886"
+    assert found.message.startswith("the compiler must take each part that was tagged, and does")
+    assert found.help is not None
+    assert found.help.startswith("use to_edge_transform_and_lower, which lets the partitioner")
+
+
+def test_a_specification_with_a_file_of_the_users_is_known_in_its_process_alone() -> None:
+    from executorch.exir.backend.compile_spec_schema import CompileSpec
+
+    from mizzen.torch.executorch.specification import spec_from
+
+    flags = b"--accelerator-config=ethos-u55-128 --system-config=Mine --memory-mode=Shared_Sram"
+    rows = [
+        CompileSpec("target", b"ethos-u55-128"),
+        CompileSpec("compile_flags", flags),
+        CompileSpec("mizzen_spec", b"0" * 64),
+    ]
+    with pytest.raises(MizzenError) as caught:
+        spec_from(rows)
+    assert str(caught.value) == (
+        "error[E887]: a specification whose system a file describes must be used in the process "
+        "that made it, since the file's path is in no artifact\n"
+        "  help make the EthosUCompileSpec with its config_ini again, and lower with that"
+    )
+
+
+def test_rows_of_a_file_that_vela_brings_say_enough() -> None:
+    from executorch.exir.backend.compile_spec_schema import CompileSpec
+
+    from mizzen.torch.executorch.specification import rows_of, spec_from
+
+    spec = EthosUCompileSpec(
+        U65, memory_mode="Dedicated_Sram_256KB", extra_flags=["--optimise=Size"]
+    )
+    known = {row.key: bytes(row.value) for row in rows_of(spec)}
+    other = [CompileSpec(key, value) for key, value in known.items() if key != "mizzen_spec"]
+    again = spec_from([*other, CompileSpec("mizzen_spec", b"of another process")])
+    assert again.configuration.accelerator.name == U65
+    assert again.configuration.mode.name == "Dedicated_Sram_256KB"
+    assert again.configuration.optimise is spec.configuration.optimise
+
+
+def test_blocks_in_files_of_their_own_are_refused() -> None:
+    assert VelaExternalBlockPlacements().weight_data is None
+    with pytest.raises(MizzenError) as caught:
+        VelaExternalBlockPlacements(weight_data="flash")
+    assert str(caught.value) == (
+        "error[E889]: weight_data must be in the .pte, and is to be in the file of 'flash'\n"
+        "  help leave it None: a runtime uses the block where the .pte lies, in flash"
+    )
+
+
+def test_flags_without_effect_are_taken_and_noted() -> None:
+    flags = ["--output-format=raw", "--debug-force-regor", "--verbose-all", "--recursion-limit 900"]
+    spec = EthosUCompileSpec(U55, extra_flags=flags)
+    assert [row.message for row in spec.notes] == [
+        "--debug-force-regor has no effect: Vela's present core takes no notice of it",
+        "--verbose-all only prints, and nothing is printed here",
+        "--recursion-limit has no effect: Vela's present core takes no notice of it",
+    ]
+    assert spec.configuration == EthosUCompileSpec(U55).configuration
+
+
+def test_flags_that_place_tensors_reach_the_compiler() -> None:
+    flags = ["--tensor-allocator", "Greedy", "--cpu-tensor-alignment=64"]
+    configuration = EthosUCompileSpec(U55, extra_flags=flags).configuration
+    assert configuration.tensor_allocator.value == "Greedy"
+    assert configuration.tensor_alignment_bytes == 64
+    found = options_text(configuration).splitlines()
+    assert {"tensor_allocator=Greedy", "cpu_tensor_alignment=64"} <= set(found)
