@@ -133,13 +133,13 @@ class Engine:
             self._uc.reg_write(register, value)
 
     def map_memory(self, base: int, size_bytes: int, pointer: int, *, writable: bool) -> None:
-        """Give the core memory that lies at `pointer` in this process."""
+        """Map memory into the core that lies at `pointer` in this process."""
         consts = self._consts
         rights = consts.UC_PROT_ALL if writable else consts.UC_PROT_READ | consts.UC_PROT_EXEC
         self._uc.mem_map_ptr(base, size_bytes, rights, pointer)
 
     def map_storage(self, base: int, size_bytes: int) -> None:
-        """Give the core memory of its own, which holds no code."""
+        """Map memory of the core's own, which holds no code."""
         rights = self._consts.UC_PROT_READ | self._consts.UC_PROT_WRITE
         self._uc.mem_map(base, size_bytes, rights)
 
@@ -150,7 +150,7 @@ class Engine:
         read: Callable[[int, int], int],
         write: Callable[[int, int, int], None],
     ) -> None:
-        """Give the core registers: `read(offset, size)` and `write(offset, value, size)`."""
+        """Map registers into the core: `read(offset, size)` and `write(offset, value, size)`."""
         self._uc.mmio_map(
             base,
             size_bytes,
