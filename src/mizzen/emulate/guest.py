@@ -79,7 +79,7 @@ class GuestMemory:
         """Make the bytes here those that the processor has."""
 
     def store(self, address: int, size_bytes: int) -> None:
-        """Return to the processor the bytes that are here."""
+        """Show the processor the bytes that are here."""
 
 
 def _pages(size_bytes: int) -> Bytes:
