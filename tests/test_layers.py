@@ -320,6 +320,21 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.torch",
         "mizzen.compiler.ethos_u",
     ),
+    "mizzen.mesh": (),
+    "mizzen.mesh.machine": (),
+    "mizzen.mesh.network": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.mesh.machine.work",
+    ),
+    "mizzen.mesh.mapping": (
+        "mizzen.mesh.machine",
+        "mizzen.mesh.network",
+    ),
+    "mizzen.mesh.program": (
+        "mizzen.mesh.machine",
+        "mizzen.mesh.network",
+    ),
     "mizzen.conformance": (
         "mizzen.diagnostics",
         "mizzen.workers",

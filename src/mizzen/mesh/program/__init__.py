@@ -1,0 +1,38 @@
+"""Programs: what each element of a machine holds and does, for one image after the other.
+
+An `ElementProgram` is a memory map and a list of instructions, executed from the first to the last
+for each image; messages carry boxes of tensors between elements. Programs are files of a
+documented, versioned format, and all that simulation, execution and export read.
+"""
+
+from mizzen.mesh.program.program import (
+    Compute,
+    Copy,
+    ElementProgram,
+    Fetch,
+    Give,
+    Instruction,
+    Kernel,
+    MeshProgram,
+    Receive,
+    Region,
+    RegionKind,
+    Route,
+    Send,
+)
+
+__all__ = [
+    "Compute",
+    "Copy",
+    "ElementProgram",
+    "Fetch",
+    "Give",
+    "Instruction",
+    "Kernel",
+    "MeshProgram",
+    "Receive",
+    "Region",
+    "RegionKind",
+    "Route",
+    "Send",
+]
