@@ -321,7 +321,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.ethos_u",
     ),
     "mizzen.mesh": (),
-    "mizzen.mesh.machine": (),
+    "mizzen.mesh.machine": ("mizzen.diagnostics",),
     "mizzen.mesh.network": (
         "mizzen.diagnostics",
         "mizzen.graph",

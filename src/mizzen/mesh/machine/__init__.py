@@ -5,6 +5,7 @@ whose tables are arrays, since a board has thousands of elements. It must know n
 costs on an element is here, which work there is is not.
 """
 
+from mizzen.mesh.machine.damage import damaged, without, without_chip
 from mizzen.mesh.machine.machine import (
     Arrangement,
     CoreCosts,
@@ -17,6 +18,7 @@ from mizzen.mesh.machine.machine import (
     Machine,
     Overflow,
 )
+from mizzen.mesh.machine.reading import find_machine, machine_names, parse_machine, read_machine
 from mizzen.mesh.machine.work import Work, WorkKind, cycles
 
 __all__ = [
@@ -33,4 +35,11 @@ __all__ = [
     "Work",
     "WorkKind",
     "cycles",
+    "damaged",
+    "find_machine",
+    "machine_names",
+    "parse_machine",
+    "read_machine",
+    "without",
+    "without_chip",
 ]

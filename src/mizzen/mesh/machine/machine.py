@@ -210,3 +210,8 @@ class Machine:
         """Return ``chip 3, router 2,4`` of a router's index."""
         place = f"{self.router_x[router]},{self.router_y[router]}"
         return f"chip {self.router_chip[router]}, router {place}"
+
+    def link_name(self, link: int) -> str:
+        """Return ``chip 3, router 2,4 -> chip 3, router 2,5`` of a link's index."""
+        source, target = int(self.link_source[link]), int(self.link_target[link])
+        return f"{self.router_name(source)} -> {self.router_name(target)}"
