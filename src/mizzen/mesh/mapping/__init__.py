@@ -6,5 +6,6 @@ with what is here.
 """
 
 from mizzen.mesh.mapping.mapping import Mapping, Message, Tile
+from mizzen.mesh.mapping.memory import Holding, Part, element_bytes, holdings_of
 
-__all__ = ["Mapping", "Message", "Tile"]
+__all__ = ["Holding", "Mapping", "Message", "Part", "Tile", "element_bytes", "holdings_of"]

@@ -53,7 +53,8 @@ class Mapping:
 
     slots[(tile, tensor)] is how many images' boxes of an input an element keeps at once: two where
     the producer may work on the next image while this one is used, more where another branch takes
-    longer, one where the producer lies on the same element. Partial sums have the key None.
+    longer, one where the producer lies on the same element. Partial sums have the key None; the
+    layer's own output tensor is the key of a tile's output. `memory` says what holds without a key.
     """
 
     machine: Machine
@@ -75,3 +76,24 @@ class Mapping:
             element: tuple(sorted(tiles, key=lambda index: (order[index].layer, index)))
             for element, tiles in found.items()
         }
+
+    @cached_property
+    def givers(self) -> dict[int, tuple[int, ...]]:
+        """Tile to the tiles that give partial sums to it, in rising order."""
+        found: dict[int, list[int]] = {}
+        for index, tile in enumerate(self.tiles):
+            if tile.sums_into is not None:
+                found.setdefault(tile.sums_into, []).append(index)
+        return {tile: tuple(givers) for tile, givers in found.items()}
+
+    @cached_property
+    def senders(self) -> frozenset[int]:
+        """The tiles that send any message."""
+        return frozenset(message.source for message in self.messages)
+
+    @cached_property
+    def received(self) -> frozenset[tuple[int, int | None]]:
+        """Tiles and the tensors that come to them as messages; None for partial sums."""
+        return frozenset(
+            (target, message.tensor) for message in self.messages for target in message.targets
+        )
