@@ -215,7 +215,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_n.sim",
     ),
     "mizzen.export": (
+        "mizzen.cpu",
         "mizzen.diagnostics",
+        "mizzen.flatbuffer",
         "mizzen.boards",
         "mizzen.package",
         "mizzen.targets.ethos_u",

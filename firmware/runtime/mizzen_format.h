@@ -51,7 +51,7 @@ enum mz_argument_kind {
 };
 #define MZ_ARGUMENT_KIND_COUNT 3u
 
-/* What the kernel `binary` computes of two elements. */
+/* What the kernels `binary` and `binary_scaled` compute of two elements. */
 enum mz_binary {
     MZ_BINARY_ADD = 0,
     MZ_BINARY_SUBTRACT = 1,
@@ -68,9 +68,11 @@ enum mz_binary {
     MZ_BINARY_GREATER_EQUAL = 12,
     MZ_BINARY_BITWISE_AND = 13,
     MZ_BINARY_BITWISE_OR = 14,
-    MZ_BINARY_BITWISE_XOR = 15
+    MZ_BINARY_BITWISE_XOR = 15,
+    MZ_BINARY_SQUARED_DIFFERENCE = 16,
+    MZ_BINARY_SLOPE = 17
 };
-#define MZ_BINARY_COUNT 16u
+#define MZ_BINARY_COUNT 18u
 
 /* What the kernel `unary` computes of an element. */
 enum mz_unary {
@@ -87,9 +89,10 @@ enum mz_unary {
     MZ_UNARY_FLOOR = 10,
     MZ_UNARY_CEILING = 11,
     MZ_UNARY_ROUND = 12,
-    MZ_UNARY_SIGN = 13
+    MZ_UNARY_SIGN = 13,
+    MZ_UNARY_ROUND_FROM_FLOOR = 14
 };
-#define MZ_UNARY_COUNT 14u
+#define MZ_UNARY_COUNT 15u
 
 /* What the kernel `reduce` makes of a row of elements. */
 enum mz_reduction {
@@ -101,9 +104,11 @@ enum mz_reduction {
     MZ_REDUCTION_ARGUMENT_OF_MAXIMUM = 5,
     MZ_REDUCTION_ARGUMENT_OF_MINIMUM = 6,
     MZ_REDUCTION_ANY = 7,
-    MZ_REDUCTION_ALL = 8
+    MZ_REDUCTION_ALL = 8,
+    MZ_REDUCTION_PLACE_OF_GREATEST = 9,
+    MZ_REDUCTION_PLACE_OF_LEAST = 10
 };
-#define MZ_REDUCTION_COUNT 9u
+#define MZ_REDUCTION_COUNT 11u
 
 /* The first bytes of a container. */
 typedef struct {

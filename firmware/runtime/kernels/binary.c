@@ -1,45 +1,11 @@
-/* Two elements to one. Arguments: an mz_binary, two inputs, extents, strides of each input. The
- * output is dense; integers wrap at its width. */
+/* Two elements to one. Arguments: an mz_binary, two inputs, extents, strides of each input, and of
+ * reals that have limits the least and the greatest. The output is dense; integers wrap at its
+ * width. */
+#include "compare.h"
 #include "elements.h"
 #include "strides.h"
 
 mz_status mz_kernel_binary(const mz_call *call);
-
-static int compare_real(int32_t operation, float a, float b)
-{
-    switch (operation) {
-    case MZ_BINARY_EQUAL:
-        return a == b;
-    case MZ_BINARY_NOT_EQUAL:
-        return a != b;
-    case MZ_BINARY_LESS:
-        return a < b;
-    case MZ_BINARY_LESS_EQUAL:
-        return a <= b;
-    case MZ_BINARY_GREATER:
-        return a > b;
-    default:
-        return a >= b;
-    }
-}
-
-static int compare_integer(int32_t operation, int64_t a, int64_t b)
-{
-    switch (operation) {
-    case MZ_BINARY_EQUAL:
-        return a == b;
-    case MZ_BINARY_NOT_EQUAL:
-        return a != b;
-    case MZ_BINARY_LESS:
-        return a < b;
-    case MZ_BINARY_LESS_EQUAL:
-        return a <= b;
-    case MZ_BINARY_GREATER:
-        return a > b;
-    default:
-        return a >= b;
-    }
-}
 
 /* Minimum and maximum keep NaN, whichever side it is on (PyTorch). */
 static float real(int32_t operation, float a, float b)
@@ -55,6 +21,10 @@ static float real(int32_t operation, float a, float b)
         return a / b;
     case MZ_BINARY_MINIMUM:
         return (a < b || a != a) ? a : b;
+    case MZ_BINARY_SQUARED_DIFFERENCE:
+        return (a - b) * (a - b);
+    case MZ_BINARY_SLOPE:
+        return a >= 0.0f ? a : a * b;
     default:
         return (a > b || a != a) ? a : b;
     }
@@ -83,6 +53,10 @@ static int64_t integer(int32_t operation, int64_t a, int64_t b)
         return (int64_t)((uint64_t)a - (uint64_t)b);
     case MZ_BINARY_MULTIPLY:
         return (int64_t)((uint64_t)a * (uint64_t)b);
+    case MZ_BINARY_SQUARED_DIFFERENCE:
+        return (int64_t)(((uint64_t)a - (uint64_t)b) * ((uint64_t)a - (uint64_t)b));
+    case MZ_BINARY_SLOPE:
+        return a >= 0 ? a : (int64_t)((uint64_t)a * (uint64_t)b);
     case MZ_BINARY_MINIMUM:
         return a < b ? a : b;
     case MZ_BINARY_MAXIMUM:
@@ -98,13 +72,21 @@ static int64_t integer(int32_t operation, int64_t a, int64_t b)
     }
 }
 
-static int is_comparison(int32_t operation)
+static int of_reals(int32_t operation)
 {
-    return operation >= MZ_BINARY_EQUAL && operation <= MZ_BINARY_GREATER_EQUAL;
+    return (operation <= MZ_BINARY_GREATER_EQUAL && operation != MZ_BINARY_FLOOR_DIVIDE) ||
+           operation >= MZ_BINARY_SQUARED_DIFFERENCE;
+}
+
+/* NaN stays (TFLite, ActivationFunctionWithMinMax). */
+static float limited(float value, const float limits[2])
+{
+    value = value < limits[0] ? limits[0] : value;
+    return value > limits[1] ? limits[1] : value;
 }
 
 static void compute(int32_t operation, const mz_tensor inputs[2], const mz_tensor *output,
-                    mz_walk *walk)
+                    mz_walk *walk, const float limits[2])
 {
     const int integers = mz_is_integer(inputs[0].type);
     uint32_t i;
@@ -113,15 +95,17 @@ static void compute(int32_t operation, const mz_tensor inputs[2], const mz_tenso
         if (integers != 0) {
             const int64_t a = mz_get_integer(&inputs[0], at[0]);
             const int64_t b = mz_get_integer(&inputs[1], at[1]);
-            mz_put_integer(output, i, is_comparison(operation) ? compare_integer(operation, a, b)
-                                                               : integer(operation, a, b));
+            mz_put_integer(output, i, mz_is_comparison(operation)
+                                          ? mz_compares(operation, mz_order_of_integers(a, b))
+                                          : integer(operation, a, b));
         } else {
             const float a = mz_get_real(&inputs[0], at[0]);
             const float b = mz_get_real(&inputs[1], at[1]);
-            if (is_comparison(operation)) {
-                mz_put_integer(output, i, compare_real(operation, a, b));
+            if (mz_is_comparison(operation)) {
+                mz_put_integer(output, i, mz_compares(operation, mz_order_of_reals(a, b)));
             } else {
-                mz_put_real(output, i, real(operation, a, b));
+                const float found = real(operation, a, b);
+                mz_put_real(output, i, limits != NULL ? limited(found, limits) : found);
             }
         }
     }
@@ -133,6 +117,8 @@ mz_status mz_kernel_binary(const mz_call *call)
     mz_tensor output;
     mz_walk walk;
     uint32_t counts[2];
+    float limits[2];
+    const int has_limits = call->row->argument_count > 6u;
     int32_t operation;
     MZ_TRY(mz_take_int(call, 0, &operation));
     MZ_TRY(mz_take_tensor(call, 1, &inputs[0]));
@@ -144,10 +130,13 @@ mz_status mz_kernel_binary(const mz_call *call)
     MZ_TAKES(mz_walk_count(&walk) == output.count);
     MZ_TAKES(operation >= 0 && operation < (int32_t)MZ_BINARY_COUNT);
     MZ_TAKES(inputs[0].type == inputs[1].type);
-    MZ_TAKES(mz_is_integer(inputs[0].type) != 0 || operation <= MZ_BINARY_GREATER_EQUAL);
-    MZ_TAKES(mz_is_integer(inputs[0].type) != 0 || operation != MZ_BINARY_FLOOR_DIVIDE);
+    MZ_TAKES(mz_is_integer(inputs[0].type) != 0 || of_reals(operation));
+    if (has_limits != 0) {
+        MZ_TRY(mz_take_real(call, 6, &limits[0]));
+        MZ_TRY(mz_take_real(call, 7, &limits[1]));
+    }
     if (call->checking == 0) {
-        compute(operation, inputs, &output, &walk);
+        compute(operation, inputs, &output, &walk, has_limits != 0 ? limits : NULL);
     }
     return MZ_OK;
 }

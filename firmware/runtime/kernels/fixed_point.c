@@ -26,10 +26,15 @@ int32_t mz_shift_right(int32_t value, int32_t bits)
     return (int32_t)whole;
 }
 
+int32_t mz_low_word(int64_t value)
+{
+    const uint32_t bits = (uint32_t)((uint64_t)value & UINT32_MAX);
+    return bits > (uint32_t)INT32_MAX ? -(int32_t)(UINT32_MAX - bits) - 1 : (int32_t)bits;
+}
+
 int32_t mz_shift_left(int32_t value, int32_t bits)
 {
-    const uint32_t shifted = (uint32_t)value << bits;
-    return shifted > (uint32_t)INT32_MAX ? -(int32_t)(UINT32_MAX - shifted) - 1 : (int32_t)shifted;
+    return mz_low_word((int64_t)((uint64_t)(int64_t)value << bits));
 }
 
 int32_t mz_scale(int32_t value, int32_t multiplier, int32_t shift)

@@ -11,6 +11,9 @@ int32_t mz_doubled_high(int32_t a, int32_t b);
 /* Division by a power of two from 0 to 31, half away from zero (gemmlowp). */
 int32_t mz_shift_right(int32_t value, int32_t bits);
 
+/* The lower 32 bits: what an integer of 32 bits that overflows has. */
+int32_t mz_low_word(int64_t value);
+
 /* Shift to the left by up to 31 bits, wrapping. */
 int32_t mz_shift_left(int32_t value, int32_t bits);
 

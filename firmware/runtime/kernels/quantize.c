@@ -4,6 +4,7 @@
 #include "elements.h"
 
 #define TWO_TO_22 4194304.0f
+#define TWO_TO_31 2147483648.0f
 
 mz_status mz_kernel_quantize(const mz_call *call);
 mz_status mz_kernel_dequantize(const mz_call *call);
@@ -46,11 +47,16 @@ static float half_to_even(float value)
     return value != value ? 0.0f : value;
 }
 
+/* What 32 bits do not hold becomes the least that they do, and overflows where a zero point below 0
+ * is added: the host's kernel does so. */
 static float half_away(float value)
 {
     float cut;
+    if (!(value >= -TWO_TO_31 && value < TWO_TO_31)) {
+        return -TWO_TO_31;
+    }
     if (!(value >= -2.0f * TWO_TO_22 && value <= 2.0f * TWO_TO_22)) {
-        return value != value ? 0.0f : value;
+        return value;
     }
     cut = (float)(int32_t)value;
     if (value - cut >= 0.5f) {
@@ -77,10 +83,13 @@ mz_status mz_kernel_quantize(const mz_call *call)
         const float value = mz_get_real(&found.input, i);
         const float scale = mz_get_real(&found.scales, at);
         const float point = mz_get_real(&found.points, at);
-        const float shifted =
-            point + (found.way == 0 ? half_to_even(value * scale) : half_away(value / scale));
+        const float rounded =
+            found.way == 0 ? half_to_even(value * scale) : half_away(value / scale);
+        const float shifted = rounded + point;
         int64_t whole = low;
-        if (shifted >= (float)high) {
+        if (found.way != 0 && rounded <= -TWO_TO_31 && point < 0.0f) {
+            whole = high;
+        } else if (shifted >= (float)high) {
             whole = high;
         } else if (shifted > (float)low) {
             whole = (int64_t)shifted;

@@ -4,8 +4,9 @@
 
 mz_status mz_kernel_reduce(const mz_call *call);
 
-/* Whether an element takes the place of the best so far; NaN beats all (PyTorch). */
-static int beats(const mz_tensor *input, uint32_t at, uint32_t best, int wants_less)
+/* Whether an element takes the place of the best so far. NaN beats all (PyTorch), or nothing
+ * (TFLite). */
+static int beats(const mz_tensor *input, uint32_t at, uint32_t best, int wants_less, int nan_beats)
 {
     if (mz_is_integer(input->type) != 0) {
         const int64_t one = mz_get_integer(input, at);
@@ -15,18 +16,24 @@ static int beats(const mz_tensor *input, uint32_t at, uint32_t best, int wants_l
         const float one = mz_get_real(input, at);
         const float other = mz_get_real(input, best);
         if (one != one) {
-            return other == other;
+            return nan_beats != 0 && other == other;
         }
         return wants_less != 0 ? one < other : one > other;
     }
 }
 
-static uint32_t best_of(const mz_tensor *input, const mz_rows *rows, uint32_t start, int wants_less)
+static uint32_t best_of(const mz_tensor *input, const mz_rows *rows, uint32_t start,
+                        int32_t operation)
 {
+    const int wants_less = operation == MZ_REDUCTION_MINIMUM ||
+                           operation == MZ_REDUCTION_ARGUMENT_OF_MINIMUM ||
+                           operation == MZ_REDUCTION_PLACE_OF_LEAST;
+    const int nan_beats = operation < MZ_REDUCTION_PLACE_OF_GREATEST;
     uint32_t best = 0;
     uint32_t i;
     for (i = 1; i < rows->length; i++) {
-        if (beats(input, start + i * rows->inner, start + best * rows->inner, wants_less)) {
+        if (beats(input, start + i * rows->inner, start + best * rows->inner, wants_less,
+                  nan_beats)) {
             best = i;
         }
     }
@@ -85,16 +92,16 @@ static void reduce(int32_t operation, const mz_tensor *input, const mz_rows *row
                    const mz_tensor *output)
 {
     const uint32_t start = mz_row_start(rows, row);
-    const int wants_less = operation == MZ_REDUCTION_MINIMUM ||
-                           operation == MZ_REDUCTION_ARGUMENT_OF_MINIMUM;
     switch (operation) {
     case MZ_REDUCTION_MAXIMUM:
     case MZ_REDUCTION_MINIMUM:
-        take_over(input, start + best_of(input, rows, start, wants_less) * rows->inner, output, row);
+        take_over(input, start + best_of(input, rows, start, operation) * rows->inner, output, row);
         break;
     case MZ_REDUCTION_ARGUMENT_OF_MAXIMUM:
     case MZ_REDUCTION_ARGUMENT_OF_MINIMUM:
-        mz_put_integer(output, row, best_of(input, rows, start, wants_less));
+    case MZ_REDUCTION_PLACE_OF_GREATEST:
+    case MZ_REDUCTION_PLACE_OF_LEAST:
+        mz_put_integer(output, row, best_of(input, rows, start, operation));
         break;
     case MZ_REDUCTION_ANY:
         mz_put_integer(output, row, count_true(input, rows, start) > 0);

@@ -31,6 +31,8 @@ static float real(int32_t operation, float value)
         return mz_ceiling(value);
     case MZ_UNARY_ROUND:
         return mz_round(value);
+    case MZ_UNARY_ROUND_FROM_FLOOR:
+        return value == 0.0f ? value : mz_round(value) + 0.0f;
     default:
         return (float)((value > 0.0f) - (value < 0.0f));
     }

@@ -11,6 +11,7 @@ from mizzen.boards import Board, MemoryMode, Role
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.export.c_container import c_container
 from mizzen.export.c_project import compiled_mode, container_needs, memory_findings
+from mizzen.export.tables import tabulated
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, KernelCall, NpuCall
 from mizzen.targets.ethos_u import driver
@@ -148,7 +149,7 @@ def _of_kernels(program: DeviceProgram) -> Iterator[Diagnostic]:
         if not isinstance(call, KernelCall):
             continue
         try:
-            lower(replace(program, calls=(call,)))
+            lower(replace(program, calls=(call,)), tabulated)
         except MizzenError as error:
             found = error.diagnostic
             if found.message not in seen:

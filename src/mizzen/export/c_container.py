@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mizzen.artifact.device import device_program
 from mizzen.diagnostics import fail
+from mizzen.export.tables import tabulated
 from mizzen.package.c import encode
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, NpuCall
@@ -30,7 +31,7 @@ def c_container(artifact: Artifact) -> CContainer:
     E450 to E454 for what no device executes, E460 and E462 for what does not fit a container, E464
     and E465 for operators that the runtime does not have.
     """
-    program = lower(device_program(artifact))
+    program = lower(device_program(artifact), tabulated)
     return CContainer(encode(program, _npu(program)), program)
 
 

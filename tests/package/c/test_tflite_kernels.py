@@ -2,78 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 
 import mizzen
 from mizzen.diagnostics import MizzenError
 from mizzen.export import c_container
-from mizzen.flatbuffer import Record
-from mizzen.package.tflite.builder import NetworkBuilder
 
-from .runtime_host import Host, built, fuzz
-
-Array = npt.NDArray[Any]
-Network = tuple[bytes, list[Array]]
-RANDOM = np.random.default_rng(5)
+from .one_operator import Network, i32, network, same_bits, t
+from .runtime_host import built, fuzz
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("host"), "gcc")
-
-
-def numbers(shape: Sequence[int], dtype: str) -> Array:
-    if dtype == "float32":
-        return (RANDOM.standard_normal(shape) * 3).astype(np.float32)
-    if dtype == "bool":
-        return RANDOM.integers(0, 2, shape).astype(np.bool_)
-    limits = np.iinfo(dtype)
-    span = (max(limits.min, -30000), min(limits.max, 30000))
-    return RANDOM.integers(*span, shape).astype(dtype)
-
-
-Tensor = tuple[Sequence[int], str, float | None, int]
-
-
-def t(
-    shape: Sequence[int], dtype: str = "int8", scale: float | None = 0.1, zero: int = 3
-) -> Tensor:
-    quantised = None if dtype in ("float32", "int32", "bool") else scale
-    return shape, dtype, quantised, zero if dtype == "int8" else 0
-
-
-def network(
-    kind: str,
-    inputs: Sequence[Tensor | Array],
-    outputs: Sequence[Tensor],
-    options: tuple[str, Record] | None = None,
-) -> Network:
-    """Return a network of one operator, whose inputs that are arrays are constants."""
-    net = NetworkBuilder()
-    places: list[int] = []
-    given: list[int] = []
-    arrays: list[Array] = []
-    for number, row in enumerate(inputs):
-        if isinstance(row, np.ndarray):
-            places.append(net.constant(f"c{number}", row))
-            continue
-        shape, dtype, scale, zero = row
-        places.append(net.tensor(f"x{number}", shape, dtype, scale, zero))
-        given.append(places[-1])
-        arrays.append(numbers(shape, dtype))
-    made = [net.tensor(f"y{i}", *row[:4]) for i, row in enumerate(outputs)]
-    net.operator(kind, places, made, options)
-    return net.finish(given, made), arrays
-
-
-def i32(*values: Any) -> Array:
-    return np.array(values, np.int32)
 
 
 AXIS_1 = {"axis": 1}
@@ -196,30 +140,20 @@ CASES: dict[str, Callable[[], Network]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_give_tflite_micros_bits(program: Path, name: str, tmp_path: Path) -> None:
-    data, arrays = CASES[name]()
-    file = tmp_path / "network.tflite"
-    file.write_bytes(data)
-    artifact = mizzen.load(file)
-    found = artifact.run(*arrays)
-    expected = found if isinstance(found, tuple) else (found,)
-    with Host(program, c_container(artifact).data) as host:
-        given = host.run(*arrays)
-        assert host.status == 0, (host.status, host.step)
-    for one, other in zip(given, expected, strict=True):
-        array = np.frombuffer(one, other.dtype).reshape(other.shape)
-        np.testing.assert_array_equal(array, other)
+    same_bits(program, CASES[name](), tmp_path)
 
 
-def test_quantised_sums_are_refused(tmp_path: Path) -> None:
-    data, _ = network("ADD", [t((2, 3)), t((2, 3))], [t((2, 3))], ("AddOptions", {}))
+def test_what_is_limited_is_refused(tmp_path: Path) -> None:
+    inputs = [t((2, 3)), t((2, 3), scale=0.2)]
+    data, _ = network("CONCATENATION", inputs, [t((4, 3))], ("ConcatenationOptions", {}))
     file = tmp_path / "network.tflite"
     file.write_bytes(data)
     with pytest.raises(MizzenError) as caught:
         c_container(mizzen.load(file))
     assert str(caught.value) == (
-        "error[E465]: the C runtime takes tflite::ADD with limits: numbers must be real, or "
-        "integers of 32 bits\n"
-        '  at   network.tflite, operator 0 ADD -> "y0"\n'
+        "error[E465]: the C runtime takes tflite::CONCATENATION with limits: inputs and output "
+        "must have one scale\n"
+        '  at   network.tflite, operator 0 CONCATENATION -> "y0"\n'
         "  help export for a runtime that has it, or replace the operator in the model; "
         "`mizzen run` executes it on the host"
     )

@@ -32,7 +32,12 @@ KERNELS: Mapping[str, KernelRow] = {
         KernelRow("dequantize", "quantize", ("elements",)),
         KernelRow("move", "move", ("elements",)),
         KernelRow("cast", "cast", ("elements",)),
-        KernelRow("binary", "binary", ("elements", "strides")),
+        KernelRow("binary", "binary", ("compare", "elements", "strides")),
+        KernelRow(
+            "binary_scaled", "binary_scaled",
+            ("compare", "elements", "fixed_point", "numbers", "strides"),
+        ),
+        KernelRow("table", "table", ("elements",)),
         KernelRow("select", "select", ("elements", "strides")),
         KernelRow("unary", "unary", ("elements", "functions")),
         KernelRow("reduce", "reduce", ("elements", "rows")),

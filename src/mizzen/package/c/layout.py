@@ -70,7 +70,7 @@ class ArgumentKind(IntEnum):
 
 
 class Binary(IntEnum):
-    """What the kernel `binary` computes of two elements."""
+    """What the kernels `binary` and `binary_scaled` compute of two elements."""
 
     ADD = 0
     SUBTRACT = 1
@@ -88,6 +88,8 @@ class Binary(IntEnum):
     BITWISE_AND = 13
     BITWISE_OR = 14
     BITWISE_XOR = 15
+    SQUARED_DIFFERENCE = 16
+    SLOPE = 17
 
 
 class Unary(IntEnum):
@@ -107,6 +109,7 @@ class Unary(IntEnum):
     CEILING = 11
     ROUND = 12
     SIGN = 13
+    ROUND_FROM_FLOOR = 14
 
 
 class Reduction(IntEnum):
@@ -121,6 +124,8 @@ class Reduction(IntEnum):
     ARGUMENT_OF_MINIMUM = 6
     ANY = 7
     ALL = 8
+    PLACE_OF_GREATEST = 9
+    PLACE_OF_LEAST = 10
 
 
 ENUMS: tuple[type[IntEnum], ...] = (

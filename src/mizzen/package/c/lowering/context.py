@@ -30,10 +30,16 @@ WAY_ON = (
 )
 
 
+Tabulate = Callable[[KernelCall, DeviceTensor, DeviceTensor], Array]
+"""What a call of one input gives for every number that its elements can be, the least first:
+`[256]` or `[65536]`, computed by the host's kernel. Takes the call, its input, and its output."""
+
+
 class Lowering:
     """The program so far: tensors of the original, tensors added, calls of kernels."""
 
-    def __init__(self, program: DeviceProgram) -> None:
+    def __init__(self, program: DeviceProgram, tabulate: Tabulate) -> None:
+        self.tabulate = tabulate
         self.tensors: list[DeviceTensor] = list(program.tensors)
         self.calls: list[NpuCall | KernelCall] = []
         self.kept = {row.read for row in program.states}

@@ -17,8 +17,9 @@ from mizzen.package.c.lowering.strides import (
 )
 from mizzen.package.device import TensorArgument
 
-NO_ACTIVATION = 0
 FLOAT = np.dtype(np.float32)
+PYTORCH, TFLITE = range(2)
+"""The ways of the kernels `cast`, `quantize` and `dequantize`."""
 COMPARISONS = range(Binary.EQUAL, Binary.GREATER_EQUAL + 1)
 OF_REALS = (
     Unary.SQUARE_ROOT, Unary.INVERSE_SQUARE_ROOT, Unary.RECIPROCAL, Unary.EXPONENTIAL,
@@ -61,14 +62,24 @@ def division(given: Given) -> None:
     given.emit("unary", (int(Unary.FLOOR), ref(exact)), (given.output(),))
 
 
-def emit_binary(given: Given, operation: Binary, a: int, b: int, output: int) -> None:
-    """Add a call of the kernel `binary`; shapes broadcast."""
+def emit_binary(
+    given: Given,
+    operation: Binary,
+    a: int,
+    b: int,
+    output: int,
+    limits: tuple[float, ...] = (),
+) -> None:
+    """Add a call of the kernel `binary`; shapes broadcast.
+
+    limits  least and greatest of a real output that has any
+    """
     rows = [given.row(index) for index in (a, b)]
     given.must(rows[0].dtype == rows[1].dtype, "both must have one type")
     given.must(rows[0].dtype != np.float64, "numbers must have 32 bits, not 64")
     shape = broadcast_shape(rows[0].shape, rows[1].shape)
     extents, *strides = folded(shape, *(broadcast_strides(row.shape, shape) for row in rows))
-    given.emit("binary", (int(operation), ref(a), ref(b), extents, *strides), (output,))
+    given.emit("binary", (int(operation), ref(a), ref(b), extents, *strides, *limits), (output,))
 
 
 def unary(operation: Unary, name: str = "self") -> Rule:
@@ -126,16 +137,11 @@ def chosen(given: Given) -> None:
     """One of two elements, by a condition."""
     dtype = given.row(given.output()).dtype
     condition = given.tensor("condition")
-    _select(given, condition, *(_operand(given, name, dtype) for name in ("self", "other")))
+    emit_select(given, condition, *(_operand(given, name, dtype) for name in ("self", "other")))
 
 
-def tflite_chosen(given: Given) -> None:
-    """TFLite's SELECT_V2."""
-    condition, one, other = given.present()
-    _select(given, condition, one, other)
-
-
-def _select(given: Given, condition: int, one: int, other: int) -> None:
+def emit_select(given: Given, condition: int, one: int, other: int) -> None:
+    """Add a call of the kernel `select`; shapes broadcast."""
     shape = given.row(given.output()).shape
     rows = [given.row(index) for index in (condition, one, other)]
     extents, *strides = folded(shape, *(broadcast_strides(row.shape, shape) for row in rows))
@@ -163,61 +169,20 @@ def converted(name: str) -> Rule:
     """Return the rule of a conversion to another type."""
 
     def rule(given: Given) -> None:
-        _convert(given, given.tensor(name), given.output())
+        convert(given, given.tensor(name), given.output())
 
     return rule
 
 
-def tflite_converted(given: Given) -> None:
-    """TFLite's CAST."""
-    (source,) = given.present()
-    _convert(given, source, given.output())
+def convert(given: Given, source: int, output: int, way: int = PYTORCH) -> None:
+    """Write the elements of a tensor to one of another type.
 
-
-def _convert(given: Given, source: int, output: int) -> None:
+    way  of reals that the type does not hold: `PYTORCH` or `TFLITE`
+    """
     if given.row(source).dtype == given.row(output).dtype:
         copy(given, source, output)
     else:
-        given.emit("cast", (ref(source),), (output,))
-
-
-def tflite_binary(operation: Binary) -> Rule:
-    """Return the rule of an operator of TFLite's on plain numbers: no scales."""
-
-    def rule(given: Given) -> None:
-        a, b = given.present()
-        rows = [given.row(index) for index in (a, b)]
-        plain = all(row.dtype.kind in "fb" or row.dtype.itemsize >= 4 for row in rows)
-        given.must(plain, "numbers must be real, or integers of 32 bits")
-        none = given.whole("fused_activation_function", NO_ACTIVATION) == NO_ACTIVATION
-        given.must(none, "there must be no activation function")
-        emit_binary(given, operation, a, b, given.output())
-
-    return rule
-
-
-def tflite_extremes(operation: Binary) -> Rule:
-    """Return the rule of MINIMUM or MAXIMUM, which are the same of quantised numbers."""
-
-    def rule(given: Given) -> None:
-        a, b = given.present()
-        rows = [given.row(index) for index in (a, b, given.output())]
-        scales = {(row.scales, row.zero_points) for row in rows}
-        given.must(rows[0].dtype.kind == "f" or len(scales) == 1, "there must be one scale")
-        emit_binary(given, operation, a, b, given.output())
-
-    return rule
-
-
-def tflite_unary(operation: Unary) -> Rule:
-    """Return the rule of a function of TFLite's of real numbers."""
-
-    def rule(given: Given) -> None:
-        (source,) = given.present()
-        given.must(given.row(source).dtype == FLOAT, "numbers must be float32")
-        given.emit("unary", (int(operation), ref(source)), (given.output(),))
-
-    return rule
+        given.emit("cast", (ref(source), way), (output,))
 
 
 def _common(given: Given, one: str, other: str, operation: Binary) -> np.dtype[np.generic]:
@@ -251,7 +216,7 @@ def _operand(given: Given, name: str, dtype: npt.DTypeLike) -> int:
     if row.data is not None:
         return given.lowering.constant(row.data, wanted)
     target = given.lowering.temporary(row.shape, wanted)
-    given.emit("cast", (ref(argument.index),), (target,))
+    given.emit("cast", (ref(argument.index), PYTORCH), (target,))
     return target
 
 
@@ -300,22 +265,4 @@ RULES: Mapping[str, Rule] = {
     "aten::where.self": chosen,
     "aten::_to_copy": converted("self"),
     "aten::to.dtype": converted("self"),
-    "tflite::CAST": tflite_converted,
-    "tflite::SELECT_V2": tflite_chosen,
-    "tflite::ADD": tflite_binary(Binary.ADD),
-    "tflite::SUB": tflite_binary(Binary.SUBTRACT),
-    "tflite::MUL": tflite_binary(Binary.MULTIPLY),
-    "tflite::DIV": tflite_binary(Binary.DIVIDE),
-    "tflite::EQUAL": tflite_binary(Binary.EQUAL),
-    "tflite::NOT_EQUAL": tflite_binary(Binary.NOT_EQUAL),
-    "tflite::LESS": tflite_binary(Binary.LESS),
-    "tflite::LESS_EQUAL": tflite_binary(Binary.LESS_EQUAL),
-    "tflite::GREATER": tflite_binary(Binary.GREATER),
-    "tflite::GREATER_EQUAL": tflite_binary(Binary.GREATER_EQUAL),
-    "tflite::MINIMUM": tflite_extremes(Binary.MINIMUM),
-    "tflite::MAXIMUM": tflite_extremes(Binary.MAXIMUM),
-    "tflite::LOGISTIC": tflite_unary(Unary.SIGMOID),
-    "tflite::TANH": tflite_unary(Unary.TANH),
-    "tflite::EXP": tflite_unary(Unary.EXPONENTIAL),
-    "tflite::ABS": tflite_unary(Unary.ABSOLUTE),
 }

@@ -12,8 +12,10 @@ from mizzen.package.c.lowering import (
     quantization,
     reduction,
     signal,
+    tflite_elementwise,
+    tflite_movement,
 )
-from mizzen.package.c.lowering.context import WAY_ON, Given, Lowering, Rule
+from mizzen.package.c.lowering.context import WAY_ON, Given, Lowering, Rule, Tabulate
 from mizzen.package.device import DeviceProgram, NpuCall
 
 RULES: Mapping[str, Rule] = {
@@ -22,16 +24,20 @@ RULES: Mapping[str, Rule] = {
     **reduction.RULES,
     **quantization.RULES,
     **signal.RULES,
+    **tflite_elementwise.RULES,
+    **tflite_movement.RULES,
 }
 """What lowers each operator, by its framework's name."""
 
 
-def lower(program: DeviceProgram) -> DeviceProgram:
+def lower(program: DeviceProgram, tabulate: Tabulate) -> DeviceProgram:
     """Return the program with every kernel call one of the runtime's own.
+
+    tabulate  what fills tables of functions of 8 or 16 bits
 
     E464 for an operator without a rule, E465 where a rule does not take its types or shapes.
     """
-    lowering = Lowering(program)
+    lowering = Lowering(program, tabulate)
     for call in program.calls:
         if isinstance(call, NpuCall):
             lowering.calls.append(call)

@@ -8,12 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mizzen.package.c.lowering.context import Given, Rule, ref
+from mizzen.package.c.lowering.elementwise import PYTORCH, TFLITE
 from mizzen.package.c.lowering.reduction import quantized_multiplier
 from mizzen.package.device import DeviceTensor
-
-PYTORCH = 0
-TFLITE = 1
-"""The ways of the kernels `quantize` and `dequantize`."""
 
 
 def quantize_per_tensor(given: Given) -> None:

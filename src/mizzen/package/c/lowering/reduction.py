@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mizzen.package.c.layout import Reduction
-from mizzen.package.c.lowering.context import Given, Rule, elements, ref
+from mizzen.package.c.lowering.context import Array, Given, Rule, elements, ref
 from mizzen.package.c.lowering.strides import View, copy, dense, folded, move, whole
 
 DIFFERENCE_BITS = 5
@@ -80,7 +80,7 @@ def summed_so_far(given: Given) -> None:
     output = given.row(given.output())
     if given.row(source).dtype != output.dtype:
         target = given.lowering.temporary(output.shape, output.dtype)
-        given.emit("cast", (ref(source),), (target,))
+        given.emit("cast", (ref(source), 0), (target,))
         source = target
     given.emit(
         "scan", (ref(source), *_rows(given, source, given.whole("dim")), 0, 0), (given.output(),)
@@ -186,7 +186,7 @@ def looked_up(table: str, indices: str) -> Rule:
 
     def rule(given: Given) -> None:
         source = given.tensor(table)
-        _take(given, source, given.tensor(indices), given.whole("dim", 0))
+        _take(given, source, given.tensor(indices), given.whole("dim", 0), given.output())
 
     return rule
 
@@ -199,19 +199,19 @@ def indexed(given: Given) -> None:
     given.must(len(found) == 1, "there must be one tensor of indices")
     ((axis, indices),) = found
     given.must(given.row(indices).dtype.kind in "iu", "indices must be integers")
-    _take(given, source, indices, axis)
+    _take(given, source, indices, axis, given.output())
 
 
 def tflite_looked_up(given: Given) -> None:
     """TFLite's GATHER without batches."""
     source, indices = given.present()
     given.must(given.whole("batch_dims", 0) == 0, "there must be no batches")
-    _take(given, source, indices, given.whole("axis", 0))
+    _take(given, source, indices, given.whole("axis", 0), given.output())
 
 
-def _take(given: Given, source: int, indices: int, axis: int) -> None:
+def _take(given: Given, source: int, indices: int, axis: int, output: int) -> None:
     length, inner = _rows(given, source, axis)
-    given.emit("take", (ref(source), ref(indices), length, inner), (given.output(),))
+    given.emit("take", (ref(source), ref(indices), length, inner), (output,))
 
 
 def gathered(given: Given) -> None:
@@ -243,15 +243,23 @@ def nearest(given: Given) -> None:
     row, target = given.row(source), given.row(given.output()).shape
     for name in ("scales_h", "scales_w", "scale_factors"):
         given.must(given.arguments.get(name) is None, "scales must follow from the sizes")
-    for axis in (len(target) - 2, len(target) - 1):
-        shape = given.row(source).shape
-        picked = (np.arange(target[axis]) * shape[axis]) // target[axis]
-        reached = (*shape[:axis], target[axis], *shape[axis + 1 :])
-        last = axis == len(target) - 1
+    axes = (len(target) - 2, len(target) - 1)
+    take_along(given, source, {
+        axis: (np.arange(target[axis]) * row.shape[axis]) // target[axis] for axis in axes
+    })  # fmt: skip
+
+
+def take_along(given: Given, source: int, picked: Mapping[int, Array]) -> None:
+    """Look elements up along some axes, one after the other, by indices that are known."""
+    if not picked:
+        copy(given, source, given.output())
+    for place, (axis, indices) in enumerate(picked.items()):
+        row = given.row(source)
+        reached = (*row.shape[:axis], indices.size, *row.shape[axis + 1 :])
+        last = place == len(picked) - 1
         output = given.output() if last else given.lowering.temporary(reached, row.dtype)
-        indices = given.lowering.constant(picked, np.int32)
-        inner = elements(shape[axis + 1 :])
-        given.emit("take", (ref(source), ref(indices), shape[axis], inner), (output,))
+        held = given.lowering.constant(indices, np.int32)
+        _take(given, source, held, axis, output)
         source = output
 
 
@@ -296,8 +304,8 @@ RULES: Mapping[str, Rule] = {
     "aten::upsample_nearest2d": nearest,
     "aten::upsample_nearest2d.vec": nearest,
     "tflite::SOFTMAX": tflite_softmax,
-    "tflite::ARG_MAX": tflite_extreme(Reduction.ARGUMENT_OF_MAXIMUM),
-    "tflite::ARG_MIN": tflite_extreme(Reduction.ARGUMENT_OF_MINIMUM),
+    "tflite::ARG_MAX": tflite_extreme(Reduction.PLACE_OF_GREATEST),
+    "tflite::ARG_MIN": tflite_extreme(Reduction.PLACE_OF_LEAST),
     "tflite::CUMSUM": tflite_summed_so_far,
     "tflite::GATHER": tflite_looked_up,
 }

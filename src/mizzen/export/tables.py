@@ -1,0 +1,39 @@
+"""Tables of functions of a quantised number, filled by the host's kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.cpu import CpuKernels
+from mizzen.flatbuffer import Record
+from mizzen.package.device import DeviceTensor, KernelCall
+from mizzen.package.tflite.builder import NetworkBuilder
+
+Array = npt.NDArray[Any]
+
+PREFIX = "tflite::"
+OPTIONS = {"LEAKY_RELU": "LeakyReluOptions"}
+"""Tables of options of functions that have any."""
+
+
+def tabulated(call: KernelCall, source: DeviceTensor, output: DeviceTensor) -> Array:
+    """Return what TFLite Micro's kernel gives for every number of the input's type.
+
+    `[256]` of 8 bits, `[65536]` of 16, the least number first. Raises as `CpuKernels` does.
+    """
+    limits = np.iinfo(source.dtype)
+    numbers = np.arange(limits.min, limits.max + 1).astype(source.dtype)[None]
+    kind = call.operator.removeprefix(PREFIX)
+    net = NetworkBuilder()
+    places = [
+        net.tensor(row.name, numbers.shape, row.dtype, row.scales or None, row.zero_points)
+        for row in (source, output)
+    ]
+    fields: Record = {name: value for name, value in call.arguments if name != "inputs"}
+    net.operator(kind, places[:1], places[1:], (OPTIONS[kind], fields) if kind in OPTIONS else None)
+    kernels = CpuKernels(net.finish(places[:1], places[1:]), [call.origin] if call.origin else [])
+    (found,) = kernels.run([numbers[None]])
+    return found.reshape(-1)
