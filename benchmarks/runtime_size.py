@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from mizzen.package.c.firmware import firmware_folder
+from mizzen.package.firmware import firmware_folder
 
 CORE = ("mizzen.c", "arguments.c", "cache.c", "npu_registers.c")
 FLAGS = ("-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c99", "-Os")

@@ -10,6 +10,10 @@
 
 #include "board_config.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Sections of the linker script: command streams and weights; feature maps, which are neither
  * loaded nor cleared; the memory that stages both. What the NPU reads starts at 16 bytes. */
 #define BOARD_MODEL __attribute__((section(".model"), aligned(16)))
@@ -44,5 +48,9 @@ void board_wait_for_interrupt(void);
 
 /* What main returns is the status of board_exit. */
 int main(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,9 @@ extern const unsigned char __data_load[];
 
 typedef void (*handler)(void);
 
+/* Constructors of C++. */
+extern const handler __init_array_start[], __init_array_end[];
+
 struct vectors {
     const void *stack;
     handler exceptions[15];
@@ -66,6 +69,7 @@ __attribute__((used, noreturn)) void board_start(void)
 {
     unsigned char *at;
     const unsigned char *from = __data_load;
+    const handler *constructor;
     *(volatile uint32_t *)0xe000ed08u = (uint32_t)(uintptr_t)&vectors; /* VTOR */
     if (from != __data_start) {
         for (at = __data_start; at != __data_end; at++) {
@@ -74,6 +78,9 @@ __attribute__((used, noreturn)) void board_start(void)
     }
     for (at = __bss_start; at != __bss_end; at++) {
         *at = 0;
+    }
+    for (constructor = __init_array_start; constructor != __init_array_end; constructor++) {
+        (*constructor)();
     }
     board_interrupts_enable();
     board_exit(main());

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from mizzen.boards import find_board
 from mizzen.export.runner import BUILT, name_of, runner_project
-from mizzen.package.c.project import write_project
+from mizzen.package.firmware import write_project
 
 FOLDER = Path(__file__).parent
 STRIP = "arm-none-eabi-strip"

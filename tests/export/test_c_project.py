@@ -17,9 +17,9 @@ import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.boards import Role, find_board
 from mizzen.diagnostics import MizzenError
-from mizzen.export import c_project
-from mizzen.package.c import firmware
-from mizzen.package.c.project import write_project
+from mizzen.export import Request, c_project
+from mizzen.package.firmware import sources as firmware
+from mizzen.package.firmware import write_project
 from mizzen.package.tflite.builder import NetworkBuilder
 
 GCC = "arm-none-eabi-gcc"
@@ -59,7 +59,7 @@ def make(folder: Path, *options: str) -> Path:
 @pytest.mark.parametrize("cpu", ["cortex-m33", "cortex-m55"])
 def test_a_project_builds(digits: Artifact, tmp_path: Path, cpu: str) -> None:
     need(GCC)
-    project = c_project(digits, BOARD, inputs=[IMAGE])
+    project = c_project(digits, Request(BOARD, inputs=[IMAGE]))
     write_project(project.files, tmp_path)
     elf = make(tmp_path, f"CPU={cpu}")
     found = symbols(elf)
@@ -72,7 +72,7 @@ def test_a_project_builds(digits: Artifact, tmp_path: Path, cpu: str) -> None:
 
 def test_a_project_builds_without_a_c_library(digits: Artifact, tmp_path: Path) -> None:
     need(GCC)
-    write_project(c_project(digits, BOARD).files, tmp_path)
+    write_project(c_project(digits, Request(BOARD)).files, tmp_path)
     own = subprocess.run(
         [GCC, "-print-file-name=include"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -85,7 +85,7 @@ def test_a_project_builds_without_a_c_library(digits: Artifact, tmp_path: Path) 
 def test_cmake_builds_it_too(digits: Artifact, tmp_path: Path) -> None:
     need(GCC)
     need("cmake")
-    write_project(c_project(digits, BOARD).files, tmp_path)
+    write_project(c_project(digits, Request(BOARD)).files, tmp_path)
     build = tmp_path / "out"
     for command in (
         ["cmake", "-S", str(tmp_path), "-B", str(build), "-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake"],
@@ -102,7 +102,7 @@ def test_only_used_kernels_are_copied() -> None:
     q = net.tensor("q", (1, 4), np.int8, 0.5, 3)
     net.operator("QUANTIZE", [x], [q], ("QuantizeOptions", {}))
     artifact = mizzen.compile(net.finish([x], [q]), accelerator="ethos-u55-128")
-    project = c_project(artifact, BOARD)
+    project = c_project(artifact, Request(BOARD))
     assert project.kernels == ["quantize"]
     kernels = [name for name in project.files if "/kernels/" in name and name.endswith(".c")]
     assert kernels == ["runtime/kernels/elements.c", "runtime/kernels/quantize.c"]
@@ -110,7 +110,7 @@ def test_only_used_kernels_are_copied() -> None:
 
 def test_the_example_has_what_the_simulated_npu_gives(digits: Artifact) -> None:
     images = np.stack([IMAGE[0], -IMAGE[0]])
-    project = c_project(digits, BOARD, inputs=[images])
+    project = c_project(digits, Request(BOARD, inputs=[images]))
     text = project.files["example.c"].decode()
     numbers = [int(word) for word in re.findall(r"\b(\d+),", text.rpartition("{")[2])]
     expected = digits.run(images)
@@ -125,7 +125,7 @@ def test_a_board_with_little_memory_is_refused(digits: Artifact) -> None:
         replace(row, size_bytes=1024) if row.name == "SRAM" else row for row in BOARD.memories
     )
     with pytest.raises(MizzenError) as caught:
-        c_project(digits, replace(BOARD, memories=memories))
+        c_project(digits, Request(replace(BOARD, memories=memories)))
     assert str(caught.value) == (
         "error[E468]: SRAM of corstone300 must hold 1536 bytes (arena 1536, fast 0), and has 1024\n"
         "  help choose another memory mode, or compile with --optimise Size"
@@ -160,7 +160,7 @@ def test_no_kernel_is_an_error_that_says_where() -> None:
     net.operator("FLOOR_MOD", [x, y], [z])
     artifact = mizzen.compile(net.finish([x, y], [z]), accelerator="ethos-u55-128")
     with pytest.raises(MizzenError) as caught:
-        c_project(artifact, BOARD)
+        c_project(artifact, Request(BOARD))
     assert str(caught.value) == (
         "error[E464]: the C runtime must have a kernel for tflite::FLOOR_MOD, and has none\n"
         f'  at   {artifact.name}, operator 0 FLOOR_MOD -> "z"\n'
@@ -177,10 +177,10 @@ def test_a_wheel_brings_the_sources(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
-    script = "from mizzen.package.c.firmware import firmware_folder as f; print(f())"
+    script = "from mizzen.package.firmware import firmware_folder as f; print(f())"
     said = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True,
         env={"PYTHONPATH": str(tmp_path / "installed")},
     ).stdout.strip()  # fmt: skip
     assert said == str(tmp_path / "installed" / "mizzen" / "firmware")
-    assert (Path(said) / "project" / "main.c").is_file()
+    assert (Path(said) / "example" / "main.c").is_file()

@@ -18,8 +18,8 @@ import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.boards import find_board
 from mizzen.emulate import Core, EmulationResult, Fault, Options, emulate
-from mizzen.export import c_project
-from mizzen.package.c.project import write_project
+from mizzen.export import Request, c_project
+from mizzen.package.firmware import write_project
 from mizzen.package.tflite.builder import NetworkBuilder
 
 Array = npt.NDArray[Any]
@@ -33,7 +33,7 @@ def firmware(artifact: Artifact, inputs: Sequence[Array], folder: Path, core: Co
     for tool in (GCC, "make"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    write_project(c_project(artifact, BOARD, inputs=inputs).files, folder)
+    write_project(c_project(artifact, Request(BOARD, inputs=inputs)).files, folder)
     done = subprocess.run(
         ["make", "-s", "-C", str(folder), f"CPU={CPUS[core]}"],
         capture_output=True, text=True, check=False,

@@ -18,7 +18,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.emulate import Options, Reason, emulate
 from mizzen.export import runner
 from mizzen.export.runner import ARENA_BYTES, BUILT, name_of
-from mizzen.package.c.firmware import firmware_folder
+from mizzen.package.firmware import firmware_folder
 from mizzen.package.tflite.builder import NetworkBuilder
 
 pytest.importorskip("unicorn", reason="Unicorn is not installed (pip install '.[emulate]')")

@@ -17,8 +17,8 @@ from torch import nn
 
 from mizzen.boards import find_board
 from mizzen.emulate import emulate
-from mizzen.export import c_project
-from mizzen.package.c.project import write_project
+from mizzen.export import Request, c_project
+from mizzen.package.firmware import write_project
 from mizzen.torch import compile as compile_model
 
 BOARD = find_board("corstone300")
@@ -59,7 +59,7 @@ def executed(artifact: Any, inputs: Any, folder: Path) -> Any:
     for tool in ("arm-none-eabi-gcc", "make"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    write_project(c_project(artifact, BOARD, inputs=[inputs]).files, folder)
+    write_project(c_project(artifact, Request(BOARD, inputs=[inputs])).files, folder)
     done = subprocess.run(
         ["make", "-s", "-C", str(folder), "CPU=cortex-m33"],
         capture_output=True, text=True, check=False,

@@ -1,83 +1,13 @@
-/* The board's NPU, driven by Arm's core driver. The driver's own semaphores and mutexes take memory
- * from malloc; those here are for one thread and take none. */
-#include "board.h"
+/* The board's NPU for the runtime, with Arm's core driver. */
+#include "ethosu.h"
 #include "npu_driver.h"
-
-#include <ethosu_driver.h>
 
 mz_npu *board_npu(void);
 
-static struct ethosu_driver driver;
 static mz_npu npu;
-static volatile int signalled;
-static int mutex;
 
 mz_npu *board_npu(void)
 {
-    if (ethosu_init(&driver, (void *)BOARD_NPU_BASE, NULL, 0, 1, 1) != 0) {
-        return NULL;
-    }
-    npu.driver = &driver;
-    board_npu_interrupt_enable();
-    return &npu;
-}
-
-void board_npu_interrupt(void)
-{
-    ethosu_irq_handler(&driver);
-}
-
-void *ethosu_mutex_create(void)
-{
-    return &mutex;
-}
-
-void ethosu_mutex_destroy(void *held)
-{
-    (void)held;
-}
-
-int ethosu_mutex_lock(void *held)
-{
-    (void)held;
-    return 0;
-}
-
-int ethosu_mutex_unlock(void *held)
-{
-    (void)held;
-    return 0;
-}
-
-/* The driver makes two: one counts free drivers, whose only user is here, one the NPU's ends. */
-static int free_drivers;
-
-void *ethosu_semaphore_create(void)
-{
-    static int made;
-    made++;
-    return made == 1 ? (void *)&free_drivers : (void *)&signalled;
-}
-
-void ethosu_semaphore_destroy(void *held)
-{
-    (void)held;
-}
-
-int ethosu_semaphore_take(void *held, uint64_t timeout)
-{
-    volatile int *count = held;
-    (void)timeout;
-    while (*count == 0) {
-        board_wait_for_event();
-    }
-    (*count)--;
-    return 0;
-}
-
-int ethosu_semaphore_give(void *held)
-{
-    volatile int *count = held;
-    (*count)++;
-    return 0;
+    npu.driver = board_ethosu(NULL, 0);
+    return npu.driver != NULL ? &npu : NULL;
 }

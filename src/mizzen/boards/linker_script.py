@@ -23,6 +23,14 @@ SECTIONS
         *(.rodata .rodata.*)
     }} > {code}
 
+    .init_array : ALIGN(4)
+    {{
+        __init_array_start = .;
+        KEEP(*(SORT_BY_INIT_PRIORITY(.init_array.*)))
+        KEEP(*(.init_array))
+        __init_array_end = .;
+    }} > {code}
+
     .ARM.exidx : ALIGN(4)
     {{
         *(.ARM.exidx* .ARM.extab*)

@@ -13,10 +13,11 @@ from mizzen.cli.layout import count, fields, size
 
 if TYPE_CHECKING:
     from mizzen.boards import Board
-    from mizzen.export import CProject
+    from mizzen.export import Project
 
 SUMMARY = "a project that builds, for a board's firmware"
 RUNTIMES = ("c",)
+CHECKOUTS = {"driver": "Arm's ethos-u-core-driver"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
     )
+    for name, title in CHECKOUTS.items():
+        parser.add_argument(
+            f"--{name}",
+            metavar="DIR",
+            help=f"your checkout of {title}, whose path the project then knows",
+        )
     add_output_option(parser, "the project")
 
 
@@ -54,20 +61,25 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Export the artifact, and say what the project has and needs."""
     import mizzen
     from mizzen.boards import find_board
-    from mizzen.export import c_project
-    from mizzen.package.c.project import write_project
+    from mizzen.export import RUNTIMES, Request, checkouts_for
+    from mizzen.package.firmware import write_project
+
+    given = {name: vars(options)[name] for name in CHECKOUTS if vars(options)[name] is not None}
+    checkouts = checkouts_for(options.to, given)
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     board = find_board(options.board)
     inputs = read_inputs(options.input, artifact.inputs, console.note) if options.input else ()
     with console.progress(f"exporting {options.artifact}"):
-        project = c_project(artifact, board, memory_mode=options.memory_mode, inputs=inputs)
+        request = Request(board, options.memory_mode, inputs, checkouts)
+        project = RUNTIMES[options.to].project(artifact, request)
     folder = output_folder(options)
     write_project(project.files, folder)
     document = {
         "artifact": str(options.artifact),
         "accelerator": artifact.accelerator,
         "board": board.name,
+        "runtime": options.to,
         "memory_mode": project.memory_mode,
         "kernels": list(project.kernels),
         "bytes": {role.value: needed for role, needed in project.needed.items()},
@@ -79,7 +91,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _text(
-    project: CProject, board: Board, folder: Path, accelerator: str | None, console: Console
+    project: Project, board: Board, folder: Path, accelerator: str | None, console: Console
 ) -> str:
     mode = board.mode(project.memory_mode)
     rows = [

@@ -10,7 +10,20 @@ It must not know compilers: what it exports has been compiled.
 
 from mizzen.export.board_fit import BoardFit, board_fit
 from mizzen.export.c_container import CContainer, c_container
-from mizzen.export.c_project import CProject, c_project
+from mizzen.export.c_project import c_project
+from mizzen.export.project import Project, Request
 from mizzen.export.runner import runner
+from mizzen.export.runtimes import RUNTIMES, checkouts_for
 
-__all__ = ["BoardFit", "CContainer", "CProject", "board_fit", "c_container", "c_project", "runner"]
+__all__ = [
+    "RUNTIMES",
+    "BoardFit",
+    "CContainer",
+    "Project",
+    "Request",
+    "board_fit",
+    "c_container",
+    "c_project",
+    "checkouts_for",
+    "runner",
+]

@@ -10,7 +10,8 @@ from mizzen.artifact.device import device_program
 from mizzen.boards import Board, MemoryMode, Role
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.export.c_container import c_container
-from mizzen.export.c_project import compiled_mode, container_needs, memory_findings
+from mizzen.export.c_project import container_needs
+from mizzen.export.project import compiled_mode, memory_findings
 from mizzen.export.tables import tabulated
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, KernelCall, NpuCall

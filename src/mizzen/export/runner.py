@@ -16,10 +16,11 @@ import numpy.typing as npt
 from mizzen.boards import Board, Role, board_header, linker_script
 from mizzen.diagnostics import fail
 from mizzen.export.c_container import c_container
-from mizzen.export.c_project import container_needs, example_of
-from mizzen.package.c.firmware import firmware_folder
+from mizzen.export.c_project import container_needs
+from mizzen.export.project import example_of
 from mizzen.package.c.kernel_rows import KERNELS
-from mizzen.package.c.project import Example, Surroundings, surrounding_files
+from mizzen.package.c.project import runtime_files
+from mizzen.package.firmware import Example, Surroundings, firmware_folder
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -133,7 +134,7 @@ def runner_project(board: Board, product: str) -> Mapping[str, bytes]:
     own = {name: (source / name).read_bytes() for name in ("model.h", "model.c")}
     sizes = f"#define RUNNER_ARENA_BYTES {ARENA_BYTES}u\n#define RUNNER_FAST_BYTES {FAST_BYTES}u\n"
     generated = {"runner_sizes.h": sizes.encode(), "example.c": NOTHING}
-    return {**surrounding_files(list(KERNELS), around), **own, **generated}
+    return {**runtime_files(list(KERNELS), around), **own, **generated}
 
 
 def _aligned(size_bytes: int) -> int:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mizzen.package.c.firmware import firmware_folder
 from mizzen.package.c.kernel_rows import KERNELS, kernel_table, sources_of
 from mizzen.package.c.reader import decode
+from mizzen.package.firmware import firmware_folder
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import Simulator

@@ -7,12 +7,12 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.package.c import encode
-from mizzen.package.c.firmware import firmware_folder
 from mizzen.package.c.header import FILE_NAME, format_header
 from mizzen.package.c.layout import ROWS, ArgumentKind, ElementType, Place, kernel_id
 from mizzen.package.c.reader import decode
 from mizzen.package.c.writer import number_words
 from mizzen.package.device import DeviceProgram, DeviceTensor, State
+from mizzen.package.firmware import firmware_folder
 
 from .programs import CONFIG, IDENTITY, PAYLOAD, on_npu, quantizing
 

@@ -10,8 +10,9 @@ import pytest
 
 from mizzen.package.c import encode
 from mizzen.package.c.kernel_rows import KERNELS
-from mizzen.package.c.project import Surroundings, project_files
+from mizzen.package.c.project import project_files
 from mizzen.package.device import KernelCall
+from mizzen.package.firmware import Surroundings
 
 from .programs import quantizing
 

@@ -12,8 +12,8 @@ import pytest
 import mizzen
 from mizzen.export import c_container
 from mizzen.package.c import encode
-from mizzen.package.c.firmware import firmware_folder
 from mizzen.package.c.reader import decode
+from mizzen.package.firmware import firmware_folder
 
 from .programs import CONFIG, IDENTITY, on_npu, quantizing
 from .runtime_host import WARNINGS, Host, built, fuzz, require

@@ -1,0 +1,79 @@
+/* The model on Mizzen's C runtime: five calls, from mz_open on. */
+#include "network.h"
+
+#include "board.h"
+#include "mizzen.h"
+#include "model.h"
+
+mz_npu *board_npu(void);
+
+extern const mz_kernel mz_kernels[];
+
+BOARD_ARENA static uint8_t arena[MODEL_ARENA_BYTES];
+BOARD_FAST static uint8_t fast[MODEL_FAST_BYTES];
+static mz_context model;
+
+static int said(mz_status status)
+{
+    if (status == MZ_OK) {
+        return 0;
+    }
+    board_write("mizzen: step ");
+    board_write_decimal((int32_t)model.step);
+    board_write(": ");
+    board_write(mz_status_text(status));
+    board_write("\n");
+    return 1;
+}
+
+int network_open(void)
+{
+    return said(mz_open(&model, model_container, MODEL_BYTES, arena, sizeof arena, fast,
+                        sizeof fast, mz_kernels, board_npu()));
+}
+
+int network_invoke(void)
+{
+    return said(mz_invoke(&model));
+}
+
+static enum network_numbers numbers_of(uint32_t type)
+{
+    switch (type) {
+    case MZ_ELEMENT_TYPE_BOOL:
+    case MZ_ELEMENT_TYPE_UINT8:
+        return NETWORK_UNSIGNED;
+    case MZ_ELEMENT_TYPE_INT8:
+    case MZ_ELEMENT_TYPE_INT16:
+    case MZ_ELEMENT_TYPE_INT32:
+        return NETWORK_SIGNED;
+    default:
+        return NETWORK_BITS;
+    }
+}
+
+static int filled(mz_status status, const mz_tensor *found, struct network_tensor *tensor)
+{
+    if (status != MZ_OK) {
+        return 1;
+    }
+    tensor->data = found->data;
+    tensor->bytes = found->bytes;
+    tensor->count = found->count;
+    tensor->numbers = numbers_of(found->type);
+    return 0;
+}
+
+int network_input(uint32_t index, struct network_tensor *tensor)
+{
+    mz_tensor found;
+    const mz_status status = mz_input(&model, index, &found);
+    return filled(status, &found, tensor);
+}
+
+int network_output(uint32_t index, struct network_tensor *tensor)
+{
+    mz_tensor found;
+    const mz_status status = mz_output(&model, index, &found);
+    return filled(status, &found, tensor);
+}

@@ -1,0 +1,126 @@
+"""A project of any runtime: what it is as data, and what all of them ask of artifact and board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.artifact.batching import batch_of
+from mizzen.boards import Board, Role, board_header, linker_script
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
+from mizzen.package.firmware import NO_EXAMPLE, Example, Surroundings
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Project:
+    """A project, ready to be written.
+
+    files       contents by path
+    kernels     what the processor executes: kernels that are linked, as the runtime names them
+    needed      bytes that the model, the arena and the fast memory take, by role
+    inferences  of the example
+    """
+
+    files: Mapping[str, bytes]
+    kernels: Sequence[str]
+    needed: Mapping[Role, int]
+    memory_mode: str
+    inferences: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What a project is asked for.
+
+    memory_mode  a name of `vela.ini`; by default the one that the network was compiled with, where
+                 the artifact says so, else the board's first
+    inputs       of an example, which the firmware executes and compares: a batch of N is N
+                 inferences, one after the other
+    checkouts    folders of others' sources, by the variable of make: `checked` ones
+    """
+
+    board: Board
+    memory_mode: str | None = None
+    inputs: Sequence[Array] = ()
+    checkouts: Mapping[str, str] | None = None
+
+    def mode_for(self, artifact: Artifact) -> str:
+        """Return the memory mode for an artifact."""
+        return self.memory_mode or compiled_mode(artifact) or self.board.modes[0].names[0]
+
+
+def surroundings(artifact: Artifact, request: Request, mode: str) -> Surroundings:
+    """Return what a project is for; the NPU is the board's where the artifact needs none."""
+    board = request.board
+    accelerator = artifact.accelerator or board.npu.products[0]
+    return Surroundings(
+        board_header(board, accelerator, mode),
+        linker_script(board, mode),
+        board.cpu.core,
+        board.ports_of(accelerator).product.removeprefix("ethos-"),
+        request.checkouts or {},
+    )
+
+
+def compiled_mode(artifact: Artifact) -> str | None:
+    """Return the memory mode that an artifact was compiled with, if its report says so."""
+    if artifact.report is None:
+        return None
+    found = artifact.report.configuration.get("memory_mode")
+    return found if isinstance(found, str) else None
+
+
+def require_memory(board: Board, mode: str, needed: Mapping[Role, int]) -> None:
+    """Refuse a board with too little memory: E468."""
+    for row in memory_findings(board, mode, needed):
+        raise MizzenError(row)
+
+
+def memory_findings(board: Board, mode: str, needed: Mapping[Role, int]) -> Iterator[Diagnostic]:
+    """Return an E468 for each memory of the board that what lies in it does not fit."""
+    for memory in board.memories:
+        asked = {
+            role: size
+            for role, size in needed.items()
+            if board.memory(role, board.mode(mode)).name == memory.name
+        }
+        if sum(asked.values()) > memory.size_bytes:
+            parts = ", ".join(f"{role.value} {size}" for role, size in asked.items())
+            yield fail(
+                "E468",
+                f"{memory.name} of {board.name} must hold {sum(asked.values())} bytes ({parts}), "
+                f"and has {memory.size_bytes}",
+                help="choose another memory mode, or compile with --optimise Size",
+            ).diagnostic
+
+
+def example_of(artifact: Artifact, inputs: Sequence[Array]) -> Example:
+    """Execute an example here, its state going on as it does on the device; none without inputs.
+
+    E711 to E713 for inputs that do not fit.
+    """
+    if not inputs:
+        return NO_EXAMPLE
+    batch = batch_of(inputs, artifact.inputs)
+    session = artifact.session()
+    given: list[bytes] = []
+    found: list[bytes] = []
+    for place in range(batch.size):
+        arrays = batch.part(place, place + 1).arrays
+        given += [_bytes(array) for array in arrays]
+        outputs = session.run(*(array[0] for array in arrays))
+        found += [_bytes(row) for row in (outputs if isinstance(outputs, tuple) else (outputs,))]
+    return Example(batch.size, b"".join(given), b"".join(found))
+
+
+def _bytes(array: Array) -> bytes:
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()

@@ -1,0 +1,51 @@
+"""The runtimes that projects are made for, by the name that `mizzen export --to` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mizzen.diagnostics import fail
+from mizzen.export.c_project import c_project
+from mizzen.export.checkouts import DRIVER, Checkout, checked
+from mizzen.export.project import Project, Request
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What executes a network on a board.
+
+    project    makes a project of an artifact
+    checkouts  of others, that its projects compile from
+    """
+
+    title: str
+    project: Callable[[Artifact, Request], Project]
+    checkouts: tuple[Checkout, ...]
+
+
+RUNTIMES: Mapping[str, Runtime] = {
+    "c": Runtime("Mizzen's runtime", c_project, (DRIVER,)),
+}
+
+
+def checkouts_for(name: str, folders: Mapping[str, str]) -> Mapping[str, str]:
+    """Return checkouts by variable, given by the names of their options.
+
+    E469 for a folder that is none, E470 for one that projects of the runtime do not take.
+    """
+    runtime = RUNTIMES[name]
+    known = {row.variable.lower(): row for row in runtime.checkouts}
+    for option in folders:
+        if option not in known:
+            takes = " and ".join(f"--{name}" for name in known)
+            raise fail(
+                "E470",
+                f"a project for {runtime.title} must be given {takes}, not --{option}",
+                help=f"leave --{option} out, or choose another runtime with --to",
+            )
+    return checked({known[option]: folder for option, folder in folders.items()})

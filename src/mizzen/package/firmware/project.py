@@ -1,0 +1,153 @@
+"""Parts of a project that builds, whatever runtime executes the model in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mizzen.diagnostics import fail
+from mizzen.package.firmware.sources import firmware_folder
+
+BYTES_PER_LINE = 20
+INCLUDES = '#include "board.h"\n#include "model.h"\n\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Inferences whose outputs are known: bytes of all inputs, and of all outputs, in order."""
+
+    inferences: int
+    inputs: bytes
+    outputs: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a project is for: generated texts of the board, and names for the compiler.
+
+    npu        ``u55``, ``u65`` or ``u85``; empty where nothing runs on the NPU
+    checkouts  folders of others' sources on the user's disk, by the variable of make that has them
+    """
+
+    board_config: str
+    linker_script: str
+    cpu: str
+    npu: str
+    checkouts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Files of a folder of `firmware`, by patterns, and the folder of the project they go to."""
+
+    folder: str
+    patterns: tuple[str, ...]
+    target: str = ""
+
+
+NO_EXAMPLE = Example(0, b"", b"")
+
+EXAMPLE = Sources("example", ("*.c", "*.h", "toolchain.cmake"))
+NPU = Sources("npu", ("*", "cmsis/*.h"), "npu/")
+
+
+def surrounding_files(
+    sources: Iterable[Sources], around: Surroundings, kernels: Sequence[str] = ()
+) -> dict[str, bytes]:
+    """Return the files of a project that hold nothing of a model.
+
+    kernels  sources that settings name: those of a checkout that the model needs
+    """
+    generated = {
+        "model.mk": _make_settings(around, kernels),
+        "model.cmake": _cmake_settings(around, kernels),
+        "board/board_config.h": around.board_config,
+        "board/board.ld": around.linker_script,
+    }
+    return copied((EXAMPLE, NPU, *sources)) | {
+        path: text.encode() for path, text in generated.items()
+    }
+
+
+def copied(sources: Iterable[Sources]) -> dict[str, bytes]:
+    """Return files of `firmware` by their path in the project."""
+    root = firmware_folder()
+    return {
+        row.target + path.relative_to(root / row.folder).as_posix(): path.read_bytes()
+        for row in sources
+        for pattern in row.patterns
+        for path in sorted((root / row.folder).glob(pattern))
+        if path.is_file()
+    }
+
+
+def write_project(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write the files below a folder, and leave alone what is there already, for make to see.
+
+    E467 where that cannot be.
+    """
+    for name, data in files.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.is_file() or path.read_bytes() != data:
+                path.write_bytes(data)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise fail("E467", f"{path} must be a file that can be written: {reason}") from None
+
+
+def header(macros: Mapping[str, str], arrays: Sequence[str], example: Example) -> str:
+    """Return `model.h`: macros, and declarations of byte arrays besides those of the example."""
+    rows = {**macros, "EXAMPLE_INFERENCES": str(example.inferences)}
+    defines = "\n".join(f"#define {name} {value}" for name, value in rows.items())
+    names = (*arrays, "example_inputs", "example_outputs")
+    declared = "\n".join(f"extern const uint8_t {name}[];" for name in names)
+    return (
+        "/* The model, and an example of what it does: made by Mizzen. */\n"
+        f"#ifndef MODEL_H\n#define MODEL_H\n\n#include <stdint.h>\n\n{defines}\n\n"
+        f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{declared}\n\n'
+        "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    )
+
+
+def example_source(example: Example) -> str:
+    """Return `example.c`: what the example's inferences take, and what they must give."""
+    return (
+        array("example_inputs", example.inputs) + "\n" + _rows("example_outputs", example.outputs)
+    )
+
+
+def array(name: str, data: bytes) -> str:
+    """Return a source in C with bytes in the model's memory, aligned to 16 bytes."""
+    return INCLUDES + _rows(name, data)
+
+
+def _rows(name: str, data: bytes) -> str:
+    held = data or bytes(1)
+    lines = (
+        "    " + "".join(f"{byte}," for byte in held[at : at + BYTES_PER_LINE])
+        for at in range(0, len(held), BYTES_PER_LINE)
+    )
+    body = "\n".join(lines)
+    return f"BOARD_MODEL const uint8_t {name}[{len(held)}] = {{\n{body}\n}};\n"
+
+
+def _make_settings(around: Surroundings, kernels: Sequence[str]) -> str:
+    product = f"ETHOS{around.npu.upper()}" if around.npu else ""
+    rows = [f"CPU ?= {around.cpu}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
+    if kernels:
+        rows.append("KERNELS := " + " \\\n    ".join(kernels))
+    rows += [f"{name} ?= {_escaped(path)}" for name, path in around.checkouts.items()]
+    return "\n".join(rows) + "\n"
+
+
+def _escaped(path: str) -> str:
+    return path.replace("$", "$$").replace("#", r"\#")
+
+
+def _cmake_settings(around: Surroundings, kernels: Sequence[str]) -> str:
+    rows = {"CPU": around.cpu, "NPU": around.npu, "KERNELS": ";".join(kernels)}
+    rows |= around.checkouts
+    return "".join(f"set(MODEL_{name} [==[{value}]==])\n" for name, value in rows.items())
