@@ -327,6 +327,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.mesh.network": (
         "mizzen.diagnostics",
         "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.reference",
+        "mizzen.passes",
+        "mizzen.partition",
+        "mizzen.frontends.tflite",
         "mizzen.mesh.machine.work",
     ),
     "mizzen.mesh.mapping": (

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from mizzen.diagnostics import Origin
-from mizzen.graph import Graph
+from mizzen.graph import Graph, Value
 
 HEIGHT, WIDTH, CHANNEL = 1, 2, 3
 """Axes of a feature map, `[N, H, W, C]`."""
@@ -23,6 +23,8 @@ class LayerKind(Enum):
     POOLING      a window of the first input, the same channel; no weights
     POINTWISE    the same position of every input, which may be broadcast
     MOVEMENT     inputs laid into the output at offsets: concatenation, padding, slices
+    MATMUL       `[N, H, C]`, `[N, C, W]`: a row of the first input, a column of the second; further
+                 inputs position by position
     REDUCTION    every position of some axes, the same position of the others
     GENERAL      everything of every input: softmax, reshape, whatever has no rule. It is not split
     """
@@ -32,6 +34,7 @@ class LayerKind(Enum):
     POOLING = "pooling"
     POINTWISE = "pointwise"
     MOVEMENT = "movement"
+    MATMUL = "matmul"
     REDUCTION = "reduction"
     GENERAL = "general"
 
@@ -101,18 +104,25 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Layers in an order of execution, the tensors between them, what comes in and goes out."""
+    """Layers in an order of execution, the tensors between them, what comes in and goes out.
+
+    graph   the whole network as operations, which the results of a mesh are compared with; None for
+            networks of shapes only
+    values  the graph's value of each tensor
+    """
 
     name: str
     tensors: tuple[Tensor, ...]
     layers: tuple[Layer, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    graph: Graph | None = None
+    values: tuple[Value, ...] = ()
 
     @property
     def is_executable(self) -> bool:
         """Whether every layer has its operations and weights."""
-        return all(layer.chain is not None for layer in self.layers)
+        return self.graph is not None
 
     @cached_property
     def producer(self) -> dict[int, int]:

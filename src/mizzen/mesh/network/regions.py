@@ -16,9 +16,13 @@ _WORK = {
     LayerKind.POOLING: WorkKind.POOLING,
     LayerKind.POINTWISE: WorkKind.POINTWISE,
     LayerKind.MOVEMENT: WorkKind.MOVEMENT,
+    LayerKind.MATMUL: WorkKind.CONVOLUTION,
     LayerKind.REDUCTION: WorkKind.GENERAL,
     LayerKind.GENERAL: WorkKind.GENERAL,
 }
+
+_OWN_OPERANDS = {LayerKind.GENERAL: 1 << 30, LayerKind.MOVEMENT: 1 << 30, LayerKind.MATMUL: 2}
+"""Inputs that the work counts already; further ones are added position by position."""
 
 
 def needed_boxes(
@@ -34,9 +38,13 @@ def needed_boxes(
         case LayerKind.CONVOLUTION | LayerKind.DEPTHWISE | LayerKind.POOLING:
             through = _through_window(layer, shapes[0], box, channels)
             added = None if is_partial(layer, channels) and channels and channels[0] else box
-            return (through, *(added for _ in shapes[1:]))
+            return (through, *(added and _broadcast(shape, added) for shape in shapes[1:]))
         case LayerKind.POINTWISE:
             return tuple(_broadcast(shape, box) for shape in shapes)
+        case LayerKind.MATMUL:
+            (first, rows, columns), depth = box, shapes[0][2]
+            added_boxes = (_broadcast(shape, box) for shape in shapes[2:])
+            return ((first, rows, (0, depth)), (first, (0, depth), columns), *added_boxes)
         case LayerKind.MOVEMENT:
             placed = zip(shapes, layer.offsets, strict=True)
             return tuple(_moved(shape, offset, box) for shape, offset in placed)
@@ -63,7 +71,7 @@ def work_of(
         outputs // max(across, 1),
         across,
         _taps(network, layer, summed, outputs),
-        len(layer.inputs) - 1 if layer.kind is not LayerKind.GENERAL else 0,
+        max(0, len(layer.inputs) - _OWN_OPERANDS.get(layer.kind, 1)),
         partials,
     )
 
@@ -72,6 +80,8 @@ def _taps(network: Network, layer: Layer, summed: int, outputs: int) -> int:
     if layer.kind in WINDOWED:
         assert layer.window is not None
         return math.prod(layer.window.kernel) * max(summed, 1)
+    if layer.kind is LayerKind.MATMUL:
+        return network.tensors[layer.inputs[0]].shape[2]
     if layer.kind is LayerKind.REDUCTION:
         shape = network.tensors[layer.inputs[0]].shape
         return math.prod(shape[axis] for axis in layer.reduced_axes)
