@@ -342,6 +342,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
     ),
+    "mizzen.mesh.simulation": (
+        "mizzen.mesh.machine",
+        "mizzen.mesh.network",
+        "mizzen.mesh.program",
+    ),
     "mizzen.conformance": (
         "mizzen.diagnostics",
         "mizzen.workers",
