@@ -106,9 +106,21 @@ enum mz_reduction {
     MZ_REDUCTION_ANY = 7,
     MZ_REDUCTION_ALL = 8,
     MZ_REDUCTION_PLACE_OF_GREATEST = 9,
-    MZ_REDUCTION_PLACE_OF_LEAST = 10
+    MZ_REDUCTION_PLACE_OF_LEAST = 10,
+    MZ_REDUCTION_GREATEST = 11,
+    MZ_REDUCTION_LEAST = 12,
+    MZ_REDUCTION_RUNNING_SUM = 13,
+    MZ_REDUCTION_RUNNING_MEAN = 14
 };
-#define MZ_REDUCTION_COUNT 11u
+#define MZ_REDUCTION_COUNT 15u
+
+/* What the kernel `pool` makes of a window; NaN is the maximum, but never the greatest. */
+enum mz_pool {
+    MZ_POOL_AVERAGE = 0,
+    MZ_POOL_MAXIMUM = 1,
+    MZ_POOL_GREATEST = 2
+};
+#define MZ_POOL_COUNT 3u
 
 /* The first bytes of a container. */
 typedef struct {

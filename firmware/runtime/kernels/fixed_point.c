@@ -43,3 +43,11 @@ int32_t mz_scale(int32_t value, int32_t multiplier, int32_t shift)
     const int32_t right = shift > 0 ? 0 : -shift;
     return mz_shift_right(mz_doubled_high(mz_shift_left(value, left), multiplier), right);
 }
+
+int32_t mz_scale_wide(int64_t value, int32_t multiplier, int32_t shift)
+{
+    const int32_t upper = multiplier < 0x7fff0000 ? (multiplier + (1 << 15)) >> 16 : 0x7fff;
+    const int32_t bits = 15 - shift;
+    const uint64_t product = (uint64_t)value * (uint64_t)(int64_t)upper;
+    return mz_low_word((int64_t)(product + ((uint64_t)1 << (bits - 1))) >> bits);
+}

@@ -20,4 +20,8 @@ int32_t mz_shift_left(int32_t value, int32_t bits);
 /* value times multiplier times 2^(shift - 31); rounds twice where shift is negative. */
 int32_t mz_scale(int32_t value, int32_t multiplier, int32_t shift);
 
+/* The same of a sum of 64 bits, half up, by the upper 16 bits of the multiplier; shift is from -31
+ * to 14. What does not fit 32 bits is cut. */
+int32_t mz_scale_wide(int64_t value, int32_t multiplier, int32_t shift);
+
 #endif

@@ -40,7 +40,12 @@ static uint32_t best_of(const mz_tensor *input, const mz_rows *rows, uint32_t st
     return best;
 }
 
-/* Sums of reals are kept in double, and rounded once. */
+static int is_mean(int32_t operation)
+{
+    return operation == MZ_REDUCTION_MEAN || operation == MZ_REDUCTION_RUNNING_MEAN;
+}
+
+/* Sums of reals are kept in double, and rounded once. Running ones are rounded each time. */
 static void add_up(int32_t operation, const mz_tensor *input, const mz_rows *rows, uint32_t start,
                    const mz_tensor *output, uint32_t row)
 {
@@ -55,12 +60,13 @@ static void add_up(int32_t operation, const mz_tensor *input, const mz_rows *row
         } else {
             const double value = (double)mz_get_real(input, at);
             real = operation == MZ_REDUCTION_PRODUCT ? real * value : real + value;
+            real = operation >= MZ_REDUCTION_RUNNING_SUM ? (double)(float)real : real;
         }
     }
     if (mz_is_integer(input->type) != 0) {
         mz_put_integer(output, row, (int64_t)whole);
     } else {
-        const double divisor = operation == MZ_REDUCTION_MEAN ? (double)rows->length : 1.0;
+        const double divisor = is_mean(operation) ? (double)rows->length : 1.0;
         mz_put_real(output, row, (float)(real / divisor));
     }
 }
@@ -77,6 +83,23 @@ static int64_t count_true(const mz_tensor *input, const mz_rows *rows, uint32_t 
         }
     }
     return count;
+}
+
+/* The greatest or the least real: none is beyond the largest finite one, NaN is never it
+ * (TFLite). */
+static void bounded(int32_t operation, const mz_tensor *input, const mz_rows *rows, uint32_t start,
+                    const mz_tensor *output, uint32_t row)
+{
+    const float largest = 3.402823466e38f;
+    float found = operation == MZ_REDUCTION_LEAST ? largest : -largest;
+    uint32_t i;
+    for (i = 0; i < rows->length; i++) {
+        const float value = mz_get_real(input, start + i * rows->inner);
+        if (operation == MZ_REDUCTION_LEAST ? value < found : value > found) {
+            found = value;
+        }
+    }
+    mz_put_real(output, row, found);
 }
 
 static void take_over(const mz_tensor *input, uint32_t at, const mz_tensor *output, uint32_t row)
@@ -109,6 +132,10 @@ static void reduce(int32_t operation, const mz_tensor *input, const mz_rows *row
     case MZ_REDUCTION_ALL:
         mz_put_integer(output, row, count_true(input, rows, start) == (int64_t)rows->length);
         break;
+    case MZ_REDUCTION_GREATEST:
+    case MZ_REDUCTION_LEAST:
+        bounded(operation, input, rows, start, output, row);
+        break;
     default:
         add_up(operation, input, rows, start, output, row);
         break;
@@ -128,7 +155,9 @@ mz_status mz_kernel_reduce(const mz_call *call)
     MZ_TRY(mz_give_tensor(call, 0, &output));
     MZ_TAKES(operation >= 0 && operation < (int32_t)MZ_REDUCTION_COUNT);
     MZ_TAKES(output.count == rows.count);
-    MZ_TAKES(operation != MZ_REDUCTION_MEAN || mz_is_integer(input.type) == 0);
+    MZ_TAKES(is_mean(operation) == 0 || mz_is_integer(input.type) == 0);
+    MZ_TAKES((operation != MZ_REDUCTION_GREATEST && operation != MZ_REDUCTION_LEAST) ||
+             mz_is_integer(input.type) == 0);
     for (i = 0; call->checking == 0 && i < rows.count; i++) {
         reduce(operation, &input, &rows, i, &output);
     }

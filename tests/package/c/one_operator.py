@@ -50,11 +50,14 @@ def t(
 
 def network(
     kind: str,
-    inputs: Sequence[Tensor | Array],
+    inputs: Sequence[Any],
     outputs: Sequence[Tensor],
     options: tuple[str, Record] | None = None,
 ) -> Network:
-    """Return a network of one operator, whose inputs that are arrays are constants."""
+    """Return a network of one operator.
+
+    inputs  tensors, constants, or constants with scales and the axis of those
+    """
     net = NetworkBuilder()
     places: list[int] = []
     given: list[int] = []
@@ -62,6 +65,10 @@ def network(
     for number, row in enumerate(inputs):
         if isinstance(row, np.ndarray):
             places.append(net.constant(f"c{number}", row))
+            continue
+        if isinstance(row[0], np.ndarray):
+            held, scales, axis = row
+            places.append(net.constant(f"c{number}", held, scales, axis=axis))
             continue
         shape, dtype, scale, zero = row
         places.append(net.tensor(f"x{number}", shape, dtype, scale, zero))

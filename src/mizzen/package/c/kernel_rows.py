@@ -38,6 +38,8 @@ KERNELS: Mapping[str, KernelRow] = {
             ("compare", "elements", "fixed_point", "numbers", "strides"),
         ),
         KernelRow("table", "table", ("elements",)),
+        KernelRow("convolve", "convolve", ("elements", "fixed_point", "numbers", "window")),
+        KernelRow("pool", "pool", ("elements", "numbers", "window")),
         KernelRow("select", "select", ("elements", "strides")),
         KernelRow("unary", "unary", ("elements", "functions")),
         KernelRow("reduce", "reduce", ("elements", "rows")),

@@ -126,10 +126,23 @@ class Reduction(IntEnum):
     ALL = 8
     PLACE_OF_GREATEST = 9
     PLACE_OF_LEAST = 10
+    GREATEST = 11
+    LEAST = 12
+    RUNNING_SUM = 13
+    RUNNING_MEAN = 14
+
+
+class Pool(IntEnum):
+    """What the kernel `pool` makes of a window; NaN is the maximum, but never the greatest."""
+
+    AVERAGE = 0
+    MAXIMUM = 1
+    GREATEST = 2
 
 
 ENUMS: tuple[type[IntEnum], ...] = (
     Place, ElementType, StepKind, ArgumentKind, Binary, Unary, Reduction,
+    Pool,
 )  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from mizzen.package.c.lowering import (
     signal,
     tflite_elementwise,
     tflite_movement,
+    tflite_reduction,
+    tflite_windows,
 )
 from mizzen.package.c.lowering.context import WAY_ON, Given, Lowering, Rule, Tabulate
 from mizzen.package.device import DeviceProgram, NpuCall
@@ -26,6 +28,8 @@ RULES: Mapping[str, Rule] = {
     **signal.RULES,
     **tflite_elementwise.RULES,
     **tflite_movement.RULES,
+    **tflite_windows.RULES,
+    **tflite_reduction.RULES,
 }
 """What lowers each operator, by its framework's name."""
 

@@ -11,9 +11,6 @@ from mizzen.package.c.layout import Reduction
 from mizzen.package.c.lowering.context import Array, Given, Rule, elements, ref
 from mizzen.package.c.lowering.strides import View, copy, dense, folded, move, whole
 
-DIFFERENCE_BITS = 5
-"""Bits before the point of a difference of scores. Ref: TFLite, kScaledDiffIntegerBits."""
-
 
 def reduced(operation: Reduction) -> Rule:
     """Return the rule of a reduction over some axes, or all."""
@@ -23,7 +20,9 @@ def reduced(operation: Reduction) -> Rule:
         rank = len(given.row(source).shape)
         named = given.arguments.get("dim")
         axes = range(rank) if named in (None, ()) else given.wholes("dim")
-        reduce_axes(given, operation, source, [axis % max(1, rank) for axis in axes], 0)
+        reduce_axes(
+            given, operation, source, [axis % max(1, rank) for axis in axes], given.output()
+        )
 
     return rule
 
@@ -35,14 +34,15 @@ def extreme_with_index(value: Reduction, index: Reduction) -> Rule:
         source = given.tensor("self")
         axes = [given.whole("dim") % max(1, len(given.row(source).shape))]
         for place, operation in enumerate((value, index)):
-            if given.wanted(place) is not None:
-                reduce_axes(given, operation, source, axes, place)
+            output = given.wanted(place)
+            if output is not None:
+                reduce_axes(given, operation, source, axes, output)
 
     return rule
 
 
 def reduce_axes(
-    given: Given, operation: Reduction, source: int, axes: Sequence[int], place: int
+    given: Given, operation: Reduction, source: int, axes: Sequence[int], output: int
 ) -> None:
     """Add a call of the kernel `reduce`; axes that are not neighbours are brought together."""
     row = given.row(source)
@@ -53,15 +53,13 @@ def reduce_axes(
     length = math.prod(row.shape[axis] for axis in reduced_axes)
     given.must(length > 0, "there must be something to reduce")
     if not reduced_axes:
-        copy(given, source, given.output(place))
+        copy(given, source, output)
         return
     together = reduced_axes == list(range(reduced_axes[0], reduced_axes[-1] + 1))
     inner = elements(row.shape[reduced_axes[-1] + 1 :])
     if not together:
         source, inner = _at_end(given, source, reduced_axes), 1
-    given.emit(
-        "reduce", (int(operation), ref(source), length, max(1, inner)), (given.output(place),)
-    )
+    given.emit("reduce", (int(operation), ref(source), length, max(1, inner)), (output,))
 
 
 def _at_end(given: Given, source: int, axes: Sequence[int]) -> int:
@@ -82,18 +80,8 @@ def summed_so_far(given: Given) -> None:
         target = given.lowering.temporary(output.shape, output.dtype)
         given.emit("cast", (ref(source), 0), (target,))
         source = target
-    given.emit(
-        "scan", (ref(source), *_rows(given, source, given.whole("dim")), 0, 0), (given.output(),)
-    )
-
-
-def tflite_summed_so_far(given: Given) -> None:
-    """TFLite's CUMSUM of plain numbers, whose axis must be constant."""
-    source, axis = given.present()
-    given.must(given.row(source).dtype == np.int32, "numbers must be int32")
-    flags = (int(bool(given.get("exclusive", False))), int(bool(given.get("reverse", False))))
-    rows = _rows(given, source, int(given.held(axis).item()))
-    given.emit("scan", (ref(source), *rows, *flags), (given.output(),))
+    rows = rows_along(given, source, given.whole("dim"))
+    given.emit("scan", (ref(source), *rows, 0, 0), (given.output(),))
 
 
 def ordered(count: str | None) -> Rule:
@@ -101,7 +89,7 @@ def ordered(count: str | None) -> Rule:
 
     def rule(given: Given) -> None:
         source = given.tensor("self")
-        length, inner = _rows(given, source, given.whole("dim", -1))
+        length, inner = rows_along(given, source, given.whole("dim", -1))
         kept = length if count is None else given.whole(count)
         name = "descending" if count is None else "largest"
         largest = int(bool(given.get(name, count is not None)))
@@ -124,38 +112,10 @@ def softmax(*, logarithm: bool) -> Rule:
     def rule(given: Given) -> None:
         source = given.tensor("self")
         given.must(given.row(source).dtype == np.float32, "numbers must be float32")
-        rows = _rows(given, source, given.whole("dim"))
+        rows = rows_along(given, source, given.whole("dim"))
         given.emit("softmax", (ref(source), *rows, 1.0, int(logarithm)), (given.output(),))
 
     return rule
-
-
-def tflite_softmax(given: Given) -> None:
-    """TFLite's SOFTMAX along the last axis, of real numbers or of bytes."""
-    (source,) = given.present()
-    row = given.row(source)
-    rows = _rows(given, source, -1)
-    beta = given.real("beta", 1.0)
-    if row.dtype == np.float32:
-        given.emit("softmax", (ref(source), *rows, beta, 0), (given.output(),))
-        return
-    bytes_only = row.dtype == np.int8 and given.row(given.output()).dtype == np.int8
-    given.must(bytes_only and len(row.scales) == 1, "numbers must be float32 or int8")
-    given.must(rows[0] < 4096, "rows must be shorter than 4096")
-    scaling = softmax_scaling(beta, row.scales[0])
-    given.emit("softmax_int8", (ref(source), *rows, *scaling), (given.output(),))
-
-
-def softmax_scaling(beta: float, scale: float) -> tuple[int, int, int]:
-    """Return multiplier, shift and least difference of a softmax of bytes.
-
-    Ref: TFLite, quantization_util.cc: PreprocessSoftmaxScaling, CalculateInputRadius.
-    """
-    fraction = 31 - DIFFERENCE_BITS
-    factor = min(float(np.float32(beta)) * float(np.float32(scale)) * (1 << fraction), 2.0**31 - 1)
-    multiplier, shift = quantized_multiplier(factor)
-    largest = ((1 << DIFFERENCE_BITS) - 1) * float(1 << fraction) / float(1 << max(shift, 0))
-    return multiplier, max(shift, 0), max(-math.floor(largest), -255)
 
 
 def quantized_multiplier(factor: float) -> tuple[int, int]:
@@ -170,23 +130,12 @@ def quantized_multiplier(factor: float) -> tuple[int, int]:
     return (0, 0) if shift < -31 else (multiplier, shift)
 
 
-def tflite_extreme(operation: Reduction) -> Rule:
-    """Return the rule of ARG_MAX or ARG_MIN, whose axis must be constant."""
-
-    def rule(given: Given) -> None:
-        source, axis = given.present()
-        rank = len(given.row(source).shape)
-        reduce_axes(given, operation, source, [int(given.held(axis).item()) % rank], 0)
-
-    return rule
-
-
 def looked_up(table: str, indices: str) -> Rule:
     """Return the rule of a lookup of slices along an axis."""
 
     def rule(given: Given) -> None:
         source = given.tensor(table)
-        _take(given, source, given.tensor(indices), given.whole("dim", 0), given.output())
+        take(given, source, given.tensor(indices), given.whole("dim", 0), given.output())
 
     return rule
 
@@ -199,18 +148,12 @@ def indexed(given: Given) -> None:
     given.must(len(found) == 1, "there must be one tensor of indices")
     ((axis, indices),) = found
     given.must(given.row(indices).dtype.kind in "iu", "indices must be integers")
-    _take(given, source, indices, axis, given.output())
+    take(given, source, indices, axis, given.output())
 
 
-def tflite_looked_up(given: Given) -> None:
-    """TFLite's GATHER without batches."""
-    source, indices = given.present()
-    given.must(given.whole("batch_dims", 0) == 0, "there must be no batches")
-    _take(given, source, indices, given.whole("axis", 0), given.output())
-
-
-def _take(given: Given, source: int, indices: int, axis: int, output: int) -> None:
-    length, inner = _rows(given, source, axis)
+def take(given: Given, source: int, indices: int, axis: int, output: int) -> None:
+    """Add a call of the kernel `take`: slices along an axis, by indices."""
+    length, inner = rows_along(given, source, axis)
     given.emit("take", (ref(source), ref(indices), length, inner), (output,))
 
 
@@ -259,11 +202,11 @@ def take_along(given: Given, source: int, picked: Mapping[int, Array]) -> None:
         last = place == len(picked) - 1
         output = given.output() if last else given.lowering.temporary(reached, row.dtype)
         held = given.lowering.constant(indices, np.int32)
-        _take(given, source, held, axis, output)
+        take(given, source, held, axis, output)
         source = output
 
 
-def _rows(given: Given, source: int, axis: int) -> tuple[int, int]:
+def rows_along(given: Given, source: int, axis: int) -> tuple[int, int]:
     """Return the length of an axis, and how many elements are behind it."""
     shape = given.row(source).shape or (1,)
     place = axis % len(shape)
@@ -303,9 +246,4 @@ RULES: Mapping[str, Rule] = {
     "mizzen::narrow_index": narrowed,
     "aten::upsample_nearest2d": nearest,
     "aten::upsample_nearest2d.vec": nearest,
-    "tflite::SOFTMAX": tflite_softmax,
-    "tflite::ARG_MAX": tflite_extreme(Reduction.PLACE_OF_GREATEST),
-    "tflite::ARG_MIN": tflite_extreme(Reduction.PLACE_OF_LEAST),
-    "tflite::CUMSUM": tflite_summed_so_far,
-    "tflite::GATHER": tflite_looked_up,
 }
