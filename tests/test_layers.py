@@ -326,11 +326,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.mesh.machine": ("mizzen.diagnostics",),
     "mizzen.mesh.network": (
         "mizzen.diagnostics",
+        "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.reference",
         "mizzen.passes",
         "mizzen.partition",
+        "mizzen.package",
         "mizzen.frontends.tflite",
         "mizzen.mesh.machine.work",
     ),
@@ -341,6 +343,23 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.mesh.program": (
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
+    ),
+    "mizzen.mesh.emission": (
+        "mizzen.diagnostics",
+        "mizzen.mesh.machine",
+        "mizzen.mesh.network",
+        "mizzen.mesh.mapping",
+        "mizzen.mesh.program",
+    ),
+    "mizzen.mesh.execution": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.reference",
+        "mizzen.cpu",
+        "mizzen.mesh.machine",
+        "mizzen.mesh.network",
+        "mizzen.mesh.program",
     ),
     "mizzen.mesh.simulation": (
         "mizzen.mesh.machine",

@@ -122,7 +122,7 @@ class Network:
     @property
     def is_executable(self) -> bool:
         """Whether every layer has its operations and weights."""
-        return self.graph is not None
+        return all(layer.chain is not None for layer in self.layers)
 
     @cached_property
     def producer(self) -> dict[int, int]:

@@ -6,6 +6,7 @@ documented, versioned format, and all that simulation, execution and export read
 """
 
 from mizzen.mesh.program.program import (
+    SUM_BYTES,
     Compute,
     Copy,
     ElementProgram,
@@ -22,6 +23,7 @@ from mizzen.mesh.program.program import (
 )
 
 __all__ = [
+    "SUM_BYTES",
     "Compute",
     "Copy",
     "ElementProgram",

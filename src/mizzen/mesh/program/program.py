@@ -10,6 +10,9 @@ from mizzen.mesh.machine.work import Work
 from mizzen.mesh.network.boxes import Box
 from mizzen.mesh.network.network import Network
 
+SUM_BYTES = 4
+"""Of an element of a partial sum."""
+
 
 class RegionKind(Enum):
     """What a part of an element's memory is for."""

@@ -1,0 +1,21 @@
+"""Execution: programs of elements, executed exactly, on engines behind one interface.
+
+An element executes what its program says, on what its regions hold; nothing here knows mappings,
+so what is wrong in a program shows. Tiles are computed by the operations of their layers, cut to
+their boxes. `execute` gives the network's outputs, `compare` says how each tensor differs from the
+whole network's integers.
+"""
+
+from mizzen.mesh.execution.comparison import TensorDifference, compare, reference
+from mizzen.mesh.execution.engines import Engine, InProcess
+from mizzen.mesh.execution.execution import Executed, execute
+
+__all__ = [
+    "Engine",
+    "Executed",
+    "InProcess",
+    "TensorDifference",
+    "compare",
+    "execute",
+    "reference",
+]

@@ -1,0 +1,66 @@
+"""Compute tiles: a layer's operations, on boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mizzen.graph import Array
+from mizzen.mesh.execution.accumulators import Accumulators, accumulators
+from mizzen.mesh.execution.cutting import Cut, cut
+from mizzen.mesh.execution.memory import Memory
+from mizzen.mesh.machine import ElementKind
+from mizzen.mesh.network.network import Network
+from mizzen.mesh.program import Compute, Kernel, MeshProgram
+from mizzen.reference import CustomKernel, evaluate_batch
+
+Dtypes = dict[int, np.dtype[np.generic]]
+
+
+def dtypes_of(network: Network) -> Dtypes:
+    """Return the NumPy type of each tensor's elements, as the layers' operations have it."""
+    found: Dtypes = {}
+    for layer in network.layers:
+        if layer.chain is not None:
+            values = zip(layer.inputs, layer.chain.inputs, strict=True)
+            found.update((tensor, value.dtype.numpy) for tensor, value in values)
+            found[layer.output] = layer.chain.outputs[0].dtype.numpy
+    return found
+
+
+class Tiles:
+    """Computes tiles; operations cut once are kept, since replicas have the same."""
+
+    def __init__(self, program: MeshProgram, custom: CustomKernel) -> None:
+        self.network = program.network
+        self.dtypes = dtypes_of(program.network)
+        self.custom = custom
+        self._cuts: dict[Kernel, Cut] = {}
+        self._accumulators: dict[tuple[Kernel, str], Accumulators | None] = {}
+
+    def compute(self, instruction: Compute, kind: ElementKind, memory: Memory, count: int) -> Array:
+        """Return the box that a tile gives, `[count, *box]`."""
+        tile = self._cut(instruction.kernel)
+        operands = list[Array]()
+        for index, box in tile.takes:
+            region = instruction.operands[index]
+            assert region is not None, "the checker says which operands a tile needs"
+            operands.append(memory.read(region, box))
+        for region, value in zip(instruction.sums, tile.graph.inputs[len(operands) :], strict=True):
+            sums = memory.read(region, instruction.kernel.box)
+            operands.append(sums.reshape(count, *value.shape))
+        held = self._held(instruction.kernel, kind, tile)
+        trace = None if held is None else held.trace
+        (values,) = evaluate_batch(tile.graph, operands, count, trace=trace, custom=self.custom)
+        return values
+
+    def _cut(self, kernel: Kernel) -> Cut:
+        found = self._cuts.get(kernel)
+        if found is None:
+            found = self._cuts[kernel] = cut(self.network, kernel)
+        return found
+
+    def _held(self, kernel: Kernel, kind: ElementKind, tile: Cut) -> Accumulators | None:
+        key = kernel, kind.name
+        if key not in self._accumulators:
+            self._accumulators[key] = accumulators(kind.array, tile.sums)
+        return self._accumulators[key]

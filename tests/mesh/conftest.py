@@ -1,0 +1,31 @@
+"""Mappings by hand, for the tests of everything that reads one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mizzen.mesh.mapping import Mapping
+from mizzen.mesh.network import Network
+
+from .by_hand import BY_HAND
+from .by_hand import split_at_random as split
+
+
+@pytest.fixture(params=BY_HAND)
+def hand_mapping(request: pytest.FixtureRequest) -> Mapping:
+    """Each of the mappings by hand."""
+    return BY_HAND[request.param]()
+
+
+@pytest.fixture(scope="session")
+def by_hand() -> dict[str, Callable[[], Mapping]]:
+    """The mappings by hand, by name."""
+    return BY_HAND
+
+
+@pytest.fixture(scope="session")
+def split_at_random() -> Callable[[Network, int], Mapping]:
+    """A mapping of a network on a grid, by a seed."""
+    return split
