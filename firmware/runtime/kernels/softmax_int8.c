@@ -1,4 +1,4 @@
-/* Softmax of bytes in fixed point. Arguments: input, length, inner, multiplier and shift of a
+/* Softmax of bytes in fixed point, to 8 or 16 bits. Arguments: input, length, inner, multiplier and shift of a
  * difference, the least difference that counts.
  *
  * Ref: TFLite, reference_ops::Softmax; gemmlowp, fixedpoint.h (exp_on_negative_values,
@@ -106,6 +106,8 @@ static void softmax(const mz_tensor *input, const mz_rows *rows, uint32_t start,
                     const scaling *scale, const mz_tensor *output)
 {
     const int8_t *from = (const int8_t *)input->data + start;
+    const int32_t width = 8 * (int32_t)mz_element_bytes(output->type);
+    const int32_t low = -(1 << (width - 1));
     int32_t most = INT8_MIN;
     int32_t sum = 0;
     int32_t zeros;
@@ -124,13 +126,12 @@ static void softmax(const mz_tensor *input, const mz_rows *rows, uint32_t start,
     inverse = inverse_of_one_and((int32_t)(((uint32_t)sum << zeros) - 0x80000000u));
     for (i = 0; i < rows->length; i++) {
         const int32_t difference = from[i * rows->inner] - most;
-        int32_t found = INT8_MIN;
+        int32_t found = low;
         if (difference >= scale->least) {
-            const int32_t bits = 12 - zeros + 31 - 8;
+            const int32_t bits = 12 - zeros + 31 - width;
             found += mz_shift_right(mz_doubled_high(inverse, scaled_power(scale, difference)), bits);
         }
-        found = found > INT8_MAX ? INT8_MAX : found;
-        ((int8_t *)output->data)[start + i * rows->inner] = (int8_t)found;
+        mz_put_integer(output, start + i * rows->inner, found >= -low ? -low - 1 : found);
     }
 }
 
@@ -147,7 +148,8 @@ mz_status mz_kernel_softmax_int8(const mz_call *call)
     MZ_TRY(mz_take_int(call, 4, &scale.shift));
     MZ_TRY(mz_take_int(call, 5, &scale.least));
     MZ_TRY(mz_give_tensor(call, 0, &output));
-    MZ_TAKES(input.type == (uint32_t)MZ_ELEMENT_TYPE_INT8 && output.type == input.type);
+    MZ_TAKES(input.type == (uint32_t)MZ_ELEMENT_TYPE_INT8);
+    MZ_TAKES(output.type == input.type || output.type == (uint32_t)MZ_ELEMENT_TYPE_INT16);
     MZ_TAKES(output.count == input.count && output.data != input.data);
     MZ_TAKES(scale.multiplier > 0 && scale.shift >= 0 && scale.shift <= 31);
     MZ_TAKES(rows.length < 4096u && scale.least <= 0 && scale.least >= -255);

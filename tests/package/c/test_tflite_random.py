@@ -172,6 +172,41 @@ def nearest(draw: Draw) -> Network:
                    ("ResizeNearestNeighborOptions", fields))  # fmt: skip
 
 
+def bilinear(draw: Draw) -> Network:
+    n, h, w, c = (int(number) for number in draw.integers(1, 7, 4))
+    th, tw = (int(number) for number in draw.integers(1, 14, 2))
+    dtype = typed(draw, "int8", "float32")
+    step = tensor(draw, (), dtype)[2:]
+    choice = int(draw.integers(3))
+    fields = {"align_corners": choice == 1, "half_pixel_centers": choice == 2}
+    return network("RESIZE_BILINEAR", [((n, h, w, c), dtype, *step), i32([th, tw])],
+                   [((n, th, tw, c), dtype, *step)], ("ResizeBilinearOptions", fields))  # fmt: skip
+
+
+def softmax(draw: Draw) -> Network:
+    shape = tuple(draw.integers(1, 20, draw.integers(1, 4)).tolist())
+    kinds = (("int8", 1 / 256, "int8", -128), ("int8", 1 / 65536, "int16", -32768),
+             ("int16", 1 / 32768, "int16", 0))  # fmt: skip
+    dtype, step, result, zero = kinds[draw.integers(3)]
+    low, high = (-9, 1) if dtype == "int8" else (-14, -5)
+    fields = {"beta": float(draw.choice([1.0, 0.5, 2.0]))}
+    return network("SOFTMAX", [tensor(draw, shape, dtype, low, high)],
+                   [(shape, result, step, zero)], ("SoftmaxOptions", fields))  # fmt: skip
+
+
+def powers(kind: str) -> Family:
+    """LOGISTIC and TANH of 16 bits whose scale is a power of two, or close to one."""
+
+    def family(draw: Draw) -> Network:
+        step = float(2.0 ** draw.integers(-14, -9) * draw.choice([1, 1.0002, 1.002]))
+        every = np.arange(-32768, 32768, dtype=np.int16)
+        data, _ = network(kind, [((256, 256), "int16", step, 0)],
+                          [((256, 256), "int16", 2.0**-15, 0)])  # fmt: skip
+        return data, [every.reshape(256, 256)]
+
+    return family
+
+
 def mirrored(draw: Draw) -> Network:
     shape = draw.integers(2, 6, draw.integers(1, 4))
     mode = int(draw.integers(2))
@@ -235,6 +270,10 @@ FAMILIES: dict[str, Family] = {
     "prelu": prelu,
     "logistic": squashed("LOGISTIC", (1 / 256, -128)),
     "tanh": squashed("TANH", (1 / 128, 0)),
+    "logistic of every number": powers("LOGISTIC"),
+    "tanh of every number": powers("TANH"),
+    "softmax": softmax,
+    "bilinear": bilinear,
     "relu": one("RELU", "int8", "float32"),
     "relu6": relu6,
     "leaky relu": one("LEAKY_RELU", "int8", "int16", "float32", options="LeakyReluOptions"),

@@ -143,6 +143,10 @@ EXACT: dict[str, tuple[Function, tuple[torch.Tensor, ...]]] = {
     "index": (lambda x, i: x[:, i], (X, torch.tensor([[2, -1], [0, 1]]))),
     "embedding": (lambda x, i: functional.embedding(i, x), (X[0], torch.tensor([[2, 1]]))),
     "gather": (lambda x, i: x.gather(1, i), (X, torch.tensor([[[2, 0], [1, 1]]]))),
+    "nearest by factors": (
+        lambda x: functional.interpolate(x, scale_factor=(2.5, 1.3)),
+        (random(1, 2, 5, 7),),
+    ),
     "nearest": (lambda x: functional.interpolate(x, (7, 9)), (random(1, 2, 3, 4),)),
     "full": (lambda x: x + torch.arange(4) * 2 + torch.full((4,), 3.0), (X,)),
 }
@@ -168,6 +172,21 @@ BOUNDED: dict[str, tuple[Function, tuple[torch.Tensor, ...], int]] = {
     "rsqrt": (torch.rsqrt, (torch.logspace(-30, 30, 2001),), 1),
     "softmax": (lambda x: x.softmax(1), (random(3, 40),), 3),
     "log_softmax": (lambda x: x.log_softmax(0), (random(40, 3),), 3),
+    "bilinear": (
+        lambda x: functional.interpolate(x.abs(), (7, 9), mode="bilinear"),
+        (random(2, 3, 5, 4),),
+        2,
+    ),
+    "bilinear aligned": (
+        lambda x: functional.interpolate(x.abs(), (4, 11), mode="bilinear", align_corners=True),
+        (random(2, 3, 5, 4),),
+        2,
+    ),
+    "bilinear by factors": (
+        lambda x: functional.interpolate(x.abs(), scale_factor=(2.0, 1.5), mode="bilinear"),
+        (random(2, 3, 5, 4),),
+        2,
+    ),
     "sum": (lambda x: x.abs().sum(1), (random(3, 100),), 2),
     "mean": (lambda x: x.abs().mean((0, 2)), (random(3, 4, 50),), 2),
 }

@@ -11,6 +11,7 @@ from mizzen.package.c.lowering import (
     movement,
     quantization,
     reduction,
+    resizing,
     signal,
     tflite_elementwise,
     tflite_movement,
@@ -30,6 +31,7 @@ RULES: Mapping[str, Rule] = {
     **tflite_movement.RULES,
     **tflite_windows.RULES,
     **tflite_reduction.RULES,
+    **resizing.RULES,
 }
 """What lowers each operator, by its framework's name."""
 

@@ -180,18 +180,6 @@ def narrowed(given: Given) -> None:
     given.emit("narrow_index", arguments, (given.output(),))
 
 
-def nearest(given: Given) -> None:
-    """PyTorch's nearest upsampling of images: lookups along both axes, indices known here."""
-    source = given.tensor("self" if "self" in given.arguments else "input")
-    row, target = given.row(source), given.row(given.output()).shape
-    for name in ("scales_h", "scales_w", "scale_factors"):
-        given.must(given.arguments.get(name) is None, "scales must follow from the sizes")
-    axes = (len(target) - 2, len(target) - 1)
-    take_along(given, source, {
-        axis: (np.arange(target[axis]) * row.shape[axis]) // target[axis] for axis in axes
-    })  # fmt: skip
-
-
 def take_along(given: Given, source: int, picked: Mapping[int, Array]) -> None:
     """Look elements up along some axes, one after the other, by indices that are known."""
     if not picked:
@@ -244,6 +232,4 @@ RULES: Mapping[str, Rule] = {
     "aten::index.Tensor": indexed,
     "aten::gather": gathered,
     "mizzen::narrow_index": narrowed,
-    "aten::upsample_nearest2d": nearest,
-    "aten::upsample_nearest2d.vec": nearest,
 }

@@ -15,6 +15,7 @@ from mizzen.package.c.lowering import quantized
 from mizzen.package.c.lowering.context import Given, Rule, ref
 from mizzen.package.c.lowering.elementwise import TFLITE, convert, emit_binary, emit_select
 from mizzen.package.c.lowering.quantized import activation_limits, by_table, either
+from mizzen.package.c.lowering.tflite_functions import squashed
 
 FLOAT = np.dtype(np.float32)
 LARGEST = float(np.finfo(np.float32).max)
@@ -190,7 +191,7 @@ SCALED: Mapping[str, tuple[Rule, Binary]] = {
     },
 }
 UNARY = {
-    "LOGISTIC": Unary.SIGMOID, "TANH": Unary.TANH, "EXP": Unary.EXPONENTIAL,
+    "EXP": Unary.EXPONENTIAL,
     "LOG": Unary.LOGARITHM, "ABS": Unary.ABSOLUTE, "NEG": Unary.NEGATE,
     "SQRT": Unary.SQUARE_ROOT, "RSQRT": Unary.INVERSE_SQUARE_ROOT, "FLOOR": Unary.FLOOR,
     "CEIL": Unary.CEILING, "ROUND": Unary.ROUND_FROM_FLOOR,
@@ -201,6 +202,8 @@ RULES: Mapping[str, Rule] = {
     for name, rule in {
         **{name: either(scaled, plain_binary(plain)) for name, (scaled, plain) in SCALED.items()},
         **{name: either(by_table, plain_unary(row)) for name, row in UNARY.items()},
+        "LOGISTIC": either(squashed(tangent=False), plain_unary(Unary.SIGMOID)),
+        "TANH": either(squashed(tangent=True), plain_unary(Unary.TANH)),
         "DIV": plain_binary(Binary.DIVIDE),
         "ADD_N": summed,
         "RELU": either(by_table, limited(0.0)),

@@ -19,6 +19,7 @@ from mizzen.package.c.lowering.reduction import (
     rows_along,
     take,
 )
+from mizzen.package.c.lowering.tflite_functions import wide_softmax
 
 DIFFERENCE_BITS = 5
 """Bits before the point of a difference of scores. Ref: TFLite, kScaledDiffIntegerBits."""
@@ -34,7 +35,7 @@ def summed_so_far(given: Given) -> None:
 
 
 def softmax(given: Given) -> None:
-    """TFLite's SOFTMAX along the last axis, of real numbers or of bytes."""
+    """TFLite's SOFTMAX along the last axis, of real or quantised numbers."""
     (source,) = given.present()
     row = given.row(source)
     rows = rows_along(given, source, -1)
@@ -42,8 +43,10 @@ def softmax(given: Given) -> None:
     if row.dtype == np.float32:
         given.emit("softmax", (ref(source), *rows, beta, 0), (given.output(),))
         return
-    bytes_only = row.dtype == np.int8 and given.row(given.output()).dtype == np.int8
-    given.must(bytes_only and len(row.scales) == 1, "numbers must be float32 or int8")
+    if row.dtype == np.int16:
+        wide_softmax(given, source, beta)
+        return
+    given.must(row.dtype == np.int8 and len(row.scales) == 1, "numbers must be real or quantised")
     given.must(rows[0] < 4096, "rows must be shorter than 4096")
     scaling = softmax_scaling(beta, row.scales[0])
     given.emit("softmax_int8", (ref(source), *rows, *scaling), (given.output(),))
