@@ -75,7 +75,7 @@ def random_pipeline(seed: int) -> MeshProgram:
         for _ in range(random.integers(3, 5))
     ]
     drafts = {element: _Draft() for layer in layers for element in layer}
-    computes = 10 ** random.uniform(1.5, 3.0)
+    computes = 10 ** random.uniform(1.2, 2.7)
     usual_bytes = 10 ** random.uniform(2.5, 3.7)
     routes: list[Route] = []
     for element in layers[0]:
