@@ -366,6 +366,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.network",
         "mizzen.mesh.program",
     ),
+    "mizzen.mesh.report": (
+        "mizzen.report",
+        "mizzen.mesh.machine",
+        "mizzen.mesh.program",
+        "mizzen.mesh.simulation",
+    ),
     "mizzen.conformance": (
         "mizzen.diagnostics",
         "mizzen.workers",

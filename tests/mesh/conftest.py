@@ -1,4 +1,4 @@
-"""Mappings by hand, for the tests of everything that reads one."""
+"""Mappings by hand and random programs, for the tests of everything that reads them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 
 from mizzen.mesh.mapping import Mapping
 from mizzen.mesh.network import Network
+from mizzen.mesh.program import MeshProgram
 
 from .by_hand import BY_HAND
 from .by_hand import split_at_random as split
+from .simulation.pipelines import random_pipeline
 
 
 @pytest.fixture(params=BY_HAND)
@@ -29,3 +31,9 @@ def by_hand() -> dict[str, Callable[[], Mapping]]:
 def split_at_random() -> Callable[[Network, int], Mapping]:
     """A mapping of a network on a grid, by a seed."""
     return split
+
+
+@pytest.fixture(scope="session")
+def pipeline() -> Callable[[int], MeshProgram]:
+    """A random pipeline of a seed."""
+    return random_pipeline

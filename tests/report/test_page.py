@@ -1,0 +1,139 @@
+"""Pages: what they hold, that texts are no markup, and what a browser makes of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from mizzen.report.page import (
+    Bar,
+    Facts,
+    Lane,
+    Line,
+    Lines,
+    Map,
+    Node,
+    Note,
+    Page,
+    Section,
+    Series,
+    Table,
+    Timeline,
+    render,
+)
+from mizzen.report.page.rendering import colour, number
+
+CHROMIUM = shutil.which("chromium")
+ROWS = (("conv<1>", 3, 0.25), ("pool", 20, 1.0), ("add", 4, 0.5))
+TABLE = Table("Layers", ("name", "tiles", "busy"), ROWS, frozenset({2}))
+PAGE = Page(
+    "A & B",
+    "Two <networks>",
+    (
+        Section("Words", (Note("a < b"), Facts((("Rate", "5 > 4"),)))),
+        Section("Tables", (TABLE,)),
+        Section(
+            "Pictures",
+            (
+                Map(
+                    "Loads",
+                    "What is busy.",
+                    (Node(0, 0, 1, 1, 0.5, "router 0"), Node(2, 0, 1, 1, None, "router 1")),
+                    (Line(0.5, 0.5, 2.5, 0.5, 1.0, "link"),),
+                ),
+                Timeline("Time", "Bars.", "us", (Lane("core", (Bar(0, 5, 0, "conv"),)),)),
+                Lines("Growth", "Seconds.", "elements", "s", (Series("one", ((1, 1), (9, 3))),)),
+            ),
+        ),
+    ),
+)
+
+
+class Tags(HTMLParser):
+    """Counts tags, and holds that every one that opens closes in its turn."""
+
+    VOID = frozenset({"meta", "input", "link", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.counts: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_every_block_is_on_the_page_and_every_tag_closes() -> None:
+    tags = Tags()
+    tags.feed(render(PAGE))
+    assert not tags.open
+    assert tags.counts["section"] == 3
+    assert tags.counts["svg"] == 3
+    assert tags.counts["tr"] == 4
+    assert tags.counts["rect"] == 3
+
+
+def test_texts_are_no_markup() -> None:
+    html = render(PAGE)
+    assert "Two &lt;networks&gt;" in html
+    assert "conv&lt;1&gt;" in html
+    assert "<networks>" not in html
+
+
+def test_a_page_needs_no_network() -> None:
+    assert not re.search(r"(src|href)=\"(?!#)|https?://|@import|url\(", render(PAGE))
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [("x", "x"), (1234, "1,234"), (0.01234, "0.0123"), (2.5e6, "2,500,000")]
+)
+def test_numbers_have_three_digits(value: str | float, written: str) -> None:
+    assert number(value) == written
+
+
+def test_colours_go_from_dark_to_light_and_no_further() -> None:
+    assert [colour(share) for share in (None, 0.0, 1.0, 7.0)] == [
+        "none", "#440154", "#fde725", "#fde725",
+    ]  # fmt: skip
+
+
+def shown(html: str, folder: Path, script: str) -> str:
+    """Return the document after a browser has run a script behind the page's own."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium to show the page")
+    path = folder / "page.html"
+    path.write_text(html.replace("</body>", f"<script>{script}</script></body>"))
+    words = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    words += ["--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}", path.as_uri()]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert "CONSOLE" not in done.stderr, done.stderr
+    return done.stdout
+
+
+def names(html: str) -> list[str]:
+    return re.findall(r"<tr(?: hidden=\"\")?>\s*<td>(.*?)</td>", html)
+
+
+def test_a_browser_sorts_by_a_column_and_back(tmp_path: Path) -> None:
+    click = "document.querySelectorAll('th button')[1].click();"
+    assert names(shown(render(PAGE), tmp_path, click)) == ["pool", "add", "conv&lt;1&gt;"]
+    assert names(shown(render(PAGE), tmp_path, click * 2)) == ["conv&lt;1&gt;", "add", "pool"]
+
+
+def test_a_browser_filters_by_words(tmp_path: Path) -> None:
+    script = (
+        "const input = document.querySelector('input'); input.value = 'POOL';"
+        "input.dispatchEvent(new Event('input'));"
+    )
+    html = shown(render(PAGE), tmp_path, script)
+    assert html.count('<tr hidden="">') == 2
