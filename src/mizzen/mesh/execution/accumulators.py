@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.graph import INTEGER_BITS, Array, Value, integer_range
+from mizzen.graph import Array, Value
 from mizzen.mesh.machine import MacArray, Overflow
-from mizzen.ops.tensor import DepthwiseConv2d, Windowed
+from mizzen.mesh.network.ranges import centered_weights, greatest_sums
 
 CORE_BITS = 32
 
@@ -49,32 +49,10 @@ def accumulators(array: MacArray | None, sums: Value | None) -> Accumulators | N
     if array is None or sums is None or array.accumulator_bits >= CORE_BITS:
         return None
     product: Any = sums.producer
-    weights = _centered(product)
-    if greatest_sum(product) < 1 << (array.accumulator_bits - 1):
+    greatest = int(greatest_sums(product).sum(axis=1).max(initial=0))
+    if greatest < 1 << (array.accumulator_bits - 1):
         return None
     bias = product.bias.constant.astype(np.int64)
-    return Accumulators(array, sums, weights.sum(axis=0) * _zero_point(product) - bias)
-
-
-def greatest_sum(product: Windowed) -> int:
-    """Return what no sum of products exceeds, whatever the input is: of integers as they are."""
-    least, _ = integer_range(product.input.dtype)
-    sums: int = np.abs(_centered(product)).sum(axis=0).max(initial=0)
-    return int(sums) * -least if product.input.dtype in INTEGER_BITS else 0
-
-
-def _zero_point(product: Windowed) -> int:
-    assert product.input_zp.constant is not None
-    return int(product.input_zp.constant[0])
-
-
-def _centered(product: Windowed) -> Array:
-    """Return the weights less their zero point, `[products, output channels]`."""
-    weights, zero_point = product.weight.constant, product.weight_zp.constant
-    assert weights is not None
-    assert zero_point is not None
-    plain = weights.astype(np.int64) - int(zero_point[0])
-    if isinstance(product, DepthwiseConv2d):
-        height, width, depth, multiplier = plain.shape
-        return plain.reshape(height * width, depth * multiplier)
-    return plain.reshape(len(plain), -1).T
+    zero_point = int(product.input_zp.constant[0])
+    weights = centered_weights(product).sum(axis=(1, 2))
+    return Accumulators(array, sums, weights * zero_point - bias)

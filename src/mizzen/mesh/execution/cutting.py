@@ -16,10 +16,9 @@ from mizzen.graph import Array, DType, Graph, Operation, TensorType, Value
 from mizzen.mesh.execution.demands import Demands, demands
 from mizzen.mesh.network.boxes import Box, box_of, shape_of, slices, within
 from mizzen.mesh.network.network import Layer, Network
+from mizzen.mesh.network.ranges import product_of
 from mizzen.mesh.program import Kernel
-from mizzen.ops.tensor import Conv2d, DepthwiseConv2d, Windowed
-
-SUMMED = (Conv2d, DepthwiseConv2d)
+from mizzen.ops.tensor import Windowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ def cut(network: Network, kernel: Kernel) -> Cut:
     """Return the operations of a tile. E531 for a layer that cannot be cut to such a box."""
     layer = network.layers[kernel.layer]
     assert layer.chain is not None, "networks of shapes only are not executed"
-    product = _product(layer.chain)
+    product = product_of(layer.chain)
     if kernel.gives_sums and product is None:
         raise cannot(layer, "give partial sums: it has no convolution")
     last = product.result if kernel.gives_sums and product else layer.chain.outputs[0]
@@ -61,14 +60,6 @@ def cut(network: Network, kernel: Kernel) -> Cut:
 def cannot(layer: Layer, what: str) -> MizzenError:
     """Make the error for a tile that a layer does not have."""
     return fail("E531", f"layer {layer.name!r} cannot {what}", origin=layer.origin)
-
-
-def _product(chain: Graph) -> Windowed | None:
-    """Return the operation that the array of multipliers computes."""
-    for operation in chain.sorted():
-        if isinstance(operation, SUMMED):
-            return operation
-    return None
 
 
 class _Cutting:

@@ -5,7 +5,9 @@ for each image; messages carry boxes of tensors between elements. Programs are f
 documented, versioned format, and all that simulation, execution and export read.
 """
 
+from mizzen.mesh.program.checker import Finding, Rule, check
 from mizzen.mesh.program.program import (
+    ALIGNMENT_BYTES,
     SUM_BYTES,
     Compute,
     Copy,
@@ -23,11 +25,13 @@ from mizzen.mesh.program.program import (
 )
 
 __all__ = [
+    "ALIGNMENT_BYTES",
     "SUM_BYTES",
     "Compute",
     "Copy",
     "ElementProgram",
     "Fetch",
+    "Finding",
     "Give",
     "Instruction",
     "Kernel",
@@ -36,5 +40,7 @@ __all__ = [
     "Region",
     "RegionKind",
     "Route",
+    "Rule",
     "Send",
+    "check",
 ]

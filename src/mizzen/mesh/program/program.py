@@ -10,6 +10,9 @@ from mizzen.mesh.machine.work import Work
 from mizzen.mesh.network.boxes import Box
 from mizzen.mesh.network.network import Network
 
+ALIGNMENT_BYTES = 16
+"""Regions begin at multiples of it."""
+
 SUM_BYTES = 4
 """Of an element of a partial sum."""
 
