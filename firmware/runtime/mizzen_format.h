@@ -70,9 +70,11 @@ enum mz_binary {
     MZ_BINARY_BITWISE_OR = 14,
     MZ_BINARY_BITWISE_XOR = 15,
     MZ_BINARY_SQUARED_DIFFERENCE = 16,
-    MZ_BINARY_SLOPE = 17
+    MZ_BINARY_SLOPE = 17,
+    MZ_BINARY_MODULO = 18,
+    MZ_BINARY_REMAINDER = 19
 };
-#define MZ_BINARY_COUNT 18u
+#define MZ_BINARY_COUNT 20u
 
 /* What the kernel `unary` computes of an element. */
 enum mz_unary {
@@ -90,9 +92,17 @@ enum mz_unary {
     MZ_UNARY_CEILING = 11,
     MZ_UNARY_ROUND = 12,
     MZ_UNARY_SIGN = 13,
-    MZ_UNARY_ROUND_FROM_FLOOR = 14
+    MZ_UNARY_ROUND_FROM_FLOOR = 14,
+    MZ_UNARY_ERROR_FUNCTION = 15,
+    MZ_UNARY_EXPONENTIAL_LESS_ONE = 16,
+    MZ_UNARY_TRUNCATE = 17,
+    MZ_UNARY_LOGARITHM_OF_ONE_AND = 18,
+    MZ_UNARY_LOGARITHM_TO_2 = 19,
+    MZ_UNARY_LOGARITHM_TO_10 = 20,
+    MZ_UNARY_SINE = 21,
+    MZ_UNARY_COSINE = 22
 };
-#define MZ_UNARY_COUNT 15u
+#define MZ_UNARY_COUNT 23u
 
 /* What the kernel `reduce` makes of a row of elements. */
 enum mz_reduction {

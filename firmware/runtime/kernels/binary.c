@@ -44,9 +44,23 @@ static int64_t quotient(int32_t operation, int64_t a, int64_t b)
                                                                                   : found;
 }
 
+/* What is left of a division: with the sign of the divisor, or of the dividend. */
+static int64_t rest(int32_t operation, int64_t a, int64_t b)
+{
+    int64_t found;
+    if (b == 0 || b == -1) {
+        return 0;
+    }
+    found = a % b;
+    return operation == MZ_BINARY_MODULO && found != 0 && (found < 0) != (b < 0) ? found + b : found;
+}
+
 static int64_t integer(int32_t operation, int64_t a, int64_t b)
 {
     switch (operation) {
+    case MZ_BINARY_MODULO:
+    case MZ_BINARY_REMAINDER:
+        return rest(operation, a, b);
     case MZ_BINARY_ADD:
         return (int64_t)((uint64_t)a + (uint64_t)b);
     case MZ_BINARY_SUBTRACT:
@@ -75,7 +89,7 @@ static int64_t integer(int32_t operation, int64_t a, int64_t b)
 static int of_reals(int32_t operation)
 {
     return (operation <= MZ_BINARY_GREATER_EQUAL && operation != MZ_BINARY_FLOOR_DIVIDE) ||
-           operation >= MZ_BINARY_SQUARED_DIFFERENCE;
+           operation == MZ_BINARY_SQUARED_DIFFERENCE || operation == MZ_BINARY_SLOPE;
 }
 
 /* NaN stays (TFLite, ActivationFunctionWithMinMax). */

@@ -5,6 +5,10 @@
 #include "mizzen_memory.h"
 
 #define LN_2 0.693147180559945309417
+#define RIGHT_ANGLE 1.57079632679489661923
+#define RIGHT_ANGLE_HIGH 1.57079632673412561417
+#define RIGHT_ANGLE_LOW 6.07710050650619224932e-11
+#define TWO_OVER_ROOT_PI 1.12837916709551257390
 #define WHOLE_FROM 8388608.0f /* every float32 from here on is whole */
 
 static float infinity(void)
@@ -149,6 +153,109 @@ float mz_inverse_square_root(float value)
     return value == 0.0f ? 1.0f / value : (float)(1.0 / square_root((double)value));
 }
 
+double mz_inverse_root(double value)
+{
+    return 1.0 / square_root(value);
+}
+
+/* The series of e^(x^2) erf(x), all of whose terms have one sign. */
+float mz_error_function(float value)
+{
+    const double x = (double)value;
+    double term = x;
+    double sum = x;
+    int32_t k;
+    if (value != value) {
+        return value;
+    }
+    if (value > 4.0f || value < -4.0f) {
+        return value > 0.0f ? 1.0f : -1.0f;
+    }
+    for (k = 1; k < 100; k++) {
+        term *= 2.0 * x * x / (2.0 * (double)k + 1.0);
+        sum += term;
+    }
+    return value == 0.0f ? value : (float)(TWO_OVER_ROOT_PI * sum * exponential(-x * x));
+}
+
+/* Close to 0 the difference loses what the series keeps. */
+float mz_exponential_less_one(float value)
+{
+    const double x = (double)value;
+    if (value != value || value == 0.0f) {
+        return value;
+    }
+    if (value > 89.0f) {
+        return infinity();
+    }
+    if (value < -104.0f) {
+        return -1.0f;
+    }
+    if (value > -1e-3f && value < 1e-3f) {
+        return (float)(x * (1.0 + x * (0.5 + x / 6.0)));
+    }
+    return (float)(exponential(x) - 1.0);
+}
+
+float mz_logarithm_of_one_and(float value)
+{
+    const double x = (double)value;
+    if (value != value || value == 0.0f || value == infinity()) {
+        return value;
+    }
+    if (value <= -1.0f) {
+        return value < -1.0f ? infinity() - infinity() : -infinity();
+    }
+    if (value > -1e-3f && value < 1e-3f) {
+        return (float)(x * (1.0 - x * (0.5 - x / 3.0)));
+    }
+    return (float)logarithm(1.0 + x);
+}
+
+float mz_scaled_logarithm(float value, double factor)
+{
+    if (!(value > 0.0f) || value == infinity()) {
+        return mz_logarithm(value);
+    }
+    return (float)(logarithm((double)value) * factor);
+}
+
+/* The sine of `quarters` right angles more: what is left of whole right angles, which come in two
+ * parts so that their multiples stay exact, by the series about 0. */
+static float sine(float value, int64_t quarters)
+{
+    const double x = (double)value;
+    double rest;
+    double square;
+    double term = 1.0;
+    double sum = 0.0;
+    int64_t n;
+    int32_t k;
+    if (value - value != 0.0f) {
+        return value - value;
+    }
+    n = (int64_t)(x / RIGHT_ANGLE + (x < 0.0 ? -0.5 : 0.5));
+    rest = (x - (double)n * RIGHT_ANGLE_HIGH) - (double)n * RIGHT_ANGLE_LOW;
+    n += quarters;
+    square = rest * rest;
+    for (k = (n & 1) != 0 ? 1 : 2; k < 20; k += 2) {
+        sum += term;
+        term *= -square / ((double)k * (double)(k + 1));
+    }
+    sum *= (n & 1) != 0 ? 1.0 : rest;
+    return (float)((n & 2) != 0 ? -sum : sum);
+}
+
+float mz_sine(float value)
+{
+    return value == 0.0f ? value : sine(value, 0);
+}
+
+float mz_cosine(float value)
+{
+    return sine(value, 1);
+}
+
 static int is_whole(float value)
 {
     return !(value > -WHOLE_FROM && value < WHOLE_FROM);
@@ -159,6 +266,11 @@ static float cut(float value)
 {
     const float found = (float)(int32_t)value;
     return found == 0.0f ? 0.0f * value : found;
+}
+
+float mz_truncate(float value)
+{
+    return is_whole(value) ? value : cut(value);
 }
 
 float mz_floor(float value)

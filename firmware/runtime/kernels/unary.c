@@ -31,6 +31,22 @@ static float real(int32_t operation, float value)
         return mz_ceiling(value);
     case MZ_UNARY_ROUND:
         return mz_round(value);
+    case MZ_UNARY_ERROR_FUNCTION:
+        return mz_error_function(value);
+    case MZ_UNARY_EXPONENTIAL_LESS_ONE:
+        return mz_exponential_less_one(value);
+    case MZ_UNARY_LOGARITHM_OF_ONE_AND:
+        return mz_logarithm_of_one_and(value);
+    case MZ_UNARY_LOGARITHM_TO_2:
+        return mz_scaled_logarithm(value, 1.44269504088896340736);
+    case MZ_UNARY_LOGARITHM_TO_10:
+        return mz_scaled_logarithm(value, 0.434294481903251827651);
+    case MZ_UNARY_SINE:
+        return mz_sine(value);
+    case MZ_UNARY_COSINE:
+        return mz_cosine(value);
+    case MZ_UNARY_TRUNCATE:
+        return mz_truncate(value);
     case MZ_UNARY_ROUND_FROM_FLOOR:
         return value == 0.0f ? value : mz_round(value) + 0.0f;
     default:

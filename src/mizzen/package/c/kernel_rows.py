@@ -50,6 +50,7 @@ KERNELS: Mapping[str, KernelRow] = {
         KernelRow("softmax_int16", "softmax_int16", ("elements", "fixed_point", "rows")),
         KernelRow("squash", "squash", ("elements",)),
         KernelRow("interpolate", "interpolate", ("elements", "numbers", "window")),
+        KernelRow("normalize", "normalize", ("elements", "functions")),
         KernelRow("take", "take", ("elements",)),
         KernelRow("narrow_index", "take", ("elements",)),
         KernelRow("gather", "gather", ("elements", "strides")),

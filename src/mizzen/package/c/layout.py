@@ -90,6 +90,8 @@ class Binary(IntEnum):
     BITWISE_XOR = 15
     SQUARED_DIFFERENCE = 16
     SLOPE = 17
+    MODULO = 18
+    REMAINDER = 19
 
 
 class Unary(IntEnum):
@@ -110,6 +112,14 @@ class Unary(IntEnum):
     ROUND = 12
     SIGN = 13
     ROUND_FROM_FLOOR = 14
+    ERROR_FUNCTION = 15
+    EXPONENTIAL_LESS_ONE = 16
+    TRUNCATE = 17
+    LOGARITHM_OF_ONE_AND = 18
+    LOGARITHM_TO_2 = 19
+    LOGARITHM_TO_10 = 20
+    SINE = 21
+    COSINE = 22
 
 
 class Reduction(IntEnum):

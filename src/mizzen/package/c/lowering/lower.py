@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from mizzen.diagnostics import fail
 from mizzen.package.c.lowering import (
+    aten_functions,
+    aten_windows,
     elementwise,
     movement,
     quantization,
@@ -32,6 +34,8 @@ RULES: Mapping[str, Rule] = {
     **tflite_windows.RULES,
     **tflite_reduction.RULES,
     **resizing.RULES,
+    **aten_windows.RULES,
+    **aten_functions.RULES,
 }
 """What lowers each operator, by its framework's name."""
 

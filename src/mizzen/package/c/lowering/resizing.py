@@ -102,7 +102,9 @@ def _torch_places(size: int, target: int, scale: float | None, *, aligned: bool)
         places = numbers * step
     else:
         step = FLOAT(size) / FLOAT(target) if scale is None else FLOAT(1 / scale)
-        places = np.maximum(step * (numbers + HALF) - HALF, FLOAT(0))
+        # The host fuses product and difference: rounded once.
+        exact = np.float64(step) * (numbers + HALF).astype(np.float64) - 0.5
+        places = np.maximum(exact.astype(FLOAT), FLOAT(0))
     low = np.minimum(np.floor(places), size - 1)
     high = low + (low < size - 1)
     distances = np.clip(places - low.astype(FLOAT), FLOAT(0), FLOAT(1))

@@ -194,7 +194,7 @@ UNARY = {
     "EXP": Unary.EXPONENTIAL,
     "LOG": Unary.LOGARITHM, "ABS": Unary.ABSOLUTE, "NEG": Unary.NEGATE,
     "SQRT": Unary.SQUARE_ROOT, "RSQRT": Unary.INVERSE_SQUARE_ROOT, "FLOOR": Unary.FLOOR,
-    "CEIL": Unary.CEILING, "ROUND": Unary.ROUND_FROM_FLOOR,
+    "CEIL": Unary.CEILING, "SIN": Unary.SINE, "COS": Unary.COSINE, "ROUND": Unary.ROUND_FROM_FLOOR,
 }  # fmt: skip
 
 RULES: Mapping[str, Rule] = {

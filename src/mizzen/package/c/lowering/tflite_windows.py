@@ -111,10 +111,15 @@ def product(given: Given) -> None:
 
 
 def matrices(
-    given: Given, one: int, other: int, turned: tuple[bool, bool], how: Integers | Reals
+    given: Given,
+    one: int,
+    other: int,
+    turned: tuple[bool, bool],
+    how: Integers | Reals,
+    output: int | None = None,
 ) -> None:
     """Multiply matrices, whose batches broadcast; those that are turned have their rows last."""
-    target = given.row(given.output()).shape
+    target = given.row(given.output() if output is None else output).shape
     height, width = target[-2:]
     batches = target[:-2]
     depth = given.row(one).shape[-2 if turned[0] else -1]
@@ -127,7 +132,7 @@ def matrices(
                     (of_one, across[0], 0, across[1]),
                     (height * width, width, 0, 1))  # fmt: skip
     weights = Weights(other, depth, width, (of_other, along[0], 0, 0, along[1]))
-    convolve(given, one, weights, None, window, how)
+    convolve(given, one, weights, None, window, how, output)
 
 
 def _batched(given: Given, index: int, batches: Shape) -> tuple[int, int]:

@@ -118,9 +118,11 @@ def convolve(
     bias: int | None,
     window: Window,
     how: Integers | Reals,
+    output: int | None = None,
 ) -> None:
-    """Add a call of the kernel `convolve`."""
+    """Add a call of the kernel `convolve`, to the call's own output unless another is named."""
     constant = given.lowering.constant
+    target = given.output() if output is None else output
     head = (ref(source), ref(weights.index), None if bias is None else ref(bias))
     factors: tuple[Argument, ...]
     tail: tuple[Argument, ...]
@@ -133,7 +135,7 @@ def convolve(
             factors = (None, None)
             tail = (*how.limits, int(how.is_wide))
     numbers = (window.numbers, weights.numbers)
-    given.emit("convolve", (*head, *factors, *numbers, *tail), (given.output(),))
+    given.emit("convolve", (*head, *factors, *numbers, *tail), (target,))
 
 
 def point_of(row: DeviceTensor) -> int:
