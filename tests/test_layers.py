@@ -337,6 +337,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.machine.work",
     ),
     "mizzen.mesh.mapping": (
+        "mizzen.diagnostics",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
     ),

@@ -7,5 +7,21 @@ with what is here.
 
 from mizzen.mesh.mapping.mapping import Mapping, Message, Tile
 from mizzen.mesh.mapping.memory import Holding, Part, element_bytes, holdings_of
+from mizzen.mesh.mapping.options import MappingOptions, Multicast, Placement, Solver, SumSplit
+from mizzen.mesh.mapping.search import map_network
 
-__all__ = ["Holding", "Mapping", "Message", "Part", "Tile", "element_bytes", "holdings_of"]
+__all__ = [
+    "Holding",
+    "Mapping",
+    "MappingOptions",
+    "Message",
+    "Multicast",
+    "Part",
+    "Placement",
+    "Solver",
+    "SumSplit",
+    "Tile",
+    "element_bytes",
+    "holdings_of",
+    "map_network",
+]

@@ -27,7 +27,7 @@ from mizzen.mesh.network.regions import is_partial, needed_boxes
 
 ALIGNMENT_BYTES = 16
 SUM_BYTES = 4
-_WITH_SCRATCH = frozenset({LayerKind.REDUCTION, LayerKind.GENERAL})
+WITH_SCRATCH = frozenset({LayerKind.REDUCTION, LayerKind.GENERAL})
 
 
 class Part(Enum):
@@ -82,7 +82,7 @@ def holdings_of(mapping: Mapping, tile: int) -> tuple[Holding, ...]:
         slots = slots_of(mapping, tile, None)
         parts.append(Holding(Part.SUMS, tile, sum_bytes, slots, None, own.box, giver))
     parts.append(_output(mapping, layer, own, tile))
-    if layer.kind in _WITH_SCRATCH:
+    if layer.kind in WITH_SCRATCH:
         elements = elements_of(own.box) + sum(elements_of(box) for _, box in needed)
         parts.append(Holding(Part.SCRATCH, tile, elements * SUM_BYTES, 1))
     return tuple(parts)

@@ -1,0 +1,95 @@
+"""Map a network onto a machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mizzen.diagnostics import fail
+from mizzen.mesh.machine.machine import Machine
+from mizzen.mesh.mapping.assembly import Placed, around_dead, assembled
+from mizzen.mesh.mapping.candidates import Candidate, CandidateSearch, Tree
+from mizzen.mesh.mapping.chip_net import ChipNet, chip_net
+from mizzen.mesh.mapping.chip_trees import demands_of
+from mizzen.mesh.mapping.fitting import fitted
+from mizzen.mesh.mapping.mapping import Mapping
+from mizzen.mesh.mapping.options import MappingOptions, Progress
+from mizzen.mesh.mapping.seating import seated
+from mizzen.mesh.network.network import Network
+
+
+def map_network(
+    network: Network,
+    machine: Machine,
+    options: MappingOptions | None = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Return the mapping of most images a second that is found; the same for the same options.
+
+    E510 where the network does not fit, with the bytes, the layer and what would make it fit.
+    """
+    options = options or MappingOptions()
+    tell = progress or _silent
+    net = chip_net(machine)
+    best = _best(network, machine, net, options, tell)
+    tell(f"placing {best.way.replicas} replicas of {len(best.template.tiles)} tiles")
+    return assembled(machine, net, _placed(machine, net, best), options.seed)
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+def _best(
+    network: Network, machine: Machine, net: ChipNet, options: MappingOptions, tell: Progress
+) -> Candidate:
+    """Return the best candidate; ways whose bound is below what was found are not tried."""
+    search = CandidateSearch(network, machine, net, options)
+    best: Candidate | None = None
+    for bound, way in search.bounds():
+        if bound <= (best.images_per_s if best else 0.0):
+            break
+        tell(f"{way.replicas} replicas: at most {bound:.0f} images/s")
+        for candidate in search.candidates(way):
+            if best is None or candidate.images_per_s > best.images_per_s:
+                best = candidate
+    if best is None:
+        raise fail("E510", "does not fit")
+    return best
+
+
+def _placed(machine: Machine, net: ChipNet, best: Candidate) -> Placed:
+    way = best.way
+    homes = [_home(net, best, replica) for replica in range(way.replicas)]
+    elements = [seated(machine, best, chips, replica) for replica, chips in enumerate(homes)]
+    trees = [_moved_trees(net, best, replica) for replica in range(way.replicas)]
+    demands = [demands_of(best.shares, chips) for chips in homes]
+    by_flow: list[dict[int, Tree]] = [{} for _ in homes]
+    for found, of_replica in zip(by_flow, around_dead(net, demands, trees), strict=True):
+        for share, tree in zip(best.shares, of_replica, strict=True):
+            found.update(dict.fromkeys(share.flows, tree))
+    capacities = [machine.kinds[kind].data_bytes for kind in best.template.kinds]
+    slots = fitted(best.template, capacities, best.parts)
+    return Placed(replace(best.template, slots=slots), elements, by_flow)
+
+
+def _shift(net: ChipNet, best: Candidate, replica: int) -> tuple[int, int]:
+    assert best.block is not None
+    across = net.machine.chip_columns // best.block.columns
+    return replica % across * best.block.columns, replica // across * best.block.rows
+
+
+def _home(net: ChipNet, best: Candidate, replica: int) -> list[int]:
+    """Return the chips of a replica's parts."""
+    if best.block is None:
+        return [replica // best.way.sharing]
+    columns, rows = _shift(net, best, replica)
+    return [net.moved(chip, columns, rows) for chip in best.chips]
+
+
+def _moved_trees(net: ChipNet, best: Candidate, replica: int) -> list[Tree]:
+    if best.block is None:
+        return []
+    columns, rows = _shift(net, best, replica)
+    return [
+        tuple((net.moved(chip, columns, rows), side) for chip, side in tree) for tree in best.trees
+    ]
