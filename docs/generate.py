@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from mizzen.targets.ethos_u.legal.tosa import Rule as TosaRule
 
 LINE_WIDTH = 88
+_FAMILIES = {
+    "aten": "PyTorch, core ATen",
+    "mizzen": "Mizzen",
+    "quantized_decomposed": "PyTorch, quantisation",
+    "tflite": "TFLite",
+}
 COLUMNS = re.compile(r"^\S.* {2,}\S", re.MULTILINE)
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,6 +66,7 @@ def pages() -> dict[str, str]:
         "reference/ethos-n-operations.md": ethos_n_page(),
         "reference/ethos-n-composites.md": ethos_n_composites_page(),
         "reference/commands-ethos-n.md": ethos_n_commands_page(),
+        "reference/c-runtime.md": c_runtime_page(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,
@@ -262,6 +269,34 @@ def ethos_n_commands_page() -> str:
 def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
+
+
+def c_runtime_page() -> str:
+    """Return the kernels of the C runtime, and the operators that they execute."""
+    from mizzen.package.c.kernel_rows import KERNELS, sources_of
+    from mizzen.package.c.lowering import RULES
+
+    kernels = [
+        (f"`{row.name}`", row.doc, ", ".join(f"`{name}`" for name in sources_of([row.name])))
+        for row in KERNELS.values()
+    ]
+    families: dict[str, list[str]] = {}
+    for operator in sorted(RULES):
+        family, _, name = operator.partition("::")
+        families.setdefault(family, []).append(f"`{name}`")
+    parts = [
+        "# Kernels of the C runtime",
+        "What the NPU leaves to the processor is executed by these. A project has the sources of "
+        "the kernels that its network calls, and no others.",
+        _table(("Kernel", "Computes", "Sources"), kernels),
+        "## Operators",
+        "Operators of frameworks become calls of kernels when a project is made. One that is not "
+        "here is an error that names it (E464); one whose types, shapes or options no kernel "
+        "takes says which they must be (E465). Numbers of float64 are not taken.",
+        _table(("Of", "Operators"), [(_FAMILIES[name], ", ".join(operators))
+                                     for name, operators in families.items()]),
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
 
 
 def python_page() -> str:

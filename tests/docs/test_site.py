@@ -15,6 +15,8 @@ import pytest
 
 import mizzen
 from mizzen.cli.parser import help_texts
+from mizzen.package.c.kernel_rows import KERNELS
+from mizzen.package.c.lowering import RULES as LOWERED
 from mizzen.targets.ethos_n.commands import INSTRUCTION_SET
 from mizzen.targets.ethos_n.legal import OPERATIONS
 from mizzen.targets.ethos_n.legal import rules as ethos_n_rules
@@ -57,6 +59,16 @@ def test_every_public_name_is_in_the_reference(generated: dict[str, str]) -> Non
     page = generated["reference/python.md"]
     names = set(mizzen.__all__) - {"__version__"}
     assert all(f"\n## {name}\n" in page for name in names)
+
+
+def test_every_kernel_and_operator_of_the_c_runtime_is_in_the_reference(
+    generated: dict[str, str],
+) -> None:
+    page = generated["reference/c-runtime.md"]
+    for row in KERNELS.values():
+        assert f"| `{row.name}` | {row.doc} | " in page
+        assert f"`{row.source}.c`" in page
+    assert all(f"`{operator.partition('::')[2]}`" in page for operator in LOWERED)
 
 
 def test_every_name_for_pytorch_is_in_the_reference(generated: dict[str, str]) -> None:

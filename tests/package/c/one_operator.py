@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from mizzen.export import c_container
 from mizzen.flatbuffer import Record
 from mizzen.package.tflite.builder import NetworkBuilder
 
-from .runtime_host import Host
+from .runtime_host import Host, built, fuzz
 
 Array = npt.NDArray[Any]
 Network = tuple[bytes, list[Array]]
@@ -101,3 +101,14 @@ def same_bits(program: Path, network: Network, folder: Path) -> None:
         if other.dtype.kind == "f":
             known = ~np.isnan(other)  # a processor gives NaN either sign
             np.testing.assert_array_equal(np.signbit(array[known]), np.signbit(other[known]))
+
+
+def damage_each(
+    families: Iterable[Callable[[np.random.Generator], Network]], folder: Path, times: int
+) -> None:
+    """Damage a container of each family so many times, under sanitizers."""
+    program = built(folder, "clang")
+    for seed, family in enumerate(families):
+        file = folder / "network.tflite"
+        file.write_bytes(family(np.random.default_rng(seed))[0])
+        assert sum(fuzz(program, c_container(mizzen.load(file)).data, times, seed)) == times

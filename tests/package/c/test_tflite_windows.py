@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .one_operator import Network, Tensor, network, same_bits
+from .one_operator import Network, Tensor, damage_each, network, same_bits
 from .runtime_host import built
 
 Draw = np.random.Generator
@@ -220,3 +220,12 @@ def test_few_of_each_family(program: Path, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_many_of_each_family(program: Path, name: str, tmp_path: Path) -> None:
     compared(program, FAMILIES[name], tmp_path, MANY)
+
+
+def test_kernels_of_damaged_containers_stay_inside(tmp_path: Path) -> None:
+    damage_each(FAMILIES.values(), tmp_path, 60)
+
+
+@pytest.mark.sweep
+def test_kernels_of_many_damaged_containers_stay_inside(tmp_path: Path) -> None:
+    damage_each(FAMILIES.values(), tmp_path, 1500)

@@ -14,7 +14,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from .runtime_host import built
+from mizzen.export import c_container
+
+from .runtime_host import built, fuzz
 from .test_torch_kernels import Function, on_device, random, step_of, whole
 
 TOLERANCE = 2.0**-22
@@ -131,3 +133,11 @@ def test_these_have_pytorchs_bits(program: Path, name: str) -> None:
         expected = other.numpy()
         np.testing.assert_array_equal(np.frombuffer(one, expected.dtype).reshape(expected.shape),
                                       expected)  # fmt: skip
+
+
+@pytest.mark.sweep
+def test_kernels_of_damaged_containers_stay_inside(tmp_path: Path) -> None:
+    hardened = built(tmp_path, "clang")
+    for seed, (name, (function, arrays)) in enumerate({**MODULES, **FUNCTIONS}.items()):
+        artifact, _ = step_of(function, *arrays)
+        assert sum(fuzz(hardened, c_container(artifact).data, 2000, seed)) == 2000, name

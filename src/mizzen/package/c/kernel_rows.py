@@ -12,11 +12,13 @@ from mizzen.package.c.layout import kernel_id
 class KernelRow:
     """A kernel: its name in calls; in `kernels/<source>.c` it is `mz_kernel_<name>`.
 
+    doc    what it computes
     needs  other sources of that folder that it is linked with
     """
 
     name: str
     source: str
+    doc: str
     needs: tuple[str, ...] = ()
 
     @property
@@ -28,42 +30,112 @@ class KernelRow:
 KERNELS: Mapping[str, KernelRow] = {
     row.name: row
     for row in (
-        KernelRow("quantize", "quantize", ("elements",)),
-        KernelRow("dequantize", "quantize", ("elements",)),
-        KernelRow("move", "move", ("elements",)),
-        KernelRow("cast", "cast", ("elements",)),
-        KernelRow("binary", "binary", ("compare", "elements", "strides")),
+        KernelRow("quantize", "quantize", "real numbers as integers of a scale", ("elements",)),
+        KernelRow("dequantize", "quantize", "integers of a scale as real numbers", ("elements",)),
+        KernelRow("move", "move", "elements from one pattern of strides to another", ("elements",)),
+        KernelRow("cast", "cast", "elements in another type", ("elements",)),
         KernelRow(
-            "binary_scaled", "binary_scaled",
+            "binary",
+            "binary",
+            "one element of two, shapes broadcast",
+            ("compare", "elements", "strides"),
+        ),
+        KernelRow(
+            "binary_scaled",
+            "binary_scaled",
+            "the same of quantised tensors, in fixed point",
             ("compare", "elements", "fixed_point", "numbers", "strides"),
         ),
-        KernelRow("table", "table", ("elements",)),
-        KernelRow("convolve", "convolve", ("elements", "fixed_point", "numbers", "window")),
-        KernelRow("pool", "pool", ("elements", "numbers", "window")),
-        KernelRow("select", "select", ("elements", "strides")),
-        KernelRow("unary", "unary", ("elements", "functions")),
-        KernelRow("reduce", "reduce", ("elements", "rows")),
-        KernelRow("scan", "scan", ("elements", "rows")),
-        KernelRow("sort", "sort", ("elements", "rows")),
-        KernelRow("softmax", "softmax", ("elements", "functions", "rows")),
-        KernelRow("softmax_int8", "softmax_int8", ("elements", "fixed_point", "rows")),
-        KernelRow("softmax_int16", "softmax_int16", ("elements", "fixed_point", "rows")),
-        KernelRow("squash", "squash", ("elements",)),
-        KernelRow("interpolate", "interpolate", ("elements", "numbers", "window")),
-        KernelRow("normalize", "normalize", ("elements", "functions")),
-        KernelRow("take", "take", ("elements",)),
-        KernelRow("narrow_index", "take", ("elements",)),
-        KernelRow("gather", "gather", ("elements", "strides")),
-        KernelRow("rescale", "rescale", ("elements", "fixed_point")),
+        KernelRow(
+            "table",
+            "table",
+            "elements looked up in a table of all numbers of 8 or 16 bits",
+            ("elements",),
+        ),
+        KernelRow(
+            "convolve",
+            "convolve",
+            "sums of products of windows and weights, quantised or real",
+            ("elements", "fixed_point", "numbers", "window"),
+        ),
+        KernelRow(
+            "pool", "pool", "the mean or the greatest of windows", ("elements", "numbers", "window")
+        ),
+        KernelRow(
+            "select", "select", "one of two elements, by a condition", ("elements", "strides")
+        ),
+        KernelRow("unary", "unary", "a function of one element", ("elements", "functions")),
+        KernelRow(
+            "reduce",
+            "reduce",
+            "one element of each row: sums, means, extremes and where they are",
+            ("elements", "rows"),
+        ),
+        KernelRow("scan", "scan", "sums so far along rows", ("elements", "rows")),
+        KernelRow(
+            "sort",
+            "sort",
+            "the first elements of rows in order, and where they were",
+            ("elements", "rows"),
+        ),
+        KernelRow(
+            "softmax",
+            "softmax",
+            "softmax of real numbers along rows",
+            ("elements", "functions", "rows"),
+        ),
+        KernelRow(
+            "softmax_int8",
+            "softmax_int8",
+            "softmax of 8 bits in fixed point",
+            ("elements", "fixed_point", "rows"),
+        ),
+        KernelRow(
+            "softmax_int16",
+            "softmax_int16",
+            "softmax of 16 bits by tables",
+            ("elements", "fixed_point", "rows"),
+        ),
+        KernelRow("squash", "squash", "sigmoid and tangent of 16 bits by a table", ("elements",)),
+        KernelRow(
+            "interpolate",
+            "interpolate",
+            "images of another size, between four pixels each",
+            ("elements", "numbers", "window"),
+        ),
+        KernelRow(
+            "normalize",
+            "normalize",
+            "rows to a mean of 0 and a variance of 1",
+            ("elements", "functions"),
+        ),
+        KernelRow("take", "take", "slices along an axis, by indices", ("elements",)),
+        KernelRow("narrow_index", "take", "indices of a table in fewer bits", ("elements",)),
+        KernelRow(
+            "gather", "gather", "elements by an index along one axis each", ("elements", "strides")
+        ),
+        KernelRow(
+            "rescale",
+            "rescale",
+            "integers of one scale as those of another",
+            ("elements", "fixed_point"),
+        ),
         *(
-            KernelRow(f"signal_{name}", "signal", ("elements",))
-            for name in (
-                "window", "scale", "spectrum", "energy", "bank", "root", "subtract", "gain",
-                "logarithm",
+            KernelRow(f"signal_{name}", "signal", f"sound: {doc}", ("elements",))
+            for name, doc in (
+                ("window", "samples times a window"),
+                ("scale", "samples shifted as far as they go"),
+                ("spectrum", "the spectrum of samples of 16 bits"),
+                ("energy", "squares of a spectrum"),
+                ("bank", "energies of overlapping channels"),
+                ("root", "square roots"),
+                ("subtract", "energies less an estimate of noise"),
+                ("gain", "automatic gain of each channel"),
+                ("logarithm", "logarithms of energies"),
             )
         ),
     )
-}  # fmt: skip
+}
 
 
 def sources_of(names: Iterable[str]) -> Sequence[str]:
