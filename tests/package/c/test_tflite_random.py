@@ -249,6 +249,55 @@ def added_up(draw: Draw) -> Network:
     return network("ADD_N", rows, [(shape, *REAL)])
 
 
+def floor_divided(draw: Draw) -> Network:
+    shape = tuple(draw.integers(1, 6, 3).tolist())
+    divisors = draw.uniform(0.1, 3, shape[2:]).astype(np.float32) * draw.choice([-1, 1])
+    row = (shape, *REAL)
+    return network("FLOOR_DIV", [row, divisors.astype(np.float32)], [row], ("FloorDivOptions", {}))
+
+
+def gathered(draw: Draw) -> Network:
+    shape = tuple(draw.integers(1, 5, draw.integers(1, 5)).tolist())
+    axis = int(draw.integers(len(shape)))
+    batches = int(draw.integers(axis + 1))
+    own = tuple(draw.integers(1, 4, draw.integers(1, 3)).tolist())
+    places = i32(draw.integers(0, shape[axis], (*shape[:batches], *own)))
+    target = (*shape[:axis], *own, *shape[axis + 1 :])
+    return network("GATHER", [(shape, "int8", 0.1, 0), places], [(target, "int8", 0.1, 0)],
+                   ("GatherOptions", {"axis": axis, "batch_dims": batches}))  # fmt: skip
+
+
+def gathered_nd(draw: Draw) -> Network:
+    shape = tuple(draw.integers(1, 5, draw.integers(1, 5)).tolist())
+    count = int(draw.integers(1, len(shape) + 1))
+    own = tuple(draw.integers(1, 4, draw.integers(1, 3)).tolist())
+    places = i32(draw.integers(0, shape[:count], (*own, count)))
+    target = (*own, *shape[count:])
+    return network("GATHER_ND", [(shape, "int8", 0.1, 0), places], [(target, "int8", 0.1, 0)])
+
+
+def embedded(draw: Draw) -> Network:
+    size, width, count = (int(number) for number in draw.integers(1, 7, 3))
+    table = draw.standard_normal((size, width)).astype(np.float32)
+    return network("EMBEDDING_LOOKUP", [i32(draw.integers(0, size, count)), table],
+                   [((count, width), *REAL)])  # fmt: skip
+
+
+def updated(draw: Draw) -> Network:
+    shape = draw.integers(1, 6, 3)
+    part = draw.integers(1, shape + 1)
+    rows = [(tuple(row.tolist()), "int8", 0.1, 0) for row in (shape, part)]
+    return network("DYNAMIC_UPDATE_SLICE", [*rows, i32(draw.integers(0, 5, 3))], rows[:1])
+
+
+def unit_length(draw: Draw) -> Network:
+    shape = tuple(draw.integers(1, 30, draw.integers(1, 4)).tolist())
+    dtype = typed(draw, "int8", "float32")
+    target = (shape, "int8", 1 / 128, 0) if dtype == "int8" else (shape, *REAL)
+    return network("L2_NORMALIZATION", [tensor(draw, shape, dtype)], [target],
+                   ("L2NormOptions", {}))  # fmt: skip
+
+
 FAMILIES: dict[str, Family] = {
     "add": pair("ADD", "AddOptions", "int8", "int16", "float32", "int32"),
     "subtract": pair("SUB", "SubOptions", "int8", "int16", "float32", "int32"),
@@ -297,6 +346,12 @@ FAMILIES: dict[str, Family] = {
     "split v": split_v,
     "shape": shape_of,
     "add n": added_up,
+    "floor divide": floor_divided,
+    "gather": gathered,
+    "gather nd": gathered_nd,
+    "embedding": embedded,
+    "update": updated,
+    "unit length": unit_length,
 }
 
 

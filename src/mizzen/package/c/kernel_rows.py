@@ -109,6 +109,12 @@ KERNELS: Mapping[str, KernelRow] = {
             "rows to a mean of 0 and a variance of 1",
             ("elements", "functions"),
         ),
+        KernelRow(
+            "unit_length",
+            "unit_length",
+            "rows of a length of 1, quantised or real",
+            ("elements", "fixed_point", "functions"),
+        ),
         KernelRow("take", "take", "slices along an axis, by indices", ("elements",)),
         KernelRow("narrow_index", "take", "indices of a table in fewer bits", ("elements",)),
         KernelRow(

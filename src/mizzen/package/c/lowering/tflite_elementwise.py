@@ -144,6 +144,16 @@ def _chain(given: Given, source: int, steps: Sequence[tuple[Binary, float]]) -> 
     return source
 
 
+def floor_divided(given: Given) -> None:
+    """FLOOR_DIV of real numbers."""
+    a, b = given.present()
+    row = given.row(given.output())
+    given.must(row.dtype == FLOAT, "numbers must be float32")
+    quotient = given.lowering.temporary(row.shape, FLOAT)
+    emit_binary(given, Binary.DIVIDE, a, b, quotient)
+    given.emit("unary", (int(Unary.FLOOR), ref(quotient)), (given.output(),))
+
+
 def summed(given: Given) -> None:
     """ADD_N of plain numbers: one after the other."""
     first, *rest = given.present()
@@ -205,6 +215,7 @@ RULES: Mapping[str, Rule] = {
         "LOGISTIC": either(squashed(tangent=False), plain_unary(Unary.SIGMOID)),
         "TANH": either(squashed(tangent=True), plain_unary(Unary.TANH)),
         "DIV": plain_binary(Binary.DIVIDE),
+        "FLOOR_DIV": floor_divided,
         "ADD_N": summed,
         "RELU": either(by_table, limited(0.0)),
         "RELU6": either(by_table, limited(0.0, 6.0)),

@@ -17,7 +17,6 @@ from mizzen.package.c.lowering.reduction import (
     quantized_multiplier,
     reduce_axes,
     rows_along,
-    take,
 )
 from mizzen.package.c.lowering.tflite_functions import wide_softmax
 
@@ -52,6 +51,24 @@ def softmax(given: Given) -> None:
     given.emit("softmax_int8", (ref(source), *rows, *scaling), (given.output(),))
 
 
+def log_softmax(given: Given) -> None:
+    """LOG_SOFTMAX of real numbers along the last axis."""
+    (source,) = given.present()
+    given.must(given.row(source).dtype == np.float32, "numbers must be float32")
+    rows = rows_along(given, source, -1)
+    given.emit("softmax", (ref(source), *rows, 1.0, 1), (given.output(),))
+
+
+def unit_length(given: Given) -> None:
+    """L2_NORMALIZATION along the last axis."""
+    (source,) = given.present()
+    row = given.row(source)
+    given.must(row.dtype.name in ("float32", "int8"), "numbers must be float32 or int8")
+    given.must(bool(row.shape), "there must be an axis")
+    point = row.zero_points[0] if row.zero_points else 0
+    given.emit("unit_length", (ref(source), row.shape[-1], point), (given.output(),))
+
+
 def softmax_scaling(beta: float, scale: float) -> tuple[int, int, int]:
     """Return multiplier, shift and least difference of a softmax of bytes.
 
@@ -73,13 +90,6 @@ def extreme(operation: Reduction) -> Rule:
         reduce_axes(given, operation, source, [int(given.held(axis).item()) % rank], given.output())
 
     return rule
-
-
-def looked_up(given: Given) -> None:
-    """TFLite's GATHER without batches."""
-    source, indices = given.present()
-    given.must(given.whole("batch_dims", 0) == 0, "there must be no batches")
-    take(given, source, indices, given.whole("axis", 0), given.output())
 
 
 def added_up(whole: Reduction, real: Reduction) -> Rule:
@@ -143,7 +153,8 @@ RULES: Mapping[str, Rule] = {
     "tflite::ARG_MAX": extreme(Reduction.PLACE_OF_GREATEST),
     "tflite::ARG_MIN": extreme(Reduction.PLACE_OF_LEAST),
     "tflite::CUMSUM": summed_so_far,
-    "tflite::GATHER": looked_up,
+    "tflite::LOG_SOFTMAX": log_softmax,
+    "tflite::L2_NORMALIZATION": unit_length,
     "tflite::SUM": added_up(Reduction.SUM, Reduction.RUNNING_SUM),
     "tflite::MEAN": added_up(Reduction.MEAN, Reduction.RUNNING_MEAN),
     "tflite::REDUCE_MAX": greatest(Reduction.MAXIMUM, Reduction.GREATEST),
