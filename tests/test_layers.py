@@ -221,6 +221,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.boards",
         "mizzen.package",
         "mizzen.targets.ethos_u",
+        "mizzen.frontends.tflite",
         "mizzen.artifact",
     ),
     "mizzen.compiler": (

@@ -16,15 +16,18 @@ if TYPE_CHECKING:
     from mizzen.export import Project
 
 SUMMARY = "a project that builds, for a board's firmware"
-RUNTIMES = ("c",)
-CHECKOUTS = {"driver": "Arm's ethos-u-core-driver"}
+RUNTIMES = ("c", "tflm")
+CHECKOUTS = {"tflm": "tflite-micro", "driver": "Arm's ethos-u-core-driver"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument("artifact", metavar="ARTIFACT", help="a compiled .tflite or .zip")
     parser.add_argument(
-        "--to", choices=RUNTIMES, required=True, help="the runtime: c is Mizzen's own, in C99"
+        "--to",
+        choices=RUNTIMES,
+        required=True,
+        help="the runtime: c is Mizzen's own, in C99; tflm is TensorFlow Lite Micro",
     )
     parser.add_argument(
         "--board",
@@ -106,4 +109,5 @@ def _text(
         ("example", count(project.inferences, "inference") if project.inferences else "none"),
     ]
     head = fields(rows, width=console.width)
-    return f"{folder}\n{head}\n\nBuild it\n  make -C {folder}"
+    given = "".join(f" {name}=DIR" for name in project.missing)
+    return f"{folder}\n{head}\n\nBuild it\n  make -C {folder}{given}"

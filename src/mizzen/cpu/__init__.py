@@ -10,6 +10,6 @@ the type that they read (`mizzen.package.tflite.long_biases`). Nothing here know
 part of which network it runs.
 """
 
-from mizzen.cpu.tflm import CpuKernels, CpuSession
+from mizzen.cpu.tflm import CpuKernels, CpuSession, KernelMemory
 
-__all__ = ["CpuKernels", "CpuSession"]
+__all__ = ["CpuKernels", "CpuSession", "KernelMemory"]

@@ -14,6 +14,7 @@ import signal
 import tempfile
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,20 @@ _NUMBER = re.compile(r"^Node \w+ \(number (\d+)\) failed", re.MULTILINE)
 _KIND = re.compile(r"^Failed to get registration from op code (\w+)", re.MULTILINE)
 
 
+@dataclass(frozen=True, slots=True)
+class KernelMemory:
+    """Bytes of an interpreter's arena.
+
+    planned_bytes  from its start on: tensors, and what kernels need while they run
+    kept_bytes     from its end on: what the interpreter and its kernels keep
+    least_bytes    an arena of this size suffices, and is hardly larger than need be
+    """
+
+    planned_bytes: int
+    kept_bytes: int
+    least_bytes: int
+
+
 class CpuKernels:
     """A network on the CPU.
 
@@ -80,6 +95,14 @@ class CpuKernels:
             count = len(inputs[0]) if batch is None else batch
             request = {"verb": "run", "key": self._key, "batch": count}
             return self.checked(worker.ask(request, inputs, self), count)
+
+    def memory(self) -> KernelMemory:
+        """Return what an interpreter of the network allocates here, with pointers of 64 bits."""
+        with _workers.lock:
+            worker = self._load()
+            request = {"verb": "measure", "key": self._key, "batch": 0}
+            (found,) = worker.ask(request, [], self)
+            return KernelMemory(*found.tolist())
 
     def session(self, batch: int = 1) -> CpuSession:
         """Open a session, in which each of `batch` elements keeps its state."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -28,6 +29,8 @@ LOG_BYTES = 16 << 20
 FIRST_ARENA_BYTES = 1 << 16
 LAST_ARENA_BYTES = 1 << 29
 """An arena that is too small is doubled until it is larger than any microcontroller's memory."""
+
+ARENA_STEP_BYTES = 64
 
 STDERR = 2
 
@@ -118,6 +121,30 @@ class _Network:
         self._interpreter.reset()
         return self._interpreter
 
+    def memory(self) -> Array:
+        """Return the bytes that the interpreter takes of an arena's start and of its end.
+
+        The third number is the size of an arena in which it can be prepared.
+        """
+        start = os.fstat(STDERR).st_size
+        self._interpreter.print_allocations()
+        text = printed(start)
+        head, tail = (int(_BYTES[part].findall(text)[0]) for part in ("head", "tail"))
+        self._arena_bytes = head + tail
+        while not self._fits():
+            self._arena_bytes += max(self._arena_bytes // 16, ARENA_STEP_BYTES)
+        return np.array([head, tail, self._arena_bytes])
+
+    def _fits(self) -> bool:
+        try:
+            self._runtime.Interpreter.from_bytes(self._data, arena_size=self._arena_bytes)
+        except RuntimeError:
+            return False
+        return True
+
+
+_BYTES = {part: re.compile(rf"Arena allocation {part} (\d+) bytes") for part in ("head", "tail")}
+
 
 def printed(start: int) -> str:
     """Return what has been printed from a place in standard error on."""
@@ -140,6 +167,8 @@ class _Server:
             case "load":
                 self._networks[key] = _Network(arrays[0].tobytes())
                 return []
+            case "measure":
+                return [self._networks[key].memory()]
             case "run":
                 network = self._networks[key]
                 fresh = (network.reset() for _ in range(batch))

@@ -14,6 +14,7 @@ from mizzen.export.c_project import c_project
 from mizzen.export.project import Project, Request
 from mizzen.export.runner import runner
 from mizzen.export.runtimes import RUNTIMES, checkouts_for
+from mizzen.export.tflm_project import tflm_project
 
 __all__ = [
     "RUNTIMES",
@@ -26,4 +27,5 @@ __all__ = [
     "c_project",
     "checkouts_for",
     "runner",
+    "tflm_project",
 ]

@@ -31,6 +31,13 @@ DRIVER = Checkout(
     "https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver",
 )
 
+TFLM = Checkout(
+    "TFLM",
+    "tflite-micro",
+    "tensorflow/lite/micro/micro_interpreter.h",
+    "https://github.com/tensorflow/tflite-micro",
+)
+
 
 def checked(folders: Mapping[Checkout, str | Path]) -> Mapping[str, str]:
     """Return the absolute paths of checkouts by their variables. E469 for one that is none."""

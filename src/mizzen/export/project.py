@@ -28,6 +28,7 @@ class Project:
     kernels     what the processor executes: kernels that are linked, as the runtime names them
     needed      bytes that the model, the arena and the fast memory take, by role
     inferences  of the example
+    missing     variables of make that name checkouts, and were not given yet
     """
 
     files: Mapping[str, bytes]
@@ -35,6 +36,7 @@ class Project:
     needed: Mapping[Role, int]
     memory_mode: str
     inferences: int
+    missing: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +70,7 @@ def surroundings(artifact: Artifact, request: Request, mode: str) -> Surrounding
         board.cpu.core,
         board.ports_of(accelerator).product.removeprefix("ethos-"),
         request.checkouts or {},
+        artifact.accelerator is not None,
     )
 
 

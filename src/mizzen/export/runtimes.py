@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from mizzen.diagnostics import fail
 from mizzen.export.c_project import c_project
-from mizzen.export.checkouts import DRIVER, Checkout, checked
+from mizzen.export.checkouts import DRIVER, TFLM, Checkout, checked
 from mizzen.export.project import Project, Request
+from mizzen.export.tflm_project import tflm_project
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -30,6 +31,7 @@ class Runtime:
 
 RUNTIMES: Mapping[str, Runtime] = {
     "c": Runtime("Mizzen's runtime", c_project, (DRIVER,)),
+    "tflm": Runtime("TensorFlow Lite Micro", tflm_project, (TFLM, DRIVER)),
 }
 
 

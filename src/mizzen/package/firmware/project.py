@@ -26,8 +26,9 @@ class Example:
 class Surroundings:
     """What a project is for: generated texts of the board, and names for the compiler.
 
-    npu        ``u55``, ``u65`` or ``u85``; empty where nothing runs on the NPU
+    npu        the board's: ``u55``, ``u65`` or ``u85``
     checkouts  folders of others' sources on the user's disk, by the variable of make that has them
+    on_npu     whether something runs on the NPU
     """
 
     board_config: str
@@ -35,6 +36,7 @@ class Surroundings:
     cpu: str
     npu: str
     checkouts: Mapping[str, str] = field(default_factory=dict[str, str])
+    on_npu: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +137,9 @@ def _rows(name: str, data: bytes) -> str:
 
 
 def _make_settings(around: Surroundings, kernels: Sequence[str]) -> str:
-    product = f"ETHOS{around.npu.upper()}" if around.npu else ""
+    product = f"ETHOS{around.npu.upper()}"
     rows = [f"CPU ?= {around.cpu}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
+    rows.append(f"ON_NPU := {'yes' if around.on_npu else ''}")
     if kernels:
         rows.append("KERNELS := " + " \\\n    ".join(kernels))
     rows += [f"{name} ?= {_escaped(path)}" for name, path in around.checkouts.items()]
@@ -148,6 +151,11 @@ def _escaped(path: str) -> str:
 
 
 def _cmake_settings(around: Surroundings, kernels: Sequence[str]) -> str:
-    rows = {"CPU": around.cpu, "NPU": around.npu, "KERNELS": ";".join(kernels)}
+    rows = {
+        "CPU": around.cpu,
+        "NPU": around.npu,
+        "ON_NPU": "ON" if around.on_npu else "OFF",
+        "KERNELS": ";".join(kernels),
+    }
     rows |= around.checkouts
     return "".join(f"set(MODEL_{name} [==[{value}]==])\n" for name, value in rows.items())
