@@ -37,6 +37,25 @@ int32_t mz_shift_left(int32_t value, int32_t bits)
     return mz_low_word((int64_t)((uint64_t)(int64_t)value << bits));
 }
 
+int32_t mz_saturated_left(int32_t value, int32_t bits)
+{
+    const int64_t shifted = (int64_t)value * ((int64_t)1 << bits);
+    if (shifted > INT32_MAX) {
+        return INT32_MAX;
+    }
+    return shifted < INT32_MIN ? INT32_MIN : (int32_t)shifted;
+}
+
+int32_t mz_leading_zeros(uint32_t value)
+{
+    int32_t count = 0;
+    while (count < 32 && (value & 0x80000000u) == 0u) {
+        value <<= 1;
+        count++;
+    }
+    return count;
+}
+
 int32_t mz_scale(int32_t value, int32_t multiplier, int32_t shift)
 {
     const int32_t left = shift > 0 ? shift : 0;

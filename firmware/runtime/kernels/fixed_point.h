@@ -17,6 +17,11 @@ int32_t mz_low_word(int64_t value);
 /* Shift to the left by up to 31 bits, wrapping. */
 int32_t mz_shift_left(int32_t value, int32_t bits);
 
+/* Shift to the left by up to 31 bits; what does not fit ends at the limits. */
+int32_t mz_saturated_left(int32_t value, int32_t bits);
+
+int32_t mz_leading_zeros(uint32_t value);
+
 /* value times multiplier times 2^(shift - 31); rounds twice where shift is negative. */
 int32_t mz_scale(int32_t value, int32_t multiplier, int32_t shift);
 

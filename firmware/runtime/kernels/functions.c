@@ -5,6 +5,7 @@
 #include "mizzen_memory.h"
 
 #define LN_2 0.693147180559945309417
+#define MANY 134217728.0f
 #define RIGHT_ANGLE 1.57079632679489661923
 #define RIGHT_ANGLE_HIGH 1.57079632673412561417
 #define RIGHT_ANGLE_LOW 6.07710050650619224932e-11
@@ -220,30 +221,79 @@ float mz_scaled_logarithm(float value, double factor)
     return (float)(logarithm((double)value) * factor);
 }
 
-/* The sine of `quarters` right angles more: what is left of whole right angles, which come in two
- * parts so that their multiples stay exact, by the series about 0. */
+/* What is left of whole right angles. */
+typedef struct {
+    int64_t count;
+    double rest;
+} right_angles;
+
+/* Right angles come in two parts, so that their multiples stay exact. */
+static right_angles few_right_angles(double x)
+{
+    right_angles found;
+    found.count = (int64_t)(x / RIGHT_ANGLE + (x < 0.0 ? -0.5 : 0.5));
+    found.rest = (x - (double)found.count * RIGHT_ANGLE_HIGH) -
+                 (double)found.count * RIGHT_ANGLE_LOW;
+    return found;
+}
+
+/* Of a number above 2^27: it is m 2^e, and only those bits of 2 / pi matter that are worth less
+ * than 4 right angles times 2^-e. */
+static right_angles many_right_angles(float value)
+{
+    static const uint32_t two_over_pi[] = {0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
+                                           0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u};
+    right_angles found;
+    uint32_t bits;
+    uint32_t mantissa;
+    uint32_t first;
+    uint64_t window;
+    uint64_t product;
+    int64_t fraction;
+    memcpy(&bits, &value, sizeof bits);
+    mantissa = (bits & 0x7fffffu) | 0x800000u;
+    first = ((bits >> 23) & 0xffu) - 150u;
+    first = first > 1u ? first - 2u : 0u;
+    window = (uint64_t)two_over_pi[first / 32u] << 32 | two_over_pi[first / 32u + 1u];
+    if (first % 32u != 0u) {
+        window = window << first % 32u | two_over_pi[first / 32u + 2u] >> (32u - first % 32u);
+    }
+    product = window * mantissa;
+    found.count = (int64_t)(product >> 62);
+    fraction = (int64_t)(product & (((uint64_t)1 << 62) - 1u));
+    if (fraction >= (int64_t)1 << 61) {
+        found.count++;
+        fraction -= (int64_t)1 << 62;
+    }
+    found.rest = (double)fraction * RIGHT_ANGLE / 4611686018427387904.0;
+    if (value < 0.0f) {
+        found.count = -found.count;
+        found.rest = -found.rest;
+    }
+    return found;
+}
+
+/* The sine of `quarters` right angles more, by the series about 0. */
 static float sine(float value, int64_t quarters)
 {
-    const double x = (double)value;
-    double rest;
+    right_angles found;
     double square;
     double term = 1.0;
     double sum = 0.0;
-    int64_t n;
     int32_t k;
     if (value - value != 0.0f) {
         return value - value;
     }
-    n = (int64_t)(x / RIGHT_ANGLE + (x < 0.0 ? -0.5 : 0.5));
-    rest = (x - (double)n * RIGHT_ANGLE_HIGH) - (double)n * RIGHT_ANGLE_LOW;
-    n += quarters;
-    square = rest * rest;
-    for (k = (n & 1) != 0 ? 1 : 2; k < 20; k += 2) {
+    found = value > MANY || value < -MANY ? many_right_angles(value)
+                                          : few_right_angles((double)value);
+    found.count += quarters;
+    square = found.rest * found.rest;
+    for (k = (found.count & 1) != 0 ? 1 : 2; k < 20; k += 2) {
         sum += term;
         term *= -square / ((double)k * (double)(k + 1));
     }
-    sum *= (n & 1) != 0 ? 1.0 : rest;
-    return (float)((n & 2) != 0 ? -sum : sum);
+    sum *= (found.count & 1) != 0 ? 1.0 : found.rest;
+    return (float)((found.count & 2) != 0 ? -sum : sum);
 }
 
 float mz_sine(float value)

@@ -28,16 +28,6 @@ static int32_t looked_up(const int16_t *table, int32_t value)
     return low + ((slope * (int32_t)(place & 127u) + 64) >> 7);
 }
 
-static int32_t leading_zeros(uint32_t value)
-{
-    int32_t count = 0;
-    while (count < 32 && (value & 0x80000000u) == 0u) {
-        value <<= 1;
-        count++;
-    }
-    return count;
-}
-
 static void softmax(const mz_tensor *input, const mz_rows *rows, uint32_t start,
                     const scaling *how, const mz_tensor *output)
 {
@@ -58,7 +48,7 @@ static void softmax(const mz_tensor *input, const mz_rows *rows, uint32_t start,
             (int16_t)looked_up(how->powers, mz_low_word((int64_t)scaled + INT16_MAX));
         sum = mz_low_word((int64_t)sum + to[i * rows->inner]);
     }
-    zeros = leading_zeros((uint32_t)sum);
+    zeros = mz_leading_zeros((uint32_t)sum);
     if (zeros < 1 || zeros > 29) {
         return;
     }

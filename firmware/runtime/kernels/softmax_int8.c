@@ -25,15 +25,6 @@ static int32_t half_sum(int32_t a, int32_t b)
     return (int32_t)((sum + (sum >= 0 ? 1 : -1)) / 2);
 }
 
-static int32_t saturated_left(int32_t value, int32_t bits)
-{
-    const int64_t shifted = (int64_t)value * ((int64_t)1 << bits);
-    if (shifted > INT32_MAX) {
-        return INT32_MAX;
-    }
-    return shifted < INT32_MIN ? INT32_MIN : (int32_t)shifted;
-}
-
 /* e^a for -1/4 <= a < 0, of 31 fractional bits: the series about -1/8. */
 static int32_t exponential_of_quarter(int32_t a)
 {
@@ -57,7 +48,7 @@ static int32_t exponential(int32_t a)
     const int32_t quarter = 1 << (DIFFERENCE_BITS - 2);
     const int32_t fraction = (int32_t)((uint32_t)a & (uint32_t)(quarter - 1)) - quarter;
     const int32_t beyond = fraction - a;
-    int32_t found = exponential_of_quarter(saturated_left(fraction, 5));
+    int32_t found = exponential_of_quarter(mz_saturated_left(fraction, 5));
     uint32_t i;
     if (a == 0) {
         return INT32_MAX;
@@ -81,19 +72,9 @@ static int32_t inverse_of_one_and(int32_t a)
     for (i = 0; i < 3; i++) {
         const int32_t product = mz_doubled_high(half, x);
         const int32_t rest = (1 << 29) - product;
-        x += saturated_left(mz_doubled_high(x, rest), 2);
+        x += mz_saturated_left(mz_doubled_high(x, rest), 2);
     }
-    return saturated_left(x, 1);
-}
-
-static int32_t leading_zeros(uint32_t value)
-{
-    int32_t count = 0;
-    while (count < 32 && (value & 0x80000000u) == 0u) {
-        value <<= 1;
-        count++;
-    }
-    return count;
+    return mz_saturated_left(x, 1);
 }
 
 static int32_t scaled_power(const scaling *scale, int32_t difference)
@@ -122,7 +103,7 @@ static void softmax(const mz_tensor *input, const mz_rows *rows, uint32_t start,
             sum += mz_shift_right(scaled_power(scale, difference), 31 - SUM_BITS);
         }
     }
-    zeros = leading_zeros((uint32_t)sum);
+    zeros = mz_leading_zeros((uint32_t)sum);
     inverse = inverse_of_one_and((int32_t)(((uint32_t)sum << zeros) - 0x80000000u));
     for (i = 0; i < rows->length; i++) {
         const int32_t difference = from[i * rows->inner] - most;

@@ -18,15 +18,6 @@ typedef struct {
     int32_t shift;
 } factor;
 
-static int32_t saturated_left(int32_t value, int32_t bits)
-{
-    const int64_t shifted = (int64_t)value * ((int64_t)1 << bits);
-    if (shifted > INT32_MAX) {
-        return INT32_MAX;
-    }
-    return shifted < INT32_MIN ? INT32_MIN : (int32_t)shifted;
-}
-
 /* 1 / sqrt(x) for 1/2 <= x < 2, times sqrt(1/2); all have 3 bits before the point. */
 static int32_t inverse_root(int32_t square)
 {
@@ -36,8 +27,8 @@ static int32_t inverse_root(int32_t square)
     int32_t x = 1 << 28;
     int32_t i;
     for (i = 0; i < 5; i++) {
-        const int32_t cube = saturated_left(mz_doubled_high(mz_doubled_high(x, x), x), 6);
-        x = saturated_left(mz_low_word((int64_t)mz_doubled_high(three_halves, x) -
+        const int32_t cube = mz_saturated_left(mz_doubled_high(mz_doubled_high(x, x), x), 6);
+        x = mz_saturated_left(mz_low_word((int64_t)mz_doubled_high(three_halves, x) -
                                        mz_doubled_high(half, cube)),
                            3);
     }
