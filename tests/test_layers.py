@@ -337,6 +337,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends.tflite",
         "mizzen.mesh.machine.work",
     ),
+    "mizzen.mesh.network.exported": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops.limits",
+        "mizzen.frontends.torch",
+        "mizzen.mesh.network",
+    ),
     "mizzen.mesh.mapping": (
         "mizzen.diagnostics",
         "mizzen.mesh.machine",

@@ -58,7 +58,7 @@ def network_of_graph(graph: Graph, name: str) -> Network:
     Every operation is in exactly one layer, whose chain is a copy of its operations. E504 for a
     network with states, or with an operation that gives other than one tensor.
     """
-    prepare(graph)
+    edges = prepare(graph)
     _require_plain(graph)
     clusters = _clusters(graph)
     values: dict[Value, int] = {value: index for index, value in enumerate(graph.inputs)}
@@ -80,6 +80,7 @@ def network_of_graph(graph: Graph, name: str) -> Network:
         tuple(values[value] for value in graph.outputs),
         graph,
         tuple(values),
+        edges,
     )
 
 

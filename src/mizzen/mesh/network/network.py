@@ -9,6 +9,7 @@ from functools import cached_property
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import Graph, Value
+from mizzen.mesh.network.edges import Edges
 
 HEIGHT, WIDTH, CHANNEL = 1, 2, 3
 """Axes of a feature map, `[N, H, W, C]`."""
@@ -109,6 +110,7 @@ class Network:
     graph   the whole network as operations, which the results of a mesh are compared with; None for
             networks of shapes only
     values  the graph's value of each tensor
+    edges   how the user's inputs and outputs are turned into the network's; None where they are not
     """
 
     name: str
@@ -118,6 +120,7 @@ class Network:
     outputs: tuple[int, ...]
     graph: Graph | None = None
     values: tuple[Value, ...] = ()
+    edges: Edges | None = None
 
     @property
     def is_executable(self) -> bool:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from math import prod
 
-from mizzen.graph import Graph, Operation
+from mizzen.graph import Graph, Operation, Value
+from mizzen.mesh.network.edges import Edge, Edges
 from mizzen.mesh.network.network import HEIGHT, WIDTH
-from mizzen.ops.data_layout import Reshape
+from mizzen.ops.data_layout import Reshape, Transpose
 from mizzen.ops.tensor import Conv2d, DepthwiseConv2d
 from mizzen.passes.standard import plain
 from mizzen.reference import apply
 
 
-def prepare(graph: Graph) -> None:
+def prepare(graph: Graph) -> Edges:
     """Bring a graph into the form that layers are made of; what it computes stays.
 
-    Inputs and outputs get the shapes that the operations beside a RESHAPE use; the order of their
-    elements stays.
+    Inputs and outputs get the shapes and orders that the operations use beside what only moves
+    them; the edges say how these come from the user's.
     """
     plain().run(graph)
     _fold_all(graph)
@@ -28,10 +29,17 @@ def prepare(graph: Graph) -> None:
                 _take_unflattened(graph, operation)
             case _:
                 pass
-    for operation in graph.sorted():
-        if isinstance(operation, Reshape):
-            _open_edge(graph, operation)
     graph.erase_dead()
+    edges = Edges(
+        [Edge(value.shape) for value in graph.inputs],
+        [Edge(value.shape) for value in graph.outputs],
+    )
+    for operations in (graph.sorted(), reversed(graph.sorted())):
+        for operation in operations:
+            if operation in graph and isinstance(operation, Reshape | Transpose):
+                _open_edge(graph, operation, edges)
+    graph.erase_dead()
+    return edges
 
 
 def _fold_all(graph: Graph) -> None:
@@ -63,36 +71,52 @@ def _multiply_one_channel(graph: Graph, operation: DepthwiseConv2d) -> None:
 
 
 def _take_unflattened(graph: Graph, operation: Conv2d) -> None:
-    """Make a layer that takes all of a flattened feature map a convolution with its window."""
-    flat = operation.operand.producer
-    weights = operation.operands[1].constant
+    """Make a layer that takes all of a flattened feature map a convolution with its window.
+
+    The map may have been turned before, as PyTorch flattens channels first: the weights are turned
+    back.
+    """
+    flat, weights = operation.operand.producer, operation.operands[1].constant
     if not isinstance(flat, Reshape) or weights is None:
         return
-    shape = flat.operand.shape
-    whole = len(shape) == len(weights.shape) and shape[0] == 1
-    if not whole or flat.result.shape != (1, 1, 1, prod(shape)) or any(operation["pad"]):
+    taken, order = _unturned(flat.operand)
+    shape = taken.shape
+    if len(shape) != len(weights.shape) or shape[0] != 1 or order[0] != 0:
+        return
+    if flat.result.shape != (1, 1, 1, prod(shape)) or any(operation["pad"]):
         return
     if weights.shape[1:3] != (1, 1) or (shape[HEIGHT], shape[WIDTH]) == (1, 1):
         return
-    windows = weights.reshape(weights.shape[0], *shape[1:])
+    turned = weights.reshape(weights.shape[0], *(shape[axis] for axis in order[1:]))
+    windows = turned.transpose([order.index(axis) for axis in range(len(order))])
     graph.set_operand(operation, 1, graph.constant_like(operation.operands[1], windows))
-    graph.set_operand(operation, 0, flat.operand)
+    graph.set_operand(operation, 0, taken)
 
 
-def _open_edge(graph: Graph, operation: Operation) -> None:
+def _unturned(value: Value) -> tuple[Value, tuple[int, ...]]:
+    """Return what a TRANSPOSE takes, and its order; any other value as it is."""
+    if isinstance(value.producer, Transpose):
+        return value.producer.operand, tuple(value.producer["perms"])
+    return value, tuple(range(len(value.shape)))
+
+
+def _open_edge(graph: Graph, operation: Operation, edges: Edges) -> None:
+    """Take an input, or give an output, on the other side of an operation that only moves it."""
     given, result = operation.operand, operation.result
-    if given in graph.inputs and len(given.uses) == 1 and given not in graph.outputs:
-        if result in graph.outputs:
-            return
+    alone = len(given.uses) == 1 and given not in graph.outputs
+    if given in graph.inputs and alone and result not in graph.outputs:
+        place = graph.inputs.index(given)
         made = graph.add_input(result.type, given.name)
         graph.set_inputs([made if value is given else value for value in graph.inputs[:-1]])
         graph.replace(result, made)
         graph.erase(operation)
-    elif (
-        result in graph.outputs
-        and not result.uses
-        and given.producer is not None
-        and given not in graph.outputs
-    ):
+        edges.inputs[place] = edges.inputs[place].then(operation)
+    elif result in graph.outputs and not result.uses and _is_free(graph, given):
+        place = graph.outputs.index(result)
         graph.supersede(result, given)
         graph.erase(operation)
+        edges.outputs[place] = edges.outputs[place].before(operation)
+
+
+def _is_free(graph: Graph, value: Value) -> bool:
+    return value.producer is not None and value not in graph.outputs
