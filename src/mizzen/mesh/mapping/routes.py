@@ -28,7 +28,28 @@ class Routes:
         live = (machine.link_kind == LinkKind.ON_CHIP) & ~machine.link_dead
         for link in np.flatnonzero(live).tolist():
             self.leaving[self.source[link]].append((self.target[link], link))
+        self.of_chip: list[list[int]] = [[] for _ in range(machine.chips)]
+        for router, chip in enumerate(self.chip):
+            self.of_chip[chip].append(router)
+        ends = zip(self.source, self.target, strict=True)
+        self.by_ends = {pair: link for link, pair in enumerate(ends)}
         self.trees: dict[int, dict[int, Hop]] = {}
+
+    def first_router(self, chip: int) -> int:
+        """Return the first router of a chip; those of a chip follow each other."""
+        return self.routers_of(chip)[0]
+
+    def routers_of(self, chip: int) -> list[int]:
+        """Return the routers of a chip."""
+        return self.of_chip[chip]
+
+    def translated(self, link: int, chip: int) -> int:
+        """Return the link of another chip, of the same shape, at the place of a link of a chip."""
+        source, target = self.source[link], self.target[link]
+        if self.chip[source] != self.chip[target]:
+            return link
+        shift = self.first_router(chip) - self.first_router(self.chip[source])
+        return self.by_ends[source + shift, target + shift]
 
     def links(self, source: int, targets: Iterable[int], tree: Iterable[Step]) -> tuple[int, ...]:
         """Return the links from a router to others, over the links between chips of a tree."""
@@ -48,7 +69,7 @@ class Routes:
         return tuple(found)
 
     def _add_path(self, found: dict[int, None], source: int, target: int) -> None:
-        hops = self._tree(source)
+        hops = self.tree(source)
         while target != source:
             if target not in hops:
                 raise self._cut_off(source, target)
@@ -65,7 +86,7 @@ class Routes:
             help="declare the elements of what is cut off dead",
         )
 
-    def _tree(self, source: int) -> dict[int, Hop]:
+    def tree(self, source: int) -> dict[int, Hop]:
         """Return for each router of a chip the hop to it: the last along a column, if it may be."""
         if source not in self.trees:
             self.trees[source] = self._found_tree(source)

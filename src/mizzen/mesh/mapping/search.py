@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mizzen.diagnostics import fail
 from mizzen.mesh.machine.machine import Machine
 from mizzen.mesh.mapping.assembly import Placed, around_dead, assembled
 from mizzen.mesh.mapping.candidates import Candidate, CandidateSearch, Tree
 from mizzen.mesh.mapping.chip_net import ChipNet, chip_net
 from mizzen.mesh.mapping.chip_trees import demands_of
+from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.fitting import fitted
 from mizzen.mesh.mapping.mapping import Mapping
+from mizzen.mesh.mapping.misfit import does_not_fit
 from mizzen.mesh.mapping.options import MappingOptions, Progress
-from mizzen.mesh.mapping.seating import seated
+from mizzen.mesh.mapping.seating import Seating, moved_to, shared_chip
 from mizzen.mesh.network.network import Network
+
+PATIENCE = 4
+"""Ways that are tried although none of them is better."""
 
 
 def map_network(
@@ -32,7 +36,7 @@ def map_network(
     net = chip_net(machine)
     best = _best(network, machine, net, options, tell)
     tell(f"placing {best.way.replicas} replicas of {len(best.template.tiles)} tiles")
-    return assembled(machine, net, _placed(machine, net, best), options.seed)
+    return assembled(machine, net, _placed(machine, net, best, options), options.seed)
 
 
 def _silent(_: str) -> None:
@@ -45,22 +49,24 @@ def _best(
     """Return the best candidate; ways whose bound is below what was found are not tried."""
     search = CandidateSearch(network, machine, net, options)
     best: Candidate | None = None
+    fruitless = 0
     for bound, way in search.bounds():
-        if bound <= (best.images_per_s if best else 0.0):
+        if fruitless == PATIENCE or bound <= (best.images_per_s if best else 0.0):
             break
+        fruitless += 1
         tell(f"{way.replicas} replicas: at most {bound:.0f} images/s")
         for candidate in search.candidates(way):
             if best is None or candidate.images_per_s > best.images_per_s:
-                best = candidate
+                best, fruitless = candidate, 0
     if best is None:
-        raise fail("E510", "does not fit")
+        raise does_not_fit(network, machine, search.whole[Buffering.SINGLE])
     return best
 
 
-def _placed(machine: Machine, net: ChipNet, best: Candidate) -> Placed:
+def _placed(machine: Machine, net: ChipNet, best: Candidate, options: MappingOptions) -> Placed:
     way = best.way
     homes = [_home(net, best, replica) for replica in range(way.replicas)]
-    elements = [seated(machine, best, chips, replica) for replica, chips in enumerate(homes)]
+    elements = _elements(machine, net, best, homes, options)
     trees = [_moved_trees(net, best, replica) for replica in range(way.replicas)]
     demands = [demands_of(best.shares, chips) for chips in homes]
     by_flow: list[dict[int, Tree]] = [{} for _ in homes]
@@ -70,6 +76,24 @@ def _placed(machine: Machine, net: ChipNet, best: Candidate) -> Placed:
     capacities = [machine.kinds[kind].data_bytes for kind in best.template.kinds]
     slots = fitted(best.template, capacities, best.parts)
     return Placed(replace(best.template, slots=slots), elements, by_flow)
+
+
+def _elements(
+    machine: Machine,
+    net: ChipNet,
+    best: Candidate,
+    homes: list[list[int]],
+    options: MappingOptions,
+) -> list[list[int]]:
+    """Return the elements of each replica's seats."""
+    if best.way.sharing > 1:
+        places = range(best.way.replicas)
+        return [
+            shared_chip(machine, best, homes[place][0], place % best.way.sharing)
+            for place in places
+        ]
+    first = Seating(machine, net, best).searched(options.refinements)
+    return [moved_to(machine, first, best.chips, chips, best.parts) for chips in homes]
 
 
 def _shift(net: ChipNet, best: Candidate, replica: int) -> tuple[int, int]:
