@@ -19,6 +19,7 @@ from mizzen.package.c.lowering import (
     tflite_lookups,
     tflite_movement,
     tflite_reduction,
+    tflite_state,
     tflite_windows,
 )
 from mizzen.package.c.lowering.context import WAY_ON, Given, Lowering, Rule, Tabulate
@@ -35,6 +36,7 @@ RULES: Mapping[str, Rule] = {
     **tflite_lookups.RULES,
     **tflite_windows.RULES,
     **tflite_reduction.RULES,
+    **tflite_state.RULES,
     **resizing.RULES,
     **aten_windows.RULES,
     **aten_functions.RULES,
