@@ -334,6 +334,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.network",
     ),
     "mizzen.mesh.program": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
     ),

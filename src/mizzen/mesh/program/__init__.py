@@ -6,6 +6,13 @@ documented, versioned format, and all that simulation, execution and export read
 """
 
 from mizzen.mesh.program.checker import Finding, Rule, check
+from mizzen.mesh.program.files import (
+    parse_program,
+    program_bytes,
+    read_program,
+    write_program,
+)
+from mizzen.mesh.program.listing import listing
 from mizzen.mesh.program.program import (
     ALIGNMENT_BYTES,
     SUM_BYTES,
@@ -43,4 +50,9 @@ __all__ = [
     "Rule",
     "Send",
     "check",
+    "listing",
+    "parse_program",
+    "program_bytes",
+    "read_program",
+    "write_program",
 ]

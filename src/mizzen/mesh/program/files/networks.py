@@ -1,0 +1,241 @@
+"""The network in a program's file: layers, tensors, operations and their constants."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mizzen.diagnostics import MizzenError
+from mizzen.graph import Array, Blobs, Graph, parse, print_graph
+from mizzen.mesh.network.network import WINDOWED, Layer, LayerKind, Network, Tensor, Window
+from mizzen.mesh.program.files.container import Arrays, wrong
+from mizzen.ops import verify
+
+if TYPE_CHECKING:
+    from mizzen.mesh.program.files.header import LayerPart, NetworkPart
+
+BLOB = "blob "
+CONSTANT = "constant."
+MOST_ELEMENTS = 1 << 26
+"""Of a tensor: four hundred times the largest one of ResNet-50."""
+
+FEATURE_MAP, MATRICES = 4, 3
+"""Dimensions of the tensors of windowed layers, and of products of two tensors."""
+
+
+def network_header(network: Network) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what of a network is in the header, and its constants, each once."""
+    constants: dict[str, Array] = {}
+    layers = [_layer_header(layer, constants) for layer in network.layers]
+    tensors = [
+        {"name": row.name, "shape": list(row.shape), "item_bytes": row.item_bytes}
+        for row in network.tensors
+    ]
+    return {
+        "name": network.name,
+        "tensors": tensors,
+        "layers": layers,
+        "inputs": list(network.inputs),
+        "outputs": list(network.outputs),
+    }, constants
+
+
+def _layer_header(layer: Layer, constants: dict[str, Array]) -> dict[str, Any]:
+    window = layer.window
+    sides = ("kernel", "stride", "dilation", "padding")
+    return {
+        "name": layer.name,
+        "kind": layer.kind.value,
+        "inputs": list(layer.inputs),
+        "output": layer.output,
+        "window": None if window is None else {side: getattr(window, side) for side in sides},
+        "input_channels": layer.input_channels,
+        "weight_item_bytes": layer.weight_item_bytes,
+        "channel_bytes": layer.channel_bytes,
+        "constant_bytes": layer.constant_bytes,
+        "offsets": layer.offsets,
+        "reduced_axes": layer.reduced_axes,
+        "chain": None if layer.chain is None else _chain_text(layer.chain, constants),
+    }
+
+
+def _chain_text(chain: Graph, constants: dict[str, Array]) -> str:
+    text, *blobs = print_graph(chain, Blobs.APPENDED).split(f"\n{BLOB}")
+    for blob in blobs:
+        key, data = blob.split(maxsplit=1)
+        content = b64decode(data.strip().strip('"'))
+        constants[f"{CONSTANT}{key}"] = np.frombuffer(content, np.uint8)
+    return text
+
+
+def read_network(part: NetworkPart, arrays: Arrays) -> Network:
+    """Return the network of a file. E538 for layers that do not fit their tensors."""
+    tensors = tuple(Tensor(row.name, row.shape, row.item_bytes) for row in part.tensors)
+    for index, tensor in enumerate(tensors):
+        if math.prod(tensor.shape) > MOST_ELEMENTS:
+            field = f"network.tensors[{index}].shape"
+            raise wrong(arrays.name, field, f"at most {MOST_ELEMENTS} elements", tensor.shape)
+    layers = tuple(
+        _layer(arrays, f"network.layers[{index}]", row, tensors)
+        for index, row in enumerate(part.layers)
+    )
+    network = Network(part.name, tensors, layers, part.inputs, part.outputs)
+    for field, must, came in _order(network):
+        raise wrong(arrays.name, field, must, came)
+    return network
+
+
+def _order(network: Network) -> Iterator[tuple[str, str, object]]:
+    """Return what is wrong with the order of layers: each tensor is there before it is taken."""
+    there: set[int] = set()
+    for index, tensor in enumerate(network.inputs):
+        if tensor >= len(network.tensors) or tensor in there:
+            yield f"network.inputs[{index}]", "a tensor, each once", tensor
+        there.add(tensor)
+    for index, layer in enumerate(network.layers):
+        for taken in layer.inputs:
+            if taken not in there:
+                yield f"network.layers[{index}].inputs", "tensors given before", taken
+        if layer.output in there:
+            yield f"network.layers[{index}].output", "a tensor given once", layer.output
+        there.add(layer.output)
+    for index, tensor in enumerate(network.outputs):
+        if tensor not in there:
+            yield f"network.outputs[{index}]", "a tensor that is given", tensor
+
+
+def _layer(arrays: Arrays, field: str, part: LayerPart, tensors: tuple[Tensor, ...]) -> Layer:
+    for name, indices in (("inputs", part.inputs), ("output", (part.output,))):
+        for index in indices:
+            if index >= len(tensors):
+                raise wrong(arrays.name, f"{field}.{name}", f"below {len(tensors)}", index)
+    window = part.window and Window(**part.window.model_dump())
+    layer = Layer(
+        part.name,
+        LayerKind(part.kind),
+        part.inputs,
+        part.output,
+        window,
+        part.input_channels,
+        part.weight_item_bytes,
+        part.channel_bytes,
+        part.constant_bytes,
+        part.offsets,
+        part.reduced_axes,
+        None if part.chain is None else _chain(arrays, f"{field}.chain", part.chain),
+    )
+    for name, must, came in _form(layer, tensors):
+        raise wrong(arrays.name, f"{field}.{name}", must, came)
+    return layer
+
+
+def _form(layer: Layer, tensors: tuple[Tensor, ...]) -> Iterator[tuple[str, str, object]]:
+    """Return what of a layer does not fit its kind."""
+    shapes = [tensors[index].shape for index in layer.inputs]
+    output = tensors[layer.output].shape
+    if not shapes:
+        yield "inputs", "one tensor at least", "none"
+        return
+    match layer.kind:
+        case kind if kind in WINDOWED:
+            yield from _windowed(layer, shapes, output)
+        case LayerKind.POINTWISE:
+            yield from _beside(shapes, output)
+        case LayerKind.MATMUL:
+            yield from _matmul(shapes, output)
+        case LayerKind.MOVEMENT:
+            ranks = [len(row) for row in (*shapes, *layer.offsets)]
+            if len(layer.offsets) != len(shapes) or set(ranks) != {len(output)}:
+                yield "offsets", f"{len(shapes)} of {len(output)} numbers", layer.offsets
+        case LayerKind.REDUCTION:
+            yield from _reduction(layer, shapes, output)
+        case _:
+            pass
+    if layer.chain is not None:
+        yield from _operations(layer.chain, shapes, output)
+
+
+def _windowed(
+    layer: Layer, shapes: list[tuple[int, ...]], output: tuple[int, ...]
+) -> Iterator[tuple[str, str, object]]:
+    if layer.window is None:
+        yield "window", f"given for a layer {layer.kind.value}", None
+        return
+    if len(shapes[0]) != FEATURE_MAP or len(output) != FEATURE_MAP:
+        yield "inputs", "of four dimensions, as the output", shapes[0]
+        return
+    if layer.kind is LayerKind.CONVOLUTION:
+        if layer.input_channels != shapes[0][-1]:
+            yield "input_channels", f"{shapes[0][-1]}, as of the input", layer.input_channels
+    elif shapes[0][-1] != output[-1]:
+        yield "inputs", f"of {output[-1]} channels, as the output", shapes[0][-1]
+    yield from _beside(shapes[1:], output)
+
+
+def _beside(
+    shapes: list[tuple[int, ...]], output: tuple[int, ...]
+) -> Iterator[tuple[str, str, object]]:
+    for shape in shapes:
+        whole = output[len(output) - len(shape) :]
+        if len(shape) > len(output) or any(
+            extent not in (1, full) for extent, full in zip(shape, whole, strict=True)
+        ):
+            yield "inputs", f"broadcast to {list(output)}", list(shape)
+
+
+def _matmul(
+    shapes: list[tuple[int, ...]], output: tuple[int, ...]
+) -> Iterator[tuple[str, str, object]]:
+    ranks = [len(shape) for shape in (*shapes[:2], output)]
+    if ranks != [MATRICES] * 3:
+        yield "inputs", "two of three dimensions", [list(shape) for shape in shapes]
+        return
+    (batch, rows, depth), right = shapes[:2]
+    if right != (batch, depth, output[2]) or output[:2] != (batch, rows):
+        yield "inputs", f"of a product of {list(output)}", [list(shape) for shape in shapes]
+    yield from _beside(shapes[2:], output)
+
+
+def _reduction(
+    layer: Layer, shapes: list[tuple[int, ...]], output: tuple[int, ...]
+) -> Iterator[tuple[str, str, object]]:
+    for shape in shapes:
+        if len(shape) != len(output) or any(
+            full != (1 if axis in layer.reduced_axes else extent)
+            for axis, (extent, full) in enumerate(zip(shape, output, strict=True))
+        ):
+            yield "reduced_axes", f"those that make {list(output)}", list(layer.reduced_axes)
+    if any(axis >= len(output) for axis in layer.reduced_axes):
+        yield "reduced_axes", f"below {len(output)}", list(layer.reduced_axes)
+
+
+def _operations(
+    chain: Graph, shapes: list[tuple[int, ...]], output: tuple[int, ...]
+) -> Iterator[tuple[str, str, object]]:
+    given = [value.shape for value in chain.inputs]
+    if given != shapes or [value.shape for value in chain.outputs] != [output]:
+        came = [list(value.shape) for value in (*chain.inputs, *chain.outputs)]
+        must = f"from {[list(shape) for shape in shapes]} to {list(output)}"
+        yield "chain", must, came
+
+
+def _chain(arrays: Arrays, field: str, text: str) -> Graph:
+    """Return the operations of a layer, with their constants."""
+    blobs: list[str] = []
+    for name in arrays.places:
+        key = name.removeprefix(CONSTANT)
+        if name.startswith(CONSTANT) and key in text:
+            content = b64encode(arrays.take(name, "|u1").tobytes()).decode()
+            blobs.append(f'{BLOB}{key} "{content}"')
+    try:
+        graph = parse("\n".join((text, *blobs)) + "\n", field)
+        problems = verify(graph)
+    except (MizzenError, ValueError, RecursionError) as error:
+        raise wrong(arrays.name, field, "operations of TOSA", str(error)) from error
+    if problems:
+        raise wrong(arrays.name, field, "operations of TOSA", problems[0].message)
+    return graph

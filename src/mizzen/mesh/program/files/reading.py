@@ -1,0 +1,77 @@
+"""Read the file of a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.mesh.program.checker.structure import structure_findings
+from mizzen.mesh.program.files.container import REFERENCE, Arrays, unpack
+from mizzen.mesh.program.files.machines import read_machine
+from mizzen.mesh.program.files.networks import read_network
+from mizzen.mesh.program.files.tables import decode
+from mizzen.mesh.program.program import MeshProgram
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from mizzen.mesh.program.files.header import Header
+
+SHOWN_CHARACTERS = 60
+
+
+def read_program(path: Path) -> MeshProgram:
+    """Read a program's file. E542 if it cannot be read, and what `parse_program` raises."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise fail("E542", f"{path} must be readable: {error.strerror}") from error
+    return parse_program(content, path.name)
+
+
+def parse_program(content: bytes, name: str) -> MeshProgram:
+    """Make a program of a file's content; `name` is what errors call the file.
+
+    E537 for what is no such file or damaged, E538 for a field that is wrong, E503 where pydantic is
+    not installed. Everything that the program names exists; whether it can be executed is for
+    `check` to say.
+    """
+    header, payload = unpack(content, name)
+    found = _header(header, name)
+    places = {key: (row.type, row.shape, row.offset) for key, row in found.arrays.items()}
+    arrays = Arrays(name, places)
+    arrays.payload = payload
+    machine = read_machine(found.machine, arrays)
+    network = read_network(found.network, arrays)
+    elements, routes = decode(arrays)
+    program = MeshProgram(machine, network, found.replicas, elements, routes)
+    for finding in structure_findings(program):
+        raise fail("E538", f"{name}, {finding}", help=REFERENCE)
+    return program
+
+
+def _header(header: bytes, name: str) -> Header:
+    try:
+        from pydantic import ValidationError
+
+        from mizzen.mesh.program.files.header import Header
+    except ImportError as error:
+        raise fail(
+            "E503",
+            "programs of many elements need pydantic, which is not installed",
+            help="install Mizzen with its extra mesh: pip install '.[mesh]' in its checkout",
+        ) from error
+    try:
+        return Header.model_validate_json(header)
+    except ValidationError as error:
+        raise _invalid(name, error) from error
+
+
+def _invalid(name: str, error: ValidationError) -> MizzenError:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"]) or "header"
+    shown = repr(first["input"])
+    if len(shown) > SHOWN_CHARACTERS:
+        shown = shown[:SHOWN_CHARACTERS] + "..."
+    return fail("E538", f"{name}, {place}: {first['msg'].lower()}, not {shown}", help=REFERENCE)
