@@ -349,6 +349,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.mesh.execution": (
         "mizzen.diagnostics",
+        "mizzen.workers",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.reference",

@@ -14,7 +14,7 @@ Made = dict[str, Callable[[], Mapping]]
 def test_a_listing_says_what_is_where_and_what_is_done(by_hand: Made) -> None:
     program = emit(by_hand["split_sums"]())
     assert listing(program, 2) == LISTING
-    assert "COPY     r5 " in listing(emit(by_hand["several_tiles_an_element"]()), 0)
+    assert "COPY     r4 " in listing(emit(by_hand["several_tiles_an_element"]()), 0)
 
 
 def test_an_element_without_a_program_says_so(by_hand: Made) -> None:

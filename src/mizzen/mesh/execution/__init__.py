@@ -6,14 +6,18 @@ their boxes. `execute` gives the network's outputs, `compare` says how each tens
 whole network's integers.
 """
 
+from mizzen.mesh.execution.cluster import OnRay
 from mizzen.mesh.execution.comparison import TensorDifference, compare, reference
 from mizzen.mesh.execution.engines import Engine, InProcess
 from mizzen.mesh.execution.execution import Executed, execute
+from mizzen.mesh.execution.processes import Processes
 
 __all__ = [
     "Engine",
     "Executed",
     "InProcess",
+    "OnRay",
+    "Processes",
     "TensorDifference",
     "compare",
     "execute",
