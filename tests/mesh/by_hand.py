@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mizzen.mesh.machine import find_machine
+from mizzen.mesh.machine import Machine, find_machine
 from mizzen.mesh.mapping import Mapping
 from mizzen.mesh.network import LayerKind, Network
 
@@ -94,6 +94,17 @@ def split_at_random(network: Network, seed: int) -> Mapping:
         summed = layer.kind is LayerKind.CONVOLUTION and layer.input_channels >= 4
         sums = 2 if summed and random.integers(2) else 1
         mapping.split(index, random.integers(0, 16, parts * sums).tolist(), axis, sums=sums)
+    return mapping.mapping()
+
+
+def on_chips(machine: Machine, chips: Sequence[int]) -> Mapping:
+    """A convolution on one element of each chip, then one on another element of the first."""
+    made = NetworkMaker((1, 6, 6, 3))
+    made.convolution(made.convolution(0, 8), 4)
+    mapping = MappingMaker(machine, made.network())
+    firsts = [int(np.flatnonzero(machine.element_chip == chip)[0]) for chip in chips]
+    mapping.split(0, firsts, ROWS)
+    mapping.split(1, [firsts[0] + 1], ROWS)
     return mapping.mapping()
 
 

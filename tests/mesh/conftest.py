@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from mizzen.mesh.machine import Machine
 from mizzen.mesh.mapping import Mapping
 from mizzen.mesh.network import Network
 from mizzen.mesh.program import MeshProgram
 
 from .by_hand import BY_HAND
+from .by_hand import on_chips as chips
 from .by_hand import split_at_random as split
 from .simulation.pipelines import random_pipeline
 
@@ -37,3 +39,9 @@ def split_at_random() -> Callable[[Network, int], Mapping]:
 def pipeline() -> Callable[[int], MeshProgram]:
     """A random pipeline of a seed."""
     return random_pipeline
+
+
+@pytest.fixture(scope="session")
+def on_chips() -> Callable[[Machine, Sequence[int]], Mapping]:
+    """A mapping on elements of some chips of a machine."""
+    return chips

@@ -230,6 +230,9 @@ class MappingMaker:
         self.network = network
         self.replicas = replicas
         self.tiles: list[Tile] = []
+        self.beside: dict[int, list[tuple[int, int]]] = {}
+        for (one, other), link in machine.links_of.items():
+            self.beside.setdefault(one, []).append((other, link))
 
     def split(
         self,
@@ -294,8 +297,8 @@ class MappingMaker:
         came: dict[int, tuple[int, int]] = {start: (start, -1)}
         order = [start]
         for router in order:
-            for (one, other), link in machine.links_of.items():
-                if one == router and other not in came:
+            for other, link in self.beside.get(router, ()):
+                if other not in came:
                     came[other] = (router, link)
                     order.append(other)
         links: dict[int, None] = {}

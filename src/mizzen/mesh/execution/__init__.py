@@ -9,17 +9,20 @@ whole network's integers.
 from mizzen.mesh.execution.cluster import OnRay
 from mizzen.mesh.execution.comparison import TensorDifference, compare, reference
 from mizzen.mesh.execution.engines import Engine, InProcess
-from mizzen.mesh.execution.execution import Executed, execute
+from mizzen.mesh.execution.execution import Executed, execute, execute_through
+from mizzen.mesh.execution.part import Loss
 from mizzen.mesh.execution.processes import Processes
 
 __all__ = [
     "Engine",
     "Executed",
     "InProcess",
+    "Loss",
     "OnRay",
     "Processes",
     "TensorDifference",
     "compare",
     "execute",
+    "execute_through",
     "reference",
 ]

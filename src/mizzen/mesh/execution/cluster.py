@@ -12,7 +12,7 @@ from typing import Any
 
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.mesh.execution.engines import Crew, Job, Lost
-from mizzen.mesh.execution.part import Answer, Orders, Part
+from mizzen.mesh.execution.part import Answer, Loss, Orders, Part
 from mizzen.mesh.program import parse_program, program_bytes
 
 
@@ -43,8 +43,10 @@ class OnRay:
 class PartActor:
     """What an actor does: it has a part."""
 
-    def __init__(self, program: bytes, elements: tuple[int, ...], all_tensors: bool) -> None:
-        self.part = Part(parse_program(program, "program"), elements, all_tensors)
+    def __init__(
+        self, program: bytes, elements: tuple[int, ...], all_tensors: bool, loss: Loss | None
+    ) -> None:
+        self.part = Part(parse_program(program, "program"), elements, all_tensors, loss)
 
     def work(self, orders: Orders) -> Answer | Diagnostic:
         """Let the part work; its errors are answers."""
@@ -103,8 +105,10 @@ class _Actors:
         return part, answer
 
     def replace(self, part: int) -> None:
-        elements, all_tensors = self.job.parts[part], self.job.all_tensors
-        self.actors[part] = self.kind.remote(self.program, elements, all_tensors)
+        job = self.job
+        self.actors[part] = self.kind.remote(
+            self.program, job.parts[part], job.all_tensors, job.loss
+        )
 
     def close(self) -> None:
         for actor in self.actors.values():

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mizzen.mesh.execution.part import Answer, Orders, Part
+from mizzen.mesh.execution.part import Answer, Loss, Orders, Part
 from mizzen.mesh.program import MeshProgram
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A program, and the elements of each part; `all_tensors` as in `Part`."""
+    """A program, and the elements of each part; `all_tensors` and `loss` as in `Part`."""
 
     program: MeshProgram
     parts: tuple[tuple[int, ...], ...]
     all_tensors: bool
+    loss: Loss | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class _Here:
         self.answers: deque[tuple[int, Answer]] = deque()
 
     def _part(self, elements: Sequence[int]) -> Part:
-        return Part(self.job.program, elements, self.job.all_tensors)
+        return Part(self.job.program, elements, self.job.all_tensors, self.job.loss)
 
     def submit(self, part: int, orders: Orders) -> None:
         self.answers.append((part, self.parts[part].work(orders)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,8 +11,9 @@ from mizzen.diagnostics import MizzenError, fail
 from mizzen.graph import Array
 from mizzen.mesh.execution.dividing import divide
 from mizzen.mesh.execution.engines import Crew, Engine, InProcess, Job, Lost
-from mizzen.mesh.execution.part import Answer, Arrival, Batch, Gift, Orders
+from mizzen.mesh.execution.part import Answer, Arrival, Batch, Gift, Loss, Orders
 from mizzen.mesh.execution.tiles import Dtypes, dtypes_of
+from mizzen.mesh.machine import Machine, without_chip
 from mizzen.mesh.network.boxes import slices
 from mizzen.mesh.network.network import Network
 from mizzen.mesh.program import MeshProgram
@@ -32,6 +33,7 @@ class Executed:
     tensors   by index, inputs too, where all were asked for
     restarts  workers that were lost and replaced
     moved_messages, moved_bytes  that went between workers
+    repeated  images that were executed again, by another program, since a chip was lost
     """
 
     outputs: tuple[Array, ...]
@@ -39,6 +41,7 @@ class Executed:
     restarts: int
     moved_messages: int
     moved_bytes: int
+    repeated: tuple[int, ...] = ()
 
 
 def execute(
@@ -62,9 +65,50 @@ def execute(
     job = Job(program, divide(program, chosen.workers), all_tensors)
     crew = chosen.start(job)
     try:
-        return _Run(job, crew, inputs, images_at_once, 2 * chosen.workers).run()
+        return Run(job, crew, inputs, images_at_once, 2 * chosen.workers).run()
     finally:
         crew.close()
+
+
+def execute_through(
+    loss: Loss,
+    program: MeshProgram,
+    inputs: Sequence[Array],
+    remap: Callable[[Machine], MeshProgram],
+    engine: Engine | None = None,
+    *,
+    images_at_once: int = IMAGES_AT_ONCE,
+) -> Executed:
+    """Execute a program on a machine that loses a chip on the way, and go on without the chip.
+
+    remap  returns the program of the same network on the machine as it is then
+
+    What was finished stays; the images that were under way, and all later ones, are executed by the
+    new program. Raises what `execute` and `remap` raise.
+    """
+    chosen = engine or InProcess()
+    check_inputs(program.network, inputs)
+    crew = chosen.start(job := Job(program, divide(program, chosen.workers), False, loss))
+    try:
+        before = Run(job, crew, inputs, images_at_once, 2 * chosen.workers).run()
+    finally:
+        crew.close()
+    if not before.repeated:
+        return before
+    rest = list(before.repeated)
+    left = remap(without_chip(program.machine, loss.chip))
+    given = [array[rest] for array in inputs]
+    after = execute(left, given, engine, images_at_once=images_at_once)
+    for one, other in zip(before.outputs, after.outputs, strict=True):
+        one[rest] = other
+    return Executed(
+        before.outputs,
+        {},
+        before.restarts + after.restarts,
+        before.moved_messages + after.moved_messages,
+        before.moved_bytes + after.moved_bytes,
+        before.repeated,
+    )
 
 
 def check_inputs(network: Network, inputs: Sequence[Array]) -> None:
@@ -103,7 +147,7 @@ class _Progress:
     finished: set[int] = field(default_factory=set[int])
 
 
-class _Run:
+class Run:
     """One execution: gives out batches and messages, and collects what comes back."""
 
     def __init__(
@@ -134,6 +178,8 @@ class _Run:
         while self.under_way:
             self._submit()
             if not self.busy:
+                if self.job.loss is not None:
+                    break
                 raise self._blocked()
             part, answer = self.crew.wait()
             self.busy.discard(part)
@@ -145,8 +191,19 @@ class _Run:
         network = self.job.program.network
         outputs = tuple(self._tensor(index) for index in network.outputs)
         tensors = {**self.inputs, **self.tensors} if self.job.all_tensors else {}
-        restarts = sum(self.restarts.values())
-        return Executed(outputs, tensors, restarts, self.moved_messages, self.moved_bytes)
+        return Executed(
+            outputs,
+            tensors,
+            sum(self.restarts.values()),
+            self.moved_messages,
+            self.moved_bytes,
+            self._unfinished(),
+        )
+
+    def _unfinished(self) -> tuple[int, ...]:
+        """Return the images that a lost chip left, those that were not begun too."""
+        left = [*self.under_way.values(), *self.waiting]
+        return tuple(sorted(int(image) for each in left for image in each.images))
 
     def _batches(self, images_at_once: int) -> Iterator[_Progress]:
         """Make batches of images of one replica, in the order of their first images."""
@@ -158,7 +215,9 @@ class _Run:
                 images = np.arange(first + replica, behind, replicas)
                 if len(images):
                     given = {tensor: array[images] for tensor, array in self.inputs.items()}
-                    yield _Progress(Batch(index, replica, len(images), given), images)
+                    yield _Progress(
+                        Batch(index, replica, len(images), int(images[-1]), given), images
+                    )
                     index += 1
 
     def _begin(self) -> None:

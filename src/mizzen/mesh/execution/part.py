@@ -9,17 +9,15 @@ error, as is one that another region's bytes have overwritten.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.graph import Array
 from mizzen.mesh.execution.custom import custom_kernel
 from mizzen.mesh.execution.memory import Memory
 from mizzen.mesh.execution.tiles import Tiles
-from mizzen.mesh.network.boxes import Box, slices
+from mizzen.mesh.network.boxes import Box
 from mizzen.mesh.program import (
     Compute,
     Copy,
@@ -35,12 +33,24 @@ from mizzen.mesh.program import (
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Images of one replica: `inputs` has `[count, *shape]` of each tensor from outside."""
+    """Images of one replica: `inputs` has `[count, *shape]` of each tensor from outside.
+
+    `last` is the index of the last image among all that are executed.
+    """
 
     index: int
     replica: int
     count: int
+    last: int
     inputs: dict[int, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A chip that is lost while images are under way: its elements do nothing from `image` on."""
+
+    chip: int
+    image: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +109,16 @@ class _Element:
 class Part:
     """A set of elements. `all_tensors` says that every tensor is given, not outputs alone."""
 
-    def __init__(self, program: MeshProgram, elements: Sequence[int], all_tensors: bool) -> None:
+    def __init__(
+        self,
+        program: MeshProgram,
+        elements: Sequence[int],
+        all_tensors: bool,
+        loss: Loss | None = None,
+    ) -> None:
         here = set(elements)
         self.program = program
+        self.loss = loss
         self.all_tensors = all_tensors
         self.elements = [row for row in program.elements if row.element in here]
         self.tiles = Tiles(program, custom_kernel())
@@ -153,6 +170,8 @@ class Part:
 
     def _advance(self, element: _Element) -> None:
         """Execute instructions until a message has to be waited for."""
+        if self._is_lost(element):
+            return
         instructions = element.program.instructions
         while element.next < len(instructions):
             instruction = instructions[element.next]
@@ -169,6 +188,12 @@ class Part:
         self.busy[element.batch.index] -= 1
         if not self.busy[element.batch.index]:
             self.answer.finished.append(element.batch.index)
+
+    def _is_lost(self, element: _Element) -> bool:
+        if self.loss is None or element.batch.last < self.loss.image:
+            return False
+        chips = self.program.machine.element_chip
+        return int(chips[element.program.element]) == self.loss.chip
 
     def _placed(self, element: _Element, error: MizzenError) -> MizzenError:
         name = self.program.machine.element_name(element.program.element)
@@ -219,11 +244,3 @@ class Part:
         if self.all_tensors and not kernel.gives_sums:
             tensor = self.program.network.layers[kernel.layer].output
             self._give(batch, tensor, kernel.box, values)
-
-
-def whole(shape: tuple[int, ...], dtype: np.dtype[np.generic], gifts: Iterator[Gift]) -> Array:
-    """Return a tensor from its boxes."""
-    found = np.zeros(shape, dtype)
-    for gift in gifts:
-        found[(slice(None), *slices(gift.box))] = gift.values
-    return found

@@ -73,7 +73,8 @@ class _Processes:
         self.workers[part] = worker
         self.selector.register(worker.pipes[1], selectors.EVENT_READ, part)
         try:
-            write(worker.pipes[0], (self.program, self.job.parts[part], self.job.all_tensors))
+            job = self.job
+            write(worker.pipes[0], (self.program, job.parts[part], job.all_tensors, job.loss))
         except BrokenPipeError:
             return
 
@@ -119,8 +120,8 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer orders for the part that the first message says, until they end."""
     try:
-        program, elements, all_tensors = read(requests)
-        part = Part(parse_program(program, "program"), elements, all_tensors)
+        program, *rest = read(requests)
+        part = Part(parse_program(program, "program"), *rest)
         while True:
             write(answers, _answer(part, read(requests)))
     except (EOFError, BrokenPipeError):
