@@ -358,6 +358,18 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.network",
         "mizzen.mesh.program",
     ),
+    "mizzen.mesh.export": (
+        "mizzen.diagnostics",
+        "mizzen.boards",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.package",
+        "mizzen.mesh.machine",
+        "mizzen.mesh.network",
+        "mizzen.mesh.mapping",
+        "mizzen.mesh.program",
+        "mizzen.mesh.execution",
+    ),
     "mizzen.mesh.simulation": (
         "mizzen.mesh.machine",
         "mizzen.mesh.network",

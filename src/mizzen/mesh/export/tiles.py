@@ -1,0 +1,344 @@
+"""The function of C that computes a tile.
+
+Sums of products are the accelerator's: it calls a function for each finished sum, which does all
+that follows position by position and stores the result. What else takes many elements is a loop
+of the core. Values that such operations take and that do not lie in memory yet, and what they give
+where other than that follows, are kept in the tile's scratch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from mizzen.diagnostics import fail
+from mizzen.graph import Array, DType, Operation, Value
+from mizzen.mesh.execution.cutting import Cut, cut
+from mizzen.mesh.export.c_text import Constants, braced, count, integer
+from mizzen.mesh.export.elements import INDENT, LOOPS, RULES, Elements
+from mizzen.mesh.export.pointwise import POINTWISE
+from mizzen.mesh.export.views import Place, View, dense, part, view_of
+from mizzen.mesh.mapping.memory import aligned
+from mizzen.mesh.network.boxes import elements_of, shape_of
+from mizzen.mesh.program import Compute, ElementProgram, MeshProgram, Region, RegionKind
+from mizzen.ops.tensor import Conv2d, DepthwiseConv2d, Matmul, Windowed
+
+PRODUCTS = (Conv2d, DepthwiseConv2d, Matmul)
+CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
+SUM_BITS = 32
+
+
+def operations_of(tile: Cut) -> list[Operation]:
+    """Return the operations of a tile in an order of execution, constants left out."""
+    return [row for row in tile.graph.sorted() if row.kind not in CONSTANTS]
+
+
+def has_form(operation: Operation) -> bool:
+    """Whether there is a form of C for an operation."""
+    if any(value.dtype.is_float for value in (*operation.operands, *operation.results)):
+        return False
+    is_known = operation.kind in POINTWISE or type(operation) in RULES
+    return is_known or isinstance(operation, PRODUCTS)
+
+
+def tile_functions(
+    program: MeshProgram, row: ElementProgram, index: int, constants: Constants
+) -> str:
+    """Return the functions of the tile that an instruction computes: the last is `compute_N`.
+
+    Raises E531 as `cut`, E552 where scratch memory is too small.
+    """
+    instruction = row.instructions[index]
+    assert isinstance(instruction, Compute)
+    return _Tile(program, row, index, instruction, constants).text()
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """An entry of a function's array of boxes: in a region's slot of the image, or in scratch."""
+
+    region: int
+    offset: int
+
+
+class _Tile:
+    def __init__(
+        self,
+        program: MeshProgram,
+        row: ElementProgram,
+        index: int,
+        instruction: Compute,
+        constants: Constants,
+    ) -> None:
+        self.row = row
+        self.index = index
+        self.layer = program.network.layers[instruction.kernel.layer]
+        self.tile = cut(program.network, instruction.kernel)
+        self.instruction = instruction
+        self.constants = constants
+        self.boxes: list[_Box] = []
+        self.sources: dict[Value, View] = {}
+        self.functions: list[str] = []
+        self.lines: list[str] = []
+        self.item_bytes = {
+            tensor: program.network.tensors[tensor].item_bytes for tensor in self.layer.inputs
+        }
+        self.scratch = _scratch(row)
+        self.scratch_used = 0
+
+    def text(self) -> str:
+        """Return the functions."""
+        self._take_operands()
+        final = self.tile.graph.outputs[0]
+        operations = operations_of(self.tile)
+        streamed = next((row for row in reversed(operations) if self._streams(row)), None)
+        for operation in operations:
+            if operation is not streamed:
+                self._stage(operation)
+        region = self.row.regions[self.instruction.output]
+        target = self._output(region, final)
+        if isinstance(streamed, PRODUCTS):
+            self._product(streamed, final, target, "finish")
+        else:
+            self._loop(final, target)
+        return "\n".join([*self.functions, self._function()])
+
+    def _take_operands(self) -> None:
+        inputs = self.tile.graph.inputs
+        for (place, box), value in zip(self.tile.takes, inputs, strict=False):
+            region = self.instruction.operands[place]
+            assert region is not None, "the checker says which operands a tile needs"
+            outer = self.row.regions[region].box
+            assert outer is not None
+            item_bytes = self.item_bytes[self.layer.inputs[place]]
+            whole = dense(self._box(region), shape_of(outer), item_bytes)
+            self.sources[value] = part(whole, outer, box)
+        for region, value in zip(
+            self.instruction.sums, inputs[len(self.tile.takes) :], strict=True
+        ):
+            self.sources[value] = dense(self._box(region), value.shape, SUM_BITS // 8)
+
+    def _output(self, region: Region, final: Value) -> View:
+        outer, box = region.box, self.instruction.kernel.box
+        assert outer is not None
+        item_bytes = region.slot_bytes // max(elements_of(outer), 1)
+        whole = dense(self._box(self.instruction.output), shape_of(outer), item_bytes)
+        return part(whole, outer, box)
+
+    def _box(self, region: int, offset: int = 0) -> str:
+        """Return the name of a box, new or as it is."""
+        box = _Box(region, offset)
+        if box not in self.boxes:
+            self.boxes.append(box)
+        return f"boxes[{self.boxes.index(box)}]"
+
+    def _streams(self, operation: Operation) -> bool:
+        """Whether all that follows an operation does so position by position, to the end."""
+        if not isinstance(operation, (*PRODUCTS, *LOOPS)):
+            return False
+        final, shape = self.tile.graph.outputs[0], operation.results[0].shape
+        seen = {operation.results[0]}
+        for other in operations_of(self.tile):
+            if seen.isdisjoint(other.operands):
+                continue
+            if other.kind not in POINTWISE or other.results[0].shape != shape:
+                return False
+            seen.add(other.results[0])
+        return final in seen
+
+    def _stage(self, operation: Operation) -> None:
+        """Keep what an operation gives, or takes and must find in memory."""
+        if isinstance(operation, PRODUCTS):
+            self._product(operation, operation.results[0], None, f"sums{len(self.boxes)}")
+        elif isinstance(operation, LOOPS):
+            value = operation.results[0]
+            self._loop(value, self._keep(value))
+
+    def _keep(self, value: Value) -> View:
+        """Return room in scratch memory for a value. E552 where there is none."""
+        item_bytes = value.dtype.numpy.itemsize
+        size, begin = prod(value.shape) * item_bytes, self.scratch_used
+        region = self.scratch
+        if region is None or begin + size > self.row.regions[region].slot_bytes:
+            have = 0 if region is None else self.row.regions[region].slot_bytes
+            raise fail(
+                "E552",
+                f"layer {self.layer.name!r} must have {begin + size} bytes of scratch memory in "
+                f"C, and has {have}",
+                origin=self.layer.origin,
+                help="give the tile more scratch memory in the mapping",
+            )
+        self.scratch_used = aligned(begin + size)
+        return dense(self._box(region, begin), value.shape, item_bytes)
+
+    def _in_memory(self, value: Value) -> View:
+        """Return where a value lies, putting it there if it does not yet."""
+        found = view_of(value, self.sources)
+        if found is None:
+            found = self._keep(value)
+            self._loop(value, found)
+        return found
+
+    def _loop(self, value: Value, target: View) -> None:
+        """Compute a value element by element."""
+        place: Place = tuple(f"i{axis}" for axis in range(len(value.shape)))
+        elements = Elements(dict(self.sources), self.constants, {})
+        with_loops = list(enumerate(value.shape))
+        self._nested(elements, with_loops, value, place, target)
+        self.lines += elements.lines
+        self.sources[value] = target
+
+    def _nested(
+        self,
+        elements: Elements,
+        axes: Sequence[tuple[int, int]],
+        value: Value,
+        place: Place,
+        target: View,
+    ) -> None:
+        if not axes:
+            _store(elements, value, place, target)
+            return
+        (axis, extent), *others = axes
+        name = f"i{axis}"
+        if extent == 1:
+            self._nested(elements, others, value, place, target)
+            return
+        with elements.block(f"for (uint32_t {name} = 0u; {name} < {count(extent)}; {name}++)"):
+            self._nested(elements, others, value, place, target)
+
+    def _product(self, operation: Operation, final: Value, target: View | None, name: str) -> None:
+        """Let the accelerator compute sums; a function does what follows up to a value."""
+        function = f"{name}_{self.index}"
+        if isinstance(operation, Windowed):
+            call = self._convolution(operation, function)
+        else:
+            call = self._matmul(operation, function)
+        if target is None:
+            target = self._keep(final)
+        self.functions.append(self._finish(operation, final, target, function))
+        self.lines.append(call)
+        self.sources[final] = target
+
+    def _finish(self, operation: Operation, final: Value, target: View, function: str) -> str:
+        result = operation.results[0]
+        elements = Elements(dict(self.sources), self.constants, {result: "found"})
+        shape = result.shape
+        names = tuple(f"i{axis}" if extent > 1 else "0u" for axis, extent in enumerate(shape))
+        known = _corrected(operation, self.constants, names[-1])
+        elements.say(f"const int64_t found = {known};")
+        _store(elements, final, names, target)
+        text = "\n".join(elements.lines)
+        indices = [
+            f"{INDENT}const uint32_t {name} = at[{axis}];"
+            for axis, name in enumerate(names)
+            if name != "0u" and name in text
+        ]
+        head = f"static void {function}(uint8_t *const *boxes, const uint32_t *at, int64_t sum)"
+        unused = [] if indices else [f"{INDENT}(void)at;"]
+        return "\n".join([head, "{", *unused, *indices, text, "}", ""])
+
+    def _operand(self, value: Value, zero_point: int) -> str:
+        view = self._in_memory(value)
+        missing = 4 - len(view.extents)
+        extents = [*view.extents, *[1] * missing]
+        strides = [*view.strides, *[0] * missing]
+        return (
+            f"{{{view.pointer}, {count(view.item_bytes)}, {braced(extents)}, {braced(strides)}, "
+            f"{integer(zero_point)}}}"
+        )
+
+    def _convolution(self, operation: Windowed, function: str) -> str:
+        weights = _known(operation.weight)
+        weight_zero_point = int(_known(operation.weight_zp)[0])
+        zero_point = int(_known(operation.input_zp)[0])
+        is_depthwise = isinstance(operation, DepthwiseConv2d)
+        multiplier = weights.shape[3] if is_depthwise else 0
+        kernel = weights.shape[:2] if is_depthwise else weights.shape[1:3]
+        top, _, left, _ = operation.pad
+        rows = [
+            self._operand(operation.operand, zero_point),
+            self.constants.name(weights),
+            integer(weight_zero_point),
+            count(multiplier),
+            *map(braced, (kernel, operation.stride, operation.dilation, (top, left))),
+            braced(operation.result.shape),
+        ]
+        return _call("mesh_convolution", rows, "mesh_array_convolution(&what", function)
+
+    def _matmul(self, operation: Operation, function: str) -> str:
+        left, right = (
+            self._operand(operation.operands[place], int(_known(operation.operands[place + 2])[0]))
+            for place in (0, 1)
+        )
+        return (
+            f"{INDENT}{{\n{INDENT * 2}const mesh_operand left = {left};\n"
+            f"{INDENT * 2}const mesh_operand right = {right};\n"
+            f"{INDENT * 2}mesh_array_product(&left, &right, {function}, boxes);\n{INDENT}}}"
+        )
+
+    def _function(self) -> str:
+        boxes = [
+            f"{INDENT}boxes[{place}] = mesh_slot(memory, {count(box.region)}, image)"
+            f"{f' + {count(box.offset)}' if box.offset else ''};"
+            for place, box in enumerate(self.boxes)
+        ]
+        return "\n".join(
+            [
+                f"static void compute_{self.index}(uint8_t *memory, uint32_t image)",
+                "{",
+                f"{INDENT}uint8_t *boxes[{len(self.boxes)}];",
+                *boxes,
+                *self.lines,
+                "}",
+                "",
+            ]
+        )
+
+
+def _call(type: str, rows: Sequence[str], call: str, function: str) -> str:
+    body = ",\n".join(INDENT * 3 + row for row in rows)
+    return (
+        f"{INDENT}{{\n{INDENT * 2}const {type} what = {{\n{body},\n{INDENT * 2}}};\n"
+        f"{INDENT * 2}{call}, {function}, boxes);\n{INDENT}}}"
+    )
+
+
+def _store(elements: Elements, value: Value, place: Place, target: View) -> None:
+    found = elements.at(value, place)
+    place = tuple(
+        "0u" if extent == 1 else index for extent, index in zip(value.shape, place, strict=True)
+    )
+    elements.say(f"mesh_store({target.address(place)}, {count(target.item_bytes)}, {found});")
+
+
+def _scratch(row: ElementProgram) -> int | None:
+    """Return the largest region of scratch memory: tiles are computed one after the other."""
+    found = [index for index, region in enumerate(row.regions) if region.kind is RegionKind.SCRATCH]
+    return max(found, key=lambda index: row.regions[index].slot_bytes, default=None)
+
+
+def _known(value: Value) -> Array:
+    assert value.constant is not None, "layers have constant weights"
+    return value.constant
+
+
+def _corrected(operation: Operation, constants: Constants, channel: str) -> str:
+    """Return what the operation gives, of the sum that the accelerator gives.
+
+    Bias and the input's zero point are added in 32 bits, wrapping; what is 48 bits wide has room.
+    """
+    if not isinstance(operation, Windowed):
+        return "sum"
+    weights = _known(operation.weight).astype(np.int64) - int(_known(operation.weight_zp)[0])
+    is_depthwise = isinstance(operation, DepthwiseConv2d)
+    axes = (0, 1) if is_depthwise else (1, 2, 3)
+    bias = _known(operation.bias).astype(np.int64)
+    added = bias - int(_known(operation.input_zp)[0]) * weights.sum(axis=axes).reshape(-1)
+    is_wide = operation.result.dtype is not DType.INT32
+    held = added if is_wide else added.astype(np.int32)
+    row = Elements({}, constants, {}).row(held, channel)
+    return f"sum + {row}" if is_wide else f"mesh_wrap(sum + {row}, {count(SUM_BITS)})"
