@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 import mizzen
 from mizzen.artifact.artifact import Artifact
@@ -95,12 +98,18 @@ def test_every_missing_kernel_is_named_once() -> None:
     real = [net.tensor(name, MAP, "float32") for name in "abcd"]
     net.operator("ADD", [x, x], [y], ("AddOptions", {}))
     net.operator("DEQUANTIZE", [y], [real[0]])
-    for kind, source, result in zip(("COS", "COS", "SIN"), real, real[1:], strict=False):
-        net.operator(kind, [source], [result])
+    pool = {"stride_h": 1, "stride_w": 1, "filter_height": 1, "filter_width": 1}
+    for source, result in pairwise(real[:3]):
+        net.operator("L2_POOL_2D", [source], [result], ("Pool2DOptions", pool))
+    ones = net.constant("ones", np.ones(1, np.float32))
+    net.operator("FLOOR_MOD", [real[2], ones], [real[3]])
     artifact = mizzen.compile(net.finish([x], [real[3]]), U55)
     found = board_fit(artifact, find_board("corstone300")).findings
     assert codes(found) == ["E464", "E464"]
-    assert [row.message.split()[8] for row in found] == ["tflite::COS,", "tflite::SIN,"]
+    assert [row.message.split()[8] for row in found] == [
+        "tflite::L2_POOL_2D,",
+        "tflite::FLOOR_MOD,",
+    ]
 
 
 def test_a_network_for_newer_hardware_than_there_is() -> None:
