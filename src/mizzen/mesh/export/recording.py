@@ -52,7 +52,7 @@ def record(
     recorded = Recording(count, chosen, given)
     replicas = {row.replica for row in program.elements if row.element in chosen}
     for replica in sorted(replicas):
-        _Replica(program, replica, chosen, recorded).run(Batch(0, replica, count, given))
+        _Replica(program, replica, chosen, recorded).run(Batch(0, replica, count, count - 1, given))
     return recorded
 
 
