@@ -54,7 +54,7 @@ class Value:
         """The elements if the value is a constant, as `DType.numpy` holds them; else None."""
         producer = self.producer
         if producer is not None and producer.kind in ("CONST", "CONST_SHAPE"):
-            return producer.attributes["values"]
+            return producer.attributes.get("values")
         return None
 
     def __repr__(self) -> str:

@@ -138,6 +138,12 @@ HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda header: header["network"]["layers"][0].update(chain="graph {"),
         "network.layers[0].chain: must be operations of TOSA, not error[E810]",
     ),
+    "a constant without numbers": (
+        lambda header: header["network"]["layers"][0].update(
+            chain=header["network"]["layers"][0]["chain"].replace("{values = ", "{x = ")
+        ),
+        "network.layers[0].chain: must be operations of TOSA, not ",
+    ),
     "array": (
         lambda header: header["arrays"].pop("routes"),
         "arrays.routes: must be there, not left out",

@@ -18,6 +18,7 @@ from mizzen.mesh.network.boxes import Box, box_of, shape_of, slices, within
 from mizzen.mesh.network.network import Layer, Network
 from mizzen.mesh.network.ranges import product_of
 from mizzen.mesh.program import Kernel
+from mizzen.ops.data_layout import Pad
 from mizzen.ops.tensor import Windowed
 
 
@@ -107,6 +108,9 @@ class _Cutting:
 
     def _add(self, operation: Operation) -> None:
         needs = self.wanted.needs[operation]
+        if isinstance(operation, Pad) and needs[0] is None:
+            self.built[operation.result] = self._padding(operation)
+            return
         operands = [
             self._operand(value, need)
             for value, need in zip(operation.operands, needs, strict=True)
@@ -119,6 +123,15 @@ class _Cutting:
         attributes = {**operation.attributes, **self.wanted.attributes[operation]}
         made = self.graph.add(operation.kind, operands, types, attributes, origin=operation.origin)
         self.built.update(zip(operation.results, made.results, strict=True))
+
+    def _padding(self, operation: Pad) -> Value:
+        """Return a box with nothing but padding in it."""
+        filling = operation.pad_const.constant
+        assert filling is not None, "the builder refuses a padding that is not constant"
+        shape = shape_of(self.wanted.boxes[operation.result])
+        return self.graph.constant(
+            np.broadcast_to(filling.reshape(-1)[0], shape), operation.result.dtype
+        )
 
     def _operand(self, value: Value, need: Box | Array) -> Value:
         """Return a box of a value: a part of a constant, or of what was built."""

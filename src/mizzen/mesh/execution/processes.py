@@ -122,6 +122,10 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     try:
         program, *rest = read(requests)
         part = Part(parse_program(program, "program"), *rest)
+    except MizzenError as error:
+        write(answers, error.diagnostic)
+        return
+    try:
         while True:
             write(answers, _answer(part, read(requests)))
     except (EOFError, BrokenPipeError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mizzen.diagnostics import MizzenError
-from mizzen.graph import Array, Blobs, Graph, parse, print_graph
+from mizzen.graph import Array, Blobs, Graph, TensorType, Value, parse, print_graph
 from mizzen.mesh.network.network import WINDOWED, Layer, LayerKind, Network, Tensor, Window
 from mizzen.mesh.program.files.container import Arrays, wrong
 from mizzen.ops import verify
@@ -64,12 +64,31 @@ def _layer_header(layer: Layer, constants: dict[str, Array]) -> dict[str, Any]:
 
 
 def _chain_text(chain: Graph, constants: dict[str, Array]) -> str:
-    text, *blobs = print_graph(chain, Blobs.APPENDED).split(f"\n{BLOB}")
+    text, *blobs = print_graph(_plain(chain), Blobs.APPENDED).split(f"\n{BLOB}")
     for blob in blobs:
         key, data = blob.split(maxsplit=1)
         content = b64decode(data.strip().strip('"'))
         constants[f"{CONSTANT}{key}"] = np.frombuffer(content, np.uint8)
     return text
+
+
+def _plain(chain: Graph) -> Graph:
+    """Return a chain as a file has it: integers, without what they stand for."""
+    plain = Graph(chain.name)
+    values: dict[Value, Value] = {}
+    for value in chain.inputs:
+        values[value] = plain.add_input(TensorType(value.shape, value.dtype))
+    for operation in chain.sorted():
+        made = plain.add(
+            operation.kind,
+            [values[value] for value in operation.operands],
+            [TensorType(value.shape, value.dtype) for value in operation.results],
+            operation.attributes,
+            origin=operation.origin,
+        )
+        values.update(zip(operation.results, made.results, strict=True))
+    plain.set_outputs([values[value] for value in chain.outputs])
+    return plain
 
 
 def read_network(part: NetworkPart, arrays: Arrays) -> Network:
