@@ -13,7 +13,8 @@ from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.fitting import fitted
 from mizzen.mesh.mapping.mapping import Mapping
 from mizzen.mesh.mapping.misfit import does_not_fit
-from mizzen.mesh.mapping.options import MappingOptions, Progress
+from mizzen.mesh.mapping.options import MappingOptions, Placement, Progress
+from mizzen.mesh.mapping.plain import anywhere, in_plain_parts
 from mizzen.mesh.mapping.seating import Seating, moved_to, shared_chip
 from mizzen.mesh.network.network import Network
 
@@ -35,6 +36,8 @@ def map_network(
     tell = progress or _silent
     net = chip_net(machine)
     best = _best(network, machine, net, options, tell)
+    if options.placement is not Placement.SEARCHED:
+        best = in_plain_parts(machine, net, best, options)
     tell(f"placing {best.way.replicas} replicas of {len(best.template.tiles)} tiles")
     return assembled(machine, net, _placed(machine, net, best, options), options.seed)
 
@@ -92,7 +95,14 @@ def _elements(
             shared_chip(machine, best, homes[place][0], place % best.way.sharing)
             for place in places
         ]
-    first = Seating(machine, net, best).searched(options.refinements)
+    seating = Seating(machine, net, best)
+    match options.placement:
+        case Placement.SEARCHED:
+            first = seating.searched(options.refinements)
+        case Placement.HILBERT:
+            first = seating.in_order()
+        case Placement.RANDOM:
+            first = anywhere(seating.in_order(), best.parts, options.seed)
     return [moved_to(machine, first, best.chips, chips, best.parts) for chips in homes]
 
 

@@ -16,10 +16,11 @@ from mizzen.mesh.mapping.depths import Buffering, slots_between
 from mizzen.mesh.mapping.mapping import Tile
 from mizzen.mesh.mapping.memory import SUM_BYTES, inputs_of
 from mizzen.mesh.mapping.options import Multicast
-from mizzen.mesh.mapping.splits import Split, boxes_of, groups_of, spans_of, sums_of
+from mizzen.mesh.mapping.splits import Split, boxes_of, sums_of
 from mizzen.mesh.mapping.stages import Stage, Stages
 from mizzen.mesh.network.boxes import Box, elements_of, intersection
 from mizzen.mesh.network.network import Network
+from mizzen.mesh.network.regions import Span
 
 Slots = dict[tuple[int, int | None], int]
 
@@ -66,12 +67,7 @@ def template_of(
     for stage in stages.stages:
         _add_stage(network, stage, len(kinds), tiles)
         kinds += [stage.kind] * stage.elements
-    splits = {
-        layer: split
-        for stage in stages.stages
-        for layer, split in zip(range(stage.first, stage.last), stage.splits, strict=True)
-    }
-    flows = tuple(flows_of(network, tuple(tiles), splits, multicast))
+    flows = tuple(flows_of(network, tuple(tiles), multicast))
     slots = _slots_of(network, stages, tuple(tiles), flows, buffering)
     return Template(network, tuple(tiles), tuple(kinds), flows, slots)
 
@@ -101,15 +97,11 @@ def layer_tiles(
 
 
 class _Producers:
-    """The tiles that give a tensor, found by the box that is needed of it."""
+    """The tiles that give a tensor, in a grid, found by the box that is needed of it."""
 
-    def __init__(self, network: Network, index: int, split: Split, first: int) -> None:
-        layer = network.layers[index]
-        shape = network.tensors[layer.output].shape
-        cuts = zip(shape, split.parts, groups_of(layer, shape), strict=True)
-        self.spans = [spans_of(extent, parts, group) for extent, parts, group in cuts]
-        self.parts = split.parts
-        self.first = first
+    def __init__(self, boxes: dict[Box, int]) -> None:
+        self.tiles = boxes
+        self.spans = [sorted(set(spans)) for spans in zip(*boxes, strict=True)]
         self.found: dict[Box, list[tuple[int, Box]]] = {}
 
     def giving(self, box: Box) -> list[tuple[int, Box]]:
@@ -119,32 +111,23 @@ class _Producers:
         return self.found[box]
 
     def _search(self, box: Box) -> Iterator[tuple[int, Box]]:
-        ranges: list[range] = []
+        ranges: list[list[Span]] = []
         for (start, stop), spans in zip(box, self.spans, strict=True):
             low = bisect_right([end for _, end in spans], start)
-            ranges.append(range(low, bisect_left([begin for begin, _ in spans], stop)))
-        for place in itertools.product(*ranges):
-            at = 0
-            for index, parts in zip(place, self.parts, strict=True):
-                at = at * parts + index
-            own = tuple(spans[index] for index, spans in zip(place, self.spans, strict=True))
+            ranges.append(spans[low : bisect_left([begin for begin, _ in spans], stop)])
+        for own in itertools.product(*ranges):
             common = intersection(box, own)
             assert common is not None
-            yield self.first + at, common
+            yield self.tiles[own], common
 
 
-def flows_of(
-    network: Network, tiles: tuple[Tile, ...], splits: dict[int, Split], multicast: Multicast
-) -> Iterator[Flow]:
-    """Yield what tiles send to tiles of other elements: tensors, then partial sums."""
-    firsts: dict[int, int] = {}
+def flows_of(network: Network, tiles: tuple[Tile, ...], multicast: Multicast) -> Iterator[Flow]:
+    """Yield what tiles of one replica send to other elements: tensors, then partial sums."""
+    boxes: dict[int, dict[Box, int]] = {}
     for index, tile in enumerate(tiles):
         if tile.sums_into is None:
-            firsts.setdefault(tile.layer, index)
-    producers = {
-        network.layers[layer].output: _Producers(network, layer, split, firsts[layer])
-        for layer, split in splits.items()
-    }
+            boxes.setdefault(network.layers[tile.layer].output, {})[tile.box] = index
+    producers = {tensor: _Producers(found) for tensor, found in boxes.items()}
     grouped = _needed(network, tiles, producers)
     for (source, tensor, box), targets in grouped.items():
         size = elements_of(box) * network.tensors[tensor].item_bytes
