@@ -89,7 +89,8 @@ class SharedStages:
     def _picks_of_layer(self, kind: int, choices: Choices) -> Ints:
         """Return for each weight and count of elements the best split, by index; -1 for none."""
         count = self.problem.elements[kind]
-        usual = sum(float(one.seconds[kind].max()) for one in self.problem.choices) / count
+        usual = sum(float(one.seconds[kind].max()) for one in self.problem.choices)
+        usual /= max(count, 1)
         rows: list[Ints] = []
         for weight in MEMORY_WEIGHTS:
             held = choices.held / self.problem.kinds[kind].data_bytes
