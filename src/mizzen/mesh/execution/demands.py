@@ -126,7 +126,7 @@ def _window(
     """Return the spans of height and width that a window needs, and the padding that is left."""
     spans, padding = list[Span](), list[int]()
     for place, axis in enumerate((1, 2)):
-        extent = operation.operands[0].shape[axis]
+        extent = operation.input.shape[axis]
         reach = (kernel[place] - 1) * dilation[place] + 1
         start = box[axis][0] * operation.stride[place] - operation.pad[2 * place]
         stop = (box[axis][1] - 1) * operation.stride[place] - operation.pad[2 * place] + reach
