@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from types import ModuleType
+from typing import Any, NoReturn
 
 from mizzen import __version__
 from mizzen.cli import (
@@ -20,12 +21,16 @@ from mizzen.cli import (
     export,
     inspect,
     lower,
+    mesh,
     run,
     targets,
 )
 from mizzen.diagnostics import fail
 
 VERBS = (compile, run, check, lower, inspect, export, emulate, conformance, targets)
+GROUPS = (mesh,)
+"""Verbs of two words: ``mizzen mesh map``."""
+
 DESCRIPTION = """\
 Compile networks for Arm Ethos-U and Ethos-N NPUs, and run the compiled
 command stream bit-exactly on this machine."""
@@ -72,34 +77,45 @@ def _make_parsers() -> dict[str, Parser]:
     )
     parsers = {"mizzen": parser}
     for verb in VERBS:
-        name = verb.__name__.rpartition(".")[2]
-        verb_parser = verbs.add_parser(name, help=verb.SUMMARY, description=verb.__doc__)
-        verb.add_options(verb_parser)
-        verb_parser.add_argument(
-            "--json", action="store_true", help="one JSON document on stdout, the rest on stderr"
+        _add_verb(verbs, verb, "mizzen", parsers)
+    for group in GROUPS:
+        name = f"mizzen {group.__name__.rpartition('.')[2]}"
+        group_parser = verbs.add_parser(
+            name.rpartition(" ")[2],
+            help=group.SUMMARY,
+            description=group.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        verb_parser.add_argument(
-            "--quiet", action="store_true", help="on stderr nothing but warnings and errors"
+        parsers[name] = group_parser
+        inner = group_parser.add_subparsers(
+            title="verbs", metavar="VERB", required=True, parser_class=Parser, prog=name
         )
-        verb_parser.set_defaults(execute=verb.execute)
-        parsers[f"mizzen {name}"] = verb_parser
+        for verb in group.VERBS:
+            _add_verb(inner, verb, name, parsers)
     return parsers
+
+
+def _add_verb(verbs: Any, verb: ModuleType, before: str, parsers: dict[str, Parser]) -> None:
+    name = verb.__name__.rpartition(".")[2]
+    parser = verbs.add_parser(name, help=verb.SUMMARY, description=verb.__doc__)
+    verb.add_options(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON document on stdout, the rest on stderr"
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="on stderr nothing but warnings and errors"
+    )
+    parser.set_defaults(execute=verb.execute)
+    parsers[f"{before} {name}"] = parser
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Parse a command line that `normalise` gave. E200 if it is wrong, with what may be meant."""
     parsers = _make_parsers()
-    verb = next((word for word in words if not word.startswith("-")), "")
-    names = [name.rpartition(" ")[2] for name in parsers if name != "mizzen"]
-    if verb and verb not in names:
-        raise fail(
-            "E200",
-            f"the command line is wrong: the verb must be {', '.join(names)}, not {verb!r}",
-            help=_meant(verb, names) or "mizzen --help",
-        )
+    path = _known_verb(parsers, [word for word in words if not word.startswith("-")])
     options, unknown = parsers["mizzen"].parse_known_args(words)
     if unknown:
-        parser = parsers.get(f"mizzen {verb}", parsers["mizzen"])
+        parser = parsers[path]
         raise fail(
             "E200",
             f"the command line is wrong: {parser.prog} does not take {' '.join(unknown)}",
@@ -107,6 +123,23 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
             or f"{parser.prog} --help",
         )
     return options
+
+
+def _known_verb(parsers: dict[str, Parser], words: Sequence[str]) -> str:
+    """Return the verb that words begin with: ``mizzen mesh map``. E200 for one that is none."""
+    path = "mizzen"
+    for word in words:
+        names = [name.rpartition(" ")[2] for name in parsers if name.rpartition(" ")[0] == path]
+        if not names:
+            break
+        if word not in names:
+            raise fail(
+                "E200",
+                f"the command line is wrong: the verb must be {', '.join(names)}, not {word!r}",
+                help=_meant(word, names) or f"{path} --help",
+            )
+        path = f"{path} {word}"
+    return path
 
 
 def _meant(word: str, known: Iterable[str]) -> str | None:

@@ -1,0 +1,54 @@
+"""Check programs of a mesh: memories, messages, routes, results, waiting. Knows no mapper."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.layout import count, fields
+from mizzen.diagnostics import Diagnostic
+
+SUMMARY = "do programs keep to their machine and network?"
+SHOWN_FINDINGS = 20
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("program", metavar="PROGRAM", help="a file that mizzen mesh map wrote")
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Check the programs and return what they break."""
+    from mizzen.mesh.program import check, read_program
+
+    program = read_program(Path(options.program))
+    with console.progress(f"checking {options.program}"):
+        findings = check(program)
+    document = {
+        "program": str(options.program),
+        "elements": len(program.elements),
+        "messages": len(program.routes),
+        "findings": [
+            {"rule": row.rule.value, "place": row.place, "must": row.must, "came": row.came}
+            for row in findings
+        ],
+    }
+    said = f"{count(len(program.elements), 'element')}, {count(len(program.routes), 'message')}"
+    text = fields(
+        [(str(options.program), said), ("findings", f"{len(findings):,}" if findings else "none")],
+        width=console.width,
+    )
+    failures = [
+        Diagnostic("E508", f"{row.rule.value}, {row.place}: {row.must}, and {row.came}")
+        for row in findings[:SHOWN_FINDINGS]
+    ]
+    if len(findings) > SHOWN_FINDINGS:
+        failures.append(
+            Diagnostic(
+                "E508",
+                f"all rules must hold, and {len(findings) - SHOWN_FINDINGS:,} more do not",
+                help="--json has all of them",
+            )
+        )
+    return Answer(document, text, failures=failures)

@@ -1,0 +1,141 @@
+"""Map a network onto a machine of many elements, and write every element's program."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mizzen.cli.configuration import positive_number
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.layout import count, duration, fields, share, size
+from mizzen.cli.mesh.networks import damaged_machine, find_network
+
+if TYPE_CHECKING:
+    from mizzen.mesh.program import MeshProgram
+    from mizzen.mesh.simulation import Estimate
+
+SUMMARY = "network + machine -> programs of all elements"
+MOST_DEAD = 50.0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument(
+        "network",
+        metavar="NETWORK",
+        help="a quantised .tflite or .pt2, or resnet18, resnet50, mobilenet-v1, mobilenet-v2, "
+        "transformer-block, which are shapes only",
+    )
+    parser.add_argument(
+        "--machine",
+        metavar="NAME",
+        required=True,
+        help="spinnaker2-48, spinnaker2-1, simba36, grid4x4, hetero, ethos-u55-16, one, or the "
+        "file .toml of a machine of your own",
+    )
+    parser.add_argument(
+        "--replicas",
+        metavar="N",
+        type=positive_number,
+        help="copies of the network (default: the number with the most images a second)",
+    )
+    parser.add_argument(
+        "--dead",
+        metavar="PERCENT",
+        type=_percent,
+        default=0.0,
+        help="share of elements and links that do not work, drawn by the seed (default: none)",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=int, default=0, help="of all draws (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the programs (default: NETWORK-MACHINE.mesh)"
+    )
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Map, write the programs, and say how fast they are and what limits them."""
+    from mizzen.mesh.emission import emit
+    from mizzen.mesh.machine import find_machine
+    from mizzen.mesh.mapping import MappingOptions, map_network
+    from mizzen.mesh.program import write_program
+    from mizzen.mesh.simulation import estimate
+
+    network = find_network(options.network)
+    machine = damaged_machine(find_machine(options.machine), options.dead, options.seed)
+    start = time.process_time()
+    with console.progress(f"mapping {network.name} onto {machine.name}") as tell:
+        chosen = MappingOptions(replicas=options.replicas, seed=options.seed)
+        program = emit(map_network(network, machine, chosen, tell))
+    seconds = time.process_time() - start
+    path = Path(options.output or f"{Path(options.network).stem}-{machine.name}.mesh")
+    written = write_program(program, path)
+    found = estimate(program)
+    document = {
+        "network": network.name,
+        "machine": machine.name,
+        "program": str(path),
+        "bytes": written,
+        "cpu_seconds": seconds,
+        "elements": len(program.elements),
+        "messages": len(program.routes),
+        **figures(program, found),
+    }
+    head = fields(
+        [
+            (str(path), f"{size(written)}, mapped in {duration(seconds)} of processor"),
+            *figure_rows(program, found),
+        ],
+        width=console.width,
+    )
+    return Answer(document, head)
+
+
+def figures(program: MeshProgram, found: Estimate) -> dict[str, object]:
+    """Return the figures of an estimate, for programs."""
+    return {
+        "replicas": program.replicas,
+        "images_per_s": found.images_per_s,
+        "bound_per_s": found.bound_per_s,
+        "host_fed_per_s": found.host_fed_per_s,
+        "latency_s": found.latency_s,
+        "energy_j": found.energy_j,
+        "bottleneck": {
+            "resource": found.bottleneck.resource.value,
+            "name": found.bottleneck.name,
+            "seconds": found.bottleneck.seconds,
+        },
+    }
+
+
+def figure_rows(program: MeshProgram, found: Estimate) -> list[tuple[str, str]]:
+    """Return the figures of an estimate, for people."""
+    usable = len(program.machine.usable)
+    largest = max(program.elements, key=lambda element: element.data_bytes)
+    capacity = program.machine.kind_of(largest.element).data_bytes
+    bound = share(round(found.images_per_s), round(found.bound_per_s))
+    rows = [
+        ("elements", f"{len(program.elements):,} of {usable:,}, {_copies(program.replicas)}"),
+        ("images a second", f"{found.images_per_s:,.0f}, {bound} of the arrays' bound"),
+        ("latency", duration(found.latency_s)),
+        ("energy", f"{found.energy_j * 1e3:.3g} mJ an image"),
+        ("busiest", f"{found.bottleneck.resource.value} {found.bottleneck.name}"),
+        ("fullest element", f"{size(largest.data_bytes)} of {size(capacity)}"),
+    ]
+    if found.host_fed_per_s is not None:
+        rows.insert(2, ("fed by the host", f"{found.host_fed_per_s:,.0f} images a second"))
+    return rows
+
+
+def _copies(replicas: int) -> str:
+    return "one copy" if replicas == 1 else f"{count(replicas, 'replica')}"
+
+
+def _percent(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= MOST_DEAD:
+        raise argparse.ArgumentTypeError(f"must be 0 to {MOST_DEAD:.0f}, and is {text}")
+    return value

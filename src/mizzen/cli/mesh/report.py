@@ -1,0 +1,65 @@
+"""Write a page about programs of a mesh: throughput, loads on a map, memory, time."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from mizzen.cli.configuration import positive_number
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.layout import fields, size
+from mizzen.cli.mesh.map import figure_rows, figures
+
+SUMMARY = "a page with loads, layers, memory and time"
+LARGEST_SIMULATED = 1_024
+"""Elements up to which events are simulated unless asked for: some seconds."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("program", metavar="PROGRAM", help="a file that mizzen mesh map wrote")
+    parser.add_argument(
+        "--images",
+        metavar="N",
+        type=positive_number,
+        help=f"images to simulate (default: 6, and none on more than {LARGEST_SIMULATED:,} "
+        "elements)",
+    )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="what elements do as JSON for Perfetto, which --images needs",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the page (default: PROGRAM's name with .html)"
+    )
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Estimate, simulate, and write the page."""
+    from mizzen.mesh.program import read_program
+    from mizzen.mesh.report import mesh_page, trace
+    from mizzen.mesh.simulation import estimate, simulate
+    from mizzen.report.page import render
+
+    program = read_program(Path(options.program))
+    found = estimate(program)
+    images = options.images or (6 if len(program.elements) <= LARGEST_SIMULATED else 0)
+    simulated = None
+    if images:
+        with console.progress(f"simulating {images} images"):
+            simulated = simulate(program, images, keeps_activities=True)
+    path = Path(options.output or Path(options.program).with_suffix(".html").name)
+    content = render(mesh_page(program, found, simulated))
+    path.write_text(content, "utf-8")
+    rows = [(str(path), size(len(content.encode()))), *figure_rows(program, found)]
+    document = {"page": str(path), "bytes": len(content.encode()), **figures(program, found)}
+    if simulated is not None:
+        document["simulated_images_per_s"] = simulated.images_per_s
+        document["simulated_latency_s"] = simulated.latency_s
+        rows.append(("by events", f"{simulated.images_per_s:,.0f} images a second"))
+    if options.trace and simulated is not None:
+        Path(options.trace).write_text(json.dumps(trace(program, simulated)), "utf-8")
+        rows.append((options.trace, "what elements do, for Perfetto"))
+    return Answer(document, fields(rows, width=console.width))

@@ -1,0 +1,146 @@
+"""Execute programs of a mesh on inputs, exactly, and compare every tensor with the reference."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mizzen.cli.configuration import add_output_option, output_folder, positive_number
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.inputs import read_inputs
+from mizzen.cli.layout import count, duration, fields
+from mizzen.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from mizzen.artifact import TensorInfo
+    from mizzen.graph import Array
+    from mizzen.mesh.execution import Engine
+    from mizzen.mesh.network import Network
+
+SUMMARY = "execute programs exactly"
+ENGINES = ("in-process", "processes", "ray")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("program", metavar="PROGRAM", help="a file that mizzen mesh map wrote")
+    parser.add_argument(
+        "--input",
+        metavar="[NAME=]FILE",
+        nargs="+",
+        default=(),
+        help=".npy files, as mizzen run takes them (default: random numbers)",
+    )
+    parser.add_argument(
+        "--images",
+        metavar="N",
+        type=positive_number,
+        default=4,
+        help="random inputs, where none are given (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--engine", choices=ENGINES, default="in-process", help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=positive_number,
+        default=2,
+        help="of an engine with several (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--compare",
+        action="store_true",
+        help="compare every tensor with the integer reference of the network",
+    )
+    add_output_option(parser, "one .npy file for each output")
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Execute the programs, write the outputs, and compare if that was asked for."""
+    from mizzen.mesh.execution import compare
+    from mizzen.mesh.execution import execute as execute_program
+    from mizzen.mesh.program import read_program
+
+    program = read_program(Path(options.program))
+    inputs = _inputs(options, program.network, console)
+    engine = _engine(options.engine, options.workers)
+    start = time.perf_counter()
+    with console.progress(f"executing {options.program}"):
+        found = execute_program(program, inputs, engine)
+    seconds = time.perf_counter() - start
+    images = len(inputs[0])
+    folder = output_folder(options)
+    names = [program.network.tensors[index].name for index in program.network.outputs]
+    paths = [_save(folder, index, array) for index, array in enumerate(found.outputs)]
+    rows = [("images", f"{images:,} in {duration(seconds)}, {options.engine}")]
+    rows += [(name, str(path)) for name, path in zip(names, paths, strict=True)]
+    document: dict[str, object] = {
+        "program": str(options.program),
+        "engine": options.engine,
+        "images": images,
+        "seconds": seconds,
+        "restarts": found.restarts,
+        "outputs": [str(path) for path in paths],
+    }
+    failures: list[Diagnostic] = []
+    if options.compare:
+        with console.progress("comparing with the reference"):
+            differences = compare(program, inputs, engine)
+        wrong = [row for row in differences if row.differing]
+        document["inexact_tensors"] = len(wrong)
+        document["tensors"] = len(differences)
+        rows.append(("compared", f"{len(wrong)} of {count(len(differences), 'tensor')} differ"))
+        failures = [Diagnostic("E509", f"tensors must equal the reference: {row}") for row in wrong]
+    return Answer(document, fields(rows, width=console.width), failures=failures)
+
+
+def _inputs(options: argparse.Namespace, network: Network, console: Console) -> list[Array]:
+    """Return `[images, *shape]` for each input, from files or drawn."""
+    infos = [_info(network, index) for index in network.inputs]
+    if options.input:
+        arrays = read_inputs(options.input, infos, console.note)
+        return [array.reshape(-1, *info.shape) for array, info in zip(arrays, infos, strict=True)]
+    console.note(f"no --input: {count(options.images, 'image')} of random numbers")
+    return random_inputs(network, options.images)
+
+
+def random_inputs(network: Network, images: int) -> list[Array]:
+    """Return random `[images, *shape]` for each of a network's inputs, always the same."""
+    random = np.random.default_rng(0)
+    drawn: list[Array] = []
+    for info in (_info(network, index) for index in network.inputs):
+        limits = np.iinfo(info.dtype)
+        shape = (images, *info.shape)
+        drawn.append(random.integers(limits.min, limits.max + 1, shape).astype(info.dtype))
+    return drawn
+
+
+def _info(network: Network, index: int) -> TensorInfo:
+    from mizzen.artifact import TensorInfo
+    from mizzen.mesh.execution.tiles import dtypes_of
+
+    tensor = network.tensors[index]
+    return TensorInfo(tensor.name, tensor.shape, np.dtype(dtypes_of(network)[index]), None)
+
+
+def _engine(name: str, workers: int) -> Engine:
+    from mizzen.mesh.execution import InProcess, OnRay, Processes
+
+    match name:
+        case "processes":
+            return Processes(workers)
+        case "ray":
+            return OnRay(workers)
+        case _:
+            return InProcess()
+
+
+def _save(folder: Path, index: int, array: Array) -> Path:
+    path = folder / f"output_{index}.npy"
+    np.save(path, array)
+    return path
