@@ -20,6 +20,7 @@ import mizzen
 from mizzen.cli.parser import help_texts
 from mizzen.compiler.backend import backend_for
 from mizzen.isa import listing
+from mizzen.mesh.machine import key_page
 from mizzen.targets.ethos_u.commands import Arch, instruction_set
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def pages() -> dict[str, str]:
         "reference/ethos-n-composites.md": ethos_n_composites_page(),
         "reference/commands-ethos-n.md": ethos_n_commands_page(),
         "reference/c-runtime.md": c_runtime_page(),
+        "reference/mesh-machines.md": key_page.markdown(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,

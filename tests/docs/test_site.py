@@ -15,6 +15,8 @@ import pytest
 
 import mizzen
 from mizzen.cli.parser import help_texts
+from mizzen.mesh.machine import machine_names
+from mizzen.mesh.machine.file_format import ArrayKeys, BoardKeys
 from mizzen.package.c.kernel_rows import KERNELS
 from mizzen.package.c.lowering import RULES as LOWERED
 from mizzen.targets.ethos_n.commands import INSTRUCTION_SET
@@ -86,6 +88,13 @@ def test_every_code_is_in_the_reference_with_what_it_says(
     for code in named:
         assert re.search(rf"^## {code}\n\n- .*[a-z]{{2,}} .*[a-z]{{2,}}", page, re.MULTILINE), code
     assert "the network may use *sram budget bytes* bytes of SRAM, but needs *used*" in page
+
+
+def test_every_machine_and_key_is_in_the_reference(generated: dict[str, str]) -> None:
+    page = generated["reference/mesh-machines.md"]
+    assert all(f"\n### {name}\n" in page for name in machine_names())
+    for keys, prefix in ((ArrayKeys, "element.NAME.array."), (BoardKeys, "board.")):
+        assert all(f"| `{prefix}{name}` |" in page for name in keys.model_fields)
 
 
 def test_every_accelerator_is_in_the_reference(generated: dict[str, str]) -> None:
