@@ -84,7 +84,6 @@ def _make_parsers() -> dict[str, Parser]:
             name.rpartition(" ")[2],
             help=group.SUMMARY,
             description=group.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         parsers[name] = group_parser
         inner = group_parser.add_subparsers(

@@ -1,4 +1,4 @@
-"""Check programs of a mesh: memories, messages, routes, results, waiting. Knows no mapper."""
+"""Check programs of a mesh by themselves, without what mapped them."""
 
 from __future__ import annotations
 

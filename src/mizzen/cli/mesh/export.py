@@ -1,4 +1,4 @@
-"""Write C for one element of a mesh: memory map, constants, instructions, kernels."""
+"""Write C for an element of a mesh: memory, constants, instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List the program of one element of a mesh: its memory and its instructions."""
+"""List the program of an element of a mesh: memory and instructions."""
 
 from __future__ import annotations
 

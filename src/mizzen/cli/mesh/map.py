@@ -1,4 +1,4 @@
-"""Map a network onto a machine of many elements, and write every element's program."""
+"""Map a network onto many elements, and write the program of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a page about programs of a mesh: throughput, loads on a map, memory, time."""
+"""Write a page about programs of a mesh: loads, layers, memory, time."""
 
 from __future__ import annotations
 

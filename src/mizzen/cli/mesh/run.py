@@ -1,4 +1,4 @@
-"""Execute programs of a mesh on inputs, exactly, and compare every tensor with the reference."""
+"""Execute programs of a mesh exactly, and compare with the reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mizzen.cli.layout import count, duration, fields
 from mizzen.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from mizzen.artifact import TensorInfo
+    from mizzen.artifact.interface import TensorInfo
     from mizzen.graph import Array
     from mizzen.mesh.execution import Engine
     from mizzen.mesh.network import Network
@@ -76,7 +76,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     images = len(inputs[0])
     folder = output_folder(options)
     names = [program.network.tensors[index].name for index in program.network.outputs]
-    paths = [_save(folder, index, array) for index, array in enumerate(found.outputs)]
+    edges = program.network.edges
+    outputs = edges.give(found.outputs) if edges is not None else found.outputs
+    paths = [_save(folder, index, array) for index, array in enumerate(outputs)]
     rows = [("images", f"{images:,} in {duration(seconds)}, {options.engine}")]
     rows += [(name, str(path)) for name, path in zip(names, paths, strict=True)]
     document: dict[str, object] = {
@@ -101,7 +103,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 def _inputs(options: argparse.Namespace, network: Network, console: Console) -> list[Array]:
     """Return `[images, *shape]` for each input, from files or drawn."""
-    infos = [_info(network, index) for index in network.inputs]
+    infos = [_info(network, place) for place in range(len(network.inputs))]
     if options.input:
         arrays = read_inputs(options.input, infos, console.note)
         return [array.reshape(-1, *info.shape) for array, info in zip(arrays, infos, strict=True)]
@@ -113,19 +115,28 @@ def random_inputs(network: Network, images: int) -> list[Array]:
     """Return random `[images, *shape]` for each of a network's inputs, always the same."""
     random = np.random.default_rng(0)
     drawn: list[Array] = []
-    for info in (_info(network, index) for index in network.inputs):
+    for info in (_info(network, place) for place in range(len(network.inputs))):
         limits = np.iinfo(info.dtype)
         shape = (images, *info.shape)
         drawn.append(random.integers(limits.min, limits.max + 1, shape).astype(info.dtype))
-    return drawn
+    return list(network.edges.take(drawn)) if network.edges is not None else drawn
 
 
-def _info(network: Network, index: int) -> TensorInfo:
-    from mizzen.artifact import TensorInfo
+def _info(network: Network, place: int) -> TensorInfo:
+    """Return what an input is to the user: in the user's shape, floats too where it has a scale."""
+    from mizzen.artifact.interface import Quantization, TensorInfo
     from mizzen.mesh.execution.tiles import dtypes_of
 
+    index = network.inputs[place]
     tensor = network.tensors[index]
-    return TensorInfo(tensor.name, tensor.shape, np.dtype(dtypes_of(network)[index]), None)
+    dtype = np.dtype(dtypes_of(network)[index])
+    if network.edges is None:
+        return TensorInfo(tensor.name, tensor.shape, dtype, None)
+    edge = network.edges.inputs[place]
+    if edge.scale is None:
+        return TensorInfo(tensor.name, edge.shape, dtype, None)
+    scales = Quantization((edge.scale,), (edge.zero_point,))
+    return TensorInfo(tensor.name, edge.shape, dtype, scales)
 
 
 def _engine(name: str, workers: int) -> Engine:

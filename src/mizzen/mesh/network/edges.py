@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
-from mizzen.graph import Array, Operation
+from mizzen.graph import Array, Operation, Value
 from mizzen.ops.data_layout import Transpose
 
 Shape = tuple[int, ...]
@@ -33,10 +34,15 @@ def _move(operation: Operation) -> Move:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An input or output: the user's shape of one image, and the moves from or to it."""
+    """An input or output: the user's shape of one image, and the moves from or to it.
+
+    A number is ``scale * (integer - zero_point)``, where that is known of the whole tensor.
+    """
 
     shape: Shape
     moves: tuple[Move, ...] = ()
+    scale: float | None = None
+    zero_point: int = 0
 
     def then(self, operation: Operation) -> Edge:
         """Return an input's edge that does an operation too, as its last move."""
@@ -46,11 +52,34 @@ class Edge:
         """Return an output's edge that does an operation too, as its first move."""
         return replace(self, moves=(_move(operation), *self.moves))
 
+    def leads(self, first: Shape, last: Shape) -> bool:
+        """Whether the moves lead from one shape to another."""
+        shape = first
+        for move in self.moves:
+            if move.order is None:
+                fits = prod(shape) == prod(move.shape)
+            else:
+                fits = sorted(move.order) == list(range(len(shape))) and move.shape == tuple(
+                    shape[axis] for axis in move.order
+                )
+            if not fits:
+                return False
+            shape = move.shape
+        return shape == last
+
     def apply(self, array: Array) -> Array:
         """Return `[images, *shape]` moved."""
         for move in self.moves:
             array = move.apply(array)
         return array
+
+
+def edge_of(value: Value) -> Edge:
+    """Return the edge of a graph's input or output, as it is."""
+    found = value.quantization
+    if found is None or len(found.scales) != 1:
+        return Edge(value.shape)
+    return Edge(value.shape, (), float(found.scales[0]), int(found.zero_points[0]))
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from mizzen.graph import Graph, Operation, Value
-from mizzen.mesh.network.edges import Edge, Edges
+from mizzen.mesh.network.edges import Edges, edge_of
 from mizzen.mesh.network.network import HEIGHT, WIDTH
 from mizzen.ops.data_layout import Reshape, Transpose
 from mizzen.ops.tensor import Conv2d, DepthwiseConv2d
@@ -31,8 +31,8 @@ def prepare(graph: Graph) -> Edges:
                 pass
     graph.erase_dead()
     edges = Edges(
-        [Edge(value.shape) for value in graph.inputs],
-        [Edge(value.shape) for value in graph.outputs],
+        [edge_of(value) for value in graph.inputs],
+        [edge_of(value) for value in graph.outputs],
     )
     for operations in (graph.sorted(), reversed(graph.sorted())):
         for operation in operations:

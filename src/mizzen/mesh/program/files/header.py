@@ -153,6 +153,29 @@ class LayerPart(Section):
     chain: str | None
 
 
+class MovePart(Section):
+    """As `Move`."""
+
+    shape: Shape
+    order: tuple[Annotated[int, Field(ge=0, le=5)], ...] | None
+
+
+class EdgePart(Section):
+    """As `Edge`."""
+
+    shape: Shape
+    moves: Annotated[tuple[MovePart, ...], Field(max_length=64)]
+    scale: Rate | None
+    zero_point: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+
+
+class EdgesPart(Section):
+    """As `Edges`."""
+
+    inputs: tuple[EdgePart, ...]
+    outputs: tuple[EdgePart, ...]
+
+
 class NetworkPart(Section):
     """As `Network`."""
 
@@ -161,6 +184,7 @@ class NetworkPart(Section):
     layers: tuple[LayerPart, ...]
     inputs: tuple[Index, ...]
     outputs: tuple[Index, ...]
+    edges: EdgesPart | None
 
 
 class Header(Section):

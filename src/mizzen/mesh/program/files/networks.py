@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import Array, Blobs, Graph, TensorType, Value, parse, print_graph
+from mizzen.mesh.network.edges import Edge, Edges, Move
 from mizzen.mesh.network.network import WINDOWED, Layer, LayerKind, Network, Tensor, Window
 from mizzen.mesh.program.files.container import Arrays, wrong
 from mizzen.ops import verify
 
 if TYPE_CHECKING:
-    from mizzen.mesh.program.files.header import LayerPart, NetworkPart
+    from mizzen.mesh.program.files.header import EdgePart, LayerPart, NetworkPart
 
 BLOB = "blob "
 CONSTANT = "constant."
@@ -41,6 +43,7 @@ def network_header(network: Network) -> tuple[dict[str, Any], dict[str, Array]]:
         "layers": layers,
         "inputs": list(network.inputs),
         "outputs": list(network.outputs),
+        "edges": None if network.edges is None else asdict(network.edges),
     }, constants
 
 
@@ -105,7 +108,30 @@ def read_network(part: NetworkPart, arrays: Arrays) -> Network:
     network = Network(part.name, tensors, layers, part.inputs, part.outputs)
     for field, must, came in _order(network):
         raise wrong(arrays.name, field, must, came)
-    return network
+    return replace(network, edges=_edges(arrays, part, network))
+
+
+def _edges(arrays: Arrays, part: NetworkPart, network: Network) -> Edges | None:
+    """Return the edges of a file. E538 for moves that do not lead from shape to shape."""
+    if part.edges is None:
+        return None
+    sides: list[list[Edge]] = []
+    for side, tensors in (("inputs", network.inputs), ("outputs", network.outputs)):
+        rows: tuple[EdgePart, ...] = getattr(part.edges, side)
+        if len(rows) != len(tensors):
+            raise wrong(arrays.name, f"network.edges.{side}", f"{len(tensors)} rows", len(rows))
+        found: list[Edge] = []
+        for index, (row, tensor) in enumerate(zip(rows, tensors, strict=True)):
+            moves = tuple(Move(move.shape, move.order) for move in row.moves)
+            edge = Edge(row.shape, moves, row.scale, row.zero_point)
+            shape = network.tensors[tensor].shape
+            first, last = (row.shape, shape) if side == "inputs" else (shape, row.shape)
+            if not edge.leads(first, last):
+                field = f"network.edges.{side}[{index}]"
+                raise wrong(arrays.name, field, f"moves from {first} to {last}", row.moves)
+            found.append(edge)
+        sides.append(found)
+    return Edges(*sides)
 
 
 def _order(network: Network) -> Iterator[tuple[str, str, object]]:
