@@ -185,7 +185,7 @@ def judged() -> tuple[dict[str, float], list[str]]:
 
 def main() -> int:
     """Run the studies and print them."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--side", nargs=4, help=argparse.SUPPRESS)
