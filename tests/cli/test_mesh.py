@@ -19,7 +19,8 @@ def mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the programs of the digits network on sixteen elements."""
     monkeypatch.chdir(tmp_path)
     network = str(DIGITS / "digits.tflite")
-    assert main(["mesh", "map", network, "--machine", "grid4x4", "-o", PROGRAM, "--quiet"]) == 0
+    words = ["mesh", "map", network, "--machine", "grid4x4", "--replicas", "1", "-o", PROGRAM]
+    assert main([*words, "--quiet"]) == 0
     return tmp_path
 
 

@@ -1,7 +1,8 @@
 """Networks on many processing elements: mapped, checked, executed, shown.
 
-`map` makes a program of a network and a machine; the others take the program,
-whoever made it.
+`map` makes a program of a network and a machine: what each element has in its
+memory, computes, receives and sends. The others take the program, whoever made
+it: they know no mapper.
 """
 
 from mizzen.cli.mesh import check, export, inspect, map, report, run

@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from mizzen.cli.configuration import add_output_option, output_folder, positive_number
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
@@ -113,6 +111,8 @@ def _inputs(options: argparse.Namespace, network: Network, console: Console) -> 
 
 def random_inputs(network: Network, images: int) -> list[Array]:
     """Return random `[images, *shape]` for each of a network's inputs, always the same."""
+    import numpy as np
+
     random = np.random.default_rng(0)
     drawn: list[Array] = []
     for info in (_info(network, place) for place in range(len(network.inputs))):
@@ -124,6 +124,8 @@ def random_inputs(network: Network, images: int) -> list[Array]:
 
 def _info(network: Network, place: int) -> TensorInfo:
     """Return what an input is to the user: in the user's shape, floats too where it has a scale."""
+    import numpy as np
+
     from mizzen.artifact.interface import Quantization, TensorInfo
     from mizzen.mesh.execution.tiles import dtypes_of
 
@@ -152,6 +154,8 @@ def _engine(name: str, workers: int) -> Engine:
 
 
 def _save(folder: Path, index: int, array: Array) -> Path:
+    import numpy as np
+
     path = folder / f"output_{index}.npy"
     np.save(path, array)
     return path
