@@ -364,6 +364,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.package",
+        "mizzen.artifact",
+        "mizzen.export",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
         "mizzen.mesh.mapping",

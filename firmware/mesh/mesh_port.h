@@ -38,6 +38,10 @@ void mesh_give(uint32_t tensor, const mesh_box *box, uint32_t image);
 /* Return once nothing that was sent from a region's place for this image is still on its way. */
 void mesh_claim(uint32_t region, uint32_t image);
 
+/* A kernel of the C runtime (mesh_kernel.h) could not compute: `status` is an mz_status. What the
+ * element gives for this image is not the network's. */
+void mesh_fault(uint32_t status);
+
 /* What came to a region for this image is no longer needed. */
 void mesh_release(uint32_t region, uint32_t image);
 

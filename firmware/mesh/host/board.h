@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define BOARD_MODEL
-#define BOARD_ARENA
+#define BOARD_ARENA __attribute__((aligned(16)))
 
 void board_write(const char *text);
 void board_write_decimal(int32_t value);

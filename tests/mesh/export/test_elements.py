@@ -64,6 +64,7 @@ def element_with(program: MeshProgram, *kinds: LayerKind, inputs: int = 1) -> in
 
 SAMPLES = [
     ("kws_ref_model", (LayerKind.DEPTHWISE, LayerKind.POOLING), 1),
+    ("kws_ref_model", (LayerKind.GENERAL,), 1),
     ("pretrainedResnet_quant", (LayerKind.CONVOLUTION, LayerKind.POOLING), 1),
     ("pretrainedResnet_quant", (LayerKind.CONVOLUTION,), 2),
     ("vww_96_int8", (LayerKind.DEPTHWISE,), 1),

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from mizzen.diagnostics import MizzenError
+from mizzen.graph import DType, Value
 from mizzen.mesh.emission import emit
 from mizzen.mesh.export import export_element, record
 from mizzen.mesh.mapping import Mapping
-from mizzen.mesh.network import Network, network_of_tflite
+from mizzen.mesh.network import LayerKind
 from mizzen.mesh.program import ElementProgram, MeshProgram, Region, RegionKind, Send
 
 from .building import images_of
+from .chains import Chain, Chains, program_of
 
 ByHand = dict[str, Callable[[], Mapping]]
 
@@ -26,17 +27,34 @@ def said(program: MeshProgram, element: int) -> str:
     return str(caught.value)
 
 
-def test_operations_without_a_form_are_named(
-    models: Path, split_at_random: Callable[[Network, int], Mapping]
-) -> None:
-    name = "kws_ref_model"
-    network = network_of_tflite((models / f"{name}.tflite").read_bytes(), name)
-    assert said(emit(split_at_random(network, 3)), 7) == (
-        "error[E550]: every operation of chip 0, router 3,1, element 0 must have a form of C, and "
-        "these have none: tflite.SOFTMAX of layer 'Identity'\n"
-        '  at   kws_ref_model, operator 12 SOFTMAX -> "Identity"\n'
+def test_operations_without_a_form_are_named() -> None:
+    def real(make: Chains, x: Value) -> Value:
+        return make("CAST", make("SIN", make("CAST", x, dtype=DType.FP32)), dtype=DType.INT8)
+
+    chains: dict[str, Chain] = {"plain": lambda make, x: make("IDENTITY", x), "sine": real}
+    assert said(program_of(chains, (1, 2, 2, 3)), 0) == (
+        "error[E550]: every operation of chip 0, router 0,0, element 0 must have a form of C, and "
+        "these have none: CAST of layer 'sine'; SIN of layer 'sine'\n"
         "  help leave these layers to an element that runs a kernel of its own, or cut the network "
         "before them; every other element can be exported"
+    )
+
+
+def test_too_little_scratch_memory() -> None:
+    def squared(make: Chains, x: Value) -> Value:
+        left = make("CLAMP", x, min_val=-9, max_val=9)
+        zero = make.constant([0], DType.INT8)
+        return make("MATMUL", left, make("TRANSPOSE", left, perms=(0, 2, 1)), zero, zero)
+
+    program = program_of({"squared": squared}, (1, 4, 3), LayerKind.REDUCTION)
+    (row,) = program.elements
+    short = tuple(
+        replace(region, slot_bytes=8) if region.kind is RegionKind.SCRATCH else region
+        for region in row.regions
+    )
+    assert said(replace(program, elements=(replace(row, regions=short),)), 0) == (
+        "error[E552]: layer 'squared' must have 12 bytes of scratch memory in C, and has 8\n"
+        "  help give the tile more scratch memory in the mapping"
     )
 
 

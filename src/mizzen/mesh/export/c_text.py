@@ -57,7 +57,6 @@ class Constants:
         if key not in self._names:
             name = self._names[key] = f"k{len(self._names)}"
             rows = lines_of(map(integer, held.tolist()))
-            self.definitions.append(
-                f"static const {held.dtype.name}_t {name}[{len(held)}] = {{\n{rows}\n}};"
-            )
+            declared = f"{held.dtype.name}_t {name}[{len(held)}]"
+            self.definitions.append(f"ELEMENT_CONSTANT static const {declared} = {{\n{rows}\n}};")
         return self._names[key]

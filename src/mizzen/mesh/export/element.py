@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mizzen.mesh.export.c_text import Constants, braced, count
+from mizzen.mesh.export.kernels import Containers
 from mizzen.mesh.export.tiles import tile_functions
 from mizzen.mesh.export.views import dense_strides
 from mizzen.mesh.network.boxes import Box, shape_of
@@ -72,8 +73,13 @@ SOURCE = """\
 #include "element.h"
 
 #include "mesh_array.h"
-#include "mesh_numbers.h"
+{kernels}#include "mesh_numbers.h"
 #include "mesh_port.h"
+
+/* Where constants lie: a section attribute of the owner's. */
+#ifndef ELEMENT_CONSTANT
+#define ELEMENT_CONSTANT
+#endif
 
 const mesh_region element_regions[ELEMENT_REGIONS + 1u] = {{
 {regions}
@@ -116,15 +122,18 @@ static uint8_t *mesh_slot(uint8_t *memory, uint32_t region, uint32_t image)
 NO_PLACE = "{0u, 0u, 1u, {0u}, {0u}, {0u}}"
 
 
-def element_files(program: MeshProgram, row: ElementProgram) -> dict[str, str]:
+def element_files(
+    program: MeshProgram, row: ElementProgram, containers: Containers
+) -> dict[str, str]:
     """Return the generated sources of an element. Raises E531 and E552 as its tiles do."""
-    written = _Element(program, row)
+    written = _Element(program, row, containers)
     return {"element.h": written.header(), "element.c": written.source()}
 
 
 class _Element:
-    def __init__(self, program: MeshProgram, row: ElementProgram) -> None:
+    def __init__(self, program: MeshProgram, row: ElementProgram, containers: Containers) -> None:
         self.program = program
+        self.containers = containers
         self.row = row
         self.places: list[str] = []
         name = program.machine.element_name(row.element)
@@ -152,7 +161,7 @@ class _Element:
         constants = Constants()
         instructions = list(self._instructions())
         tiles = [
-            tile_functions(self.program, self.row, index, constants)
+            tile_functions(self.program, self.row, index, constants, self.containers)
             for index, each in enumerate(self.row.instructions)
             if isinstance(each, Compute)
         ]
@@ -170,7 +179,8 @@ class _Element:
             arrivals="\n".join(arrivals),
             places="\n".join(f"    {place}," for place in self.places),
             no_place=NO_PLACE,
-            constants="\n\n".join([*constants.definitions, ""]),
+            kernels='#include "mesh_kernel.h"\n' if self.containers.kernels else "",
+            constants="\n\n".join([*constants.definitions, *self.containers.definitions, ""]),
             slot=SLOT if tiles else "",
             tiles="\n".join(tiles),
             instructions="\n".join(f"    {line}" for line in instructions),

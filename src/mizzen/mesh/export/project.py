@@ -8,6 +8,7 @@ from mizzen.boards import Role, board_header, find_board, linker_script
 from mizzen.diagnostics import fail
 from mizzen.mesh.execution.cutting import cut
 from mizzen.mesh.export.element import element_files
+from mizzen.mesh.export.kernels import Containers
 from mizzen.mesh.export.recorded import recorded_source
 from mizzen.mesh.export.recording import Recording
 from mizzen.mesh.export.tiles import has_form, operations_of
@@ -15,6 +16,7 @@ from mizzen.mesh.machine import ElementKind, Overflow
 from mizzen.mesh.network.network import Layer
 from mizzen.mesh.program import Compute, ElementProgram, MeshProgram
 from mizzen.ops.control_flow import Custom
+from mizzen.package.c.kernel_rows import kernel_table, sources_of
 from mizzen.package.firmware import Sources, copied
 
 BOARD = "corstone300"
@@ -22,9 +24,15 @@ CORE = "cortex-m33"
 """What Unicorn emulates of the board's cores: it has no vectors (`mizzen emulate`)."""
 
 SOURCES = (
-    Sources("mesh", ("*.c", "*.h", "Makefile", "host/*")),
+    Sources(
+        "mesh",
+        (*("main.c", "mesh_array.c", "mesh_box.c", "recorded_port.c"), "*.h", "Makefile", "host/*"),
+    ),
     Sources("board", ("*.c", "*.h"), "board/"),
 )
+
+RUNTIME = ("mizzen.c", "arguments.c", "cache.c", "status_text.c")
+"""Of the C runtime, besides its kernels and its NPU."""
 
 MACHINE = """\
 /* The accelerator of this element: made by Mizzen. */
@@ -52,11 +60,12 @@ def export_element(
     """
     row = _row(program, element)
     _require_recorded(row, recorded)
-    _require_forms(program, row)
+    containers = Containers()
+    _require_forms(program, row, containers)
     kind = program.machine.kind_of(element)
     board = find_board(BOARD)
     generated = {
-        **element_files(program, row),
+        **element_files(program, row, containers),
         "recorded.c": recorded_source(row, recorded),
         "mesh_machine.h": _machine(kind),
         "board/board_config.h": board_header(board, board.npu.products[0]),
@@ -71,7 +80,21 @@ def export_element(
             f"has {arena.size_bytes}",
             help="use element.c in a project of your own",
         )
-    return copied(SOURCES) | {path: text.encode() for path, text in generated.items()}
+    if containers.kernels:
+        generated["kernels.c"] = kernel_table(containers.kernels)
+    files = copied((*SOURCES, *_runtime(containers.kernels)))
+    return files | {path: text.encode() for path, text in generated.items()}
+
+
+def _runtime(kernels: list[str]) -> tuple[Sources, ...]:
+    """Return the sources of the C runtime that some kernels need: none for none."""
+    if not kernels:
+        return ()
+    linked = ("kernels/*.h", *(f"kernels/{name}" for name in sources_of(kernels)))
+    return (
+        Sources("mesh", ("mesh_kernel.c",)),
+        Sources("runtime", (*RUNTIME, "*.h", *linked), "runtime/"),
+    )
 
 
 def _row(program: MeshProgram, element: int) -> ElementProgram:
@@ -101,9 +124,9 @@ def _require_recorded(row: ElementProgram, recorded: Recording | None) -> None:
         )
 
 
-def _require_forms(program: MeshProgram, row: ElementProgram) -> None:
+def _require_forms(program: MeshProgram, row: ElementProgram, containers: Containers) -> None:
     """Refuse an element with operations that have no form of C: E550."""
-    missing = dict.fromkeys(_missing(program, row))
+    missing = dict.fromkeys(_missing(program, row, containers))
     if missing:
         shown = "; ".join(f"{kind} of layer {layer.name!r}" for layer, kind in missing)
         raise fail(
@@ -116,13 +139,15 @@ def _require_forms(program: MeshProgram, row: ElementProgram) -> None:
         )
 
 
-def _missing(program: MeshProgram, row: ElementProgram) -> Iterator[tuple[Layer, str]]:
+def _missing(
+    program: MeshProgram, row: ElementProgram, containers: Containers
+) -> Iterator[tuple[Layer, str]]:
     for instruction in row.instructions:
         if isinstance(instruction, Compute):
             layer = program.network.layers[instruction.kernel.layer]
             operations = operations_of(cut(program.network, instruction.kernel))
             for operation in operations:
-                if not has_form(operation):
+                if not has_form(operation, containers):
                     is_custom = isinstance(operation, Custom)
                     yield layer, operation.operator_name if is_custom else operation.kind
 

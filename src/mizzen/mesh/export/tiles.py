@@ -19,6 +19,7 @@ from mizzen.graph import Array, DType, Operation, Value
 from mizzen.mesh.execution.cutting import Cut, cut
 from mizzen.mesh.export.c_text import Constants, braced, count, integer
 from mizzen.mesh.export.elements import INDENT, LOOPS, RULES, Elements
+from mizzen.mesh.export.kernels import Container, Containers
 from mizzen.mesh.export.pointwise import POINTWISE
 from mizzen.mesh.export.views import Place, View, dense, part, view_of
 from mizzen.mesh.mapping.memory import aligned
@@ -36,8 +37,10 @@ def operations_of(tile: Cut) -> list[Operation]:
     return [row for row in tile.graph.sorted() if row.kind not in CONSTANTS]
 
 
-def has_form(operation: Operation) -> bool:
+def has_form(operation: Operation, containers: Containers) -> bool:
     """Whether there is a form of C for an operation."""
+    if containers.find(operation) is not None:
+        return True
     if any(value.dtype.is_float for value in (*operation.operands, *operation.results)):
         return False
     is_known = operation.kind in POINTWISE or type(operation) in RULES
@@ -45,7 +48,11 @@ def has_form(operation: Operation) -> bool:
 
 
 def tile_functions(
-    program: MeshProgram, row: ElementProgram, index: int, constants: Constants
+    program: MeshProgram,
+    row: ElementProgram,
+    index: int,
+    constants: Constants,
+    containers: Containers,
 ) -> str:
     """Return the functions of the tile that an instruction computes: the last is `compute_N`.
 
@@ -53,7 +60,7 @@ def tile_functions(
     """
     instruction = row.instructions[index]
     assert isinstance(instruction, Compute)
-    return _Tile(program, row, index, instruction, constants).text()
+    return _Tile(program, row, index, instruction, constants, containers).text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,10 @@ class _Tile:
         index: int,
         instruction: Compute,
         constants: Constants,
+        containers: Containers,
     ) -> None:
         self.row = row
+        self.containers = containers
         self.index = index
         self.layer = program.network.layers[instruction.kernel.layer]
         self.tile = cut(program.network, instruction.kernel)
@@ -155,12 +164,49 @@ class _Tile:
             self._product(operation, operation.results[0], None, f"sums{len(self.boxes)}")
         elif isinstance(operation, LOOPS):
             value = operation.results[0]
-            self._loop(value, self._keep(value))
+            target = self._keep(value)
+            self._loop(value, target)
+            self.sources[value] = target
+        else:
+            container = self.containers.find(operation)
+            if container is not None:
+                self._kernel(operation, container)
+
+    def _kernel(self, operation: Operation, container: Container) -> None:
+        """Compute an operation on a kernel of the C runtime."""
+        region, begin = self._room(container.arena_bytes)
+        name, number = self.containers.name(container), len(self.lines)
+        arena = f"{self._box(region, begin)}, {count(container.arena_bytes)}"
+        opened = f"mesh_kernel_open({name}, {count(len(container.data))}, {arena})"
+        self.lines += _unless(opened)
+        for place, operand in enumerate(container.inputs):
+            value, pointer = operation.operands[operand], f"in{number}_{place}"
+            self.lines.append(
+                f"{INDENT}uint8_t *const {pointer} = mesh_kernel_input({count(place)});"
+            )
+            self._loop(value, dense(pointer, value.shape, value.dtype.numpy.itemsize))
+        self.lines += _unless("mesh_kernel_run()")
+        for place, result in enumerate(container.outputs):
+            value, pointer = operation.results[result], f"out{number}_{place}"
+            self.lines.append(
+                f"{INDENT}uint8_t *const {pointer} = mesh_kernel_output({count(place)});"
+            )
+            found = dense(pointer, value.shape, value.dtype.numpy.itemsize)
+            self.sources[value] = found
+            if any(isinstance(other, PRODUCTS) for other in operations_of(self.tile)):
+                target = self._keep(value)
+                self._loop(value, target)
+                self.sources[value] = target
 
     def _keep(self, value: Value) -> View:
         """Return room in scratch memory for a value. E552 where there is none."""
         item_bytes = value.dtype.numpy.itemsize
-        size, begin = prod(value.shape) * item_bytes, self.scratch_used
+        region, begin = self._room(prod(value.shape) * item_bytes)
+        return dense(self._box(region, begin), value.shape, item_bytes)
+
+    def _room(self, size: int) -> tuple[int, int]:
+        """Return the region of scratch memory and where in it so many bytes are. E552 if none."""
+        begin = self.scratch_used
         region = self.scratch
         if region is None or begin + size > self.row.regions[region].slot_bytes:
             have = 0 if region is None else self.row.regions[region].slot_bytes
@@ -172,7 +218,7 @@ class _Tile:
                 help="give the tile more scratch memory in the mapping",
             )
         self.scratch_used = aligned(begin + size)
-        return dense(self._box(region, begin), value.shape, item_bytes)
+        return region, begin
 
     def _in_memory(self, value: Value) -> View:
         """Return where a value lies, putting it there if it does not yet."""
@@ -180,6 +226,7 @@ class _Tile:
         if found is None:
             found = self._keep(value)
             self._loop(value, found)
+            self.sources[value] = found
         return found
 
     def _loop(self, value: Value, target: View) -> None:
@@ -189,7 +236,6 @@ class _Tile:
         with_loops = list(enumerate(value.shape))
         self._nested(elements, with_loops, value, place, target)
         self.lines += elements.lines
-        self.sources[value] = target
 
     def _nested(
         self,
@@ -297,6 +343,11 @@ class _Tile:
                 "",
             ]
         )
+
+
+def _unless(call: str) -> list[str]:
+    """Return statements that end the function where a call does not succeed."""
+    return [f"{INDENT}if ({call} == 0) {{", f"{INDENT * 2}return;", f"{INDENT}}}"]
 
 
 def _call(type: str, rows: Sequence[str], call: str, function: str) -> str:
