@@ -61,6 +61,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.mesh.emission import emit
     from mizzen.mesh.machine import find_machine
     from mizzen.mesh.mapping import MappingOptions, map_network
+    from mizzen.mesh.npu import compile_tiles
     from mizzen.mesh.program import write_program
     from mizzen.mesh.simulation import estimate
 
@@ -70,6 +71,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     with console.progress(f"mapping {network.name} onto {machine.name}") as tell:
         chosen = MappingOptions(replicas=options.replicas, seed=options.seed)
         program = emit(map_network(network, machine, chosen, tell))
+        program = compile_tiles(program, tell)
     seconds = time.process_time() - start
     path = Path(options.output or f"{Path(options.network).stem}-{machine.name}.mesh")
     written = write_program(program, path)
@@ -82,6 +84,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "cpu_seconds": seconds,
         "elements": len(program.elements),
         "messages": len(program.routes),
+        "streams": len(program.streams),
         **figures(program, found),
     }
     head = fields(
@@ -125,6 +128,8 @@ def figure_rows(program: MeshProgram, found: Estimate) -> list[tuple[str, str]]:
         ("busiest", f"{found.bottleneck.resource.value} {found.bottleneck.name}"),
         ("fullest element", f"{size(largest.data_bytes)} of {size(capacity)}"),
     ]
+    if program.streams:
+        rows.append(("command streams", f"{len(program.streams)} tiles, each compiled and proved"))
     if found.host_fed_per_s is not None:
         rows.insert(2, ("fed by the host", f"{found.host_fed_per_s:,.0f} images a second"))
     return rows

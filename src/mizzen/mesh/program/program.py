@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from mizzen.mesh.machine.machine import Machine
@@ -157,11 +157,17 @@ class Route:
     size_bytes: int
 
 
+Streams = dict[tuple[str, Kernel], bytes]
+
+
 @dataclass(frozen=True, eq=False)
 class MeshProgram:
     """The programs of all elements of a mapped network, and the routes of all messages.
 
     Image `n` is replica ``n % replicas``'s; a message's index is its place in `routes`.
+
+    streams  the artifact of a tile, by the accelerator that an element is and the tile; tiles
+             without one are computed by the element itself
     """
 
     machine: Machine
@@ -169,3 +175,6 @@ class MeshProgram:
     replicas: int
     elements: tuple[ElementProgram, ...]
     routes: tuple[Route, ...]
+    streams: dict[tuple[str, Kernel], bytes] = field(
+        default_factory=dict[tuple[str, Kernel], bytes]
+    )

@@ -187,10 +187,23 @@ class NetworkPart(Section):
     edges: EdgesPart | None
 
 
+class StreamPart(Section):
+    """A tile, as `Kernel`, and the accelerator that its stream is for; the array has its name."""
+
+    npu: Name
+    array: Name
+    layer: Index
+    box: Annotated[tuple[tuple[Index, Index], ...], Field(max_length=6)]
+    channels: tuple[Index, Index] | None
+    adds_sums: Index
+    gives_sums: bool
+
+
 class Header(Section):
     """The header."""
 
     replicas: Annotated[int, Field(ge=1, le=1 << 16)]
     machine: MachinePart
     network: NetworkPart
+    streams: tuple[StreamPart, ...]
     arrays: dict[str, ArrayPlace]

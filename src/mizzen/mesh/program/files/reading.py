@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,12 @@ from mizzen.mesh.program.files.container import REFERENCE, Arrays, unpack
 from mizzen.mesh.program.files.machines import read_machine
 from mizzen.mesh.program.files.networks import read_network
 from mizzen.mesh.program.files.tables import decode
-from mizzen.mesh.program.program import MeshProgram
+from mizzen.mesh.program.program import Kernel, MeshProgram
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from mizzen.mesh.program.files.header import Header
+    from mizzen.mesh.program.files.header import Header, StreamPart
 
 SHOWN_CHARACTERS = 60
 
@@ -45,10 +46,21 @@ def parse_program(content: bytes, name: str) -> MeshProgram:
     machine = read_machine(found.machine, arrays)
     network = read_network(found.network, arrays)
     elements, routes = decode(arrays)
-    program = MeshProgram(machine, network, found.replicas, elements, routes)
+    streams = _streams(arrays, found.streams)
+    program = MeshProgram(machine, network, found.replicas, elements, routes, streams)
     for finding in structure_findings(program):
         raise fail("E538", f"{name}, {finding}", help=REFERENCE)
     return program
+
+
+def _streams(arrays: Arrays, rows: Sequence[StreamPart]) -> dict[tuple[str, Kernel], bytes]:
+    return {
+        (
+            row.npu,
+            Kernel(row.layer, row.box, row.channels, row.adds_sums, row.gives_sums),
+        ): arrays.take(row.array, "|u1").tobytes()
+        for row in rows
+    }
 
 
 def _header(header: bytes, name: str) -> Header:
