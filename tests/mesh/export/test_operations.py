@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mizzen.graph import DType, Operation, RoundingMode, Value
+from mizzen.graph import DType, Operation, ResizeMode, RoundingMode, Value
 from mizzen.mesh.execution.cutting import cut
+from mizzen.mesh.export import export_element
 from mizzen.mesh.export.elements import RULES
 from mizzen.mesh.export.pointwise import POINTWISE
 from mizzen.mesh.export.tiles import PRODUCTS, operations_of
-from mizzen.mesh.program import Compute, MeshProgram
+from mizzen.mesh.program import Compute, MeshProgram, RegionKind
 
 from .building import differing_here, recorded
 from .chains import Chain, Chains, program_of
@@ -144,6 +147,15 @@ def convolution(dtype: DType, dilation: int = 1) -> Chain:
     return chain
 
 
+def resized(mode: ResizeMode) -> Chain:
+    def chain(make: Chains, x: Value) -> Value:
+        numbers = ((6, 2, 8, 4), (-1, 2), (3, 2))
+        operands = (make.constant(row, DType.SHAPE) for row in numbers)
+        return make("RESIZE", x, *operands, mode=mode)
+
+    return chain
+
+
 def concatenated(make: Chains, x: Value) -> Value:
     parts = (
         x,
@@ -205,6 +217,7 @@ CHAINS: dict[str, Chain] = {
     ),
     "IDENTITY": lambda make, x: make("IDENTITY", x),
     "gathered": gathered,
+    **{f"RESIZE {mode.value}": resized(mode) for mode in ResizeMode},
     "softmax-like": softmax_like,
     "product": product,
     "convolution": convolution(I8),
@@ -243,3 +256,23 @@ def test_every_operation_with_a_form_is_here(program: MeshProgram) -> None:
         kind for kind, made in Operation.of_kind.items() if made in RULES or made in PRODUCTS
     }
     assert forms - there == {"DEPTHWISE_CONV2D"}, "which the networks by hand have"
+
+
+def test_what_c_keeps_lies_behind_regions_without_scratch_memory(tmp_path: Path) -> None:
+    program = program_of({"product": product, "softmax-like": softmax_like}, SHAPE)
+    (row,) = program.elements
+    scratch = [region.kind is RegionKind.SCRATCH for region in row.regions]
+    assert scratch[-1]
+    assert sum(scratch) == 2
+    used = [
+        replace(region, slot_bytes=1) if is_scratch else region
+        for region, is_scratch in zip(row.regions, scratch, strict=True)
+    ]
+    small = replace(program, elements=(replace(row, regions=tuple(used)),))
+    assert differing_here(small, tmp_path) == []
+    header = export_element(small, 0)["element.h"].decode()
+    found = re.search(r"#define ELEMENT_DATA_BYTES (\d+)u", header)
+    assert found
+    kept = 2 * (4 * 5) * 4
+    assert int(found[1]) == -(-small.elements[0].data_bytes // 16) * 16 + kept
+    assert f"behind them, {kept} bytes" in header

@@ -48,13 +48,15 @@ def test_too_little_scratch_memory() -> None:
 
     program = program_of({"squared": squared}, (1, 4, 3), LayerKind.REDUCTION)
     (row,) = program.elements
-    short = tuple(
-        replace(region, slot_bytes=8) if region.kind is RegionKind.SCRATCH else region
-        for region in row.regions
-    )
-    assert said(replace(program, elements=(replace(row, regions=short),)), 0) == (
-        "error[E552]: layer 'squared' must have 12 bytes of scratch memory in C, and has 8\n"
-        "  help give the tile more scratch memory in the mapping"
+    full = row.regions[-1].address
+    assert row.regions[-1].kind is RegionKind.SCRATCH
+    short = replace(row, regions=row.regions[:-1])
+    kind = replace(program.machine.kind_of(0), data_bytes=full + 8)
+    machine = replace(program.machine, kinds=(kind,))
+    assert said(replace(program, machine=machine, elements=(short,)), 0) == (
+        "error[E552]: layer 'squared' must have 12 bytes of scratch memory in C, and 8 are left in "
+        "the element's data memory\n"
+        "  help map the layer with fewer tiles beside it, or split it"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mizzen.mesh.export.c_text import Constants, braced, count
 from mizzen.mesh.export.kernels import Containers
-from mizzen.mesh.export.tiles import tile_functions
+from mizzen.mesh.export.tiles import Behind, tile_functions
 from mizzen.mesh.export.views import dense_strides
 from mizzen.mesh.network.boxes import Box, shape_of
 from mizzen.mesh.program import (
@@ -46,7 +46,9 @@ extern "C" {{
 #define ELEMENT_DATA_BYTES {data_bytes}u
 
 /*   region    address      bytes  slots
-{map} */
+{map}
+ *
+ * One more lies behind them, {behind_bytes} bytes of scratch memory for what C keeps. */
 #define ELEMENT_REGIONS {regions}u
 extern const mesh_region element_regions[ELEMENT_REGIONS + 1u];
 
@@ -83,7 +85,7 @@ SOURCE = """\
 
 const mesh_region element_regions[ELEMENT_REGIONS + 1u] = {{
 {regions}
-    {{0u, 0u, 1u}},
+    {{{behind}u, {behind_bytes}u, 1u}},
 }};
 
 const element_arrival element_arrivals[ELEMENT_ARRIVALS + 1u] = {{
@@ -127,17 +129,23 @@ def element_files(
 ) -> dict[str, str]:
     """Return the generated sources of an element. Raises E531 and E552 as its tiles do."""
     written = _Element(program, row, containers)
-    return {"element.h": written.header(), "element.c": written.source()}
+    return {"element.c": written.source(), "element.h": written.header()}
 
 
 class _Element:
     def __init__(self, program: MeshProgram, row: ElementProgram, containers: Containers) -> None:
         self.program = program
         self.containers = containers
+        self.behind = Behind(program, row)
         self.row = row
         self.places: list[str] = []
         name = program.machine.element_name(row.element)
         self.title = f"Element {row.element} ({name}) of {program.network.name}".replace("*/", "")
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of data memory, with what C keeps behind the regions."""
+        return self.behind.address + self.behind.size if self.behind.size else self.row.data_bytes
 
     def header(self) -> str:
         """Return `element.h`."""
@@ -150,7 +158,8 @@ class _Element:
             title=self.title,
             element=self.row.element,
             replica=self.row.replica,
-            data_bytes=max(self.row.data_bytes, 1),
+            data_bytes=max(self.data_bytes, 1),
+            behind_bytes=self.behind.size,
             map="\n".join(rows),
             regions=len(self.row.regions),
             arrivals=len(self._received()),
@@ -161,7 +170,7 @@ class _Element:
         constants = Constants()
         instructions = list(self._instructions())
         tiles = [
-            tile_functions(self.program, self.row, index, constants, self.containers)
+            tile_functions(self.program, self.row, index, constants, self.containers, self.behind)
             for index, each in enumerate(self.row.instructions)
             if isinstance(each, Compute)
         ]
@@ -176,6 +185,8 @@ class _Element:
         return SOURCE.format(
             title=self.title,
             regions="\n".join(regions),
+            behind=self.behind.address,
+            behind_bytes=self.behind.size,
             arrivals="\n".join(arrivals),
             places="\n".join(f"    {place}," for place in self.places),
             no_place=NO_PLACE,

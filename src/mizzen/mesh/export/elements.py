@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
-from mizzen.graph import Array, Operation, Value, integer_range
+from mizzen.graph import Array, Operation, ResizeMode, Value, integer_range
 from mizzen.mesh.export.c_text import Constants, count, integer
 from mizzen.mesh.export.pointwise import POINTWISE
 from mizzen.mesh.export.views import Place, View
-from mizzen.ops import data_layout, reduction
+from mizzen.ops import data_layout, image, reduction
 from mizzen.ops import tensor as tensor_operators
 from mizzen.ops.control_flow import Identity
 
@@ -243,6 +244,58 @@ def _within(index: str, offset: int, extent: int, whole: int) -> list[str]:
     return [*rows, f"{index} < {count(offset + extent)}"] if offset + extent < whole else rows
 
 
+@dataclass(frozen=True)
+class _Samples:
+    """For each place of a result along an axis: the samples around it, its way past the first.
+
+    past  numerator of that way, of which `unit` is the denominator
+    """
+
+    before: Array
+    after: Array
+    past: Array
+    unit: int
+
+    @property
+    def nearest(self) -> Array:
+        """The nearer sample; of two that are as near, the one behind."""
+        return np.where(2 * self.past >= self.unit, self.after, self.before)
+
+    @property
+    def weighed(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Both samples, each with its weight."""
+        return (self.before, self.unit - self.past), (self.after, self.past)
+
+
+def _samples(size: int, new_size: int, unit: int, step: int, offset: int) -> _Samples:
+    places = np.arange(new_size) * step + offset
+    index = places // unit
+    before, after = np.maximum(index, 0), np.minimum(index + 1, size - 1)
+    return _Samples(before, after, places - index * unit, unit)
+
+
+def _resize(elements: Elements, operation: Any, place: Place) -> str:
+    (y_unit, y_step, x_unit, x_step), (down, right) = map(_numbers, operation.operands[1:3])
+    _, height, width, _ = operation.operand.shape
+    _, new_height, new_width, _ = operation.result.shape
+    rows = _samples(height, new_height, y_unit, y_step, down)
+    columns = _samples(width, new_width, x_unit, x_step, right)
+    batch, y, x, channel = place
+
+    def sample(row: Array, column: Array) -> str:
+        indices = (f"(uint32_t){elements.row(*pair)}" for pair in ((row, y), (column, x)))
+        return elements.at(operation.operand, (batch, *indices, channel))
+
+    if operation.mode is ResizeMode.NEAREST:
+        return sample(rows.nearest, columns.nearest)
+    terms = [
+        f"{sample(row, column)} * {elements.row(by_row, y)} * {elements.row(by_column, x)}"
+        for row, by_row in rows.weighed
+        for column, by_column in columns.weighed
+    ]
+    return elements.named(" + ".join(terms))
+
+
 def _gather(elements: Elements, operation: Any, place: Place) -> str:
     values, indices = operation.operands
     index = elements.named(f"(uint32_t){elements.at(indices, place[:2])}", "uint32_t")
@@ -349,6 +402,7 @@ RULES: dict[type[Operation], Any] = {
     data_layout.Concat: _concat,
     data_layout.Pad: _pad,
     data_layout.Gather: _gather,
+    image.Resize: _resize,
     tensor_operators.AvgPool2d: _pool,
     tensor_operators.MaxPool2d: _pool,
     tensor_operators.Argmax: _argmax,

@@ -24,6 +24,7 @@ from mizzen.mesh.export.pointwise import POINTWISE
 from mizzen.mesh.export.views import Place, View, dense, part, view_of
 from mizzen.mesh.mapping.memory import aligned
 from mizzen.mesh.network.boxes import elements_of, shape_of
+from mizzen.mesh.network.network import Layer
 from mizzen.mesh.program import Compute, ElementProgram, MeshProgram, Region, RegionKind
 from mizzen.ops.tensor import Conv2d, DepthwiseConv2d, Matmul, Windowed
 
@@ -53,14 +54,40 @@ def tile_functions(
     index: int,
     constants: Constants,
     containers: Containers,
+    behind: Behind,
 ) -> str:
     """Return the functions of the tile that an instruction computes: the last is `compute_N`.
 
-    Raises E531 as `cut`, E552 where scratch memory is too small.
+    Raises E531 as `cut`, E552 where data memory is too small for what C keeps.
     """
     instruction = row.instructions[index]
     assert isinstance(instruction, Compute)
-    return _Tile(program, row, index, instruction, constants, containers).text()
+    return _Tile(program, row, index, instruction, constants, containers, behind).text()
+
+
+class Behind:
+    """Scratch memory behind the last region, for tiles whose own is too small, one at a time."""
+
+    def __init__(self, program: MeshProgram, row: ElementProgram) -> None:
+        self.region = len(row.regions)
+        self.address = aligned(row.data_bytes)
+        self.size = 0
+        self.most = program.machine.kind_of(row.element).data_bytes - self.address
+
+    def take(self, layer: Layer, end: int) -> None:
+        """Make it so large at least. E552 where the element has not so much memory.
+
+        Whether the program itself fits is for its checker to say.
+        """
+        self.size = max(self.size, end)
+        if 0 <= self.most < end:
+            raise fail(
+                "E552",
+                f"layer {layer.name!r} must have {end} bytes of scratch memory in C, and "
+                f"{self.most} are left in the element's data memory",
+                origin=layer.origin,
+                help="map the layer with fewer tiles beside it, or split it",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +107,10 @@ class _Tile:
         instruction: Compute,
         constants: Constants,
         containers: Containers,
+        behind: Behind,
     ) -> None:
         self.row = row
+        self.behind = behind
         self.containers = containers
         self.index = index
         self.layer = program.network.layers[instruction.kernel.layer]
@@ -97,6 +126,7 @@ class _Tile:
         }
         self.scratch = _scratch(row)
         self.scratch_used = 0
+        self.behind_used = 0
 
     def text(self) -> str:
         """Return the functions."""
@@ -199,26 +229,21 @@ class _Tile:
                 self.sources[value] = target
 
     def _keep(self, value: Value) -> View:
-        """Return room in scratch memory for a value. E552 where there is none."""
+        """Return room in scratch memory for a value."""
         item_bytes = value.dtype.numpy.itemsize
         region, begin = self._room(prod(value.shape) * item_bytes)
         return dense(self._box(region, begin), value.shape, item_bytes)
 
     def _room(self, size: int) -> tuple[int, int]:
-        """Return the region of scratch memory and where in it so many bytes are. E552 if none."""
-        begin = self.scratch_used
-        region = self.scratch
-        if region is None or begin + size > self.row.regions[region].slot_bytes:
-            have = 0 if region is None else self.row.regions[region].slot_bytes
-            raise fail(
-                "E552",
-                f"layer {self.layer.name!r} must have {begin + size} bytes of scratch memory in "
-                f"C, and has {have}",
-                origin=self.layer.origin,
-                help="give the tile more scratch memory in the mapping",
-            )
-        self.scratch_used = aligned(begin + size)
-        return region, begin
+        """Return a region and where in it so many bytes of scratch memory are."""
+        region, begin = self.scratch, self.scratch_used
+        if region is not None and begin + size <= self.row.regions[region].slot_bytes:
+            self.scratch_used = aligned(begin + size)
+            return region, begin
+        begin = self.behind_used
+        self.behind.take(self.layer, begin + size)
+        self.behind_used = aligned(begin + size)
+        return self.behind.region, begin
 
     def _in_memory(self, value: Value) -> View:
         """Return where a value lies, putting it there if it does not yet."""
