@@ -26,8 +26,8 @@ class SharedStages:
         self.seconds: dict[Run, Floats] = {}
         self.weights: dict[Run, Ints] = {}
         self.picks = [self._picks_of(kind) for kind in range(len(problem.kinds))]
-        layers = len(problem.choices)
-        for kind, first in itertools.product(range(len(problem.kinds)), range(layers)):
+        self.kinds = [kind for kind, count in enumerate(problem.elements) if count]
+        for kind, first in itertools.product(self.kinds, range(len(problem.choices))):
             self._weigh(kind, first)
 
     def least(self) -> float:
@@ -41,13 +41,13 @@ class SharedStages:
 
     def stages(self, period_s: float) -> Stages | None:
         """Return stages that keep a period with the fewest elements, the first kinds first."""
-        layers, kinds = len(self.problem.choices), len(self.problem.kinds)
-        none: Used = (0,) * kinds
+        layers = len(self.problem.choices)
+        none: Used = (0,) * len(self.problem.kinds)
         reached: list[dict[Used, tuple[Used, Run, int] | None]] = [{} for _ in range(layers + 1)]
         reached[0][none] = None
         for first in range(layers):
             for used in _least(list(reached[first])):
-                for kind, last in itertools.product(range(kinds), range(first + 1, layers + 1)):
+                for kind, last in itertools.product(self.kinds, range(first + 1, layers + 1)):
                     count = self._fewest((kind, first, last), period_s)
                     if count is None or used[kind] + count > self.problem.elements[kind]:
                         continue
