@@ -5,6 +5,13 @@ makes one lies beside it. It must not know programs: what judges them has to be 
 with what is here.
 """
 
+from mizzen.mesh.mapping.assignment_files import (
+    parse_by_hand,
+    parse_tiles,
+    read_by_hand,
+    read_tiles,
+)
+from mizzen.mesh.mapping.exchange import metis_graph, tile_graph
 from mizzen.mesh.mapping.mapping import Mapping, Message, Tile
 from mizzen.mesh.mapping.memory import Holding, Part, element_bytes, holdings_of
 from mizzen.mesh.mapping.options import MappingOptions, Multicast, Placement, Solver, SumSplit
@@ -24,4 +31,10 @@ __all__ = [
     "element_bytes",
     "holdings_of",
     "map_network",
+    "metis_graph",
+    "parse_by_hand",
+    "parse_tiles",
+    "read_by_hand",
+    "read_tiles",
+    "tile_graph",
 ]

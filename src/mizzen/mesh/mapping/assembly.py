@@ -15,44 +15,41 @@ Tree = tuple[Step, ...]
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A template on a machine.
+    """One replica on a machine.
 
-    elements  of each replica, the element of each seat
-    trees     of each replica, the links between chips of each flow that leaves its chip
+    elements  the element of each seat
+    trees     the links between chips of each flow that leaves its chip
     """
 
     template: Template
-    elements: list[list[int]]
-    trees: list[dict[int, Tree]]
+    elements: list[int]
+    trees: dict[int, Tree]
 
 
-def assembled(machine: Machine, net: ChipNet, placed: Placed, seed: int) -> Mapping:
-    """Return the mapping of a placed template."""
+def assembled(machine: Machine, net: ChipNet, placed: list[Placed], seed: int) -> Mapping:
+    """Return the mapping of all replicas."""
     routes = Routes(machine, net)
-    template = placed.template
     tiles: list[Tile] = []
     messages: list[Message] = []
     slots: Slots = {}
-    for replica, elements in enumerate(placed.elements):
+    for replica, own in enumerate(placed):
         first = len(tiles)
-        tiles += on_elements(template, elements, replica, first)
-        for (tile, tensor), count in template.slots.items():
+        tiles += on_elements(own.template, own.elements, replica, first)
+        for (tile, tensor), count in own.template.slots.items():
             slots[tile + first, tensor] = count
-        messages += _messages(machine, routes, placed, replica, first)
-    replicas = len(placed.elements)
-    return Mapping(machine, template.network, replicas, tuple(tiles), tuple(messages), slots, seed)
+        messages += _messages(machine, routes, own, first)
+    network = placed[0].template.network
+    return Mapping(machine, network, len(placed), tuple(tiles), tuple(messages), slots, seed)
 
 
-def _messages(
-    machine: Machine, routes: Routes, placed: Placed, replica: int, first: int
-) -> list[Message]:
-    template, trees = placed.template, placed.trees[replica]
-    routers = machine.element_router[placed.elements[replica]].tolist()
+def _messages(machine: Machine, routes: Routes, placed: Placed, first: int) -> list[Message]:
+    template = placed.template
+    routers = machine.element_router[placed.elements].tolist()
     at = [routers[tile.element] for tile in template.tiles]
     found: list[Message] = []
     for index, flow in enumerate(template.flows):
         targets = [at[target] for target in flow.targets]
-        links = routes.links(at[flow.source], targets, trees.get(index, ()))
+        links = routes.links(at[flow.source], targets, placed.trees.get(index, ()))
         moved = tuple(target + first for target in flow.targets)
         source = flow.source + first
         found.append(Message(source, moved, flow.tensor, flow.box, flow.size_bytes, links))

@@ -128,7 +128,7 @@ class TreeRouter:
         """Return a tree for each demand; those that are routed first are routed again."""
         trees: list[tuple[Step, ...]] = [() for _ in demands]
         order = sorted(range(len(demands)), key=lambda at: (-demands[at].size_bytes, at))
-        best, least = trees, np.inf
+        best, least, before = trees, np.inf, self.load.copy()
         for _ in range(rounds):
             for at in order:
                 self.add(trees[at], -demands[at].size_bytes)
@@ -136,7 +136,7 @@ class TreeRouter:
                 self.add(trees[at], demands[at].size_bytes)
             if self.most < least:
                 best, least = list(trees), self.most
-        self.load[:] = 0
+        self.load[:] = before
         for at, tree in enumerate(best):
             self.add(tree, demands[at].size_bytes)
         return best

@@ -78,13 +78,12 @@ class Fitting:
 
     def shrink(self) -> None:
         """Take slots away, where there are most, from seats whose memory is too small."""
-        for seat, room in enumerate(self.room):
+        for seat in range(len(self.room)):
             while self.room[seat] < 0:
                 often = max(self.buffers[seat], key=lambda buffer: self.slots[buffer.key])
                 if self.slots[often.key] == 1:
                     break
                 self._change(seat, often, -1)
-            assert self.room[seat] >= min(room, 0)
 
     def grow(self, wanted: Iterable[Key]) -> None:
         """Add a slot to each of these, in this order, where there is room."""

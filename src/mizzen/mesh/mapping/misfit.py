@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mizzen.diagnostics import MizzenError, fail
@@ -10,9 +12,16 @@ from mizzen.mesh.mapping.stages import Problem
 from mizzen.mesh.network.network import Network
 
 
-def does_not_fit(network: Network, machine: Machine, problem: Problem) -> MizzenError:
-    """Return E510: the layer whose smallest tile is too large, or all layers together."""
-    return _layer_too_large(network, machine, problem) or _all_too_large(network, machine, problem)
+def does_not_fit(
+    network: Network, machine: Machine, problem: Problem, elements: Sequence[int] | None = None
+) -> MizzenError:
+    """Return E510: the layer whose smallest tile is too large, or all layers together.
+
+    `elements` are those that there are, all that are usable by default.
+    """
+    which = machine.usable.tolist() if elements is None else list(elements)
+    found = _layer_too_large(network, machine, problem)
+    return found or _all_too_large(network, machine, problem, which)
 
 
 def _layer_too_large(network: Network, machine: Machine, problem: Problem) -> MizzenError | None:
@@ -32,12 +41,14 @@ def _layer_too_large(network: Network, machine: Machine, problem: Problem) -> Mi
     return None
 
 
-def _all_too_large(network: Network, machine: Machine, problem: Problem) -> MizzenError:
+def _all_too_large(
+    network: Network, machine: Machine, problem: Problem, which: Sequence[int]
+) -> MizzenError:
     needed = [
         int((choices.tiles * np.minimum(choices.held, choices.alone)).min())
         for choices in problem.choices
     ]
-    held = [machine.kind_of(int(element)).data_bytes for element in machine.usable]
+    held = [machine.kind_of(int(element)).data_bytes for element in which]
     most = int(np.argmax(needed))
     elements = -(-sum(needed) * len(held) // max(1, sum(held)))
     short = sum(needed) - sum(held)

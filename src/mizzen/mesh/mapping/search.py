@@ -66,7 +66,9 @@ def _best(
     return best
 
 
-def _placed(machine: Machine, net: ChipNet, best: Candidate, options: MappingOptions) -> Placed:
+def _placed(
+    machine: Machine, net: ChipNet, best: Candidate, options: MappingOptions
+) -> list[Placed]:
     way = best.way
     homes = [_home(net, best, replica) for replica in range(way.replicas)]
     elements = _elements(machine, net, best, homes, options)
@@ -78,7 +80,8 @@ def _placed(machine: Machine, net: ChipNet, best: Candidate, options: MappingOpt
             found.update(dict.fromkeys(share.flows, tree))
     capacities = [machine.kinds[kind].data_bytes for kind in best.template.kinds]
     slots = fitted(best.template, capacities, best.parts)
-    return Placed(replace(best.template, slots=slots), elements, by_flow)
+    template = replace(best.template, slots=slots)
+    return [Placed(template, own, found) for own, found in zip(elements, by_flow, strict=True)]
 
 
 def _elements(

@@ -64,14 +64,17 @@ class SharedStages:
         at, slowest = len(reached) - 1, 0.0
         while (step := reached[at][used]) is not None:
             used, run, count = step
-            stages.append(self._stage(run, count))
+            stages.append(self.stage(run, count))
             slowest = max(slowest, float(self.seconds[run][count]))
             at = run[1]
         return Stages(tuple(reversed(stages)), slowest)
 
-    def _stage(self, run: Run, count: int) -> Stage:
+    def stage(self, run: Run, count: int) -> Stage:
+        """Return a run on so many elements; the one of least memory where none fits."""
         kind, first, last = run
         weight = int(self.weights[run][count])
+        if not np.isfinite(self.seconds[run][count]):
+            weight = len(MEMORY_WEIGHTS) - 1
         choices = self.problem.choices
         splits = tuple(
             choices[layer].splits[int(self.picks[kind][layer][weight][count])]

@@ -68,7 +68,8 @@ def template_of(
         _add_stage(network, stage, len(kinds), tiles)
         kinds += [stage.kind] * stage.elements
     flows = tuple(flows_of(network, tuple(tiles), multicast))
-    slots = _slots_of(network, stages, tuple(tiles), flows, buffering)
+    depths = tile_depths(network, stages)
+    slots = slots_of_tiles(network, depths, tuple(tiles), flows, buffering)
     return Template(network, tuple(tiles), tuple(kinds), flows, slots)
 
 
@@ -180,14 +181,26 @@ def tile_depths(network: Network, stages: Stages) -> tuple[list[int], list[int]]
     return begin, end
 
 
-def _slots_of(
+def plain_depths(network: Network, tiles: tuple[Tile, ...]) -> tuple[list[int], list[int]]:
+    """Return what `tile_depths` does where each layer is a stage of its own."""
+    summed = {tile.layer for tile in tiles if tile.sums_into is not None}
+    begin, end = [0] * len(network.layers), [0] * len(network.layers)
+    for index, layer in enumerate(network.layers):
+        above = [network.producer[tensor] for tensor in layer.inputs if tensor in network.producer]
+        begin[index] = max((end[producer] + 1 for producer in above), default=0)
+        end[index] = begin[index] + (index in summed)
+    return begin, end
+
+
+def slots_of_tiles(
     network: Network,
-    stages: Stages,
+    depths: tuple[list[int], list[int]],
     tiles: tuple[Tile, ...],
     flows: tuple[Flow, ...],
     buffering: Buffering,
 ) -> Slots:
-    begin, end = tile_depths(network, stages)
+    """Return the slots of every input and sum of one replica's tiles, by what comes as messages."""
+    begin, end = depths
     received = {(target, flow.tensor) for flow in flows for target in flow.targets}
     slots: Slots = {}
     for index, tile in enumerate(tiles):
