@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.configuration import add_output_option, output_folder
@@ -16,18 +17,23 @@ if TYPE_CHECKING:
     from mizzen.export import Project
 
 SUMMARY = "a project that builds, for a board's firmware"
-RUNTIMES = ("c", "tflm")
-CHECKOUTS = {"tflm": "tflite-micro", "driver": "Arm's ethos-u-core-driver"}
+RUNTIMES = ("c", "tflm", "executorch")
+CHECKOUTS = {
+    "tflm": "tflite-micro",
+    "executorch": "executorch",
+    "driver": "Arm's ethos-u-core-driver",
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("artifact", metavar="ARTIFACT", help="a compiled .tflite or .zip")
+    parser.add_argument("artifact", metavar="ARTIFACT", help="a compiled .tflite, .zip or .pte")
     parser.add_argument(
         "--to",
         choices=RUNTIMES,
         required=True,
-        help="the runtime: c is Mizzen's own, in C99; tflm is TensorFlow Lite Micro",
+        help="the runtime: c is Mizzen's own, in C99; tflm is TensorFlow Lite "
+        "Micro, executorch is ExecuTorch",
     )
     parser.add_argument(
         "--board",
@@ -75,9 +81,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     inputs = read_inputs(options.input, artifact.inputs, console.note) if options.input else ()
     with console.progress(f"exporting {options.artifact}"):
         request = Request(board, options.memory_mode, inputs, checkouts)
-        project = RUNTIMES[options.to].project(artifact, request)
+        runtime = RUNTIMES[options.to]
+        project = runtime.project(artifact, request)
     folder = output_folder(options)
     write_project(project.files, folder)
+    commands = runtime.commands(shlex.quote(str(folder)), project.missing)
     document = {
         "artifact": str(options.artifact),
         "accelerator": artifact.accelerator,
@@ -89,13 +97,17 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "inferences": project.inferences,
         "folder": str(folder),
         "files": sorted(project.files),
+        "build": list(commands),
     }
-    return Answer(document, _text(project, board, folder, artifact.accelerator, console))
+    table = _table(project, board, artifact.accelerator, console)
+    return Answer(document, "\n".join((str(folder), table, "\nBuild it", *_indented(commands))))
 
 
-def _text(
-    project: Project, board: Board, folder: Path, accelerator: str | None, console: Console
-) -> str:
+def _indented(lines: Sequence[str]) -> Sequence[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _table(project: Project, board: Board, accelerator: str | None, console: Console) -> str:
     mode = board.mode(project.memory_mode)
     rows = [
         ("board", f"{board.title}, {project.memory_mode}"),
@@ -108,6 +120,4 @@ def _text(
         ("kernels", ", ".join(project.kernels) or "none"),
         ("example", count(project.inferences, "inference") if project.inferences else "none"),
     ]
-    head = fields(rows, width=console.width)
-    given = "".join(f" {name}=DIR" for name in project.missing)
-    return f"{folder}\n{head}\n\nBuild it\n  make -C {folder}{given}"
+    return fields(rows, width=console.width)

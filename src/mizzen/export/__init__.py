@@ -11,6 +11,7 @@ It must not know compilers: what it exports has been compiled.
 from mizzen.export.board_fit import BoardFit, board_fit
 from mizzen.export.c_container import CContainer, c_container
 from mizzen.export.c_project import c_project
+from mizzen.export.executorch_project import executorch_project
 from mizzen.export.project import Project, Request
 from mizzen.export.runner import runner
 from mizzen.export.runtimes import RUNTIMES, checkouts_for
@@ -26,6 +27,7 @@ __all__ = [
     "c_container",
     "c_project",
     "checkouts_for",
+    "executorch_project",
     "runner",
     "tflm_project",
 ]

@@ -38,6 +38,13 @@ TFLM = Checkout(
     "https://github.com/tensorflow/tflite-micro",
 )
 
+EXECUTORCH = Checkout(
+    "EXECUTORCH",
+    "executorch",
+    "runtime/executor/program.h",
+    "https://github.com/pytorch/executorch",
+)
+
 
 def checked(folders: Mapping[Checkout, str | Path]) -> Mapping[str, str]:
     """Return the absolute paths of checkouts by their variables. E469 for one that is none."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mizzen.diagnostics import fail
 from mizzen.export.c_project import c_project
-from mizzen.export.checkouts import DRIVER, TFLM, Checkout, checked
+from mizzen.export.checkouts import DRIVER, EXECUTORCH, TFLM, Checkout, checked
+from mizzen.export.executorch_project import executorch_project
 from mizzen.export.project import Project, Request
 from mizzen.export.tflm_project import tflm_project
 
@@ -22,16 +23,28 @@ class Runtime:
 
     project    makes a project of an artifact
     checkouts  of others, that its projects compile from
+    builders   make, CMake or both
     """
 
     title: str
     project: Callable[[Artifact, Request], Project]
     checkouts: tuple[Checkout, ...]
+    builders: tuple[str, ...] = ("make", "cmake")
+
+    def commands(self, folder: str, missing: Sequence[str]) -> Sequence[str]:
+        """Return the commands that build a project, variables to be given among them."""
+        if "make" in self.builders:
+            return (f"make -C {folder}{''.join(f' {name}=DIR' for name in missing)}",)
+        given = "".join(f" -D{name}=DIR" for name in missing)
+        toolchain = "-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake"
+        build = f"{folder}/build"
+        return (f"cmake -S {folder} -B {build} {toolchain}{given}", f"cmake --build {build}")
 
 
 RUNTIMES: Mapping[str, Runtime] = {
     "c": Runtime("Mizzen's runtime", c_project, (DRIVER,)),
     "tflm": Runtime("TensorFlow Lite Micro", tflm_project, (TFLM, DRIVER)),
+    "executorch": Runtime("ExecuTorch", executorch_project, (EXECUTORCH, DRIVER), ("cmake",)),
 }
 
 

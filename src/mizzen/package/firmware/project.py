@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from mizzen.diagnostics import fail
 from mizzen.package.firmware.sources import firmware_folder
@@ -55,15 +56,17 @@ NPU = Sources("npu", ("*", "cmsis/*.h"), "npu/")
 
 
 def surrounding_files(
-    sources: Iterable[Sources], around: Surroundings, kernels: Sequence[str] = ()
+    sources: Iterable[Sources],
+    around: Surroundings,
+    lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, bytes]:
     """Return the files of a project that hold nothing of a model.
 
-    kernels  sources that settings name: those of a checkout that the model needs
+    lists  what else the settings name: what the model needs of a checkout, by variable
     """
     generated = {
-        "model.mk": _make_settings(around, kernels),
-        "model.cmake": _cmake_settings(around, kernels),
+        "model.mk": _make_settings(around, lists),
+        "model.cmake": _cmake_settings(around, lists),
         "board/board_config.h": around.board_config,
         "board/board.ld": around.linker_script,
     }
@@ -136,12 +139,11 @@ def _rows(name: str, data: bytes) -> str:
     return f"BOARD_MODEL const uint8_t {name}[{len(held)}] = {{\n{body}\n}};\n"
 
 
-def _make_settings(around: Surroundings, kernels: Sequence[str]) -> str:
+def _make_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) -> str:
     product = f"ETHOS{around.npu.upper()}"
     rows = [f"CPU ?= {around.cpu}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
     rows.append(f"ON_NPU := {'yes' if around.on_npu else ''}")
-    if kernels:
-        rows.append("KERNELS := " + " \\\n    ".join(kernels))
+    rows += [f"{name} := " + " \\\n    ".join(found) for name, found in lists.items()]
     rows += [f"{name} ?= {_escaped(path)}" for name, path in around.checkouts.items()]
     return "\n".join(rows) + "\n"
 
@@ -150,12 +152,12 @@ def _escaped(path: str) -> str:
     return path.replace("$", "$$").replace("#", r"\#")
 
 
-def _cmake_settings(around: Surroundings, kernels: Sequence[str]) -> str:
+def _cmake_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) -> str:
     rows = {
         "CPU": around.cpu,
         "NPU": around.npu,
         "ON_NPU": "ON" if around.on_npu else "OFF",
-        "KERNELS": ";".join(kernels),
+        **{name: ";".join(found) for name, found in lists.items()},
     }
     rows |= around.checkouts
     return "".join(f"set(MODEL_{name} [==[{value}]==])\n" for name, value in rows.items())

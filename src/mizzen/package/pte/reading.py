@@ -158,6 +158,12 @@ def read(data: bytes, name: str) -> PteProgram:
     return _Reading(split(data, name), name).program()
 
 
+def memories(data: bytes, name: str) -> int:
+    """Return how many planned memories a program has. Raises as `read`."""
+    sizes = _method(split(data, name).program, name)["non_const_buffer_sizes"]
+    return 0 if sizes is None else max(len(sizes) - 1, 0)
+
+
 class _Reading:
     def __init__(self, file: PteFile, name: str) -> None:
         self._file = file

@@ -55,8 +55,8 @@ def project_files(
         "example.c": example_source(example),
         "operators.cc": _operators_source(model.operators),
     }
-    kernels = sources_of(model.operators)
-    return surrounding_files(SOURCES, around, kernels) | {
+    lists = {"KERNELS": sources_of(model.operators)}
+    return surrounding_files(SOURCES, around, lists) | {
         path: text.encode() for path, text in generated.items()
     }
 
