@@ -15,6 +15,8 @@ the checkout: git submodule update --init ${listed})")
 endforeach()
 
 set(EXECUTORCH_ROOT "${EXECUTORCH}")
+# Firmware lies where it is linked. What runs before memory is filled must not need tables in it.
+set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 foreach(option BUILD_EXECUTOR_RUNNER BUILD_EXTENSION_DATA_LOADER BUILD_EXTENSION_FLAT_TENSOR USE_DL
     ENABLE_EVENT_TRACER BUILD_PTHREADPOOL BUILD_CPUINFO)
     set(EXECUTORCH_${option} OFF CACHE BOOL "" FORCE)
@@ -59,5 +61,7 @@ if(MODEL_ON_NPU)
         "${arm}/EthosUBackend_Cortex_M.cpp" "${arm}/VelaBinStream.cpp")
     add_library(delegate STATIC ${delegate})
     target_link_libraries(delegate PUBLIC executorch_core ethosu)
+    # It registers itself when the firmware starts: nothing names it.
+    executorch_target_link_options_shared_lib(delegate)
     list(APPEND registered delegate)
 endif()

@@ -40,6 +40,7 @@ SECTIONS
     {{
         __data_start = .;
         *(.data .data.*)
+        *(.got .got.*)
         . = ALIGN(8);
         __data_end = .;
     }} > {data} AT > {code}

@@ -24,6 +24,9 @@ ALIGNMENT_BYTES = 16
 KERNELS_TEMPORARY_BYTES = 1024
 """What portable kernels allocate while they run: sizes and places of a tensor's extents."""
 
+HEAP_BYTES = 256
+"""For each delegate's handle, and as much again."""
+
 METHOD_BYTES = 4096
 VALUE_BYTES = 32
 TENSOR_BYTES = 160
@@ -76,6 +79,7 @@ def _model(artifact: Artifact) -> PteModel:
         reading.memories(data, artifact.name),
         scratch + ALIGNMENT_BYTES + KERNELS_TEMPORARY_BYTES,
         _method_bytes(program),
+        HEAP_BYTES * (1 + len(payloads)),
         _fast_bytes(data, artifact.name),
         bool(payloads),
     )

@@ -38,6 +38,7 @@ class PteModel:
     memories         how many these are
     temporary_bytes  what delegates and kernels need while they run
     method_bytes     what the method keeps
+    heap_bytes       what the delegate takes from operator new
     fast_bytes       memory that the NPU stages in; 0 where there is none
     on_npu           whether a delegate runs on the NPU
     """
@@ -48,6 +49,7 @@ class PteModel:
     memories: int
     temporary_bytes: int
     method_bytes: int
+    heap_bytes: int
     fast_bytes: int
     on_npu: bool
 
@@ -91,6 +93,7 @@ def _model_header(model: PteModel, example: Example) -> str:
         "MODEL_MEMORIES": str(max(model.memories, 1)),
         "MODEL_TEMPORARY_BYTES": str(model.temporary_bytes),
         "MODEL_METHOD_BYTES": str(model.method_bytes),
+        "MODEL_HEAP_BYTES": str(model.heap_bytes),
         "MODEL_FAST_BYTES": str(model.fast_bytes),
         "MODEL_ON_NPU": str(int(model.on_npu)),
     }
