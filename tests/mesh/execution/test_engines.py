@@ -18,7 +18,8 @@ from mizzen.mesh.execution import Engine, InProcess, OnRay, Processes, compare, 
 from mizzen.mesh.execution.dividing import divide
 from mizzen.mesh.execution.engines import Crew, Job, Lost
 from mizzen.mesh.execution.part import Answer, Orders
-from mizzen.mesh.mapping import Mapping
+from mizzen.mesh.machine import find_machine
+from mizzen.mesh.mapping import Mapping, map_network
 from mizzen.mesh.network import Network, network_of_tflite
 from mizzen.mesh.program import Compute, MeshProgram, Receive, Send
 
@@ -129,8 +130,8 @@ def test_a_worker_that_ends_again_and_again_is_given_up(by_hand: Made) -> None:
 def test_messages_between_workers_are_counted(by_hand: Made) -> None:
     program = emit(by_hand["split_channels"]())
     found = execute(program, [images(program, 10)], InProcess(2))
-    assert found.moved_messages == 2 * 2, "two batches, two tiles of the first layer"
-    assert found.moved_bytes == 10 * (60 + 90)
+    assert found.moved_messages == 2 * 3, "two batches, all tiles of the first layer"
+    assert found.moved_bytes == 10 * 240
     alone = execute(program, [images(program, 10)])
     assert (alone.moved_messages, alone.moved_bytes) == (0, 0)
 
@@ -142,6 +143,47 @@ def test_elements_are_divided_by_their_work(hand_mapping: Mapping) -> None:
         named = sorted(element for part in parts for element in part)
         assert named == [row.element for row in program.elements]
         assert all(parts)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Processes whose seconds of CPU are noted when they end."""
+
+    workers: int
+    seconds: list[float]
+
+    def start(self, job: Job) -> Crew:
+        return TimedCrew(Processes(self.workers).start(job), self.seconds)
+
+
+class TimedCrew(KillingCrew):
+    def __init__(self, crew: Any, seconds: list[float]) -> None:
+        super().__init__(crew, 0)
+        self.seconds = seconds
+
+    def close(self) -> None:
+        for worker in self.crew.workers.values():
+            fields = Path(f"/proc/{worker.process.pid}/stat").read_text().rpartition(")")[2].split()
+            ticks = int(fields[11]) + int(fields[12])
+            self.seconds.append(ticks / os.sysconf("SC_CLK_TCK"))
+        self.crew.close()
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    ("name", "machine", "count"),
+    [("pretrainedResnet_quant", "simba36", 5760), ("vww4_128_128_INT8", "spinnaker2-1", 240)],
+)
+def test_two_workers_share_the_work(name: str, machine: str, count: int, models: Path) -> None:
+    """By seconds of CPU: cores are shared with other work when tests run."""
+    network = network_of_tflite((models / f"{name}.tflite").read_bytes(), name)
+    program = emit(map_network(network, find_machine(machine)))
+    given = [images(program, count)]
+    alone, shared = list[float](), list[float]()
+    expected = execute(program, given, Timed(1, alone)).outputs
+    found = execute(program, given, Timed(2, shared)).outputs
+    assert all(np.array_equal(*pair) for pair in zip(expected, found, strict=True))
+    assert alone[0] / max(shared) >= 1.6, (alone, shared)
 
 
 def put(program: MeshProgram, place: int, instructions: list[Any]) -> MeshProgram:
