@@ -21,7 +21,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NEEDS = {"deploy-c.md": ("arm-none-eabi-gcc", "make")}
+NEEDS = {
+    "deploy-c.md": ("arm-none-eabi-gcc", "make"),
+    "mesh-element-in-c.md": ("arm-none-eabi-gcc", "make"),
+}
 """Tools that the commands of a page call and that Mizzen does not bring."""
 DURATION = re.compile(r"\b\d+(\.\d+)? (s|ms|us)\b(?= per| of| on|$|,)", re.MULTILINE)
 
