@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from mizzen.diagnostics import MizzenError
 from mizzen.mesh.emission import emit
 from mizzen.mesh.execution import (
     Engine,
@@ -19,10 +21,12 @@ from mizzen.mesh.execution import (
     execute_through,
     reference,
 )
-from mizzen.mesh.machine import Machine, find_machine
-from mizzen.mesh.mapping import Mapping
-from mizzen.mesh.program import MeshProgram, Rule, check
+from mizzen.mesh.machine import Machine, find_machine, without
+from mizzen.mesh.mapping import Mapping, map_network
+from mizzen.mesh.network import network_of_tflite
+from mizzen.mesh.program import MeshProgram, Rule, check, surviving
 
+Made = dict[str, Callable[[], Mapping]]
 OnChips = Callable[[Machine, Sequence[int]], Mapping]
 
 
@@ -50,6 +54,48 @@ def test_the_rest_is_executed_without_the_chip(engine: Engine, on_chips: OnChips
     assert found.repeated == tuple(range(24, 50))
     assert len(asked) == 1
     assert np.array_equal(found.outputs[0], reference(program.network, given)[2])
+
+
+@pytest.mark.sweep
+def test_the_replicas_that_are_left_go_on_on_the_board(models: Path) -> None:
+    content = (models / "pretrainedResnet_quant.tflite").read_bytes()
+    network = network_of_tflite(content, "resnet8")
+    program = emit(map_network(network, find_machine("spinnaker2-48")))
+    shape = (400, *network.tensors[network.inputs[0]].shape)
+    given = np.random.default_rng(2).integers(-128, 128, shape).astype(np.int8)
+
+    def remap(machine: Machine) -> MeshProgram:
+        left = surviving(program, machine)
+        assert check(left) == ()
+        assert program.replicas // 2 < left.replicas < program.replicas
+        return left
+
+    found = execute_through(Loss(5, 100), program, [given], remap, images_at_once=1)
+    assert 0 < len(found.repeated) < 400
+    assert np.array_equal(found.outputs[0], reference(network, [given])[network.outputs[0]])
+
+
+def test_whole_replicas_survive_and_are_numbered_anew(by_hand: Made) -> None:
+    program = emit(by_hand["replicas"]())
+    left = surviving(program, without(program.machine, [1]))
+    assert check(left) == ()
+    assert left.replicas == 2
+    assert {row.element % 4 for row in left.elements} == {0, 2}
+    given = [np.random.default_rng(3).integers(-128, 128, (9, 1, 6, 6, 3)).astype(np.int8)]
+    found, expected = (execute(row, given).outputs for row in (left, program))
+    assert np.array_equal(found[0], expected[0])
+    cut = next(link for route in left.routes for link in route.links)
+    assert surviving(program, without(program.machine, [1], [cut])).replicas == 1
+
+
+def test_where_no_replica_is_whole_the_network_is_mapped_again(by_hand: Made) -> None:
+    program = emit(by_hand["residual"]())
+    with pytest.raises(MizzenError) as error:
+        surviving(program, without(program.machine, [4]))
+    assert str(error.value) == (
+        "error[E544]: a replica of hand must lie on working elements and links, and none of 1 "
+        "does\n  help map the network again, on the machine as it is"
+    )
 
 
 def test_a_chip_that_is_lost_later_changes_nothing(on_chips: OnChips) -> None:

@@ -30,6 +30,7 @@ from mizzen.mesh.program.program import (
     Route,
     Send,
 )
+from mizzen.mesh.program.surviving import surviving
 
 __all__ = [
     "ALIGNMENT_BYTES",
@@ -54,5 +55,6 @@ __all__ = [
     "parse_program",
     "program_bytes",
     "read_program",
+    "surviving",
     "write_program",
 ]
