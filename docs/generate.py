@@ -69,7 +69,7 @@ def pages() -> dict[str, str]:
         "reference/commands-ethos-n.md": ethos_n_commands_page(),
         "reference/c-runtime.md": c_runtime_page(),
         "reference/mesh-machines.md": key_page.markdown(),
-        "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
+        "changelog.md": (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "]("),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,
     }
