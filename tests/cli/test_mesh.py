@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mizzen.cli.main import main
+from mizzen.mesh.program import Compute, read_program
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 PROGRAM = "digits.mesh"
@@ -84,6 +85,41 @@ def test_an_element_is_listed_and_exported(capsys: pytest.CaptureFixture[str]) -
     capsys.readouterr()
     assert main(["mesh", "inspect", PROGRAM, "--element", "99"]) == 2
     assert "error[E560]: --element must be one of " in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("mapped")
+def test_layers_are_put_where_a_person_says(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("hand.toml").write_text(
+        "format = 1\n[[assign]]\nlayers = [0, 1]\nelements = [3, 4, 5]\n"
+        "[[assign]]\nlayers = [2]\nelements = [9]\n"
+    )
+    words = ["mesh", "map", str(DIGITS / "digits.tflite"), "--machine", "grid4x4"]
+    found = said(capsys, *words, "--assignment", "hand.toml", "-o", "hand.mesh")
+    assert found["replicas"] == 1
+    assert said(capsys, "mesh", "check", "hand.mesh")["findings"] == []
+    placed = {
+        row.kernel.layer: element.element
+        for element in read_program(Path("hand.mesh")).elements
+        for row in element.instructions
+        if isinstance(row, Compute)
+    }
+    assert placed[2] == 9
+    assert {placed[0], placed[1]} <= {3, 4, 5}
+
+
+@pytest.mark.usefixtures("mapped")
+def test_tiles_go_to_a_mapper_of_ones_own_and_back(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["mesh", "map", str(DIGITS / "digits.tflite"), "--machine", "grid4x4"]
+    words += ["--replicas", "1"]
+    said(capsys, *words, "--tile-graph", "tiles.json", "-o", "one.mesh")
+    said(capsys, *words, "--tile-graph", "tiles.graph", "-o", "one.mesh")
+    tiles = json.loads(Path("tiles.json").read_text())["tiles"]
+    turned = {"format": 1, "elements": [15 - tile["element"] for tile in tiles]}
+    Path("mine.json").write_text(json.dumps(turned))
+    said(capsys, *words, "--tiles", "mine.json", "-o", "mine.mesh")
+    assert said(capsys, "mesh", "check", "mine.mesh")["findings"] == []
+    assert said(capsys, "mesh", "run", "mine.mesh", "--compare")["inexact_tensors"] == 0
+    assert Path("tiles.graph").read_text().split("\n")[0].split()[0] == str(len(tiles))
 
 
 @pytest.mark.parametrize(

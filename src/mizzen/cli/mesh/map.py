@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +15,15 @@ from mizzen.cli.layout import count, duration, fields, share, size
 from mizzen.cli.mesh.networks import damaged_machine, find_network
 
 if TYPE_CHECKING:
+    from mizzen.mesh.machine import Machine
+    from mizzen.mesh.mapping import Mapping
+    from mizzen.mesh.network import Network
     from mizzen.mesh.program import MeshProgram
     from mizzen.mesh.simulation import Estimate
 
 SUMMARY = "network + machine -> programs of all elements"
 MOST_DEAD = 50.0
+METIS = ".graph"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +47,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         help="copies of the network (default: the number with the most images a second)",
     )
+    given = parser.add_mutually_exclusive_group()
+    given.add_argument(
+        "--assignment",
+        metavar="FILE",
+        help="layers on elements, whole or in part, as TOML or JSON; the rest is searched for",
+    )
+    given.add_argument(
+        "--tiles",
+        metavar="FILE",
+        help="an element for each tile from a mapper of your own, as JSON or a METIS partition",
+    )
+    parser.add_argument(
+        "--tile-graph",
+        metavar="FILE",
+        help="write the tiles with their costs and messages for a mapper of your own: JSON, or a "
+        "METIS graph where the name ends with .graph",
+    )
     parser.add_argument(
         "--dead",
         metavar="PERCENT",
@@ -60,7 +83,6 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Map, write the programs, and say how fast they are and what limits them."""
     from mizzen.mesh.emission import emit
     from mizzen.mesh.machine import find_machine
-    from mizzen.mesh.mapping import MappingOptions, map_network
     from mizzen.mesh.npu import compile_tiles
     from mizzen.mesh.program import write_program
     from mizzen.mesh.simulation import estimate
@@ -69,10 +91,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     machine = damaged_machine(find_machine(options.machine), options.dead, options.seed)
     start = time.process_time()
     with console.progress(f"mapping {network.name} onto {machine.name}") as tell:
-        chosen = MappingOptions(replicas=options.replicas, seed=options.seed)
-        program = emit(map_network(network, machine, chosen, tell))
-        program = compile_tiles(program, tell)
+        mapping = _mapping(options, network, machine, tell)
+        program = compile_tiles(emit(mapping), tell)
     seconds = time.process_time() - start
+    if options.tile_graph:
+        _write_graph(mapping, Path(options.tile_graph))
     path = Path(options.output or f"{Path(options.network).stem}-{machine.name}.mesh")
     written = write_program(program, path)
     found = estimate(program)
@@ -95,6 +118,26 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         width=console.width,
     )
     return Answer(document, head)
+
+
+def _mapping(
+    options: argparse.Namespace, network: Network, machine: Machine, tell: Callable[[str], None]
+) -> Mapping:
+    """Return the mapping that was asked for: searched, by hand, or from the owner's mapper."""
+    from mizzen.mesh.mapping import MappingOptions, map_network, read_by_hand, read_tiles
+
+    if options.assignment:
+        return read_by_hand(Path(options.assignment), network, machine)
+    chosen = MappingOptions(replicas=options.replicas, seed=options.seed)
+    mapping = map_network(network, machine, chosen, tell)
+    return read_tiles(Path(options.tiles), mapping) if options.tiles else mapping
+
+
+def _write_graph(mapping: Mapping, path: Path) -> None:
+    from mizzen.mesh.mapping import metis_graph, tile_graph
+
+    is_metis = path.suffix == METIS
+    path.write_text(metis_graph(mapping) if is_metis else json.dumps(tile_graph(mapping)), "utf-8")
 
 
 def figures(program: MeshProgram, found: Estimate) -> dict[str, object]:
