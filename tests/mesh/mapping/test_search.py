@@ -10,12 +10,13 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.mesh.emission import emit
-from mizzen.mesh.machine import Machine, damaged, find_machine
+from mizzen.mesh.machine import Machine, damaged, find_machine, without, without_chip
 from mizzen.mesh.mapping import (
     Mapping,
     MappingOptions,
     Multicast,
     Placement,
+    Solver,
     SumSplit,
     element_bytes,
     map_network,
@@ -140,6 +141,39 @@ def test_too_large_layer_says_by_how_much() -> None:
         " of an element of grid4x4, but has 163,840, 65,536 too many, when it is split into 1\n"
         "  help take elements with 163,840 bytes, or a network with a smaller layer"
     )
+
+
+def test_cut_off_elements_are_named() -> None:
+    grid = find_machine("grid4x4")
+    ends = grid.link_source == 5, grid.link_target == 5
+    machine = without(grid, links=np.flatnonzero(ends[0] | ends[1]).tolist())
+    with pytest.raises(MizzenError) as caught:
+        map_network(small_network(), machine, MappingOptions(replicas=1))
+    assert str(caught.value) == (
+        "error[E518]: chip 0, router 1,0 must reach chip 0, router 1,1 over live links, but does"
+        " not\n  help declare the elements of what is cut off dead"
+    )
+
+
+def test_solvers_agree_and_the_gap_is_told() -> None:
+    machine = find_machine("spinnaker2-1")
+    told: list[str] = []
+    network = small_network()
+    mappings = [
+        map_network(network, machine, MappingOptions(replicas=1, solver=solver), told.append)
+        for solver in Solver
+    ]
+    assert "CP-SAT: at most 0.00% above the least traffic" in told
+    sizes = [sum(row.size_bytes * len(row.targets) for row in it.messages) for it in mappings]
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.sweep
+def test_lost_chip_costs_the_replica_on_it() -> None:
+    machine = without_chip(find_machine(BOARD), 0)
+    mapping = map_network(mobilenet_v2(), machine, MappingOptions(replicas=8))
+    assert mapping.replicas == 7
+    _assert_holds(mapping)
 
 
 @pytest.mark.sweep

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from mizzen.mesh.mapping.chip_trees import Share, bytes_between, demands_of, sha
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.groups import Chips, Group, Groups, GroupSearch
 from mizzen.mesh.mapping.options import MappingOptions
-from mizzen.mesh.mapping.planning import plan_stages
+from mizzen.mesh.mapping.planning import plan_stages, settled
 from mizzen.mesh.mapping.positions import Block, Positions, blocks_of, fold_of
 from mizzen.mesh.mapping.routes import snake
 from mizzen.mesh.mapping.splits import Split
@@ -27,18 +27,29 @@ STARTS = 3
 """Arrangements of the parts that positions are searched from."""
 ROUNDS = 4
 """How often trees are routed again."""
+LOST = 0.75
+"""A chip with fewer than this share of the elements of another is left out."""
 
 Tree = tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How many replicas there are: `chips` chips for each, or `sharing` replicas on each chip."""
+    """How many replicas there are: `chips` chips for each, or `sharing` replicas on each chip.
+
+    `lost` chips have too few elements that work; what would lie on them is left out.
+    """
 
     replicas: int
     chips: int
     sharing: int
     buffering: Buffering
+    lost: int = 0
+
+    @property
+    def working(self) -> int:
+        """Replicas without a lost chip, at least."""
+        return max(0, self.replicas - self.lost * self.sharing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +59,7 @@ class Candidate:
     parts  of each seat
     chips  of each part, in the first replica
     trees  of each share of flows that leave their part
+    gap    how far from the least traffic the splits may be, as a share of it
     """
 
     way: Way
@@ -58,11 +70,12 @@ class Candidate:
     block: Block | None
     shares: list[Share]
     trees: list[Tree]
+    gap: float = 0.0
 
     @property
     def images_per_s(self) -> float:
         """Images a second of all replicas."""
-        return self.way.replicas / self.period_s
+        return self.way.working / self.period_s
 
 
 def ways_of(machine: Machine, net: ChipNet, replicas: int | None) -> list[tuple[int, int, int]]:
@@ -73,10 +86,18 @@ def ways_of(machine: Machine, net: ChipNet, replicas: int | None) -> list[tuple[
         if chips in (1, machine.chips) or blocks_of(net, chips)
         if machine.chips % chips == 0
     ]
-    fewest = min(len(elements) for elements in snake(machine))
+    lost = lost_chips(machine)
+    every = enumerate(snake(machine))
+    fewest = min(len(elements) for chip, elements in every if chip not in lost)
     if len(machine.kinds) == 1:
         found += [(machine.chips * count, 1, count) for count in range(2, fewest + 1)]
     return [way for way in found if replicas in (None, way[0])]
+
+
+def lost_chips(machine: Machine) -> set[int]:
+    """Return the chips that have far fewer elements than others."""
+    counts = [len(elements) for elements in snake(machine)]
+    return {chip for chip, count in enumerate(counts) if count < LOST * max(counts)}
 
 
 class CandidateSearch:
@@ -85,6 +106,7 @@ class CandidateSearch:
     def __init__(self, network: Network, machine: Machine, net: ChipNet, options: MappingOptions):
         self.network, self.machine, self.net, self.options = network, machine, net, options
         self.elements = snake(machine)
+        self.lost = lost_chips(machine)
         between = machine.link_bytes_per_s[machine.link_kind == LinkKind.BETWEEN_CHIPS]
         self.link_rate = float(between.min()) if len(between) else np.inf
 
@@ -102,7 +124,9 @@ class CandidateSearch:
     def _of_kind(self, kind: int, chips: int) -> int:
         """Return how many elements of a kind any so many chips have."""
         counts = [
-            int((self.machine.element_kind[elements] == kind).sum()) for elements in self.elements
+            int((self.machine.element_kind[elements] == kind).sum())
+            for chip, elements in enumerate(self.elements)
+            if chip not in self.lost
         ]
         return min(counts) * chips
 
@@ -116,20 +140,22 @@ class CandidateSearch:
         found: list[tuple[float, Way]] = []
         for buffering in Buffering:
             for replicas, chips, sharing in ways_of(self.machine, self.net, self.options.replicas):
-                way = Way(replicas, chips, sharing, buffering)
-                stages = plan_stages(self.problem(way))
+                way = Way(replicas, chips, sharing, buffering, len(self.lost))
+                stages = plan_stages(self.problem(way)) if way.working else None
                 if stages:
-                    found.append((way.replicas / stages.period_s, way))
+                    found.append((way.working / stages.period_s, way))
                 elif sharing > 1:
                     break
         return sorted(found, key=lambda row: (-row[0], row[1].replicas, -row[1].buffering))
 
     def candidates(self, way: Way) -> Iterator[Candidate]:
         """Yield templates for a way, with their expected periods."""
+        options = self.options
         if way.chips == 1:
             stages = plan_stages(self.problem(way))
             if stages:
-                yield self._on_one_chip(way, stages)
+                stages, gap = settled(self.problem(way), stages, options.solver, options.seed)
+                yield replace(self._on_one_chip(way, stages), gap=gap)
             return
         problem = self.problem(way)
         elements = problem.elements[0] // way.chips
@@ -137,7 +163,8 @@ class CandidateSearch:
         for crossing in CROSSINGS:
             groups = search.least(crossing)
             if groups:
-                yield self._on_chips(way, problem, groups)
+                groups, gap = search.chosen(groups, options.solver, options.seed)
+                yield replace(self._on_chips(way, problem, groups), gap=gap)
 
     def _template(self, stages: Stages, way: Way) -> Template:
         return template_of(self.network, stages, way.buffering, self.options.multicast)

@@ -2,12 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from operator import mul
+
 import numpy as np
 
+from mizzen.mesh.mapping.options import Solver
 from mizzen.mesh.mapping.splits import Ints
 
+Options = list[tuple[Ints, Ints, Ints]]
+"""Of each layer: the elements of each option, its traffic, and its index."""
 
-def least_traffic(options: list[tuple[Ints, Ints, Ints]], elements: int) -> tuple[int, ...]:
+CP_SECONDS = 10.0
+"""Deterministic time that CP-SAT has for a choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The index of one option of each layer, and how far from the least traffic it may be."""
+
+    picks: tuple[int, ...]
+    gap: float
+
+
+def choice_of(options: Options, elements: int, solver: Solver, seed: int) -> Choice:
+    """Return one option of each layer so that their elements suffice and traffic is least.
+
+    CP-SAT may end with a gap, or with nothing; then dynamic programming, which is exact, decides.
+    """
+    if solver is Solver.CP_SAT:
+        found = _by_cp_sat(options, elements, seed)
+        if found is not None:
+            return found
+    return Choice(least_traffic(options, elements), 0.0)
+
+
+def _by_cp_sat(options: Options, elements: int, seed: int) -> Choice | None:
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    taken = [
+        [model.new_bool_var(f"{layer} {at}") for at in range(len(index))]
+        for layer, (_, _, index) in enumerate(options)
+    ]
+    for row in taken:
+        model.add_exactly_one(row)
+    flat = [variable for row in taken for variable in row]
+    needed = [count for counts, _, _ in options for count in counts.tolist()]
+    traffic = [size for _, sizes, _ in options for size in sizes.tolist()]
+    model.add(sum(map(mul, flat, needed)) <= elements)
+    model.minimize(sum(map(mul, flat, traffic)))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = CP_SECONDS
+    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None
+    picks = tuple(
+        int(index[next(at for at, variable in enumerate(row) if solver.value(variable))])
+        for (_, _, index), row in zip(options, taken, strict=True)
+    )
+    gap = (solver.objective_value - solver.best_objective_bound) / max(1, solver.objective_value)
+    return Choice(picks, gap)
+
+
+def least_traffic(options: Options, elements: int) -> tuple[int, ...]:
     """Return one option of each layer so that their elements suffice and traffic is least.
 
     An option has elements, traffic, and the index that is returned. Dynamic programming over the
@@ -26,9 +85,7 @@ def least_traffic(options: list[tuple[Ints, Ints, Ints]], elements: int) -> tupl
     return _traced(options, taken, int(np.argmin(cost)))
 
 
-def _traced(
-    options: list[tuple[Ints, Ints, Ints]], taken: list[Ints], used: int
-) -> tuple[int, ...]:
+def _traced(options: Options, taken: list[Ints], used: int) -> tuple[int, ...]:
     picks: list[int] = []
     for (needed, _, index), best in zip(reversed(options), reversed(taken), strict=True):
         row = int(best[used])

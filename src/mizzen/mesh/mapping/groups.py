@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from mizzen.mesh.mapping.choosing import least_traffic
+from mizzen.mesh.mapping.choosing import Options, choice_of, least_traffic
+from mizzen.mesh.mapping.options import Solver
 from mizzen.mesh.mapping.splits import Choices, Floats, Ints
 from mizzen.mesh.mapping.stages import Problem, bisect
 from mizzen.mesh.network.network import CHANNEL, HEIGHT, WIDTH, Layer, LayerKind
@@ -220,14 +221,28 @@ class GroupSearch:
         return total
 
     def _picks(self, first: int, last: int, cut: Cut, period_s: float) -> tuple[int, ...]:
+        return least_traffic(self._options(first, last, cut, period_s), self.chips.elements)
+
+    def _options(self, first: int, last: int, cut: Cut, period_s: float) -> Options:
         at = self.cuts.index(cut)
-        rows = [self.aligned[layer][at] for layer in range(first, last)]
-        options: list[tuple[Ints, Ints, Ints]] = []
-        for layer, (seconds, elements, index) in zip(range(first, last), rows, strict=True):
+        options: Options = []
+        for layer in range(first, last):
+            seconds, elements, index = self.aligned[layer][at]
             fast = np.flatnonzero(seconds <= period_s)
             traffic = self.problem.choices[layer].traffic[index[fast]]
             options.append((elements[fast], traffic, index[fast]))
-        return least_traffic(options, self.chips.elements)
+        return options
+
+    def chosen(self, groups: Groups, solver: Solver, seed: int) -> tuple[Groups, float]:
+        """Return the groups with the splits that a solver takes, and the largest gap."""
+        found: list[Group] = []
+        gap = 0.0
+        for group in groups.groups:
+            options = self._options(group.first, group.last, group.cut, groups.period_s)
+            choice = choice_of(options, self.chips.elements, solver, seed)
+            found.append(replace(group, picks=choice.picks))
+            gap = max(gap, choice.gap)
+        return replace(groups, groups=tuple(found)), gap
 
 
 def _aligned(problem: Problem, layer: int, cut: Cut) -> tuple[Floats, Ints, Ints]:

@@ -64,6 +64,8 @@ class Routes:
         for target in targets:
             exits.setdefault(self.chip[target], []).append(target)
         for chip, routers in exits.items():
+            if chip not in entry:
+                raise self._cut_off(source, routers[0])
             for router in routers:
                 self._add_path(found, entry[chip], router)
         return tuple(found)
@@ -82,7 +84,7 @@ class Routes:
         names = self.machine.router_name(source), self.machine.router_name(target)
         return fail(
             "E518",
-            f"{names[0]} must reach {names[1]} over live links of the chip, but does not",
+            f"{names[0]} must reach {names[1]} over live links, but does not",
             help="declare the elements of what is cut off dead",
         )
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from mizzen.mesh.machine.machine import Machine
 from mizzen.mesh.mapping.assembly import Placed, around_dead, assembled
-from mizzen.mesh.mapping.candidates import Candidate, CandidateSearch, Tree
+from mizzen.mesh.mapping.candidates import Candidate, CandidateSearch, Tree, lost_chips
 from mizzen.mesh.mapping.chip_net import ChipNet, chip_net
 from mizzen.mesh.mapping.chip_trees import demands_of
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.fitting import fitted
 from mizzen.mesh.mapping.mapping import Mapping
 from mizzen.mesh.mapping.misfit import does_not_fit
-from mizzen.mesh.mapping.options import MappingOptions, Placement, Progress
+from mizzen.mesh.mapping.options import MappingOptions, Placement, Progress, Solver
 from mizzen.mesh.mapping.plain import anywhere, in_plain_parts
 from mizzen.mesh.mapping.seating import Seating, moved_to, shared_chip
 from mizzen.mesh.network.network import Network
@@ -38,7 +38,7 @@ def map_network(
     best = _best(network, machine, net, options, tell)
     if options.placement is not Placement.SEARCHED:
         best = in_plain_parts(machine, net, best, options)
-    tell(f"placing {best.way.replicas} replicas of {len(best.template.tiles)} tiles")
+    tell(f"placing {best.way.working} replicas of {len(best.template.tiles)} tiles")
     return assembled(machine, net, _placed(machine, net, best, options), options.seed)
 
 
@@ -57,8 +57,10 @@ def _best(
         if fruitless == PATIENCE or bound <= (best.images_per_s if best else 0.0):
             break
         fruitless += 1
-        tell(f"{way.replicas} replicas: at most {bound:.0f} images/s")
+        tell(f"{way.working} replicas: at most {bound:.0f} images/s")
         for candidate in search.candidates(way):
+            if options.solver is Solver.CP_SAT:
+                tell(f"CP-SAT: at most {candidate.gap:.2%} above the least traffic")
             if best is None or candidate.images_per_s > best.images_per_s:
                 best, fruitless = candidate, 0
     if best is None:
@@ -69,13 +71,17 @@ def _best(
 def _placed(
     machine: Machine, net: ChipNet, best: Candidate, options: MappingOptions
 ) -> list[Placed]:
-    way = best.way
-    homes = [_home(net, best, replica) for replica in range(way.replicas)]
-    elements = _elements(machine, net, best, homes, options)
-    trees = [_moved_trees(net, best, replica) for replica in range(way.replicas)]
+    lost = lost_chips(machine)
+    every = range(best.way.replicas)
+    whole = [replica for replica in every if not lost & set(_home(net, best, replica))]
+    homes = [_home(net, best, replica) for replica in whole]
+    trees = [_moved_trees(net, best, replica) for replica in whole]
     demands = [demands_of(best.shares, chips) for chips in homes]
+    trees = around_dead(net, demands, trees)
+    best = replace(best, chips=homes[0], trees=trees[0])
+    elements = _elements(machine, net, best, homes, options)
     by_flow: list[dict[int, Tree]] = [{} for _ in homes]
-    for found, of_replica in zip(by_flow, around_dead(net, demands, trees), strict=True):
+    for found, of_replica in zip(by_flow, trees, strict=True):
         for share, tree in zip(best.shares, of_replica, strict=True):
             found.update(dict.fromkeys(share.flows, tree))
     capacities = [machine.kinds[kind].data_bytes for kind in best.template.kinds]
@@ -93,10 +99,9 @@ def _elements(
 ) -> list[list[int]]:
     """Return the elements of each replica's seats."""
     if best.way.sharing > 1:
-        places = range(best.way.replicas)
         return [
-            shared_chip(machine, best, homes[place][0], place % best.way.sharing)
-            for place in places
+            shared_chip(machine, best, chips[0], place % best.way.sharing)
+            for place, chips in enumerate(homes)
         ]
     seating = Seating(machine, net, best)
     match options.placement:
