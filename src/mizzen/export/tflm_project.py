@@ -32,15 +32,15 @@ def tflm_project(artifact: Artifact, request: Request) -> Project:
     too small, E701 to E707 for what its kernels refuse, E711 to E713 for inputs that do not fit.
     """
     _require_network(artifact)
-    found = _model(artifact)
     mode = request.mode_for(artifact)
+    around = surroundings(artifact, request, mode)
+    found = _model(artifact)
     needed = {
         Role.MODEL: len(found.network),
         Role.ARENA: found.arena_bytes,
         Role.FAST: found.fast_bytes,
     }
     require_memory(request.board, mode, needed)
-    around = surroundings(artifact, request, mode)
     example = example_of(artifact, request.inputs)
     files = project_files(found, around, example)
     kinds = [row.kind for row in found.operators]
@@ -50,13 +50,17 @@ def tflm_project(artifact: Artifact, request: Request) -> Project:
 
 
 def _require_network(artifact: Artifact) -> None:
-    own = all(isinstance(step, OWN_STEPS) for step in artifact.steps)
-    if own and own_ending(artifact.data) == ".tflite":
+    ending = own_ending(artifact.data)
+    if ending != ".tflite":
+        reason = f"is a {ending} file"
+    elif not all(isinstance(step, OWN_STEPS) for step in artifact.steps):
+        reason = "has numbers around it that PyTorch converts"
+    else:
         return
     raise fail(
         "E472",
-        f"TensorFlow Lite Micro executes TFLite networks, and {artifact.name} has parts of PyTorch",
-        help="choose --to c or --to executorch; a network that was a .tflite goes as it is",
+        f"TensorFlow Lite Micro executes TFLite networks, and {artifact.name} {reason}",
+        help="choose --to c or --to executorch; what was compiled of a .tflite goes as it is",
     )
 
 
