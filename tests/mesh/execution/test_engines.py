@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -242,8 +243,22 @@ def test_other_inputs_than_the_network_has_are_refused(by_hand: Made) -> None:
     assert refusal(program, [given.astype(np.int16)]) == (
         "error[E534]: input x must be int8 [images, 1, 6, 5, 3], and is int16 [2, 1, 6, 5, 3]"
     )
+    assert refusal(program, [given[:0]]) == (
+        "error[E534]: at least one image must be given, not none"
+    )
     layers = tuple(replace(layer, chain=None) for layer in program.network.layers)
     shapes = replace(program, network=replace(program.network, layers=layers))
     assert refusal(shapes, [given]) == (
         "error[E534]: hand must have weights to be executed, and has shapes only"
+    )
+
+
+def test_without_ray_its_engine_says_so(by_hand: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    program = emit(by_hand["split_channels"]())
+    with pytest.raises(MizzenError) as error:
+        execute(program, [images(program, 1)], OnRay(2))
+    assert str(error.value) == (
+        "error[E543]: ray must be installed for this engine, and is not\n"
+        "  help install Mizzen with its extra cluster: pip install '.[cluster]' in its checkout"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -107,6 +108,16 @@ def test_what_is_no_file_of_a_program_is_refused(by_hand: Made, tmp_path: Path) 
     with pytest.raises(MizzenError) as error:
         write_program(emit(by_hand["split_channels"]()), tmp_path)
     assert error.value.diagnostic.message == f"{tmp_path} must be writable: Is a directory"
+
+
+def test_without_pydantic_files_are_not_read(
+    by_hand: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = program_bytes(emit(by_hand["split_channels"]()))
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    assert refusal(content) == (
+        "error[E503]: programs of many elements need pydantic, which is not installed"
+    )
 
 
 HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {

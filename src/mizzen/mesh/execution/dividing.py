@@ -21,6 +21,7 @@ def divide(program: MeshProgram, workers: int) -> tuple[tuple[int, ...], ...]:
     Elements are taken by replicas and in the order of layers, so that few messages go between
     parts: those of a replica that is divided work on different images at the same time.
     """
+    workers = max(workers, 1)
     rows = sorted(program.elements, key=_place)
     total = list(accumulate((_cost(row) for row in rows), initial=0))
     parts: list[list[int]] = [[] for _ in range(workers)]

@@ -124,6 +124,8 @@ def check_inputs(network: Network, inputs: Sequence[Array]) -> None:
             "E534",
             f"{len(network.inputs)} inputs must be given for {network.name}, not {len(inputs)}",
         )
+    if not all(map(len, inputs)):
+        raise fail("E534", "at least one image must be given, not none")
     dtypes = dtypes_of(network)
     for index, array in zip(network.inputs, inputs, strict=True):
         tensor = network.tensors[index]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from mizzen.mesh.program.program import (
     Region,
     Send,
 )
+
+KEPT = 1 << 14
+"""Boxes and how they are written, of which the answer is kept: replicas ask the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ class View:
                     yield row, place, instruction
 
 
-@cache
+@lru_cache(KEPT)
 def wrongly_written(box: Box, written: tuple[Box, ...]) -> tuple[int, int]:
     """Return how many elements of a box are not written, and how many more than once."""
     if written == (box,):
