@@ -11,6 +11,7 @@ import pytest
 
 from mizzen.mesh.machine import Overflow, cycles, find_machine
 from mizzen.mesh.mapping.choosing import least_traffic
+from mizzen.mesh.mapping.cutting import repaired
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.options import SumSplit
 from mizzen.mesh.mapping.splits import boxes_of, may_split_sums, spans_of, sums_of
@@ -75,6 +76,18 @@ def test_saturating_sums_are_not_split_where_they_may_overflow() -> None:
     assert may_split_sums(deep, (kind,))
     assert not may_split_sums(deep, (saturating,))
     assert may_split_sums(shallow, (saturating,))
+
+
+def test_parts_cut_by_metis_have_room() -> None:
+    random = np.random.default_rng(1)
+    weights: list[dict[int, int]] = [{} for _ in range(40)]
+    for one, other, size in random.integers(0, 40, (200, 3)).tolist():
+        if one != other:
+            weights[one][other] = weights[other][one] = size + 1
+    parts = repaired([0] * 30 + [1] * 10, weights, 4, 10)
+    assert np.bincount(parts, minlength=4).tolist() == [10, 10, 10, 10]
+    kept = repaired([seat // 10 for seat in range(40)], weights, 4, 10)
+    assert kept == [seat // 10 for seat in range(40)]
 
 
 def test_least_traffic_is_exact() -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from mizzen.mesh.machine.machine import LinkKind, Machine
 from mizzen.mesh.mapping.chip_net import ChipNet, Step, TreeRouter
 from mizzen.mesh.mapping.chip_trees import Share, bytes_between, demands_of, shares_of
+from mizzen.mesh.mapping.cutting import cut_by_metis
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.groups import Chips, Group, Groups, GroupSearch
-from mizzen.mesh.mapping.options import MappingOptions
+from mizzen.mesh.mapping.options import MappingOptions, Placement
 from mizzen.mesh.mapping.planning import plan_stages, settled
 from mizzen.mesh.mapping.positions import Block, Positions, blocks_of, fold_of
 from mizzen.mesh.mapping.routes import snake
@@ -60,6 +61,7 @@ class Candidate:
     chips  of each part, in the first replica
     trees  of each share of flows that leave their part
     gap    how far from the least traffic the splits may be, as a share of it
+    tiles_s  of the slowest tile
     """
 
     way: Way
@@ -71,6 +73,7 @@ class Candidate:
     shares: list[Share]
     trees: list[Tree]
     gap: float = 0.0
+    tiles_s: float = 0.0
 
     @property
     def images_per_s(self) -> float:
@@ -182,6 +185,26 @@ class CandidateSearch:
         ]
         template = self._template(Stages(tuple(stages), groups.period_s), way)
         parts = seat_parts(problem, groups)
+        if self.options.placement is Placement.METIS:
+            parts = self._cut(template, way)
+        return self._connected(way, template, groups.period_s, parts)
+
+    def _cut(self, template: Template, way: Way) -> list[int]:
+        capacity = self.problem(way).elements[0] // way.chips
+        return cut_by_metis(template, way.chips, capacity, self.options.seed)
+
+    def improved(self, found: Candidate) -> Candidate:
+        """Return a candidate whose links decide with parts cut by METIS, if that is better."""
+        if found.block is None or found.period_s <= found.tiles_s:
+            return found
+        parts = self._cut(found.template, found.way)
+        other = self._connected(found.way, found.template, found.tiles_s, parts)
+        return other if other.period_s < found.period_s else found
+
+    def _connected(
+        self, way: Way, template: Template, tiles_s: float, parts: list[int]
+    ) -> Candidate:
+        """Return the parts of a template on chips, with links between them."""
         shares = shares_of(template, parts)
         best, least = None, np.inf
         for block, chips in self._positions(way, shares):
@@ -190,8 +213,10 @@ class CandidateSearch:
             if router.most < least:
                 best, least = (chips, block, trees), router.most
         assert best is not None
-        period = max(groups.period_s, least / self.link_rate)
-        return Candidate(way, template, period, parts, best[0], best[1], shares, best[2])
+        period = max(tiles_s, least / self.link_rate)
+        return Candidate(
+            way, template, period, parts, best[0], best[1], shares, best[2], tiles_s=tiles_s
+        )
 
     def _positions(self, way: Way, shares: list[Share]) -> Iterator[tuple[Block, list[int]]]:
         between = bytes_between(shares, way.chips)

@@ -13,12 +13,15 @@ Progress = Callable[[str], None]
 class Placement(Enum):
     """How tiles come to chips and elements.
 
-    SEARCHED  cut by METIS, put onto chips and refined for the least loaded busiest link
+    SEARCHED  cut at the same places of every layer, or by METIS if that loads links less; put onto
+              chips, and refined for the busiest link
+    METIS     cut by METIS
     HILBERT   in the order of layers along a Hilbert curve over the chips, for comparison
     RANDOM    anywhere, for comparison
     """
 
     SEARCHED = "searched"
+    METIS = "metis"
     HILBERT = "hilbert"
     RANDOM = "random"
 

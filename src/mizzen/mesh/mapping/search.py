@@ -36,7 +36,7 @@ def map_network(
     tell = progress or _silent
     net = chip_net(machine)
     best = _best(network, machine, net, options, tell)
-    if options.placement is not Placement.SEARCHED:
+    if options.placement in (Placement.HILBERT, Placement.RANDOM):
         best = in_plain_parts(machine, net, best, options)
     tell(f"placing {best.way.working} replicas of {len(best.template.tiles)} tiles")
     return assembled(machine, net, _placed(machine, net, best, options), options.seed)
@@ -65,7 +65,7 @@ def _best(
                 best, fruitless = candidate, 0
     if best is None:
         raise does_not_fit(network, machine, search.whole[Buffering.SINGLE])
-    return best
+    return search.improved(best) if options.placement is Placement.SEARCHED else best
 
 
 def _placed(
@@ -105,7 +105,7 @@ def _elements(
         ]
     seating = Seating(machine, net, best)
     match options.placement:
-        case Placement.SEARCHED:
+        case Placement.SEARCHED | Placement.METIS:
             first = seating.searched(options.refinements)
         case Placement.HILBERT:
             first = seating.in_order()
