@@ -31,6 +31,8 @@ MOST_BYTES = 1 << 32
 
 WITH_BOX = frozenset({RegionKind.INPUT, RegionKind.OUTPUT, RegionKind.SUMS})
 
+OF_TENSORS = frozenset({RegionKind.INPUT, RegionKind.OUTPUT})
+
 
 def structure_findings(program: MeshProgram) -> Iterator[Finding]:
     """Return what a program names and does not have."""
@@ -98,6 +100,9 @@ class _Element:
             must = f"must be below {len(self.network.tensors)}"
             yield _finding(f"{place}.tensor", must, f"not {tensor}")
             return
+        if tensor is not None and region.kind not in OF_TENSORS:
+            must = f"{region.kind.value} must have no tensor"
+            yield _finding(f"{place}.tensor", must, f"not {tensor}")
         if (box is None) == (region.kind in WITH_BOX):
             must = f"{region.kind.value} must have {'a' if region.kind in WITH_BOX else 'no'} box"
             yield _finding(f"{place}.box", must, f"not {shown(box)}")

@@ -180,6 +180,10 @@ class _Reader:
             raise wrong(self.name, field, f"from 0 to {len(choices) - 1}", value)
         return choices[value]
 
+    def _none(self, field: str, value: int) -> None:
+        if value != NONE:
+            raise wrong(self.name, field, f"{NONE}, since it has no meaning here", value)
+
     def _box(self, field: str, value: int) -> Box:
         return self._choice(field, value, self.boxes)
 
@@ -218,11 +222,13 @@ class _Reader:
     ) -> Instruction:
         kind: Any = self._choice(f"{field}.operation", operation, OPERATIONS)
         if kind is Fetch:
+            self._none(f"{field}.box", box)
             return Fetch(first, second)
         if kind is Compute:
-            return self._compute(
-                self._choice(f"{field}.first", first, range(len(self.compute_starts)))
-            )
+            self._none(f"{field}.second", second)
+            self._none(f"{field}.box", box)
+            computes = range(len(self.compute_starts))
+            return self._compute(self._choice(f"{field}.first", first, computes))
         return kind(first, second, self._box(f"{field}.box", box))
 
     def _compute(self, place: int) -> Compute:
