@@ -14,8 +14,9 @@ from mizzen.mesh.mapping.choosing import least_traffic
 from mizzen.mesh.mapping.cutting import repaired
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.options import SumSplit
-from mizzen.mesh.mapping.splits import boxes_of, may_split_sums, spans_of, sums_of
+from mizzen.mesh.mapping.splits import boxes_of, spans_of, sums_of
 from mizzen.mesh.mapping.stages import problem_of
+from mizzen.mesh.mapping.sum_ranges import SumRange
 from mizzen.mesh.network.regions import work_of
 from mizzen.mesh.network.shapes import mobilenet_v2, resnet50, transformer_block
 
@@ -73,9 +74,9 @@ def test_saturating_sums_are_not_split_where_they_may_overflow() -> None:
     saturating = replace(kind, array=replace(kind.array, overflow=Overflow.SATURATE))
     deep = next(layer for layer in network.layers if layer.input_channels == 2048)
     shallow = next(layer for layer in network.layers if layer.input_channels == 64)
-    assert may_split_sums(deep, (kind,))
-    assert not may_split_sums(deep, (saturating,))
-    assert may_split_sums(shallow, (saturating,))
+    assert SumRange(deep, (kind,)).may_be_cut
+    assert not SumRange(deep, (saturating,)).may_be_cut
+    assert SumRange(shallow, (saturating,)).may_be_cut
 
 
 def test_parts_cut_by_metis_have_room() -> None:
@@ -109,3 +110,13 @@ def test_least_traffic_is_exact() -> None:
         picks = least_traffic(options, 9)
         assert sum(int(row[1][pick]) for row, pick in zip(options, picks, strict=True)) == best
         assert sum(int(row[0][pick]) for row, pick in zip(options, picks, strict=True)) <= 9
+
+
+def test_sums_out_of_range_are_cut_until_they_are_in_it() -> None:
+    layer = next(layer for layer in resnet50().layers if layer.input_channels == 64)
+    kind = find_machine("spinnaker2-48").kinds[0]
+    limits = SumRange(layer, (kind,))
+    limits.sums = np.full((5, 64), 1 << 18)
+    assert not limits.holds(spans_of(64, 1, 16))
+    assert not limits.holds(spans_of(64, 2, 16))
+    assert limits.holds(spans_of(64, 4, 16))

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.mesh.machine.machine import ElementKind, Overflow
+from mizzen.mesh.machine.machine import ElementKind
 from mizzen.mesh.machine.work import WorkKind
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.memory import ALIGNMENT_BYTES, SUM_BYTES, WITH_SCRATCH
 from mizzen.mesh.mapping.options import SumSplit
+from mizzen.mesh.mapping.sum_ranges import SumRange
 from mizzen.mesh.network.boxes import Box, box_of, elements_of
 from mizzen.mesh.network.network import (
     CHANNEL,
@@ -162,25 +163,6 @@ def _splittable(layer: Layer, shape: tuple[int, ...]) -> list[bool]:
             return [True for _ in shape]
 
 
-def may_split_sums(layer: Layer, kinds: tuple[ElementKind, ...]) -> bool:
-    """Whether sums may be computed in parts: exact unless an accumulator saturates in its range.
-
-    Sums of products of two bytes are at most ``2 ** 14`` each; a layer with a known chain has its
-    real weights judged where the network is made, and no chain is longer than its products.
-    """
-    if layer.kind is not LayerKind.CONVOLUTION or layer.window is None:
-        return False
-    products = math.prod(layer.window.kernel) * layer.input_channels
-    return all(_is_associative(kind, products) for kind in kinds)
-
-
-def _is_associative(kind: ElementKind, products: int) -> bool:
-    array = kind.array
-    if array is None or array.overflow is Overflow.WRAP:
-        return True
-    return products << 14 < 1 << (array.accumulator_bits - 1)
-
-
 def choices_of(
     network: Network,
     layer: Layer,
@@ -221,13 +203,25 @@ def _grid(
     ]
     if len(shape) > WIDTH + 1:
         axes[WIDTH] = [count for count in axes[WIDTH] if shape[WIDTH] % count == 0]
-    inputs = layer.input_channels
-    counts = [1]
-    if sums is SumSplit.ALLOWED and may_split_sums(layer, kinds):
-        counts = _part_counts(inputs, group_of(inputs), MOST_SUMS)
+    counts = _sum_counts(layer, kinds, sums)
     mesh = np.meshgrid(*[np.array(axis, np.int64) for axis in (*axes, counts)], indexing="ij")
     flat = np.stack([axis.reshape(-1) for axis in mesh], axis=1)
     return flat[:, :-1], flat[:, -1]
+
+
+def _sum_counts(layer: Layer, kinds: tuple[ElementKind, ...], sums: SumSplit) -> list[int]:
+    """Return into how many parts input channels may be cut: the fewest in range, and more."""
+    if layer.kind is not LayerKind.CONVOLUTION:
+        return [1]
+    channels, limits = layer.input_channels, SumRange(layer, kinds)
+    group = group_of(channels)
+    every = range(1, -(-channels // group) + 1)
+    in_range = (parts for parts in every if limits.holds(spans_of(channels, parts, group)))
+    fewest = next(in_range, every[-1])
+    if sums is SumSplit.NONE or not limits.may_be_cut:
+        return [fewest]
+    more = [parts for parts in _part_counts(channels, group, MOST_SUMS) if parts > fewest]
+    return [fewest, *(at for at in more if limits.holds(spans_of(channels, at, group)))]
 
 
 class _Ways:
