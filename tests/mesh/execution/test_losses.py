@@ -57,6 +57,25 @@ def test_the_rest_is_executed_without_the_chip(engine: Engine, on_chips: OnChips
 
 
 @pytest.mark.sweep
+def test_the_search_maps_what_was_lost_onto_the_rest(models: Path) -> None:
+    content = (models / "pretrainedResnet_quant.tflite").read_bytes()
+    network = network_of_tflite(content, "resnet8")
+    program = emit(map_network(network, find_machine("spinnaker2-48")))
+    shape = (160, *network.tensors[network.inputs[0]].shape)
+    given = np.random.default_rng(2).integers(-128, 128, shape).astype(np.int8)
+
+    def remap(machine: Machine) -> MeshProgram:
+        left = emit(map_network(network, machine))
+        assert check(left) == ()
+        assert not any(machine.element_chip[row.element] == 5 for row in left.elements)
+        return left
+
+    found = execute_through(Loss(5, 60), program, [given], remap, images_at_once=1)
+    assert 0 < len(found.repeated) < 160
+    assert np.array_equal(found.outputs[0], reference(network, [given])[network.outputs[0]])
+
+
+@pytest.mark.sweep
 def test_the_replicas_that_are_left_go_on_on_the_board(models: Path) -> None:
     content = (models / "pretrainedResnet_quant.tflite").read_bytes()
     network = network_of_tflite(content, "resnet8")
