@@ -33,6 +33,17 @@ class Small(torch.nn.Module):
         return torch.softmax(self.last(torch.flatten(torch.relu(y), 1)), 1)
 
 
+class Cropping(torch.nn.Module):
+    """A stride that leaves the last row and column over, so that they are cropped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.only = torch.nn.Conv2d(3, 4, 3, stride=2)
+
+    def forward(self, x: Any) -> Any:
+        return self.only(x)
+
+
 class Sorting(torch.nn.Module):
     """Something that no integers do."""
 
@@ -88,3 +99,22 @@ def test_an_operator_without_integers_is_named() -> None:
     _, exported = quantised(Sorting(), torch.randn(1, 16))
     with pytest.raises(MizzenError, match=r"E506.*integer form, and .*sort.* has none"):
         network_of_exported(exported, "sorting")
+
+
+def test_an_input_that_is_cropped_is_turned_at_the_edge() -> None:
+    converted, exported = quantised(Cropping(), torch.randn(1, 3, 8, 8))
+    network = network_of_exported(exported, "cropping")
+    assert LayerKind.GENERAL not in {layer.kind for layer in network.layers}
+    assert network.graph is not None
+    assert network.edges is not None
+    image = np.random.default_rng(0).normal(size=(1, 1, 3, 8, 8)).astype(np.float32)
+    edge = network.edges.inputs[0]
+    assert edge.scale is not None
+    steps = np.clip(np.round(image / edge.scale) + edge.zero_point, -128, 127).astype(np.int8)
+    (moved,) = network.edges.take([steps])
+    (found,) = network.edges.give([evaluate(network.graph, [moved[0]])[0][None]])
+    given = network.edges.outputs[0]
+    assert given.scale is not None
+    real = (found[0].astype(np.float64) - given.zero_point) * given.scale
+    expected = converted(torch.tensor(image[0])).detach().numpy()
+    assert np.abs(real - expected).max() < given.scale / 2

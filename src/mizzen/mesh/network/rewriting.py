@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
-from mizzen.graph import Graph, Operation, Value
+from mizzen.graph import DType, Graph, Operation, Value
 from mizzen.mesh.network.edges import Edges, edge_of
 from mizzen.mesh.network.network import HEIGHT, WIDTH
-from mizzen.ops.data_layout import Reshape, Transpose
+from mizzen.ops.data_layout import Reshape, Slice, Transpose
 from mizzen.ops.tensor import Conv2d, DepthwiseConv2d
 from mizzen.passes.standard import plain
 from mizzen.reference import apply
@@ -27,6 +28,8 @@ def prepare(graph: Graph) -> Edges:
                 _multiply_one_channel(graph, operation)
             case Conv2d():
                 _take_unflattened(graph, operation)
+            case Transpose():
+                _turn_before_cropping(graph, operation)
             case _:
                 pass
     graph.erase_dead()
@@ -91,6 +94,25 @@ def _take_unflattened(graph: Graph, operation: Conv2d) -> None:
     windows = turned.transpose([order.index(axis) for axis in range(len(order))])
     graph.set_operand(operation, 1, graph.constant_like(operation.operands[1], windows))
     graph.set_operand(operation, 0, taken)
+
+
+def _turn_before_cropping(graph: Graph, operation: Transpose) -> None:
+    """Turn a tensor before a part of it is taken: the turning may then be an input's own."""
+    crop = operation.operand.producer
+    if not isinstance(crop, Slice) or len(crop.result.uses) != 1 or crop.result in graph.outputs:
+        return
+    start, size = (value.constant for value in crop.operands[1:])
+    if start is None or size is None:
+        return
+    order: list[int] = list(operation["perms"])
+    taken = crop.operand
+    shape = tuple(taken.shape[axis] for axis in order)
+    type = replace(operation.result.type, shape=shape)
+    turned = graph.add_beside(operation, "TRANSPOSE", [taken], type, {"perms": tuple(order)})
+    bounds = [graph.constant(array[order], DType.SHAPE) for array in (start, size)]
+    part = graph.add_beside(operation, "SLICE", [turned, *bounds], operation.result.type)
+    graph.supersede(operation.result, part)
+    graph.erase(operation)
 
 
 def _unturned(value: Value) -> tuple[Value, tuple[int, ...]]:
