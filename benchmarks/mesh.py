@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 MODELS = Path(os.environ.get("MIZZEN_MODELS", "../shared/models"))
-REAL = ("kws_ref_model", "pretrainedResnet_quant", "vww_96_int8")
+REAL = ("kws_ref_model", "pretrainedResnet_quant", "ad01_int8")
 MACHINES = ("one", "grid4x4", "simba36", "spinnaker2-1", "spinnaker2-48")
 DEAD = 0.01
 IMAGES = 3

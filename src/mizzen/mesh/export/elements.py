@@ -158,7 +158,7 @@ def _broadcast(value: Value, place: Place) -> Place:
 
 
 def _identity(elements: Elements, operation: Operation, place: Place) -> str:
-    return elements.at(operation.operands[0], place)
+    return elements.at(operation.operand, place)
 
 
 def _numbers(value: Value) -> list[int]:
@@ -225,7 +225,7 @@ def _concat(elements: Elements, operation: Any, place: Place) -> str:
 
 def _pad(elements: Elements, operation: Any, place: Place) -> str:
     before = _numbers(operation.padding)[::2]
-    (around,) = np.asarray(operation.operands[2].constant).reshape(-1).tolist()
+    (around,) = np.asarray(operation.pad_const.constant).reshape(-1).tolist()
     found = elements.fresh()
     elements.say(f"int64_t {found} = {integer(int(around))};")
     inside, taken = list[str](), list[str]()

@@ -91,7 +91,7 @@ def _clamp(parts: Parts) -> str:
 
 def _table(parts: Parts) -> str:
     value, name = parts.operand(0), parts.table(1)
-    if parts.operation.operands[0].dtype is DType.INT8:
+    if parts.operation.operand.dtype is DType.INT8:
         return f"{name}[(uint32_t)({value} + 128)]"
     entry = f"{name}[(uint32_t)({value} + 32768) >> 7]"
     behind = f"{name}[((uint32_t)({value} + 32768) >> 7) + 1u]"

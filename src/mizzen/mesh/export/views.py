@@ -80,7 +80,7 @@ def view_of(value: Value, sources: dict[Value, View]) -> View | None:
     found = sources.get(value)
     if found is not None or value.producer is None or not value.producer.operands:
         return found
-    before = view_of(value.producer.operands[0], sources)
+    before = view_of(value.producer.operand, sources)
     return None if before is None else _rearranged(value.producer, before)
 
 

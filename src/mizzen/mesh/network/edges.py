@@ -28,7 +28,7 @@ class Move:
 
 def _move(operation: Operation) -> Move:
     if isinstance(operation, Transpose):
-        return Move(operation.result.shape, tuple(operation["perms"]))
+        return Move(operation.result.shape, operation.perms)
     return Move(operation.result.shape)
 
 

@@ -160,11 +160,11 @@ def _movement(anchor: Operation, inputs: Sequence[Value], result: Value) -> Form
 def _offsets(anchor: Operation, taken: Sequence[Value]) -> tuple[tuple[int, ...], ...]:
     match anchor:
         case Pad():
-            padding = anchor.operands[1].constant
+            padding = anchor.padding.constant
             assert padding is not None
             return (tuple(int(before) for before in padding.reshape(-1)[::2]),)
         case Slice():
-            start = anchor.operands[1].constant
+            start = anchor.start.constant
             assert start is not None
             return (tuple(-int(first) for first in start),)
         case _:

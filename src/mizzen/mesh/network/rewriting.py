@@ -56,10 +56,10 @@ def _fold_all(graph: Graph) -> None:
 
 def _multiply_one_channel(graph: Graph, operation: DepthwiseConv2d) -> None:
     """Make a depthwise convolution of one channel the convolution that it is."""
-    weights = operation.operands[1].constant
+    weights = operation.weight.constant
     if operation.operand.shape[-1] != 1 or weights is None:
         return
-    turned = graph.constant_like(operation.operands[1], weights.transpose(3, 0, 1, 2))
+    turned = graph.constant_like(operation.weight, weights.transpose(3, 0, 1, 2))
     operands = [operation.operand, turned, *operation.operands[2:]]
     made = graph.add(
         "CONV2D",
@@ -79,20 +79,20 @@ def _take_unflattened(graph: Graph, operation: Conv2d) -> None:
     The map may have been turned before, as PyTorch flattens channels first: the weights are turned
     back.
     """
-    flat, weights = operation.operand.producer, operation.operands[1].constant
+    flat, weights = operation.operand.producer, operation.weight.constant
     if not isinstance(flat, Reshape) or weights is None:
         return
     taken, order = _unturned(flat.operand)
     shape = taken.shape
     if len(shape) != len(weights.shape) or shape[0] != 1 or order[0] != 0:
         return
-    if flat.result.shape != (1, 1, 1, prod(shape)) or any(operation["pad"]):
+    if flat.result.shape != (1, 1, 1, prod(shape)) or any(operation.pad):
         return
     if weights.shape[1:3] != (1, 1) or (shape[HEIGHT], shape[WIDTH]) == (1, 1):
         return
     turned = weights.reshape(weights.shape[0], *(shape[axis] for axis in order[1:]))
     windows = turned.transpose([order.index(axis) for axis in range(len(order))])
-    graph.set_operand(operation, 1, graph.constant_like(operation.operands[1], windows))
+    graph.set_operand(operation, 1, graph.constant_like(operation.weight, windows))
     graph.set_operand(operation, 0, taken)
 
 
@@ -104,7 +104,7 @@ def _turn_before_cropping(graph: Graph, operation: Transpose) -> None:
     start, size = (value.constant for value in crop.operands[1:])
     if start is None or size is None:
         return
-    order: list[int] = list(operation["perms"])
+    order: list[int] = list(operation.perms)
     taken = crop.operand
     shape = tuple(taken.shape[axis] for axis in order)
     type = replace(operation.result.type, shape=shape)
