@@ -10,6 +10,7 @@ at the instruction; memory that is written through the stub does not reach devic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mizzen.boards import Board
@@ -32,6 +33,10 @@ LOOK_SECONDS = 0.05
 """How long firmware is left alone before it is looked whether it waits for ever."""
 IDLE_LOOKS = 6
 """Looks in a row that find the processor waiting at one place, with nothing pending."""
+STEP_SECONDS = 1.0
+"""How long the stop behind one instruction may take to be told."""
+BREAKPOINT = 0xBE
+"""Upper byte of BKPT, which asks the host for something."""
 NEAR_BYTES = 48
 """A loop around a wait is not longer."""
 WFE, WFI = 0xBF20, 0xBF30
@@ -95,6 +100,7 @@ class QemuProcessor:
         self._code: dict[int, tuple[int, int]] = {}
         self._level = False
         self._idle = _Idle()
+        self._unknown: int | None = None
 
     def run(self, limits: Limits, deadline: Deadline) -> End:
         """Run from reset until the firmware ends, or is ended."""
@@ -151,16 +157,10 @@ class QemuProcessor:
     def _access(self) -> End | None:
         """Make the access that the processor was stopped at, and go behind it."""
         values = self._gdb.registers()
-        pc = values[PC]
-        first, second = self._instruction(pc)
-        found = thumb.decode(first, second, pc, values.__getitem__)
-        offset = None if found is None else self._offset(found.address)
+        found, offset = self._access_at(values)
         if found is None or offset is None:
-            message = (
-                f"the processor reaches the NPU by an instruction that is not known here, "
-                f"{first:04x} {second:04x} at {self._image.place(pc)}"
-            )
-            return End(Reason.FAULT, diagnostic=Diagnostic("E436", message))
+            return self._unknown_access(values[PC])
+        self._unknown = None
         for index, register in enumerate(found.registers):
             at = offset + index * found.size_bytes
             if found.loads:
@@ -170,11 +170,51 @@ class QemuProcessor:
                 self._bus.write(at, values[register] & mask, found.size_bytes)
         if found.writeback is not None:
             values[found.writeback[0]] = found.writeback[1]
-        values[PC] = pc + found.length_bytes
+        values[PC] += found.length_bytes
         values[STATUS_INDEX] = behind(values[STATUS_INDEX])
         self._gdb.set_registers(values)
         self._set_interrupt()
         self._idle = _Idle()
+        return None
+
+    def _access_at(self, values: Sequence[int]) -> tuple[thumb.Transfer | None, int | None]:
+        """Return the access that the next instruction is, and where in the NPU's registers."""
+        first, second = self._instruction(values[PC])
+        found = thumb.decode(first, second, values[PC], values.__getitem__)
+        return found, None if found is None else self._offset(found.address)
+
+    def _unknown_access(self, pc: int) -> End | None:
+        """Go on from a stop at what is no access: an old one, told late. At another one, end."""
+        if self._unknown != pc:
+            self._unknown = pc
+            return None
+        first, second = self._instruction(pc)
+        message = (
+            f"the processor reaches the NPU by an instruction that is not known here, "
+            f"{first:04x} {second:04x} at {self._image.place(pc)}"
+        )
+        return End(Reason.FAULT, diagnostic=Diagnostic("E436", message))
+
+    def _settle_access(self) -> End | None:
+        """Make the accesses that the processor was stopped at by a look, not by the watch.
+
+        QEMU may have seen such an access already and not told it; it would then let the next one
+        pass, unmade. A step of an instruction that is none makes it tell, and forget.
+        """
+        stepped = False
+        while not stepped:
+            values = self._gdb.registers()
+            _, offset = self._access_at(values)
+            if offset is not None:
+                end = self._access()
+                if end is not None:
+                    return end
+            elif self._instruction(values[PC])[0] >> 8 == BREAKPOINT:
+                stepped = True
+            else:
+                self._gdb.send("s")
+                self._gdb.wait(STEP_SECONDS)
+                stepped = True
         return None
 
     def _offset(self, address: int) -> int | None:
@@ -201,6 +241,8 @@ class QemuProcessor:
 
     def _look_closer(self) -> End | None:
         """Let come what comes late; say so if the processor waits for what cannot come."""
+        if self._access_at(self._gdb.registers())[1] is not None:
+            return self._settle_access()
         if self._bus.device.is_late:
             self._bus.device.finish()
             self._bus.settle()

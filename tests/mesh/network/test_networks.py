@@ -24,6 +24,7 @@ from mizzen.mesh.network import (
 )
 from mizzen.mesh.network.boxes import slices
 from mizzen.mesh.network.shapes import SHAPES, mobilenet_v2, resnet50
+from mizzen.ops import verify
 from mizzen.reference import evaluate
 
 NETWORKS = ["ad01_int8", "kws_micronet_m", "hello_world_int8", "yolo-fastest_192_face_v4"]
@@ -90,6 +91,14 @@ def test_a_box_needs_nothing_outside_the_boxes_that_are_told(network: Network) -
             assert _unmoved(layer, given, box, needed_boxes(network, layer, box)), layer.name
             tried += 1
     assert tried >= 6
+
+
+@pytest.mark.parametrize("name", ["person_detect", "micro_speech_quantized"])
+def test_graphs_that_are_rewritten_are_sound(name: str, models: Path) -> None:
+    network = network_of_tflite((models / f"{name}.tflite").read_bytes(), name)
+    for layer in network.layers:
+        assert layer.chain is not None
+        assert not verify(layer.chain)
 
 
 def test_layers_hold_all_weights(network: Network) -> None:

@@ -59,7 +59,7 @@ def _multiply_one_channel(graph: Graph, operation: DepthwiseConv2d) -> None:
     weights = operation.weight.constant
     if operation.operand.shape[-1] != 1 or weights is None:
         return
-    turned = graph.constant_like(operation.weight, weights.transpose(3, 0, 1, 2))
+    turned = graph.constant(weights.transpose(3, 0, 1, 2), operation.weight.dtype)
     operands = [operation.operand, turned, *operation.operands[2:]]
     made = graph.add(
         "CONV2D",
@@ -92,7 +92,7 @@ def _take_unflattened(graph: Graph, operation: Conv2d) -> None:
         return
     turned = weights.reshape(weights.shape[0], *(shape[axis] for axis in order[1:]))
     windows = turned.transpose([order.index(axis) for axis in range(len(order))])
-    graph.set_operand(operation, 1, graph.constant_like(operation.weight, windows))
+    graph.set_operand(operation, 1, graph.constant(windows, operation.weight.dtype))
     graph.set_operand(operation, 0, taken)
 
 
