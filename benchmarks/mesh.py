@@ -12,8 +12,8 @@ mobilenetv2_bound_ratio the same
 violations              findings of the checker, over these and the board with 1 % of it dead
 inexact_tensors         tensors that differ from the reference: three networks, five machines
 
-``--growth`` also maps ResNet-50 onto boards of other sizes, up to 28,416 elements. Exits with 1 if
-a bar is missed.
+``--growth PAGE`` also maps MobileNetV2 onto machines of 36 to 28,416 elements, and draws on a page
+how time and memory grow. Exits with 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ REAL = ("kws_ref_model", "pretrainedResnet_quant", "ad01_int8")
 MACHINES = ("one", "grid4x4", "simba36", "spinnaker2-1", "spinnaker2-48")
 DEAD = 0.01
 IMAGES = 3
+KIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,10 @@ STUDIES = (
     Study("resnet50_dead", "resnet50", "spinnaker2-48", DEAD),
     Study("mobilenetv2_dead", "mobilenet-v2", "spinnaker2-48", DEAD),
 )
-GROWTH = ((1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (8, 6), (16, 6), (16, 12))
-"""Columns and rows of chips, up to 28,416 usable elements."""
+GROWN = "mobilenet-v2"
+SMALLEST = "simba36"
+BOARDS = ((2, 2), (4, 3), (8, 6), (16, 12))
+"""Columns and rows of chips, 592 to 28,416 usable elements."""
 
 
 def study(network: str, machine_name: str, dead: float, checked: bool) -> dict[str, Any]:
@@ -142,18 +145,44 @@ def board_file(columns: int, rows: int, folder: Path) -> Path:
 
 
 def growth() -> list[dict[str, Any]]:
-    """Map ResNet-50 onto boards of rising size."""
-    rows: list[dict[str, Any]] = []
+    """Map MobileNetV2 onto 36 chiplets and onto boards of rising size."""
     with tempfile.TemporaryDirectory() as folder:
-        for columns, lines in GROWTH:
-            path = board_file(columns, lines, Path(folder))
-            try:
-                row = in_process("resnet50", str(path), "0", "unchecked")
-            except RuntimeError as error:
-                row = {"error": str(error)}
-            rows.append({"chips": columns * lines, **row})
+        machines = [str(board_file(*board, Path(folder))) for board in BOARDS]
+        rows: list[dict[str, Any]] = []
+        for machine in (SMALLEST, *machines):
+            rows.append(in_process(GROWN, machine, "0", "unchecked"))
             print(rows[-1], file=sys.stderr)
     return rows
+
+
+def growth_page(rows: list[dict[str, Any]]) -> str:
+    """Return a page that draws how time and memory grow with the elements."""
+    from mizzen.report.page import Lines, Page, Section, Series, Table, render
+
+    table = Table(
+        "Mapping MobileNetV2",
+        ("usable elements", "processor seconds", "peak memory (MiB)", "of the bound"),
+        tuple(
+            (row["usable"], row["seconds"], row["peak_kib"] / KIB, row["bound_ratio"])
+            for row in rows
+        ),
+        frozenset({3}),
+    )
+    seconds = tuple((float(row["usable"]), float(row["seconds"])) for row in rows)
+    mebibytes = tuple((float(row["usable"]), row["peak_kib"] / KIB) for row in rows)
+    charts = [
+        Lines(
+            f"{name} over elements",
+            "Both axes are logarithmic.",
+            "usable elements",
+            name,
+            (Series("MobileNetV2", points),),
+            is_logarithmic=True,
+        )
+        for name, points in (("Processor seconds", seconds), ("MiB", mebibytes))
+    ]
+    summary = "From the network to all written programs, each in a fresh process."
+    return render(Page("How mapping grows", summary, (Section("Growth", (table, *charts)),)))
 
 
 def judged() -> tuple[dict[str, float], list[str]]:
@@ -187,7 +216,7 @@ def main() -> int:
     """Run the studies and print them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--growth", metavar="PAGE")
     parser.add_argument("--side", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
@@ -198,6 +227,7 @@ def main() -> int:
     document: dict[str, Any] = {"figures": figures}
     if options.growth:
         document["growth"] = growth()
+        Path(options.growth).write_text(growth_page(document["growth"]), "utf-8")
     if options.json:
         print(json.dumps(document))
     else:
