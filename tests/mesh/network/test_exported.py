@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError
+from mizzen.mesh.emission import emit
+from mizzen.mesh.execution import compare
+from mizzen.mesh.machine import find_machine
+from mizzen.mesh.mapping import MappingOptions, map_network
 from mizzen.mesh.network import LayerKind
 from mizzen.mesh.network.exported import network_of_exported
+from mizzen.mesh.program import Compute, check, parse_program, program_bytes
 from mizzen.reference import evaluate
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -42,6 +47,13 @@ class Cropping(torch.nn.Module):
 
     def forward(self, x: Any) -> Any:
         return self.only(x)
+
+
+class Rows(torch.nn.Module):
+    """A softmax of rows, and a sum of them."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.softmax(x, -1).mean(-1, keepdim=True)
 
 
 class Sorting(torch.nn.Module):
@@ -118,3 +130,24 @@ def test_an_input_that_is_cropped_is_turned_at_the_edge() -> None:
     real = (found[0].astype(np.float64) - given.zero_point) * given.scale
     expected = converted(torch.tensor(image[0])).detach().numpy()
     assert np.abs(real - expected).max() < given.scale / 2
+
+
+def test_a_softmax_is_split_by_rows_and_stays_exact() -> None:
+    _, exported = quantised(Rows(), torch.randn(1, 12, 16))
+    network = network_of_exported(exported, "rows")
+    reductions = [layer for layer in network.layers if layer.kind is LayerKind.REDUCTION]
+    assert reductions
+    program = emit(map_network(network, find_machine("grid4x4"), MappingOptions(replicas=1)))
+    assert not check(program)
+    tiles = [
+        row.kernel
+        for element in program.elements
+        for row in element.instructions
+        if isinstance(row, Compute) and network.layers[row.kernel.layer] in reductions
+    ]
+    assert len(tiles) > len(reductions)
+    random = np.random.default_rng(0)
+    shape = network.tensors[network.inputs[0]].shape
+    images = random.integers(-128, 128, (IMAGES, *shape)).astype(np.int8)
+    read = parse_program(program_bytes(program), "rows.mesh")
+    assert not [row for row in compare(read, [images]) if row.differing]

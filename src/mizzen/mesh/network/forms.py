@@ -75,6 +75,8 @@ def _split_form(
     if not anchors:
         spread = all(_is_broadcast(value, result) for value in inputs)
         return Form(LayerKind.POINTWISE, tuple(inputs)) if inputs and spread else None
+    if all(isinstance(anchor, Reduction) for anchor in anchors):
+        return _reduction(operations, anchors, inputs, result)
     if len(anchors) > 1:
         return None
     (anchor,) = anchors
@@ -85,8 +87,6 @@ def _split_form(
             return _matmul(operations, anchor, inputs)
         case Concat() | Pad() | Slice():
             return _movement(anchor, inputs, result)
-        case Reduction():
-            return _reduction(operations, anchor, inputs, result)
         case _:
             return None
 
@@ -177,15 +177,21 @@ def _offsets(anchor: Operation, taken: Sequence[Value]) -> tuple[tuple[int, ...]
 
 
 def _reduction(
-    operations: Sequence[Operation], anchor: Operation, inputs: Sequence[Value], result: Value
+    operations: Sequence[Operation],
+    anchors: Sequence[Operation],
+    inputs: Sequence[Value],
+    result: Value,
 ) -> Form | None:
-    axis = anchor["axis"]
-    if len(inputs) != 1 or anchor.result.shape != result.shape:
+    """Return the form of reductions along one axis, and of what follows: sums, a whole softmax."""
+    axes = {anchor.axis for anchor in anchors if isinstance(anchor, Reduction)}
+    whole = anchors[0].operand
+    if len(axes) != 1 or not all(_is_broadcast(value, whole) for value in inputs):
         return None
-    before = operations[: operations.index(anchor)]
-    if inputs[0].shape != anchor.operand.shape or any(
-        row.result.shape != anchor.operand.shape for row in before
-    ):
+    (axis,) = axes
+    reduced = tuple(1 if place == axis else extent for place, extent in enumerate(whole.shape))
+    if not all(row.result.shape in (whole.shape, reduced) for row in operations):
+        return None
+    if result.shape not in (whole.shape, reduced):
         return None
     return Form(LayerKind.REDUCTION, tuple(inputs), reduced_axes=(axis,))
 

@@ -26,7 +26,7 @@ class LayerKind(Enum):
     MOVEMENT     inputs laid into the output at offsets: concatenation, padding, slices
     MATMUL       `[N, H, C]`, `[N, C, W]`: a row of the first input, a column of the second; further
                  inputs position by position
-    REDUCTION    every position of some axes, the same position of the others
+    REDUCTION    every position of some axes, the same position of the others: sums, softmax
     GENERAL      everything of every input: softmax, reshape, whatever has no rule. It is not split
     """
 

@@ -83,8 +83,8 @@ def _taps(network: Network, layer: Layer, summed: int, outputs: int) -> int:
     if layer.kind is LayerKind.MATMUL:
         return network.tensors[layer.inputs[0]].shape[2]
     if layer.kind is LayerKind.REDUCTION:
-        shape = network.tensors[layer.inputs[0]].shape
-        return math.prod(shape[axis] for axis in layer.reduced_axes)
+        taken, given = (network.tensors[index].shape for index in (layer.inputs[0], layer.output))
+        return max(1, math.prod(taken[axis] // given[axis] for axis in layer.reduced_axes))
     if layer.kind is LayerKind.GENERAL:
         taken = sum(math.prod(network.tensors[index].shape) for index in layer.inputs)
         return max(1, -(-taken // max(outputs, 1)))
@@ -122,6 +122,6 @@ def _moved(shape: tuple[int, ...], offset: tuple[int, ...], box: Box) -> Box | N
 
 def _unreduced(layer: Layer, shape: tuple[int, ...], box: Box) -> Box:
     return tuple(
-        (0, extent) if axis in layer.reduced_axes else span
+        (0, extent) if axis in layer.reduced_axes or extent == 1 else span
         for axis, (extent, span) in enumerate(zip(shape, box, strict=True))
     )

@@ -37,6 +37,7 @@ class _Shapes:
         shape: tuple[int, ...],
         window: _Window | None = None,
         input_channels: int = 0,
+        axes: tuple[int, ...] = (),
     ) -> int:
         """Add a layer; return the tensor that it gives."""
         name = f"{kind.value} {len(self.layers)}"
@@ -44,7 +45,16 @@ class _Shapes:
         self.tensors.append(Tensor(name, shape, 1))
         split = kind in (LayerKind.CONVOLUTION, LayerKind.DEPTHWISE)
         channel_bytes = CHANNEL_BYTES if split else 0
-        layer = Layer(name, kind, inputs, output, window, input_channels, 1, channel_bytes)
+        layer = Layer(
+            name,
+            kind,
+            inputs,
+            output,
+            window,
+            input_channels,
+            channel_bytes=channel_bytes,
+            reduced_axes=axes,
+        )
         self.layers.append(layer)
         return output
 
@@ -160,10 +170,10 @@ def _inverted(shapes: _Shapes, taken: int, expansion: int, channels: int, stride
     return shapes.convolution(middle, channels, 1, 1, *beside)
 
 
-def transformer_block(tokens: int = 128, width: int = 256, heads: int = 4) -> Network:
+def transformer_block(tokens: int = 64, width: int = 128, heads: int = 4) -> Network:
     """An encoder block: attention of some heads, and two layers of which the first is 4 x as wide.
 
-    Norms and softmax are pointwise and whole rows here; tokens lie along the height.
+    Norms are left out; tokens lie along the height.
     """
     shapes = _Shapes("transformer-block", 1, tokens, 1, width)
     depth = width // heads
@@ -174,7 +184,7 @@ def transformer_block(tokens: int = 128, width: int = 256, heads: int = 4) -> Ne
         columns = shapes.add(LayerKind.GENERAL, (key,), (1, depth, tokens))
         values = shapes.add(LayerKind.GENERAL, (value,), (1, tokens, depth))
         scores = shapes.add(LayerKind.MATMUL, (rows, columns), (1, tokens, tokens))
-        weights = shapes.add(LayerKind.GENERAL, (scores,), (1, tokens, tokens))
+        weights = shapes.add(LayerKind.REDUCTION, (scores,), (1, tokens, tokens), axes=(2,))
         attended = shapes.add(LayerKind.MATMUL, (weights, values), (1, tokens, depth))
         summed.append(shapes.add(LayerKind.GENERAL, (attended,), (1, tokens, 1, depth)))
     joined = len(shapes.tensors)

@@ -250,7 +250,7 @@ def _reduction(
 ) -> Iterator[tuple[str, str, object]]:
     for shape in shapes:
         if len(shape) != len(output) or any(
-            full != (1 if axis in layer.reduced_axes else extent)
+            extent not in (1, full) and (full != 1 or axis not in layer.reduced_axes)
             for axis, (extent, full) in enumerate(zip(shape, output, strict=True))
         ):
             yield "reduced_axes", f"those that make {list(output)}", list(layer.reduced_axes)
