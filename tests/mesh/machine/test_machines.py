@@ -167,21 +167,21 @@ def test_errors_name_the_key(old: str, new: str, key: str, said: str) -> None:
     with pytest.raises(MizzenError) as caught:
         parse_machine(_with(BOARD, old, new), "board.toml")
     assert str(caught.value) == (
-        f"error[E501]: board.toml, {key}: {said}\n"
+        f"error[E562]: board.toml, {key}: {said}\n"
         "  help docs/reference/mesh-machines.md has every key with its unit and range"
     )
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(MizzenError, match=r"E500.*must be readable: No such file"):
+    with pytest.raises(MizzenError, match=r"E561.*must be readable: No such file"):
         read_machine(tmp_path / "none.toml")
-    with pytest.raises(MizzenError, match=r"E500.*x\.toml must be a TOML file"):
+    with pytest.raises(MizzenError, match=r"E561.*x\.toml must be a TOML file"):
         parse_machine(b"\xff", "x.toml")
     large = tmp_path / "large.toml"
     large.write_bytes(b"#" * (1 << 20) + b"\n")
-    with pytest.raises(MizzenError, match=r"E500.*of at most 1 MiB"):
+    with pytest.raises(MizzenError, match=r"E561.*of at most 1 MiB"):
         read_machine(large)
-    with pytest.raises(MizzenError, match=r"E502[\s\S]*did you mean simba36\?"):
+    with pytest.raises(MizzenError, match=r"E563[\s\S]*did you mean simba36\?"):
         find_machine("simba")
 
 

@@ -127,7 +127,7 @@ def test_networks_with_states_are_refused(models: Path) -> None:
     with pytest.raises(MizzenError) as caught:
         network_of_tflite((models / name).read_bytes(), name)
     assert str(caught.value).startswith(
-        "error[E504]: operations on a mesh must give one tensor, of their inputs alone, "
+        "error[E565]: operations on a mesh must give one tensor, of their inputs alone, "
         "and CUSTOM gives 2 or has a state\n"
     )
     assert "help compile the network for a single NPU: mizzen compile keeps states" in str(

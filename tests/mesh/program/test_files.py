@@ -116,7 +116,7 @@ def test_without_pydantic_files_are_not_read(
     content = program_bytes(emit(by_hand["split_channels"]()))
     monkeypatch.setitem(sys.modules, "pydantic", None)
     assert refusal(content) == (
-        "error[E503]: programs of many elements need pydantic, which is not installed"
+        "error[E564]: programs of many elements need pydantic, which is not installed"
     )
 
 

@@ -43,7 +43,7 @@ Link = tuple[int, int, LinkKind]
 
 
 def build(keys: MachineKeys, file: str, digest: str) -> Machine:
-    """Return the machine that a file describes. E501 where its keys do not fit each other."""
+    """Return the machine that a file describes. E562 where its keys do not fit each other."""
     return _Building(keys, file).machine(digest)
 
 
@@ -103,7 +103,7 @@ class _Building:
     def wrong(self, place: str, must: str, came: object) -> MizzenError:
         """Return the error for keys that do not fit each other."""
         return fail(
-            "E501",
+            "E562",
             f"{self.file}, {place}: must be {must}, not {came}",
             help="docs/reference/mesh-machines.md has every key with its unit and range",
         )

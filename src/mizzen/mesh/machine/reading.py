@@ -36,15 +36,15 @@ def machine_names() -> tuple[str, ...]:
 def find_machine(name: str) -> Machine:
     """Return a machine by its name, or by the path of its file, which ends with ``.toml``.
 
-    E500 for a file that cannot be read, E501 for what is wrong in it, E502 for a name that no
-    machine has, E503 where pydantic is not installed.
+    E561 for a file that cannot be read, E562 for what is wrong in it, E563 for a name that no
+    machine has, E564 where pydantic is not installed.
     """
     if name.endswith(SUFFIX):
         return read_machine(Path(name))
     if name not in machine_names():
         close = difflib.get_close_matches(name, machine_names(), n=1)
         raise fail(
-            "E502",
+            "E563",
             f"the machine must be {', '.join(machine_names())} or a file .toml, not {name!r}",
             help=f"did you mean {close[0]}?" if close else None,
         )
@@ -52,7 +52,7 @@ def find_machine(name: str) -> Machine:
 
 
 def read_machine(path: Path) -> Machine:
-    """Read a machine's file. E500 if it cannot be read, E501 for what is wrong in it."""
+    """Read a machine's file. E561 if it cannot be read, E562 for what is wrong in it."""
     content = _read(path)
     return parse_machine(content, path.name)
 
@@ -65,14 +65,14 @@ def parse_machine(content: bytes, name: str) -> Machine:
         from mizzen.mesh.machine.file_format import MachineKeys
     except ImportError as error:
         raise fail(
-            "E503",
+            "E564",
             "machines of many elements need pydantic, which is not installed",
             help="install Mizzen with its extra mesh: pip install '.[mesh]' in its checkout",
         ) from error
     try:
         keys = tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise fail("E500", f"{name} must be a TOML file: {error}") from error
+        raise fail("E561", f"{name} must be a TOML file: {error}") from error
     try:
         machine = MachineKeys.model_validate_json(json.dumps(keys, default=str))
     except ValidationError as error:
@@ -83,10 +83,10 @@ def parse_machine(content: bytes, name: str) -> Machine:
 def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise fail("E500", f"{path} must be a machine's file of at most 1 MiB")
+            raise fail("E561", f"{path} must be a machine's file of at most 1 MiB")
         return path.read_bytes()
     except OSError as error:
-        raise fail("E500", f"{path} must be readable: {error.strerror}") from error
+        raise fail("E561", f"{path} must be readable: {error.strerror}") from error
 
 
 def _invalid(name: str, error: ValidationError) -> MizzenError:
@@ -97,7 +97,7 @@ def _invalid(name: str, error: ValidationError) -> MizzenError:
         shown = shown[:SHOWN_CHARACTERS] + "..."
     more = error.error_count() - 1
     return fail(
-        "E501",
+        "E562",
         f"{name}, {place}: {first['msg'].lower()}, not {shown}"
         + (f"; {more} more like it" if more else ""),
         help="docs/reference/mesh-machines.md has every key with its unit and range",

@@ -55,7 +55,7 @@ class _Cluster:
 def network_of_graph(graph: Graph, name: str) -> Network:
     """Return a graph's layers and tensors; the graph's edges are changed to feature maps.
 
-    Every operation is in exactly one layer, whose chain is a copy of its operations. E504 for a
+    Every operation is in exactly one layer, whose chain is a copy of its operations. E565 for a
     network with states, or with an operation that gives other than one tensor.
     """
     edges = prepare(graph)
@@ -88,7 +88,7 @@ def _require_plain(graph: Graph) -> None:
     for operation in graph:
         if len(operation.results) != 1 or operation.kind.startswith("VARIABLE"):
             raise fail(
-                "E504",
+                "E565",
                 "operations on a mesh must give one tensor, of their inputs alone, and "
                 f"{operation.kind} gives {len(operation.results)} or has a state",
                 origin=operation.origin,

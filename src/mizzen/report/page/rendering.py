@@ -23,7 +23,7 @@ TICKS = 5
 
 
 def render(page: Page) -> str:
-    """Return a page as one HTML file. E505 where Jinja is not installed."""
+    """Return a page as one HTML file. E566 where Jinja is not installed."""
     return (
         _environment()
         .get_template("page.html")
@@ -43,7 +43,7 @@ def _environment() -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
         raise fail(
-            "E505",
+            "E566",
             "reports are written with Jinja, which is not installed",
             help="install Mizzen with its extra mesh: pip install '.[mesh]' in its checkout",
         ) from error

@@ -34,7 +34,7 @@ def read_program(path: Path) -> MeshProgram:
 def parse_program(content: bytes, name: str) -> MeshProgram:
     """Make a program of a file's content; `name` is what errors call the file.
 
-    E537 for what is no such file or damaged, E538 for a field that is wrong, E503 where pydantic is
+    E537 for what is no such file or damaged, E538 for a field that is wrong, E564 where pydantic is
     not installed. Everything that the program names exists; whether it can be executed is for
     `check` to say.
     """
@@ -70,7 +70,7 @@ def _header(header: bytes, name: str) -> Header:
         from mizzen.mesh.program.files.header import Header
     except ImportError as error:
         raise fail(
-            "E503",
+            "E564",
             "programs of many elements need pydantic, which is not installed",
             help="install Mizzen with its extra mesh: pip install '.[mesh]' in its checkout",
         ) from error
