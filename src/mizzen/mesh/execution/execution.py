@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -212,7 +213,7 @@ class Run:
         replicas = self.job.program.replicas
         index = 0
         for first in range(0, self.count, replicas * images_at_once):
-            for replica in range(replicas):
+            for replica in self._replicas_in_turn():
                 behind = min(self.count, first + replicas * images_at_once)
                 images = np.arange(first + replica, behind, replicas)
                 if len(images):
@@ -221,6 +222,19 @@ class Run:
                         Batch(index, replica, len(images), int(images[-1]), given), images
                     )
                     index += 1
+
+    def _replicas_in_turn(self) -> list[int]:
+        """Return the replicas so that those of different parts follow each other."""
+        part_of: dict[int, int] = {}
+        for row in self.job.program.elements:
+            part_of.setdefault(row.replica, self.part_of.get(row.element, 0))
+        seen: Counter[int] = Counter()
+        turn: dict[int, tuple[int, int]] = {}
+        for replica in range(self.job.program.replicas):
+            part = part_of.get(replica, 0)
+            turn[replica] = seen[part], replica
+            seen[part] += 1
+        return sorted(turn, key=turn.__getitem__)
 
     def _begin(self) -> None:
         """Begin batches until as many are under way as may be."""
@@ -247,11 +261,15 @@ class Run:
                 orders.arrivals.append(arrival)
 
     def _submit(self) -> None:
+        """Give each part that has nothing to do what there is of its oldest batch.
+
+        One batch at a time: what a part has to send of it is another's work while it does the next.
+        """
         for part, orders in self.pending.items():
             if part not in self.busy and (orders.begin or orders.arrivals):
                 self.busy.add(part)
-                self.pending[part] = Orders()
-                self.crew.submit(part, orders)
+                now, self.pending[part] = orders.parted()
+                self.crew.submit(part, now)
 
     def _take(self, part: int, answer: Answer) -> None:
         self.stuck[part] = answer

@@ -79,6 +79,17 @@ class Orders:
     begin: list[Batch] = field(default_factory=list[Batch])
     arrivals: list[Arrival] = field(default_factory=list[Arrival])
 
+    def parted(self) -> tuple[Orders, Orders]:
+        """Return what is about the oldest batch, and the rest."""
+        begun = (batch.index for batch in self.begin)
+        oldest = min((*begun, *(row.batch for row in self.arrivals)), default=0)
+        now, later = Orders(), Orders()
+        for batch in self.begin:
+            (now if batch.index == oldest else later).begin.append(batch)
+        for row in self.arrivals:
+            (now if row.batch == oldest else later).arrivals.append(row)
+        return now, later
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
