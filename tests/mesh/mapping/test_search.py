@@ -135,9 +135,9 @@ def test_too_large_network_says_by_how_much() -> None:
 
 def test_too_large_layer_says_by_how_much() -> None:
     with pytest.raises(MizzenError) as caught:
-        map_network(transformer(), find_machine("grid4x4"))
+        map_network(transformer(tokens=256, width=256), find_machine("grid4x4"))
     assert str(caught.value) == (
-        "error[E510]: the smallest tile of layer general 7 must fit the 98,304 bytes of data memory"
+        "error[E510]: the smallest tile of layer general 3 must fit the 98,304 bytes of data memory"
         " of an element of grid4x4, but has 163,840, 65,536 too many, when it is split into 1\n"
         "  help take elements with 163,840 bytes, or a network with a smaller layer"
     )
