@@ -45,7 +45,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
     program = read_program(Path(options.program))
     found = estimate(program)
-    images = options.images or (6 if len(program.elements) <= LARGEST_SIMULATED else 0)
+    images = options.images or (
+        6 if options.trace or len(program.elements) <= LARGEST_SIMULATED else 0
+    )
     simulated = None
     if images:
         with console.progress(f"simulating {images} images"):

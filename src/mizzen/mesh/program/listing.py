@@ -41,6 +41,7 @@ class _Listing:
         self.row = row
 
     def lines(self) -> Iterator[str]:
+        """Return the lines: what the element is, its memory, its instructions."""
         program, row = self.program, self.row
         room = program.machine.kind_of(row.element).data_bytes
         computed = [each for each in row.instructions if isinstance(each, Compute)]

@@ -45,6 +45,7 @@ class _Element:
         self.computed: set[int] = set()
 
     def findings(self) -> Iterator[Finding]:
+        """Return what an element reads before it is written, or writes twice, in order."""
         for place, instruction in enumerate(self.row.instructions):
             match instruction:
                 case Fetch(tensor, region):

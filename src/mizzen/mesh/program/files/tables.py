@@ -64,6 +64,7 @@ class _Writer:
         self.boxes: dict[Box, int] = {}
 
     def tables(self, program: MeshProgram) -> dict[str, Array]:
+        """Return the arrays of a program, by name."""
         for row in program.elements:
             counts = len(row.regions), len(row.instructions)
             self.rows["elements"].append((row.element, row.replica, *counts))
