@@ -307,6 +307,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.torch",
         "mizzen.compiler.ethos_u",
     ),
+    "mizzen.analysis": (),
     "mizzen.mesh": (),
     "mizzen.mesh.machine": ("mizzen.diagnostics",),
     "mizzen.mesh.network": (

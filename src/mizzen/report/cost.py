@@ -1,0 +1,199 @@
+"""What an artifact's operations cost: time, what bounds it, what crosses which bus.
+
+Every time is in cycles of the NPU's clock; those of a CPU operator are converted by the two clocks.
+All of them are estimates: nothing here was measured on hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from mizzen.diagnostics import Device, Origin
+
+
+class Bound(Enum):
+    """What an operation waits for, so that it takes the time it does."""
+
+    MAC = "MAC"
+    """Multiply-accumulates at the full rate of the array."""
+    ROUNDING = "MAC array rounding"
+    """The part of the array that the operation's shape leaves idle."""
+    WEIGHTS = "weight decoding"
+    OUTPUT = "output"
+    """What scales, activates and writes results; elementwise operations."""
+    SRAM = "SRAM"
+    FLASH = "flash"
+    DRAM = "DRAM"
+    WAITING = "waiting"
+    """For an earlier operation or transfer."""
+    FILL = "fill"
+    """Filling and draining the pipeline."""
+    CPU = "CPU"
+
+
+class Purpose(Enum):
+    """What bytes on a bus are."""
+
+    FEATURE_MAP = "feature map"
+    WEIGHTS = "weights"
+    SCALES = "scales"
+    TABLE = "lookup table"
+    TRANSFER = "transfer"
+    """Of a DMA operation."""
+
+
+class Unit(Enum):
+    """What is at work: a lane of the timeline."""
+
+    MAC = "MAC array"
+    WEIGHTS = "weight decoder"
+    OUTPUT = "output unit"
+    DMA = "DMA"
+    CPU = "CPU"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes of an operation that cross the bus to a memory, what bursts fetch besides included.
+
+    memory  by its name in `vela.ini`: ``Sram``, ``Dram``, ``OnChipFlash``, ``OffChipFlash``
+    port    of the NPU: ``Axi0``, ``Axi1``; empty where it is not known
+    """
+
+    memory: str
+    port: str
+    purpose: Purpose
+    read_bytes: int
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCost:
+    """One operation of the NPU, a transfer of its DMA, or an operator on the CPU.
+
+    step              index among the artifact's steps
+    index             among the operations of the artifact, in the order of execution
+    name              command of the stream (``OP_CONV``), or the operator's type on the CPU
+    origin            operator of the user's model; `command` is the word offset in the stream
+    start_cycles, end_cycles  when it is at work, from the inference's start
+    cycles            what the inference gets longer by it; they add up to the inference's
+    causes            `cycles` by what they are waited for; they add up to `cycles`
+    macs              multiply-accumulates that the operation needs
+    macs_per_cycle    of the whole array
+    shape             what it takes and gives: ``49x10x1 -> 25x5x64``
+    detail            how the machine does it: block, kernel, traversal
+    traffic           bytes by memory, port and purpose
+    compiler_cycles   what the compiler's own formula gives; None where it says nothing
+    processor_cycles  of a CPU operator, at the CPU's own clock
+    """
+
+    step: int
+    index: int
+    name: str
+    device: Device
+    origin: Origin | None
+    start_cycles: int
+    end_cycles: int
+    cycles: int
+    causes: Mapping[Bound, int]
+    macs: int = 0
+    macs_per_cycle: int = 0
+    shape: str = ""
+    detail: str = ""
+    traffic: tuple[Traffic, ...] = ()
+    compiler_cycles: int | None = None
+    processor_cycles: int = 0
+
+    @property
+    def bound(self) -> Bound:
+        """What most of its time is waited for."""
+        return max(self.causes, key=lambda cause: self.causes[cause], default=Bound.FILL)
+
+    @property
+    def utilisation(self) -> float:
+        """MACs per cycle over those of the whole array, 0 to 1, while it is at work."""
+        capacity = self.macs_per_cycle * max(self.end_cycles - self.start_cycles, 1)
+        return self.macs / capacity if capacity else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Time that a unit is at work on an operation, in cycles from the inference's start."""
+
+    unit: Unit
+    operation: int
+    start_cycles: int
+    end_cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostReport:
+    """What an inference of an artifact costs.
+
+    configuration    accelerator, system configuration, memory mode in force, by those names
+    clock_hz         of the NPU
+    processor        core that the CPU operators are estimated for; empty where there are none
+    operations       in the order of execution
+    spans            in the order of their starts
+    compiler_cycles  the compiler's own figure for the NPU's part; None where there is not one
+    """
+
+    model: str
+    configuration: Mapping[str, str]
+    clock_hz: float
+    processor: str
+    operations: tuple[OperationCost, ...]
+    spans: tuple[Span, ...] = ()
+    compiler_cycles: int | None = None
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of an inference, CPU operators included."""
+        return sum(row.cycles for row in self.operations)
+
+    @property
+    def npu_cycles(self) -> int:
+        """Cycles of the NPU's part."""
+        return sum(row.cycles for row in self.operations if row.device is Device.NPU)
+
+    @property
+    def cpu_cycles(self) -> int:
+        """Cycles of the CPU's part, at the NPU's clock."""
+        return self.cycles - self.npu_cycles
+
+    @property
+    def seconds(self) -> float:
+        """Time of an inference."""
+        return self.cycles / self.clock_hz
+
+    @property
+    def causes(self) -> dict[Bound, int]:
+        """Cycles of an inference by what they are waited for."""
+        return added(row.causes for row in self.operations)
+
+    @property
+    def traffic(self) -> tuple[Traffic, ...]:
+        """Bytes of an inference by memory, port and purpose."""
+        sums: dict[tuple[str, str, Purpose], tuple[int, int]] = {}
+        for row in (row for operation in self.operations for row in operation.traffic):
+            key = row.memory, row.port, row.purpose
+            read, written = sums.get(key, (0, 0))
+            sums[key] = read + row.read_bytes, written + row.written_bytes
+        return tuple(Traffic(*key, *both) for key, both in sums.items())
+
+    def of_operator(self, index: int) -> Iterator[OperationCost]:
+        """Return the operations that an operator of the user's model became."""
+        for row in self.operations:
+            if row.origin is not None and row.origin.operator == index:
+                yield row
+
+
+def added(rows: Iterable[Mapping[Bound, int]]) -> dict[Bound, int]:
+    """Add up cycles by cause."""
+    found: dict[Bound, int] = {}
+    for row in rows:
+        for cause, cycles in row.items():
+            found[cause] = found.get(cause, 0) + cycles
+    return found
