@@ -249,6 +249,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.compiler.check": (
         "mizzen.diagnostics",
         "mizzen.report",
+        "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
     ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack
 
+from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
@@ -23,12 +24,14 @@ class CheckReport:
     max_cpu_ops        operators that may be on the CPU; None for any number
     sram_budget_bytes  SRAM that may be used; None for any amount
     failures           what is not as allowed
+    artifact           what was compiled; None of a `.tosa`, whose other operators nothing runs
     """
 
     compilation: CompileReport
     max_cpu_ops: int | None
     sram_budget_bytes: int | None
     failures: tuple[Diagnostic, ...]
+    artifact: Artifact | None = None
 
     @property
     def holds(self) -> bool:
@@ -68,9 +71,9 @@ def check(
     target = resolve_target(CompileOptions(accelerator, **options))
     require_known(target.configuration.ignore_ops)
     data, name = file_of(model)
-    report = front_end_of(data, name).check(data, name, target, on_progress)
-    failures = tuple(failures_of(report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget))
-    return CheckReport(report, max_cpu_ops, sram_budget, failures)
+    found = front_end_of(data, name).check(data, name, target, on_progress)
+    failures = failures_of(found.report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget)
+    return CheckReport(found.report, max_cpu_ops, sram_budget, tuple(failures), found.artifact)
 
 
 def failures_of(

@@ -91,16 +91,26 @@ EXPORTED = ".pt2"
 """How the names of exported PyTorch programs end."""
 
 Compile = Callable[[bytes, str, ResolvedTarget, ProgressCallback | None], Artifact]
-Check = Callable[[bytes, str, ResolvedTarget, ProgressCallback | None], CompileReport]
 
 
-def compiled_report(
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What became of a network, and what was made of it; None where nothing could run it."""
+
+    report: CompileReport
+    artifact: Artifact | None
+
+
+Check = Callable[[bytes, str, ResolvedTarget, ProgressCallback | None], Checked]
+
+
+def check_by_compiling(
     data: bytes, name: str, target: ResolvedTarget, on_progress: ProgressCallback | None
-) -> CompileReport:
+) -> Checked:
     """Check a network by compiling it."""
-    report = front_end_of(data, name).compile(data, name, target, on_progress).report
-    assert report is not None, "a compilation always reports"
-    return report
+    artifact = front_end_of(data, name).compile(data, name, target, on_progress)
+    assert artifact.report is not None, "a compilation always reports"
+    return Checked(artifact.report, artifact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,7 @@ class FrontEnd:
     name: str
     recognises: Callable[[bytes, str], bool]
     compile: Compile
-    check: Check = compiled_report
+    check: Check = check_by_compiling
 
 
 def front_end_of(data: bytes, name: str) -> FrontEnd:
@@ -174,8 +184,8 @@ TOSA = FrontEnd(
     lambda data, name, target, told: target.backend.compile_tosa(
         data, name, target.configuration, target.proof, told
     ),
-    lambda data, name, target, told: target.backend.check_tosa(
-        data, name, target.configuration, told
+    lambda data, name, target, told: Checked(
+        target.backend.check_tosa(data, name, target.configuration, told), None
     ),
 )
 PYTORCH = FrontEnd("PyTorch", lambda data, name: name.endswith(EXPORTED), _compile_exported)
