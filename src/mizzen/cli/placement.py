@@ -16,20 +16,13 @@ from mizzen.cli.layout import (
     table,
 )
 from mizzen.diagnostics import Reason
+from mizzen.report.words import memory_name
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
     from mizzen.report.proof import Proof
-
-MEMORY_NAMES = {
-    "Sram": "SRAM",
-    "Dram": "DRAM",
-    "OnChipFlash": "on-chip flash",
-    "OffChipFlash": "off-chip flash",
-}
-"""The memories that a board has, by their names in `vela.ini`."""
 
 SHOWN_SETTINGS = (("system_config", "system"), ("memory_mode", "memory mode"))
 REASON_INDENT = "    "
@@ -76,7 +69,7 @@ def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
     areas = [
         (
             area.name,
-            f"{exact_size(area.used_bytes)} in {MEMORY_NAMES.get(area.memory, area.memory)}",
+            f"{exact_size(area.used_bytes)} in {memory_name(area.memory)}",
         )
         for area in report.areas
     ]
