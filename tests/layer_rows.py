@@ -309,6 +309,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.ethos_u",
     ),
     "mizzen.analysis": (),
+    "mizzen.analysis.findings": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.artifact",
+    ),
+    "mizzen.analysis.page": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.analysis.findings",
+    ),
     "mizzen.mesh": (),
     "mizzen.mesh.machine": ("mizzen.diagnostics",),
     "mizzen.mesh.network": (
@@ -429,6 +439,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.torch",
         "mizzen.compiler.check",
         "mizzen.torch",
+        "mizzen.analysis.findings",
+        "mizzen.analysis.page",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
         "mizzen.mesh.network.exported",

@@ -94,8 +94,32 @@ class HazardReport(Protocol):
         ...
 
 
+class ListedCommand(Protocol):
+    """A command of a listing; as text it is all of it."""
+
+    @property
+    def offset_words(self) -> int:
+        """Where it lies in its stream, in 32-bit words."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether it starts work that reads or writes memory."""
+        ...
+
+
 class Listing(Protocol):
     """A program's commands as text; `stopped_by` says why they end before the stream does."""
+
+    @property
+    def lines(self) -> Sequence[ListedCommand]:
+        """The commands that can be read, in their order."""
+        ...
 
     @property
     def stopped_by(self) -> Diagnostic | None:

@@ -22,12 +22,13 @@ from mizzen.cli import (
     inspect,
     lower,
     mesh,
+    report,
     run,
     targets,
 )
 from mizzen.diagnostics import fail
 
-VERBS = (compile, run, check, lower, inspect, export, emulate, conformance, targets)
+VERBS = (compile, run, check, lower, inspect, report, export, emulate, conformance, targets)
 GROUPS = (mesh,)
 """Verbs of two words: ``mizzen mesh map``."""
 

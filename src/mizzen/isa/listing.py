@@ -30,6 +30,11 @@ class Line:
     fields: tuple[tuple[str, str], ...]
     origin: Origin | None
 
+    @property
+    def is_operation(self) -> bool:
+        """Whether it starts work that reads or writes memory."""
+        return self.kind is Kind.OPERATION
+
     def __str__(self) -> str:
         words = " ".join(f"{word:08x}" for word in self.words)
         fields = " ".join(f"{name}={value}" for name, value in self.fields)
@@ -68,8 +73,8 @@ def lines(
         packed = command.pack(instruction.values)
         words = tuple(packed >> 32 * place & 0xFFFFFFFF for place in range(command.words))
         fields = tuple((item.name, text) for item, text in instruction.spoken())
-        is_operation = command.kind is Kind.OPERATION
-        origin = origins.get(at * _BYTES_PER_WORD) if is_operation else None
+        starts_work = command.kind is Kind.OPERATION
+        origin = origins.get(at * _BYTES_PER_WORD) if starts_work else None
         yield Line(at, words, command.name, command.kind, fields, origin)
         at += command.words
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from mizzen.diagnostics import Diagnostic
-from mizzen.isa import Instruction
+from mizzen.isa import Instruction, Kind
 from mizzen.targets.ethos_n.commands import VERSION, Value, decode_partial, members_of, struct_of
 
 _INDENT = " " * 8
@@ -21,7 +21,13 @@ class Line:
 
     offset_words: int
     name: str
+    kind: Kind
     members: tuple[tuple[str, Value], ...]
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether it starts work that reads or writes memory."""
+        return self.kind is Kind.OPERATION
 
     def __str__(self) -> str:
         lines = [f"{self.offset_words:6}  {self.name}"]
@@ -108,4 +114,6 @@ def list_stream(stream: bytes) -> StreamListing:
 
 def _line(instruction: Instruction) -> Line:
     members = members_of(struct_of(instruction), instruction.values)
-    return Line(instruction.offset_words, instruction.name, tuple(members))
+    return Line(
+        instruction.offset_words, instruction.name, instruction.command.kind, tuple(members)
+    )

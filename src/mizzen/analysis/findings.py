@@ -1,0 +1,116 @@
+"""What is known about an artifact, put together once for everything that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mizzen.artifact.steps import NpuStep
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.artifact.interface import TensorInfo
+    from mizzen.artifact.program import ListedCommand, ProgramView
+    from mizzen.diagnostics import Diagnostic, Origin
+    from mizzen.report import CompileReport
+    from mizzen.report.cost import CostReport
+    from mizzen.report.memory import MemoryReport
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An operation of a command stream: the commands that set it up, and the one that starts it.
+
+    step          index among the artifact's steps
+    offset_words  of the command that starts it, the last one; of the last command at a stream's end
+    operator      of the user's model, where it is known
+    """
+
+    step: int
+    offset_words: int
+    operator: int | None
+    commands: tuple[ListedCommand, ...]
+
+    @property
+    def starts(self) -> bool:
+        """Whether it starts work; commands at a stream's end start none."""
+        return self.commands[-1].is_operation
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The command stream of one step, operation by operation.
+
+    stopped_by  why it cannot be read to its end
+    """
+
+    step: int
+    hardware: str
+    size_bytes: int
+    work: tuple[Work, ...]
+    stopped_by: Diagnostic | None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """An artifact, as reports show it. What is not known is None, or empty."""
+
+    name: str
+    accelerator: str | None
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    streams: tuple[Stream, ...]
+    compilation: CompileReport | None = None
+    cost: CostReport | None = None
+    memory: MemoryReport | None = None
+
+    @property
+    def model(self) -> str:
+        """The user's model, or the artifact where that is not known."""
+        return self.name if self.compilation is None else self.compilation.model
+
+
+def findings_of(artifact: Artifact) -> Findings:
+    """Ask for everything that is known about an artifact."""
+    return Findings(
+        name=artifact.name,
+        accelerator=artifact.accelerator,
+        inputs=artifact.inputs,
+        outputs=artifact.outputs,
+        streams=tuple(_streams(artifact)),
+        compilation=artifact.report,
+    )
+
+
+def _streams(artifact: Artifact) -> Iterator[Stream]:
+    origins = () if artifact.report is None else artifact.report.origins
+    places = [i for i, step in enumerate(artifact.steps) if isinstance(step, NpuStep)]
+    for place, index in enumerate(places):
+        step = artifact.steps[index]
+        assert isinstance(step, NpuStep)
+        view = step.view
+        known = origins[place] if place < len(origins) else {}
+        yield Stream(
+            index,
+            view.hardware,
+            view.stream_bytes,
+            tuple(_work(index, view, known)),
+            view.listing.stopped_by,
+        )
+
+
+WORD_BYTES = 4
+
+
+def _work(step: int, view: ProgramView, origins: dict[int, Origin]) -> Iterator[Work]:
+    commands: list[ListedCommand] = []
+    for line in view.listing.lines:
+        commands.append(line)
+        if line.is_operation:
+            origin = origins.get(line.offset_words * WORD_BYTES)
+            operator = None if origin is None else origin.operator
+            yield Work(step, line.offset_words, operator, tuple(commands))
+            commands = []
+    if commands:
+        yield Work(step, commands[-1].offset_words, None, tuple(commands))

@@ -1,0 +1,87 @@
+"""The page: its title, the numbers that one looks at first, its sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mizzen.analysis.findings import Findings
+from mizzen.analysis.page.configuration import configuration, proof
+from mizzen.analysis.page.layers import layers_section
+from mizzen.analysis.page.listing import commands
+from mizzen.report.page import Figure, Figures, Page
+from mizzen.report.words import count, duration, memory_name, share, size
+
+
+def report_page(findings: Findings) -> Page:
+    """Return the page about an artifact; sections of which nothing is known say so."""
+    sections = (
+        layers_section(findings),
+        *configuration(findings),
+        proof(findings),
+        commands(findings),
+    )
+    on = f" on {findings.accelerator}" if findings.accelerator else ""
+    return Page(f"{findings.model}{on}", _summary(findings), sections, (_figures(findings),))
+
+
+def _summary(findings: Findings) -> str:
+    report = findings.compilation
+    if report is None:
+        return f"{findings.name}, compiled elsewhere: what its command streams say."
+    names = [report.configuration.get(key) for key in ("system_config", "memory_mode")]
+    settings = ", ".join(str(name) for name in names if name)
+    by = f"compiled by {report.compiler}" if report.on_npu else "nothing of it on an NPU"
+    return f"{findings.name}, {by}" + (f" for {settings}." if settings else ".")
+
+
+def _figures(findings: Findings) -> Figures:
+    return Figures((*_time(findings), *_placement(findings), *_memory(findings), *_proof(findings)))
+
+
+def _time(findings: Findings) -> Iterator[Figure]:
+    cost, report = findings.cost, findings.compilation
+    if cost is not None:
+        at = f"at {cost.clock_hz / 1e6:g} MHz, estimated"
+        yield Figure("Time of an inference", duration(cost.seconds), at)
+        cpu = f", {cost.cpu_cycles:,} of them on the CPU" if cost.cpu_cycles else ""
+        yield Figure("Cycles", f"{cost.cycles:,}", f"estimated{cpu}")
+    elif report is not None:
+        yield Figure("Cycles", f"{report.cycles:,}", f"NPU part, estimate of {report.compiler}")
+
+
+def _placement(findings: Findings) -> Iterator[Figure]:
+    report = findings.compilation
+    if report is None:
+        return
+    work = f"{share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
+    operators = f"{len(report.on_npu)} of {len(report.placements)}"
+    yield Figure("Operators on the NPU", operators, work if report.macs else "")
+
+
+def _memory(findings: Findings) -> Iterator[Figure]:
+    memory, report = findings.memory, findings.compilation
+    if memory is not None:
+        for name, used_bytes in memory.by_memory.items():
+            yield Figure(_capital(memory_name(name)), size(used_bytes), f"{used_bytes:,} bytes")
+        if memory.arena_bytes is not None:
+            label = "Arena of TensorFlow Lite Micro"
+            yield Figure(label, size(memory.arena_bytes), f"{memory.arena_bytes:,} bytes")
+        return
+    if report is not None:
+        for area in report.areas:
+            label = f"{_capital(area.name)} in {memory_name(area.memory)}"
+            yield Figure(label, size(area.used_bytes), f"{area.used_bytes:,} bytes")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _proof(findings: Findings) -> Iterator[Figure]:
+    report = findings.compilation
+    if report is None or not report.proof.inputs:
+        return
+    found = report.proof
+    exact = "Exact but for roundings" if found.bounded else "Bit-exact"
+    said = f"wrong at {count(len(found.differing), 'operator')}" if found.differing else exact
+    yield Figure("Proof", said, f"on {count(found.inputs, 'input')}")

@@ -1,0 +1,59 @@
+"""The page about an artifact: what it says, what it refuses, how large it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import mizzen
+
+Run = Callable[..., tuple[int, str, str]]
+OPERATORS = 8
+"""Of the digits network."""
+
+
+def test_a_model_is_compiled_first(here: Path, run: Run) -> None:
+    status, out, err = run("report", "digits.tflite", "--accelerator-config", "ethos-u65-256")
+    assert status == 0
+    assert "digits.html" in out
+    assert "ethos-u65-256" in err
+    assert "digits.tflite on ethos-u65-256" in (here / "digits.html").read_text()
+
+
+def test_layers_lead_to_their_commands_and_back(here: Path, run: Run) -> None:
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-128")
+    status, out, _ = run("report", "output/digits_vela.tflite", "-o", "page.html", "--json")
+    assert status == 0
+    html = (here / "page.html").read_text()
+    assert json.loads(out)["bytes"] == len(html.encode())
+    anchors = set(re.findall(r'id="([^"]+)"', html))
+    targets = set(re.findall(r'href="#([^"]+)"', html))
+    assert targets <= anchors
+    assert {f"layer-{index}" for index in range(OPERATORS)} <= anchors
+    assert any(name.startswith("layer-") for name in targets)
+    assert any(name.startswith("commands-0-") for name in targets)
+
+
+def test_every_command_is_on_the_page(here: Path, run: Run) -> None:
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-128")
+    run("report", "output/digits_vela.tflite", "-o", "page.html")
+    html = (here / "page.html").read_text()
+    view = mizzen.load(here / "output" / "digits_vela.tflite").steps[0].view  # pyright: ignore[reportAttributeAccessIssue] - the only step is on the NPU
+    listed = re.findall(r"(?:^|>) *\d+  [0-9a-f]{8}.{11}\w+", html, re.MULTILINE)
+    assert len(listed) == view.commands > 0
+
+
+def test_what_is_compiled_is_not_compiled_for_something_else(here: Path, run: Run) -> None:
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-128")
+    status, _, err = run("report", "output/digits_vela.tflite", "--memory-mode", "Sram_Only")
+    assert status == 2
+    assert "error[E585]" in err
+    assert "give the model instead" in err
+
+
+def test_a_page_that_cannot_be_written_is_an_error(here: Path, run: Run) -> None:
+    status, _, err = run("report", "digits.tflite", "-o", "nowhere/page.html")
+    assert status == 2
+    assert "error[E201]: nowhere/page.html must be a file that can be written" in err
