@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from mizzen.diagnostics import MizzenError
+from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.hazards.findings import Misfit
 from mizzen.targets.ethos_u.program import Program
 
 from .maker import CONSTANT_BYTES, SIZE, Maker
@@ -18,12 +19,18 @@ IN, MIDDLE, OUT = 0, 0x400, 0x800
 FAMILIES = ("ethos-u55-128", "ethos-u65-512", "ethos-u85-256")
 
 
+def races(program: Program) -> list[Diagnostic]:
+    """Return findings about order; blocks and buffers here are as small as the cases need."""
+    findings = find_hazards(program).findings
+    return [found.diagnostic for found in findings if not isinstance(found, Misfit)]
+
+
 def texts(program: Program) -> list[str]:
-    return [finding.diagnostic.render() for finding in find_hazards(program).findings]
+    return [found.render() for found in races(program)]
 
 
 def codes(program: Program) -> list[str]:
-    return [finding.diagnostic.code for finding in find_hazards(program).findings]
+    return [found.code for found in races(program)]
 
 
 def after_a_transfer(accelerator: str, wait: int | None) -> tuple[Program, int, int]:
@@ -49,11 +56,11 @@ def test_a_kernel_must_wait_for_a_transfer_that_it_reads(accelerator: str) -> No
 
 
 def test_a_finding_as_data() -> None:
-    program, dma, kernel = after_a_transfer("ethos-u55-128", None)
+    program, dma, kernel = after_a_transfer("ethos-u85-256", None)
     report = find_hazards(program).as_dict()
     (finding,) = find_hazards(program).findings
     assert report == {
-        "accelerator": "ethos-u55-128",
+        "accelerator": "ethos-u85-256",
         "operations": 2,
         "findings": [
             {

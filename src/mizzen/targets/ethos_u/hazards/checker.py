@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from mizzen.diagnostics import Diagnostic
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.contents import Contents, Ranges, Surroundings, span_of
-from mizzen.targets.ethos_u.hazards.findings import Finding, Order, Race
+from mizzen.targets.ethos_u.hazards.findings import Finding, Misfit, Order, Race
 from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, are_alike, bytes_of
@@ -113,7 +113,8 @@ class _Checker:
         yield from self._after_transfers(transfer)
         self._transfers.append(transfer)
 
-    def _kernel(self, kernel: Kernel) -> Iterator[Race]:
+    def _kernel(self, kernel: Kernel) -> Iterator[Race | Misfit]:
+        yield from (Misfit(kernel, what) for what in kernel.misfits)
         if not (self._goes_on and self._kernels):
             _finish(self._kernels, self._order.kernels - 1)
             self._before = self._kernels[-1] if self._kernels else []

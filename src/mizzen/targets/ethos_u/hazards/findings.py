@@ -7,7 +7,7 @@ from enum import Enum
 
 from mizzen.diagnostics import Diagnostic, Origin
 from mizzen.targets.ethos_u.hazards.maps import MemoryBlock
-from mizzen.targets.ethos_u.hazards.operations import Operation
+from mizzen.targets.ethos_u.hazards.operations import Kernel, Operation
 
 
 class Order(Enum):
@@ -151,7 +151,30 @@ class MissingOutput:
         return {**self.diagnostic.as_dict(), **self.span.as_dict()}
 
 
-Finding = Race | BadAccess | MissingOutput
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """An operation that overflows the memory inside the NPU, whose parts then lie over another."""
+
+    kernel: Kernel
+    what: str
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The finding as an error at the operation."""
+        return Diagnostic(
+            "E678",
+            f"{self.kernel.name}: {self.what}",
+            origin=self.kernel.origin,
+            rule="Ethos-U55 and U65 technical reference manuals, shared buffer",
+            help="the command stream is damaged, or what made it is wrong",
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the finding as JSON-ready data."""
+        return {**self.diagnostic.as_dict(), "second": _data(self.kernel, "shared buffer")}
+
+
+Finding = Race | BadAccess | MissingOutput | Misfit
 
 
 def _at(operation: Operation) -> str:
