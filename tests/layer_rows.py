@@ -319,6 +319,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.report",
         "mizzen.analysis.findings",
     ),
+    "mizzen.analysis.tuning": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.artifact",
+        "mizzen.compiler",
+        "mizzen.compiler.compile",
+    ),
     "mizzen.mesh": (),
     "mizzen.mesh.machine": ("mizzen.diagnostics",),
     "mizzen.mesh.network": (
@@ -441,6 +448,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.torch",
         "mizzen.analysis.findings",
         "mizzen.analysis.page",
+        "mizzen.analysis.tuning",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
         "mizzen.mesh.network.exported",

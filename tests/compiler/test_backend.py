@@ -13,6 +13,7 @@ from mizzen.compiler.options import CompileOptions
 from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, TensorType
 from mizzen.package.tosa import write
+from mizzen.targets.ethos_u.vela.generate import options_text
 from mizzen.targets.families import families
 
 
@@ -44,12 +45,34 @@ def test_an_unknown_accelerator_is_answered_with_the_nearest_of_all() -> None:
     )
 
 
-def test_an_ethos_u_has_no_options_of_its_own() -> None:
+def test_an_ethos_u_has_options_of_its_own_and_no_others() -> None:
     asked = CompileOptions("ethos-u55-128", target_options={"disable_winograd": "true"})
     assert refusal(asked) == (
-        "error[E225]: Ethos-U has no options of its own, and disable_winograd came\n"
-        "  help leave out --target-option"
+        "error[E225]: Ethos-U has the options disable, rewrite, tensor-allocator of its own, and "
+        "disable_winograd came\n"
+        "  help leave it out"
     )
+
+
+def test_an_ethos_u_can_be_told_to_leave_features_that_there_are() -> None:
+    asked = CompileOptions("ethos-u55-128", target_options={"disable": "cascading+bufering"})
+    assert refusal(asked) == (
+        "error[E260]: what the compiler must leave must be of chaining, fwd, cascading, buffering, "
+        "ifm-reuse, not 'bufering'\n"
+        "  help several are written as disable=cascading+buffering"
+    )
+    asked = CompileOptions(
+        "ethos-u55-128",
+        target_options={"disable": "buffering+cascading", "tensor-allocator": "greedy"},
+    )
+    target = resolve_target(asked)
+    text = options_text(target.configuration)
+    assert "disable_feature=Cascading|WeightBuffering\n" in text
+    assert "tensor_allocator=Greedy\n" in text
+    shown = {
+        row.label: row.value for row in target.backend.configuration_lines(target.configuration)
+    }
+    assert shown["disable"] == "buffering+cascading"
 
 
 @pytest.mark.parametrize("name", ["config", "system_config", "memory_mode"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ from mizzen.cli.placement import cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport
 
 SUMMARY = "quantised TFLite, .pt2, TOSA -> artifact; placement and memory"
@@ -40,7 +42,6 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compile, write the artifact and its report, and say what became of the network."""
     import mizzen
     from mizzen.compiler.check import failures_of
-    from mizzen.report import sidecar_path
 
     asked = keywords(options)
     chosen = show_configuration(asked, options.model, console)
@@ -48,23 +49,40 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         artifact = mizzen.compile(options.model, **asked)
     report = artifact.report
     assert report is not None, "a compilation always reports"
-    folder = output_folder(options)
-    path = folder / artifact.name
-    replaced = tuple(_replaced(path, report))
-    artifact.save(path)
-    summary = chosen.backend.write_summary(report, chosen.configuration, folder)
+    files, replaced = write(artifact, chosen, output_folder(options))
     failures = failures_of(
         report, max_cpu_ops=options.max_cpu_ops, sram_budget_bytes=options.sram_budget
     )
-    files = {"artifact": path, "report": sidecar_path(path)}
-    if summary is not None:
-        files["summary"] = summary
     return Answer(
         {**{what: str(file) for what, file in files.items()}, **document(report)},
         _text(report, list(files.values()), console),
         failures=tuple(failures),
         diagnostics=(*report.diagnostics, *replaced),
     )
+
+
+def write(
+    artifact: Artifact, chosen: ResolvedTarget, folder: Path
+) -> tuple[dict[str, Path], tuple[Diagnostic, ...]]:
+    """Write an artifact, its report and summary; return the files, and warnings about them."""
+    from mizzen.report import sidecar_path
+
+    report = artifact.report
+    assert report is not None, "a compilation always reports"
+    path = folder / artifact.name
+    replaced = tuple(_replaced(path, report))
+    artifact.save(path)
+    summary = chosen.backend.write_summary(report, chosen.configuration, folder)
+    files = {"artifact": path, "report": sidecar_path(path)}
+    if summary is not None:
+        files["summary"] = summary
+    return files, replaced
+
+
+def written_text(files: Iterable[Path], *, width: int) -> str:
+    """List files that were written, with their sizes."""
+    rows = [(str(path), size(path.stat().st_size)) for path in files]
+    return f"Written\n{fields(rows, width=width)}"
 
 
 def _replaced(path: Path, report: CompileReport) -> Iterator[Diagnostic]:
@@ -96,6 +114,5 @@ def _text(report: CompileReport, written: list[Path], console: Console) -> str:
     parts = [f"{report.model}\n{fields(summary_rows(report), width=console.width)}"]
     if report.on_cpu:
         parts.append(cpu_text(report.on_cpu, width=console.width))
-    files = [(str(path), size(path.stat().st_size)) for path in written]
-    parts.append(f"Written\n{fields(files, width=console.width)}")
+    parts.append(written_text(written, width=console.width))
     return "\n\n".join(parts)

@@ -25,10 +25,11 @@ from mizzen.cli import (
     report,
     run,
     targets,
+    tune,
 )
 from mizzen.diagnostics import fail
 
-VERBS = (compile, run, check, lower, inspect, report, export, emulate, conformance, targets)
+VERBS = (compile, run, check, tune, lower, inspect, report, export, emulate, conformance, targets)
 GROUPS = (mesh,)
 """Verbs of two words: ``mizzen mesh map``."""
 

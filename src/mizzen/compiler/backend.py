@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from mizzen.compiler.levers import Levers
 from mizzen.compiler.options import CompileOptions, Configuration, ConfigurationLine
 from mizzen.compiler.proof.options import DEFAULT, ProofOptions
 from mizzen.compiler.support import Support, SupportTable
@@ -97,6 +98,10 @@ class Backend(ABC, Generic[C]):
         rows = tuple((name,) for name in names)
         table = SupportTable(f"Accelerators of {self.family.name}", ("accelerator",), rows)
         return Support({}, (), tuple({"name": name} for name in names), (), (table,))
+
+    def levers(self, data: bytes, name: str, configuration: C) -> Levers | None:
+        """Return what a search may change of a file's compilation; None where there is nothing."""
+        return None
 
     def write_summary(self, report: CompileReport, configuration: C, folder: Path) -> Path | None:
         """Write the summary file that the family's users know; None where there is not one."""

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.compiler.backend import Backend
+from mizzen.compiler.levers import Levers
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.support import Support
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
 from mizzen.targets import families
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Feature, Optimise
+from mizzen.targets.ethos_u.generator_options import CHANGES, with_options
 from mizzen.targets.ethos_u.system_config import DEFAULT, resolve
 
 if TYPE_CHECKING:
@@ -28,7 +31,12 @@ SHOWN_SETTINGS = (
     ("system_config", "system"),
     ("memory_mode", "memory mode"),
     (CACHE, "arena cache"),
+    *((name, name) for name in CHANGES),
 )
+
+SEARCHED = (Feature.CASCADING, Feature.BUFFERING, Feature.CHAINING, Feature.FAST_WEIGHTS)
+ONLY_U85 = frozenset({Feature.CHAINING, Feature.FAST_WEIGHTS})
+"""Features that a search leaves out, and those of them that only U85 has."""
 
 
 class EthosU(Backend[EthosUConfiguration]):
@@ -39,8 +47,17 @@ class EthosU(Backend[EthosUConfiguration]):
 
     def resolve(self, options: CompileOptions) -> EthosUConfiguration:
         """Return the configuration in force. Raises E2xx for what cannot be."""
-        options.refuse_target_options(self.family.name)
-        resolved = resolve(
+        resolved = with_options(self._resolved(options), options.target_options or {})
+        if options.accelerator is not None:
+            return resolved
+        settings = (
+            replace(row, source=DEFAULT) if row.name == ACCELERATOR else row
+            for row in resolved.settings
+        )
+        return replace(resolved, settings=tuple(settings))
+
+    def _resolved(self, options: CompileOptions) -> EthosUConfiguration:
+        return resolve(
             options.accelerator_name,
             config=options.config,
             system_config=options.system_config,
@@ -49,13 +66,6 @@ class EthosU(Backend[EthosUConfiguration]):
             arena_cache_size=options.arena_cache_size,
             ignore_ops=options.ignore_ops,
         )
-        if options.accelerator is not None:
-            return resolved
-        settings = (
-            replace(row, source=DEFAULT) if row.name == ACCELERATOR else row
-            for row in resolved.settings
-        )
-        return replace(resolved, settings=tuple(settings))
 
     def configuration_lines(
         self, configuration: EthosUConfiguration
@@ -122,6 +132,12 @@ class EthosU(Backend[EthosUConfiguration]):
         from mizzen.compiler.ethos_u.support import support
 
         return support(config)
+
+    def levers(self, data: bytes, name: str, configuration: EthosUConfiguration) -> Levers:
+        """Return what a search may change: what to try for, and features to leave."""
+        arch = configuration.accelerator.arch
+        disabled = (row.value for row in SEARCHED if arch is Arch.U85 or row not in ONLY_U85)
+        return Levers(tuple(row.value for row in Optimise), tuple(disabled))
 
     def write_summary(
         self, report: CompileReport, configuration: EthosUConfiguration, folder: Path

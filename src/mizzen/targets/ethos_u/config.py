@@ -47,6 +47,24 @@ class TensorAllocator(Enum):
     HILL_CLIMB = "HillClimb"
 
 
+class Feature(Enum):
+    """What the compiler may do, and can be told to leave; the value is the command line's word.
+
+    Ref: Vela 5.2.0, ``--disable-chaining`` and its like.
+    """
+
+    CHAINING = "chaining"
+    """Several operations as one, on U85."""
+    FAST_WEIGHTS = "fwd"
+    """Weights in the format that U85 decodes fast."""
+    CASCADING = "cascading"
+    """Operations one after the other by stripes, so that maps between them are never whole."""
+    BUFFERING = "buffering"
+    """Weights brought to SRAM while the operation before is at work."""
+    INPUT_REUSE = "ifm-reuse"
+    """An operation's result in the place of what it takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArchTraits:
     """What the accelerators of one architecture share.
@@ -216,6 +234,8 @@ class EthosUConfiguration:
     settings                every value, and where it came from
     warnings                what is in doubt about the combination
     tensor_alignment_bytes  of tensors that the CPU reads or writes, a power of two
+    disabled                what the compiler must leave
+    rewrites                exact rewrites of TFLite networks before they are compiled, in order
     """
 
     accelerator: Accelerator
@@ -229,6 +249,8 @@ class EthosUConfiguration:
     warnings: tuple[Diagnostic, ...] = ()
     tensor_allocator: TensorAllocator = TensorAllocator.HILL_CLIMB
     tensor_alignment_bytes: int = 16
+    disabled: tuple[Feature, ...] = ()
+    rewrites: tuple[str, ...] = ()
 
     def memory(self, port: Port) -> Memory:
         """Return the kind of memory behind a port."""

@@ -26,7 +26,7 @@ from typing import IO, Any
 
 from mizzen.diagnostics import Diagnostic, ProgressCallback, fail
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration, MemoryTiming, Port
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Feature, MemoryTiming, Port
 
 SCRIPT = Path(__file__).with_name("process.py")
 CORE = "ethosu.regor"
@@ -46,6 +46,14 @@ FAMILY_NAMES = {Arch.U55: "EthosU55", Arch.U65: "EthosU65", Arch.U85: "EthosU85"
 
 CORE_OPERATOR_NAMES = {"ARG_MAX": "ARGMAX"}
 """Operator types that the core spells in another way than the TFLite schema."""
+
+CORE_FEATURE_NAMES = {
+    Feature.CHAINING: "Grouping",
+    Feature.FAST_WEIGHTS: "FWD",
+    Feature.CASCADING: "Cascading",
+    Feature.BUFFERING: "WeightBuffering",
+    Feature.INPUT_REUSE: "ReuseIFM",
+}
 
 NARROW_BUS_PREFIX = "Ethos_U55"
 """The core takes a port to be 8 bytes wide, not 16, where the system's name starts like this."""
@@ -153,7 +161,7 @@ def options_text(configuration: EthosUConfiguration) -> str:
         "[scheduler]",
         f"optimize={configuration.optimise.value}",
         f"arena_size_limit={configuration.arena_cache_size_bytes}",
-        "disable_feature=",
+        f"disable_feature={'|'.join(CORE_FEATURE_NAMES[row] for row in configuration.disabled)}",
         f"cpu_tensor_alignment={configuration.tensor_alignment_bytes}",
         f"tensor_allocator={configuration.tensor_allocator.value}",
         "[graph]",

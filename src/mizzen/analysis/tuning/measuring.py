@@ -1,0 +1,159 @@
+"""Compile candidates, several at once, and measure what comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.backend import resolve_target
+from mizzen.compiler.compile import compile_file
+from mizzen.compiler.options import CompileOptions
+from mizzen.diagnostics import MizzenError
+from mizzen.report.proof import NOT_PROVED
+from mizzen.report.tuning import Candidate, Choice, Refused
+
+Told = Callable[[int, int], None]
+"""Called with the compilations that are done, and how many there may be at most."""
+
+CONSTANTS = "constants"
+
+
+@dataclass
+class Bench:
+    """A network, and everything that is known of ways to compile it.
+
+    options      what the user asked for, which a choice changes
+    ends         when no other candidate may be begun, by the monotonic clock
+    planned      compilations that there may be at most, `done` those that are
+    candidates   by choice, in the order in which they were asked for
+    """
+
+    data: bytes
+    name: str
+    options: CompileOptions
+    jobs: int
+    ends: float | None = None
+    planned: int = 0
+    on_progress: Told | None = None
+    candidates: dict[Choice, Candidate] = field(default_factory=dict[Choice, Candidate])
+    refused: dict[Choice, Refused] = field(default_factory=dict[Choice, Refused])
+    done: int = 0
+    _measured: dict[bytes, Candidate] = field(default_factory=dict[bytes, Candidate])
+
+    @property
+    def distinct(self) -> int:
+        """Artifacts that differ."""
+        return len(self._measured)
+
+    @property
+    def late(self) -> bool:
+        """Whether no other candidate may be begun."""
+        return self.ends is not None and time.monotonic() >= self.ends
+
+    def ask(self, choices: Sequence[Choice]) -> list[Candidate]:
+        """Compile those that are not known yet, and return those that compiled, in their order."""
+        new = [row for row in dict.fromkeys(choices) if not self._knows(row)]
+        self.planned = max(self.planned, self.done + len(new))
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for choice, found in zip(new, pool.map(self._try, new), strict=True):
+                self._tell(found)
+                match found:
+                    case Candidate():
+                        self.candidates[choice] = found
+                    case Refused():
+                        self.refused[choice] = found
+                    case None:
+                        pass
+        return [self.candidates[row] for row in choices if row in self.candidates]
+
+    def prove(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Artifact]]:
+        """Compile candidates again with the proof that the user asked for; leave what differs."""
+        with ThreadPoolExecutor(self.jobs) as pool:
+            found = list(pool.map(self._proved, [row.choice for row in candidates]))
+        rows: list[tuple[Candidate, Artifact]] = []
+        for row in found:
+            if isinstance(row, Refused):
+                self.candidates.pop(row.choice, None)
+                self.refused[row.choice] = row
+            else:
+                self.candidates[row[0].choice] = row[0]
+                rows.append(row)
+        return rows
+
+    def compiled(self, choice: Choice, prove: str) -> Artifact:
+        """Compile the network in one way. Raises as `mizzen.compile`."""
+        return compile_file(self.data, self.name, resolve_target(self._chosen(choice, prove)))
+
+    def _chosen(self, choice: Choice, prove: str) -> CompileOptions:
+        options = replace(self.options, prove=prove)
+        options = replace(
+            options,
+            target_options={**(options.target_options or {}), **choice.target_options},
+        )
+        if choice.optimise is not None:
+            options = replace(options, optimise=choice.optimise)
+        if choice.arena_cache_bytes is not None:
+            options = replace(options, arena_cache_size=choice.arena_cache_bytes)
+        return options
+
+    def _knows(self, choice: Choice) -> bool:
+        return choice in self.candidates or choice in self.refused
+
+    def _try(self, choice: Choice) -> Candidate | Refused | None:
+        """Compile and measure; None if it is too late to begin."""
+        if self.late and self.candidates:
+            return None
+        try:
+            artifact = self.compiled(choice, "off")
+        except MizzenError as error:
+            if not self.candidates:
+                raise
+            return Refused(choice, error.diagnostic.code, error.diagnostic.message)
+        return self._measure(choice, artifact)
+
+    def _tell(self, found: Candidate | Refused | None) -> None:
+        self.done += found is not None
+        if self.on_progress is not None:
+            self.on_progress(self.done, self.planned)
+
+    def _measure(self, choice: Choice, artifact: Artifact) -> Candidate:
+        """Measure an artifact, once for all that are equal."""
+        key = sha256(artifact.data).digest()
+        known = self._measured.get(key)
+        if known is None:
+            known = self._measured.setdefault(key, measured(choice, artifact))
+        return replace(known, choice=choice, proof=NOT_PROVED)
+
+    def _proved(self, choice: Choice) -> tuple[Candidate, Artifact] | Refused:
+        try:
+            artifact = self.compiled(choice, self.options.prove)
+        except MizzenError as error:
+            return Refused(choice, error.diagnostic.code, error.diagnostic.message)
+        report = artifact.report
+        assert report is not None, "a compilation always reports"
+        if report.proof.differing:
+            said = f"results differ at {', '.join(report.proof.differing)}"
+            return Refused(choice, "E263", said)
+        return self._measure(choice, artifact).proved(report.proof), artifact
+
+
+def measured(choice: Choice, artifact: Artifact) -> Candidate:
+    """Return what an artifact needs."""
+    report = artifact.report
+    assert report is not None, "a compilation always reports"
+    written = [row for row in report.areas if row.name != CONSTANTS]
+    return Candidate(
+        choice=choice,
+        cycles=report.cycles,
+        compiler_cycles=report.cycles,
+        sram_bytes=sum(row.used_bytes for row in written if row.is_sram),
+        other_bytes=sum(row.used_bytes for row in written if not row.is_sram),
+        constants_bytes=sum(row.used_bytes for row in report.areas if row.name == CONSTANTS),
+        sram_total_bytes=report.sram_bytes,
+        file_bytes=report.flash_bytes,
+        on_cpu=len(report.on_cpu),
+    )

@@ -1,0 +1,212 @@
+"""Search the compiler's options for fewer cycles or less memory; results stay the same."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mizzen.cli.compile import write, written_text
+from mizzen.cli.configuration import (
+    Keywords,
+    add_configuration_options,
+    add_output_option,
+    keywords,
+    output_folder,
+    positive_number,
+    show_configuration,
+    size_in_bytes,
+)
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.layout import count, fields, size, table
+from mizzen.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from mizzen.report.tuning import Candidate, Choice, TuningReport
+
+SUMMARY = "search for fewer cycles or less memory, all proved"
+
+OBJECTIVES = {"cycles": "cycles", "sram": "SRAM", "flash": "constants"}
+"""What there may be least of, in the words of the option and of the table."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument(
+        "model", metavar="MODEL", help="a quantised .tflite or .pt2 file, or a .tosa file"
+    )
+    group = parser.add_argument_group("search")
+    group.add_argument(
+        "--objective",
+        choices=tuple(OBJECTIVES),
+        default="cycles",
+        help="what to want the least of: cycles with no more of any memory than without the "
+        "search, or SRAM or flash with at most 1 %% more cycles (default: %(default)s)",
+    )
+    group.add_argument(
+        "--sram-budget",
+        metavar="BYTES",
+        type=size_in_bytes,
+        help="take the best that needs no more SRAM than this, whatever else it needs; exit "
+        "status 1 if nothing does; 384K means KiB",
+    )
+    group.add_argument(
+        "--jobs",
+        metavar="N",
+        type=positive_number,
+        help="compilations at once (default: the processors that there are)",
+    )
+    group.add_argument(
+        "--budget-seconds",
+        metavar="N",
+        type=positive_number,
+        help="begin nothing new after this time, but proofs of what was found",
+    )
+    add_configuration_options(parser)
+    add_output_option(parser, "the chosen artifact, its report and, for Ethos-U, Vela's summary")
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Search, write the chosen artifact and its report, and tell what was found."""
+    from mizzen.analysis.tuning import tune
+
+    asked = keywords(options)
+    chosen = show_configuration(asked, options.model, console)
+    with console.progress(f"tuning {options.model}") as change:
+        tuned = tune(
+            options.model,
+            objective=options.objective,
+            sram_budget=options.sram_budget,
+            jobs=options.jobs,
+            budget_seconds=options.budget_seconds,
+            on_progress=_teller(options.model, change),
+            **asked,
+        )
+    report = tuned.report
+    document: dict[str, object] = {**report.as_dict()}
+    parts = [_head(report, console), _front_text(report, console)]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    if tuned.artifact is not None and report.chosen is not None:
+        files, replaced = write(tuned.artifact, chosen, output_folder(options))
+        command = _command(options.model, asked, report.chosen.choice)
+        document |= {what: str(file) for what, file in files.items()} | {"command": command}
+        parts += [
+            f"Repeats the chosen one\n  {command}",
+            written_text(files.values(), width=console.width),
+        ]
+        found = tuned.artifact.report
+        diagnostics = (*(found.diagnostics if found else ()), *replaced)
+    failures = tuple(_failures(report))
+    return Answer(document, "\n\n".join(parts), failures=failures, diagnostics=diagnostics)
+
+
+def _teller(model: str, change: Callable[[str], None]) -> Callable[[int, int], None]:
+    """Return what shows how many compilations are done, and how long the others may take."""
+    start = time.monotonic()
+
+    def tell(done: int, planned: int) -> None:
+        left = (time.monotonic() - start) / max(done, 1) * max(planned - done, 0)
+        change(f"tuning {model}: {done} of at most {planned} compilations, {left:.0f} s left")
+
+    return tell
+
+
+def _head(report: TuningReport, console: Console) -> str:
+    tried = f"{count(report.tried, 'compilation')}, {report.distinct} different artifacts"
+    rows = [("tried", tried)]
+    if report.refused:
+        rows.append(("refused", f"{len(report.refused)}: {report.refused[0].message}"))
+    rows.append(("as asked for", _measures(report.base)))
+    if report.chosen is not None:
+        rows.append(("chosen", f"{_measures(report.chosen)}, for least {_objective(report)}"))
+    return f"{report.model}\n{fields(rows, width=console.width)}"
+
+
+def _objective(report: TuningReport) -> str:
+    return OBJECTIVES[report.objective.value]
+
+
+def _measures(row: Candidate) -> str:
+    return (
+        f"{count(row.cycles, 'cycle')}, {size(row.sram_bytes)} SRAM, "
+        f"{size(row.constants_bytes)} constants"
+    )
+
+
+def _front_text(report: TuningReport, console: Console) -> str:
+    base = report.base
+    others = any(row.other_bytes for row in report.front)
+    headings = ["", "cycles", "", "SRAM", "", *(["other RAM"] if others else []), "constants"]
+    rows = [
+        [
+            ">" if row == report.chosen else "",
+            f"{row.cycles:,}",
+            _change(row.cycles, base.cycles),
+            f"{row.sram_bytes:,}",
+            _change(row.sram_bytes, base.sram_bytes),
+            *([f"{row.other_bytes:,}"] if others else []),
+            f"{row.constants_bytes:,}",
+            _proof(row),
+            str(row.choice),
+        ]
+        for row in report.front
+    ]
+    headings += ["proof", "options"]
+    numbers = range(1, len(headings) - 2)
+    text = table(rows, width=console.width, headings=headings, right=tuple(numbers))
+    return f"Front: nothing else is better in all of these (> chosen; memory in bytes)\n{text}"
+
+
+def _change(now: int, before: int) -> str:
+    """Write a change in percent: nothing where there is none."""
+    return "" if now == before or not before else f"{100 * now / before - 100:+.1f} %"
+
+
+def _proof(row: Candidate) -> str:
+    if row.proof.differing:
+        return "differs"
+    return f"exact, {row.proof.inputs}" if row.is_exact else "none"
+
+
+def _command(model: str, asked: Keywords, choice: Choice) -> str:
+    """Return the command line that compiles the network like this again."""
+    return shlex.join(["mizzen", "compile", model, *_asked(asked, choice), *choice.words])
+
+
+def _asked(asked: Keywords, choice: Choice) -> Iterator[str]:
+    """Return the words of what the user asked for, but what a choice says anew."""
+    rows: Sequence[tuple[str, str | None]] = (
+        ("--accelerator-config", asked["accelerator"]),
+        *(("--config", name) for name in asked["config"] or ()),
+        ("--system-config", asked["system_config"]),
+        ("--memory-mode", asked["memory_mode"]),
+        ("--ignore-ops", ",".join(asked["ignore_ops"]) or None),
+    )
+    for name, value in rows:
+        if value is not None:
+            yield from (name, value)
+    if choice.optimise is None and asked["optimise"] != "Performance":
+        yield from ("--optimise", asked["optimise"])
+    if choice.arena_cache_bytes is None and asked["arena_cache_size"] is not None:
+        yield from ("--arena-cache-size", str(asked["arena_cache_size"]))
+    for name, value in asked["target_options"].items():
+        if name not in choice.target_options:
+            yield from ("--target-option", f"{name}={value}")
+    if asked["allow_inexact"]:
+        yield "--allow-inexact"
+
+
+def _failures(report: TuningReport) -> Iterator[Diagnostic]:
+    """Tell that nothing fits."""
+    if report.chosen is None:
+        least = min(row.sram_total_bytes for row in (report.base, *report.front))
+        yield Diagnostic(
+            "E266",
+            f"some way to compile the network must fit {report.sram_budget_bytes} bytes of SRAM, "
+            f"and the least that was found is {least}",
+            rule="--sram-budget",
+            help="search with --objective sram for the least there is, or choose a memory mode "
+            "with constants outside the SRAM",
+        )

@@ -1,0 +1,186 @@
+"""What a search over ways to compile a network found: the candidates that none beats in all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from mizzen.report.proof import NOT_PROVED, Proof
+
+
+class Objective(Enum):
+    """What a search wants the least of; the value is the command line's word."""
+
+    CYCLES = "cycles"
+    SRAM = "sram"
+    FLASH = "flash"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A way to compile a network; what is empty or None is as the user asked for it.
+
+    optimise           what the compiler tries for
+    arena_cache_bytes  SRAM that it may plan with
+    disabled           features that it must leave
+    rewrites           exact rewrites of the network before it is compiled, in order
+    """
+
+    optimise: str | None = None
+    arena_cache_bytes: int | None = None
+    disabled: tuple[str, ...] = ()
+    rewrites: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options of `mizzen compile` that repeat it, besides those that the user gave."""
+        found: list[str] = []
+        if self.optimise is not None:
+            found += ["--optimise", self.optimise]
+        if self.arena_cache_bytes is not None:
+            found += ["--arena-cache-size", str(self.arena_cache_bytes)]
+        for name, value in self.target_options.items():
+            found += ["--target-option", f"{name}={value}"]
+        return tuple(found)
+
+    @property
+    def target_options(self) -> dict[str, str]:
+        """Its options that only one family has."""
+        rows = {"disable": self.disabled, "rewrite": self.rewrites}
+        return {name: "+".join(values) for name, values in rows.items() if values}
+
+    def __str__(self) -> str:
+        return " ".join(self.words) or "as asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What compiling a network in one way gives.
+
+    cycles            of an inference, by the project's own model of the command stream
+    compiler_cycles   the compiler's own estimate
+    sram_bytes        written and read in SRAM: feature maps, buffers
+    other_bytes       written and read in other memory
+    constants_bytes   read only: weights, scales, tables, command streams
+    sram_total_bytes  everything in SRAM, constants included where the memory mode puts them there
+    file_bytes        of the artifact
+    on_cpu            operators on the CPU
+    proof             of what was compiled; not tried where it is not on the front
+    """
+
+    choice: Choice
+    cycles: int
+    compiler_cycles: int
+    sram_bytes: int
+    other_bytes: int
+    constants_bytes: int
+    sram_total_bytes: int
+    file_bytes: int
+    on_cpu: int
+    proof: Proof = NOT_PROVED
+
+    @property
+    def measures(self) -> tuple[int, ...]:
+        """What one wants little of: cycles, and each kind of memory."""
+        return self.cycles, self.sram_bytes, self.other_bytes, self.constants_bytes
+
+    @property
+    def memories(self) -> tuple[int, ...]:
+        """Bytes of each kind of memory."""
+        return self.measures[1:]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it was executed, and gave what the network gives."""
+        return bool(self.proof.inputs) and not self.proof.differing
+
+    def of(self, objective: Objective) -> int:
+        """Return what an objective wants little of."""
+        match objective:
+            case Objective.CYCLES:
+                return self.cycles
+            case Objective.SRAM:
+                return self.sram_bytes
+            case Objective.FLASH:
+                return self.constants_bytes
+
+    def needs_no_more_than(self, other: Candidate) -> bool:
+        """Whether no measure is above the other's."""
+        pairs = zip(self.measures, other.measures, strict=True)
+        return all(ours <= theirs for ours, theirs in pairs)
+
+    def proved(self, proof: Proof) -> Candidate:
+        """Return it with the proof of what was compiled."""
+        return replace(self, proof=proof)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A candidate that is none: the compiler did not take it, or its code is not exact."""
+
+    choice: Choice
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TuningReport:
+    """What a search found.
+
+    configuration  in force, JSON-ready
+    base           the network compiled as the user asked for it
+    front          candidates that no other beats in cycles and all memories, fewest cycles first
+    chosen         the one for the objective; None where none fits the budget
+    tried          compilations, `distinct` those with an artifact of their own
+    refused        what did not compile, or was not exact
+    """
+
+    model: str
+    configuration: dict[str, Any]
+    objective: Objective
+    sram_budget_bytes: int | None
+    base: Candidate
+    front: tuple[Candidate, ...]
+    chosen: Candidate | None
+    tried: int
+    distinct: int
+    refused: tuple[Refused, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-ready data."""
+        return {
+            "model": self.model,
+            "configuration": self.configuration,
+            "objective": self.objective.value,
+            "sram_budget_bytes": self.sram_budget_bytes,
+            "base": candidate_data(self.base),
+            "front": [candidate_data(row) for row in self.front],
+            "chosen": None if self.chosen is None else candidate_data(self.chosen),
+            "tried": self.tried,
+            "distinct": self.distinct,
+            "refused": [
+                {"options": list(row.choice.words), "code": row.code, "message": row.message}
+                for row in self.refused
+            ],
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def candidate_data(row: Candidate) -> dict[str, Any]:
+    """Return a candidate as JSON-ready data, with the options that repeat it."""
+    return {**asdict(row), "options": list(row.choice.words), "exact": row.is_exact}
+
+
+def front_of(rows: Sequence[Candidate]) -> list[Candidate]:
+    """Return those that no other beats in all measures, fewest cycles first; of equals the first.
+
+    The order of equals is that of `rows`.
+    """
+    found: list[Candidate] = []
+    for row in sorted(rows, key=lambda row: row.measures):
+        if not any(other.needs_no_more_than(row) for other in found):
+            found.append(row)
+    return found

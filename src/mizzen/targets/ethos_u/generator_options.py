@@ -1,0 +1,72 @@
+"""Options of the code generator that only Ethos-U has, by name, as `--target-option` takes them.
+
+A search tries them; whoever repeats what it found gives them on the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Feature, Setting
+from mizzen.targets.ethos_u.system_config import ASKED, with_placing
+
+DISABLE = "disable"
+ALLOCATOR = "tensor-allocator"
+REWRITE = "rewrite"
+
+BETWEEN = "+"
+"""Between several values of one option: a comma stands between options elsewhere."""
+
+Change = Callable[[EthosUConfiguration, str], EthosUConfiguration]
+
+
+def with_options(found: EthosUConfiguration, options: Mapping[str, str]) -> EthosUConfiguration:
+    """Return a configuration with options of the code generator.
+
+    E225 for an option that there is not, E227 for an allocator, E260 for a feature that there is
+    not. Rewrites are names, which whoever rewrites knows.
+    """
+    for name, value in options.items():
+        change = CHANGES.get(name)
+        if change is None:
+            raise fail(
+                "E225",
+                f"Ethos-U has the options {', '.join(CHANGES)} of its own, and {name} came",
+                help="leave it out",
+            )
+        found = change(found, value)
+        rows = (*found.settings, Setting(name, value, ASKED))
+        found = replace(found, settings=rows)
+    return found
+
+
+def _disable(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    rows = {row.value: row for row in Feature}
+    names = values_of(value)
+    for name in names:
+        if name not in rows:
+            raise fail(
+                "E260",
+                f"what the compiler must leave must be of {', '.join(rows)}, not {name!r}",
+                help=f"several are written as {DISABLE}=cascading{BETWEEN}buffering",
+            )
+    return replace(found, disabled=tuple(row for row in Feature if row.value in names))
+
+
+def _place(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return with_placing(found, value, found.tensor_alignment_bytes)
+
+
+def _rewrite(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return replace(found, rewrites=values_of(value))
+
+
+CHANGES: dict[str, Change] = {DISABLE: _disable, REWRITE: _rewrite, ALLOCATOR: _place}
+"""Every option, and what it changes."""
+
+
+def values_of(text: str) -> tuple[str, ...]:
+    """Take the values of an option apart."""
+    return tuple(name.strip() for name in text.split(BETWEEN) if name.strip())
