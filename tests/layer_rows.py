@@ -198,6 +198,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_n",
         "mizzen.targets.ethos_n.sim",
     ),
+    "mizzen.data": (
+        "mizzen.diagnostics",
+        "mizzen.frontends.tflite",
+        "mizzen.artifact",
+    ),
     "mizzen.export": (
         "mizzen.cpu",
         "mizzen.diagnostics",
@@ -326,6 +331,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler",
         "mizzen.compiler.compile",
     ),
+    "mizzen.analysis.evaluation": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.artifact",
+        "mizzen.data",
+    ),
     "mizzen.mesh": (),
     "mizzen.mesh.machine": ("mizzen.diagnostics",),
     "mizzen.mesh.network": (
@@ -441,6 +452,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.package",
         "mizzen.targets.ethos_u",
         "mizzen.artifact",
+        "mizzen.data",
         "mizzen.export",
         "mizzen.compiler",
         "mizzen.compiler.torch",
@@ -449,6 +461,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.findings",
         "mizzen.analysis.page",
         "mizzen.analysis.tuning",
+        "mizzen.analysis.evaluation",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
         "mizzen.mesh.network.exported",

@@ -18,6 +18,7 @@ from mizzen.cli import (
     compile,
     conformance,
     emulate,
+    evaluate,
     export,
     inspect,
     lower,
@@ -29,7 +30,20 @@ from mizzen.cli import (
 )
 from mizzen.diagnostics import fail
 
-VERBS = (compile, run, check, tune, lower, inspect, report, export, emulate, conformance, targets)
+VERBS = (
+    compile,
+    run,
+    evaluate,
+    check,
+    tune,
+    lower,
+    inspect,
+    report,
+    export,
+    emulate,
+    conformance,
+    targets,
+)
 GROUPS = (mesh,)
 """Verbs of two words: ``mizzen mesh map``."""
 

@@ -1,0 +1,179 @@
+"""What is done with a part of a data set, in whichever process: read, fitted, inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from mizzen.data.columns import DataSet, named
+from mizzen.data.fitting import fitted, real, scale_of
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.artifact.interface import TensorInfo
+
+    Array = npt.NDArray[Any]
+
+
+class Network(Protocol):
+    """What infers a batch: an artifact, or a reference."""
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What it takes."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What it gives."""
+        ...
+
+    def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
+        """Infer `[N, *shape]` arrays, one for each input."""
+        ...
+
+
+class Judged(Enum):
+    """What of an inference is kept."""
+
+    OUTPUT = auto()
+    """The output."""
+    RECONSTRUCTION = auto()
+    """How far the output is from the input: the mean of the squared differences."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inferred:
+    """What came of a part.
+
+    outputs    [K, ...] of all its inferences, as the network gives them
+    reference  the same of the reference, if there is one
+    counts     inferences of each sample
+    notes      what became of numbers that were not the input's own
+    """
+
+    outputs: Array
+    reference: Array | None
+    counts: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inference:
+    """Infers parts of a data set; can be pickled.
+
+    output     place of the output that is judged
+    streaming  a sample's inferences follow one another, and state goes on
+    """
+
+    artifact: Artifact
+    output: int = 0
+    judged: Judged = Judged.OUTPUT
+    streaming: bool = False
+    reference: Network | None = None
+
+    def __call__(self, part: DataSet) -> Inferred | Diagnostic:
+        """Infer a part; its errors are answers, which name the sample."""
+        try:
+            return self._inferred(part)
+        except MizzenError as error:
+            return error.diagnostic if part.size == 1 else self._first_wrong(part, error)
+
+    def _first_wrong(self, part: DataSet, error: MizzenError) -> Diagnostic:
+        """Find the sample that an error of several is about."""
+        for index in range(part.size):
+            try:
+                self._inferred(part.cut(index, index + 1))
+            except MizzenError as single:
+                return named(single, part.name(index)).diagnostic
+        return error.diagnostic
+
+    def _inferred(self, part: DataSet) -> Inferred:
+        read = [column.read() for column in part.columns]
+        counts = tuple(len(rows) for rows in read[0])
+        for rows in read[1:]:
+            _require_counts(part, counts, tuple(len(row) for row in rows))
+        given = [np.concatenate(rows) for rows in read]
+        notes: list[str] = []
+        fits = [
+            fitted(array, info, notes.append)
+            for array, info in zip(given, self.artifact.inputs, strict=True)
+        ]
+        if self.streaming:
+            own = _streamed(self.artifact, fits, counts)[self.output]
+        else:
+            own = _all(self.artifact.run(*fits))[self.output]
+        theirs = None
+        if self.reference is not None:
+            theirs = _referred(self.reference, self.artifact, given)[self.output]
+        if self.judged is Judged.RECONSTRUCTION:
+            source = real(given[0], self.artifact.inputs[0])
+            own = _squared_errors(source, own, self.artifact.outputs[self.output])
+            if theirs is not None and self.reference is not None:
+                theirs = _squared_errors(source, theirs, self.reference.outputs[self.output])
+        return Inferred(own, theirs, counts, tuple(notes))
+
+
+def _all(found: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _streamed(artifact: Artifact, given: Sequence[Array], counts: Sequence[int]) -> list[Array]:
+    """Infer each sample's inferences one after the other, from the initial state on.
+
+    Samples of one length advance together.
+    """
+    starts = np.cumsum([0, *counts])[:-1]
+    places: list[Array] = []
+    found: list[tuple[Array, ...]] = []
+    for length in sorted(set(counts)):
+        firsts = starts[np.array(counts) == length]
+        session = artifact.session(len(firsts))
+        for step in range(length):
+            places.append(firsts + step)
+            found.append(_all(session.run(*(array[firsts + step] for array in given))))
+    order = np.argsort(np.concatenate(places))
+    return [np.concatenate(rows)[order] for rows in zip(*found, strict=True)]
+
+
+def _referred(network: Network, artifact: Artifact, given: Sequence[Array]) -> tuple[Array, ...]:
+    """Infer on a reference: the artifact's own numbers where both have one form, else real ones."""
+    arrays: list[Array] = []
+    for array, own, info in zip(given, artifact.inputs, network.inputs, strict=True):
+        alike = own.dtype == info.dtype and scale_of(own) == scale_of(info)
+        if alike and array.dtype == own.dtype:
+            arrays.append(array)
+        else:
+            arrays.append(fitted(real(array, own), info, _unsaid).reshape(-1, *info.shape))
+    return _all(network.run(*arrays))
+
+
+def _unsaid(text: str) -> None:
+    """The artifact's own inputs say it already."""
+
+
+def _require_counts(part: DataSet, first: Sequence[int], other: Sequence[int]) -> None:
+    for index, (one, another) in enumerate(zip(first, other, strict=True)):
+        if one != another:
+            raise fail(
+                "E242",
+                f"{part.name(index)} must give every input the same number of inferences, not "
+                f"{one} and {another}",
+            )
+
+
+def _squared_errors(source: Array, output: Array, info: TensorInfo) -> Array:
+    """Return the mean squared difference of each row, `[K, 1]`.
+
+    Row by row, so that a sum is one of the same numbers in the same order in every batch.
+    """
+    values = real(output, info)
+    rows = zip(source.astype(np.float64), values.astype(np.float64), strict=True)
+    return np.array([[float(np.square(x.ravel() - y.ravel()).mean())] for x, y in rows])

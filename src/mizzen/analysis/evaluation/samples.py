@@ -1,0 +1,178 @@
+"""Samples with their labels: of a stored data set, or as an iterable yields them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+
+from mizzen.data.columns import ArrayColumn, DataSet, as_inferences, data_set, expected_shape
+from mizzen.data.labels import Labels
+from mizzen.diagnostics import fail
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from mizzen.artifact.interface import TensorInfo
+
+    Array = npt.NDArray[Any]
+
+PART = 64
+"""Samples that are inferred at once: more are hardly faster."""
+
+
+class Samples(Protocol):
+    """What is evaluated."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """How many samples there are, where that is known beforehand."""
+        ...
+
+    @property
+    def labels(self) -> Labels | None:
+        """The labels of all parts that were given so far, or of all."""
+        ...
+
+    def sample(self, index: int) -> str:
+        """Return what a sample is called."""
+        ...
+
+    def parts(self, largest: int) -> Iterator[DataSet]:
+        """Return the samples, so many at once."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A data set whose labels are known."""
+
+    name: str
+    data: DataSet
+    labels: Labels | None
+
+    @property
+    def size(self) -> int:
+        """How many samples there are."""
+        return self.data.size
+
+    def sample(self, index: int) -> str:
+        """Return what a sample is called."""
+        return self.data.name(index)
+
+    def parts(self, largest: int) -> Iterator[DataSet]:
+        """Return the samples, so many at once."""
+        for start in range(0, self.size, largest):
+            yield self.data.cut(start, min(start + largest, self.size))
+
+
+@dataclass(eq=False)
+class Yielded:
+    """What an iterable yields: `(x, label)` of a sample, or of a batch as a DataLoader does."""
+
+    rows: Iterable[Any]
+    inputs: Sequence[TensorInfo]
+    name: str = "data"
+    _labels: list[Array] = field(default_factory=list["Array"])
+
+    @property
+    def size(self) -> int | None:
+        """Nobody knows how many samples there will be."""
+        return None
+
+    def sample(self, index: int) -> str:
+        """Return what a sample is called."""
+        return f"{self.name}[{index}]"
+
+    @property
+    def labels(self) -> Labels | None:
+        """The labels of all parts that were given so far."""
+        return Labels(np.concatenate(self._labels)) if self._labels else None
+
+    def parts(self, largest: int) -> Iterator[DataSet]:
+        """Return batches as they are yielded; single samples are put together."""
+        rows = iter(self.rows)
+        first = 0
+        while group := [_arrays(row) for row in islice(rows, 1)]:
+            if self._is_sample(group[0][0]):
+                group += [_arrays(row) for row in islice(rows, largest - 1)]
+            part = self._part(group, first)
+            first += part.size
+            yield part
+
+    def _is_sample(self, given: Sequence[Array]) -> bool:
+        shape = self.inputs[0].shape
+        return given[0].shape == shape or (shape[:1] == (1,) and given[0].shape == shape[1:])
+
+    def _part(self, group: list[tuple[list[Array], Array]], first: int) -> DataSet:
+        columns: list[ArrayColumn] = []
+        for place, info in enumerate(self.inputs):
+            rows = [self._rows(given, place, info) for given, _ in group]
+            stacked = np.concatenate(rows)[:, np.newaxis]
+            columns.append(ArrayColumn(stacked, self.name, first))
+        data = data_set(columns)
+        labels = np.concatenate([np.atleast_1d(label) for _, label in group])
+        if len(labels) != data.size:
+            raise fail(
+                "E242",
+                f"{self.name} must yield a label for each sample, not {len(labels)} for "
+                f"{data.size}, at sample {first}",
+            )
+        self._labels.append(labels)
+        return data
+
+    def _rows(self, given: Sequence[Array], place: int, info: TensorInfo) -> Array:
+        if len(given) != len(self.inputs):
+            raise fail(
+                "E242",
+                f"{self.name} must yield {len(self.inputs)} arrays for the inputs, not "
+                f"{len(given)}",
+                help="yield ((x, y), label) for a network of two inputs",
+            )
+        rows = as_inferences(given[place], info)
+        if rows is None:
+            raise fail(
+                "E246",
+                f"{self.name} must yield {expected_shape(info)} for the input {info.name}, not "
+                f"{list(given[place].shape)}",
+                help="N counts samples; reshape or transpose what is yielded",
+            )
+        return rows
+
+
+def _arrays(row: Any) -> tuple[list[Array], Array]:
+    """Take `(x, label)` apart. E241 for anything else."""
+    pair = cast("Sequence[Any]", row) if isinstance(row, (tuple, list)) else ()
+    if len(pair) != 2:
+        raise fail(
+            "E241",
+            "every row of the data must be a pair of x and its label, not "
+            f"{type(cast('object', row)).__name__}{f' of {len(pair)}' if pair else ''}",
+            help="yield (x, label), or ((x, y), label) for a network of two inputs",
+        )
+    given, label = pair
+    if isinstance(given, (tuple, list)):
+        several = cast("Sequence[Any]", given)
+        if all(hasattr(x, "shape") for x in several):
+            return [_array(x) for x in several], _array(label)
+    return [_array(given)], _array(label)
+
+
+def _array(value: Any) -> Array:
+    """Return what NumPy makes of it; a tensor of PyTorch's may be anywhere, and need a gradient."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    return np.asarray(value)
+
+
+def peeked(parts: Iterator[DataSet]) -> Iterator[DataSet]:
+    """Let the first part be made, so that there are labels."""
+    return chain(list(islice(parts, 1)), parts)

@@ -1,0 +1,253 @@
+"""Measure accuracy: a data set through the simulated NPU, judged by its labels."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mizzen.cli.configuration import names_list
+from mizzen.cli.console import Answer, Console
+from mizzen.cli.layout import count, duration, fields, share, table
+from mizzen.cli.placement import artifact_text
+from mizzen.diagnostics import Diagnostic, fail
+
+if TYPE_CHECKING:
+    from mizzen.report.evaluation import Confusion, Evaluation, Metric, Reference
+
+SUMMARY = "accuracy of the compiled network on a data set"
+LARGEST_TABLE = 20
+"""Classes of which the terminal shows every pair; the JSON document has all of them always."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument(
+        "artifact", metavar="ARTIFACT", help="a compiled .tflite, .zip or .pte, or Vela's raw .npz"
+    )
+    parser.add_argument(
+        "--data",
+        metavar="[NAME=]PATH",
+        nargs="+",
+        required=True,
+        help="the samples: a .npz with an array for each input (and the labels), or a .npy; real "
+        "numbers are quantised as the input is",
+    )
+    parser.add_argument(
+        "--labels",
+        metavar="FILE|KEY",
+        help="a CSV file (label, or file,label), a .npy file, or the name of an array of the .npz "
+        "(default: an array of the .npz called labels, label or y)",
+    )
+    parser.add_argument(
+        "--classes",
+        metavar="NAME,...|FILE",
+        help="names of the classes in the order of the outputs, or a file with one in each line",
+    )
+    parser.add_argument(
+        "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
+    )
+    _add_judging_options(parser)
+    conditions = parser.add_argument_group("conditions (exit status 1 when they do not hold)")
+    for name, what in (("--at-least", "reach"), ("--at-most", "not exceed")):
+        conditions.add_argument(
+            name,
+            metavar="[METRIC=]VALUE",
+            type=condition,
+            action="append",
+            default=[],
+            help=f"what a metric must {what}, for instance "
+            f"{'top1=0.9' if name == '--at-least' else 'mean-error=0.05'}; a number alone is for "
+            "the first metric; may be given several times",
+        )
+
+
+def _add_judging_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is judged, and how")
+    group.add_argument(
+        "--task",
+        choices=("classes", "detection", "anomaly", "values"),
+        help="what the network is for (default: what suits the labels)",
+    )
+    group.add_argument(
+        "--metrics",
+        metavar="METRIC[,METRIC...]",
+        type=names_list,
+        default=(),
+        help="top1, top5 (any number), balanced, auc; accuracy of a detection; mean-error, "
+        "rms-error, largest-error; or your own as module:function, which is given outputs and "
+        "labels (default: those that suit the labels)",
+    )
+    group.add_argument(
+        "--output", metavar="NAME", help="the output that is judged (default: the first)"
+    )
+    group.add_argument(
+        "--join",
+        choices=("each", "mean", "highest", "last"),
+        help="which of a sample's several inferences is judged (default: their mean, in a stream "
+        "the last, or each where each has a label)",
+    )
+    group.add_argument(
+        "--streaming",
+        action="store_true",
+        help="the inferences of a sample follow one another and the network's state goes on; "
+        "without it every inference starts anew",
+    )
+
+
+def condition(text: str) -> tuple[str | None, float]:
+    """Read a metric and the value that it is held to."""
+    name, equals, value = text.rpartition("=")
+    try:
+        return (name or None if equals else None), float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"METRIC=VALUE or a number is needed, not {text!r}"
+        ) from None
+
+
+def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Evaluate the artifact on the data set."""
+    import mizzen
+    from mizzen.analysis.evaluation import Judgement, Listener, Task, judge
+    from mizzen.analysis.evaluation.evaluate import output_of
+    from mizzen.analysis.evaluation.judging import Join
+    from mizzen.analysis.evaluation.samples import Stored
+    from mizzen.data.labels import classes_from
+    from mizzen.data.opening import open_data
+
+    artifact = mizzen.load(options.artifact, options.accelerator_config)
+    console.note(artifact_text(artifact, width=console.width))
+    opened = open_data(
+        options.data,
+        artifact.inputs,
+        options.labels,
+        classes=classes_from(options.classes) if options.classes else (),
+        sequences=options.streaming,
+    )
+    console.note(_data_text(opened.name, opened.data.size, console))
+    judgement = Judgement(
+        output_of(artifact, options.output),
+        None if options.task is None else Task(options.task),
+        tuple(options.metrics),
+        None if options.join is None else Join(options.join),
+        options.streaming,
+    )
+    warnings: list[Diagnostic] = []
+    samples = Stored(opened.name, opened.data, opened.labels)
+    with console.progress(f"evaluating {options.artifact}") as show:
+        listener = Listener(_progress(opened.data.size, show), console.note, warnings.append)
+        found = judge(artifact, samples, judgement, None, listener)
+    return Answer(
+        {"artifact": str(options.artifact), **_document(found)},
+        _text(found, console),
+        failures=_failures(found, options),
+        diagnostics=(*artifact.notes, *warnings),
+    )
+
+
+def _progress(size: int, show: Callable[[str], None]) -> Callable[[int], None]:
+    """Return what shows how many samples are done, and how long the others will take."""
+    start = time.monotonic()
+
+    def done(samples: int) -> None:
+        seconds = (time.monotonic() - start) / samples * (size - samples)
+        show(f"{samples:,} of {count(size, 'sample')}, {seconds:.0f} s left")
+
+    return done
+
+
+def _data_text(name: str, size: int, console: Console) -> str:
+    return fields([("data".ljust(11), f"{name}, {count(size, 'sample')}")], width=console.width)
+
+
+def _document(found: Evaluation) -> dict[str, object]:
+    data = found.as_dict()
+    del data["artifact"]
+    return data
+
+
+def _text(found: Evaluation, console: Console) -> str:
+    work = count(found.samples, "sample")
+    if found.inferences != found.samples:
+        work += f", {count(found.inferences, 'inference')},"
+    parts = [f"{work} in {duration(found.seconds)}"]
+    rows = [(row.name, _value(row)) for row in found.metrics]
+    parts[0] += f"\n{table(rows, width=console.width)}" if rows else ""
+    if found.confusion is not None:
+        parts.append(_confusion_text(found.confusion, console))
+    if found.mistakes:
+        parts.append(_mistakes_text(found, console))
+    if found.reference is not None:
+        parts.append(_reference_text(found.reference, console))
+    return "\n\n".join(parts)
+
+
+def _value(metric: Metric) -> str:
+    return f"{metric.value:.4f}" if abs(metric.value) < 10 else f"{metric.value:.6g}"
+
+
+def _confusion_text(found: Confusion, console: Console) -> str:
+    """Write which class came where which one was right; of many classes, how many were found."""
+    if len(found.classes) > LARGEST_TABLE:
+        worst = sorted(
+            (row[place] / sum(row), name, row[place], sum(row))
+            for place, (name, row) in enumerate(zip(found.classes, found.counts, strict=True))
+            if sum(row)
+        )[:LARGEST_TABLE]
+        cells = [(name, f"{right:,} of {total:,}") for _, name, right, total in worst]
+        return f"Classes that are found least\n{table(cells, width=console.width)}"
+    cells = [
+        (name, *(str(number) if number else "." for number in row), share(row[place], sum(row)))
+        for place, (name, row) in enumerate(zip(found.classes, found.counts, strict=True))
+        if sum(row)
+    ]
+    headings = ("label", *found.classes, "found")
+    right = range(1, len(headings))
+    lines = table(cells, width=console.width, headings=headings, right=right)
+    return f"Labels by row, outputs by column\n{lines}"
+
+
+def _mistakes_text(found: Evaluation, console: Console) -> str:
+    more = found.wrong - len(found.mistakes)
+    rows = [(name,) for name in found.mistakes] + ([(f"and {more:,} more",)] if more else [])
+    return f"Mistakes\n{table(rows, width=console.width)}"
+
+
+def _reference_text(found: Reference, console: Console) -> str:
+    agreement = found.agreement
+    rows = [(row.name, _value(row)) for row in found.metrics]
+    if agreement.same_class is not None:
+        rows.append(("same class", f"{agreement.same_class:.4f}"))
+    rows += [
+        ("equal", f"{agreement.equal:,} of {count(agreement.judged, 'output')}"),
+        ("difference", f"{agreement.largest_difference:.4g} at most, "
+         f"{agreement.mean_difference:.4g} in the mean"),
+    ]  # fmt: skip
+    return f"Reference {found.name}\n{fields(rows, width=console.width)}"
+
+
+def _failures(found: Evaluation, options: argparse.Namespace) -> list[Diagnostic]:
+    failures: list[Diagnostic] = []
+    wanted: Sequence[tuple[str, str | None, float]] = [
+        *(("at least", *row) for row in options.at_least),
+        *(("at most", *row) for row in options.at_most),
+    ]
+    for word, name, value in wanted:
+        metric = found.metric(name)
+        if metric is None:
+            known = ", ".join(row.name for row in found.metrics) or "none"
+            raise fail(
+                "E250",
+                f"the metric {name or ''} must have been computed; there are {known}",
+                help="--metrics names what is computed",
+            )
+        holds = metric.value >= value if word == "at least" else metric.value <= value
+        if not holds:
+            failures.append(
+                Diagnostic(
+                    "E251", f"{metric.name} must be {word} {value:g}, and is {_value(metric)}"
+                )
+            )
+    return failures

@@ -1,0 +1,166 @@
+"""A data set from where it lies: which file is for which input, and where its labels are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mizzen.data.arrays import read_archive, read_array
+from mizzen.data.columns import Column, DataSet, array_column, data_set
+from mizzen.data.labels import KEYS, Labels, labels_of, read_labels
+from mizzen.diagnostics import MizzenError, fail
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from mizzen.artifact.interface import TensorInfo
+
+    Array = npt.NDArray[Any]
+
+ARRAYS, ARCHIVES = ".npy", ".npz"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """A data set, what it is called, and its labels where there are any."""
+
+    name: str
+    data: DataSet
+    labels: Labels | None
+
+
+def open_data(
+    words: Sequence[str],
+    inputs: Sequence[TensorInfo],
+    labels: str | Path | None,
+    *,
+    classes: Sequence[str] = (),
+    sequences: bool = False,
+) -> Opened:
+    """Open a data set.
+
+    words      ``PATH``, or ``NAME=PATH`` for each input: a .npz with all of them, or a .npy for
+               each
+    labels     path of a CSV or .npy file, or the name of an array of the .npz
+    classes    names of the classes, in the order of the outputs
+    sequences  an array's rows follow one another in one sample
+
+    Raises E203 for files that cannot be read, E240 for what is no data set, E241 to E246 for labels
+    and shapes that do not fit.
+    """
+    name = ", ".join(words)
+    paths = _paths(words, inputs)
+    if len(words) == 1 and Path(words[0]).suffix.lower() == ARCHIVES:
+        return _archive(Path(words[0]), inputs, labels, classes, sequences)
+    columns = [_column(path, info, sequences) for path, info in zip(paths, inputs, strict=True)]
+    found = None if labels is None else read_labels(_existing(Path(labels)), classes)
+    return Opened(name, data_set(columns), found)
+
+
+def _paths(words: Sequence[str], inputs: Sequence[TensorInfo]) -> list[Path]:
+    """Return the path for each input. E240 unless there is one for each, or an archive."""
+    if len(words) == 1 and Path(words[0]).suffix.lower() == ARCHIVES:
+        return [_existing(Path(words[0]))]
+    names = [info.name for info in inputs]
+    split = {word: word.partition("=") for word in words}
+    named = {name: path for name, _, path in split.values() if name in names}
+    unnamed = iter([word for word, parts in split.items() if parts[0] not in names])
+    found = [named[name] if name in named else next(unnamed, None) for name in names]
+    if None in found or next(unnamed, None) is not None:
+        raise fail(
+            "E240",
+            f"the data must be one file or folder for each input ({', '.join(names)}), or a .npz "
+            f"with all of them, not {', '.join(words)}",
+            help="write NAME=PATH where the order is another",
+        )
+    return [_existing(Path(path)) for path in found if path is not None]
+
+
+def _existing(path: Path) -> Path:
+    if path.exists():
+        return path
+    raise fail("E240", f"{path} must be a file or a folder, and is not there")
+
+
+def _column(path: Path, info: TensorInfo, sequences: bool) -> Column:
+    if path.suffix.lower() == ARRAYS:
+        return array_column(read_array(path), info, str(path), sequences=sequences)
+    raise fail(
+        "E240",
+        f"{path} must be a .npz or .npy file",
+        help="write it with numpy.savez(path, x=x, labels=labels)",
+    )
+
+
+def _archive(
+    path: Path,
+    inputs: Sequence[TensorInfo],
+    labels: str | Path | None,
+    classes: Sequence[str],
+    sequences: bool,
+) -> Opened:
+    members = read_archive(path)
+    key = _labels_key(members, inputs, labels)
+    found: Labels | None = None
+    if key is not None:
+        found = _labels(members[key], classes, f"{key} of {path}")
+    elif labels is not None:
+        found = read_labels(_labels_path(Path(labels), path, members), classes)
+    rest = {name: array for name, array in members.items() if name != key}
+    columns = [
+        array_column(array, info, path.name, sequences=sequences)
+        for array, info in zip(_by_input(rest, inputs, path), inputs, strict=True)
+    ]
+    return Opened(str(path), data_set(columns), found)
+
+
+def _labels_key(
+    members: Mapping[str, Array], inputs: Sequence[TensorInfo], labels: str | Path | None
+) -> str | None:
+    """Return which array has the labels: the one that is named, or one of a usual name."""
+    if labels is not None:
+        return str(labels) if str(labels) in members else None
+    taken = {info.name for info in inputs}
+    return next((key for key in KEYS if key in members and key not in taken), None)
+
+
+def _labels_path(labels: Path, path: Path, members: Mapping[str, Array]) -> Path:
+    if labels.exists():
+        return labels
+    raise fail(
+        "E241",
+        f"{labels} must be a file of labels, or an array of {path}, whose arrays are "
+        f"{', '.join(members)}",
+    )
+
+
+def _labels(array: Array, classes: Sequence[str], source: str) -> Labels:
+    if array.dtype.kind in "US":
+        return labels_of([str(word) for word in array.ravel().tolist()], classes, source)
+    if array.dtype.kind not in "biuf":
+        raise fail("E243", f"{source} must hold numbers or names, not {array.dtype}")
+    return Labels(array, tuple(classes))
+
+
+def _by_input(
+    members: Mapping[str, Array], inputs: Sequence[TensorInfo], path: Path
+) -> list[Array]:
+    """Return an array for each input: by its name, or the only ones that there are."""
+    names = [info.name for info in inputs]
+    if all(name in members for name in names):
+        return [members[name] for name in names]
+    if len(members) == len(names) and not set(members) & set(names):
+        return list(members.values())
+    raise _missing(names, members, path)
+
+
+def _missing(names: Sequence[str], members: Mapping[str, Array], path: Path) -> MizzenError:
+    missing = ", ".join(name for name in names if name not in members)
+    return fail(
+        "E240",
+        f"{path} must have an array for each input, and has none for {missing}",
+        help=f"its arrays are {', '.join(members) or 'none'}; name them after the inputs, and the "
+        f"labels {KEYS[0]!r}",
+    )

@@ -1,0 +1,101 @@
+"""What a data set showed of an artifact: metrics, confusions, agreement with a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure of merit.
+
+    higher_is_better  None for a user's own
+    """
+
+    name: str
+    value: float
+    higher_is_better: bool | None = True
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """How often each class came where which one was right.
+
+    classes  their names; numbers where nobody named them
+    counts   [label][output]
+    """
+
+    classes: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How close the artifact comes to a reference, over the same samples.
+
+    same_class           share of outputs whose highest value is at the same place; None where there
+                         is one value only
+    equal                outputs that are equal in every number
+    judged               outputs that were compared
+    largest_difference   of two numbers, dequantised
+    mean_difference      mean of the differences' sizes
+    """
+
+    same_class: float | None
+    equal: int
+    judged: int
+    largest_difference: float
+    mean_difference: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What the reference made of the same samples."""
+
+    name: str
+    metrics: tuple[Metric, ...]
+    agreement: Agreement
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a data set showed of an artifact.
+
+    configuration  accelerator, system configuration and memory mode, by those names
+    data           what the samples are, as it was given
+    samples        with a label, or compared with a reference
+    inferences     of the artifact
+    metrics        the first is the one that is meant where none is named
+    confusion      of classes, where there are any
+    mistakes       names of samples whose label did not come, the first ones
+    wrong          how many there are of them
+    seconds        that the inferences took, by the clock
+    """
+
+    artifact: str
+    configuration: Mapping[str, str]
+    data: str
+    samples: int
+    inferences: int
+    metrics: tuple[Metric, ...]
+    confusion: Confusion | None
+    mistakes: tuple[str, ...]
+    wrong: int
+    reference: Reference | None
+    seconds: float
+
+    def metric(self, name: str | None = None) -> Metric | None:
+        """Return a metric by its name, or the first."""
+        if name is None:
+            return self.metrics[0] if self.metrics else None
+        return next((row for row in self.metrics if row.name == name), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as data for JSON; metrics go by their names."""
+        data = asdict(self)
+        data["metrics"] = {row.name: row.value for row in self.metrics}
+        if self.reference is not None:
+            data["reference"]["metrics"] = {row.name: row.value for row in self.reference.metrics}
+        return data

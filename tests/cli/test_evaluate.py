@@ -1,0 +1,64 @@
+"""`mizzen evaluate` on the network of the digits example: what it prints, asks and refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def artifact(here: Path, run: Run) -> Path:
+    """The example compiled, with its images and labels in one archive."""
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-128", "--prove", "off")
+    np.savez(here / "set.npz", x=np.load("images.npy"), labels=np.load("labels.npy"))
+    return here / "output" / "digits_vela.tflite"
+
+
+def test_the_answer(artifact: Path, run: Run) -> None:
+    status, out, err = run("evaluate", artifact, "--data", "set.npz")
+    assert status == 0
+    assert "  data         set.npz, 100 samples\n" in err
+    head, metrics = out.split("\n", 1)
+    assert head.startswith("100 samples in ")
+    assert metrics.startswith("  top1      0.9900\n  top5      1.0000\n")
+    assert "  2      .   1  12   .   .  .   .  .  .   .  92.3 %\n" in out
+    assert out.endswith("\n\nMistakes\n  set.npz[48]\n")
+
+
+def test_the_document(artifact: Path, run: Run) -> None:
+    words = ("--data", "images.npy", "--labels", "labels.npy", "--json", "--metrics", "top1,top2")
+    status, out, _ = run("evaluate", artifact, *words)
+    document = json.loads(out)
+    assert status == 0
+    assert document["metrics"] == {"top1": 0.99, "top2": 1.0}
+    assert document["samples"] == document["inferences"] == 100
+    assert document["configuration"]["accelerator"] == "ethos-u55-128"
+    assert sum(map(sum, document["confusion"]["counts"])) == 100
+    assert document["holds"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("--at-least", "top1=0.99", "--at-least", "0.5", "--at-most", "auc=1"), 0, ""),
+        (("--at-least", "0.995"), 1, "error[E251]: top1 must be at least 0.995, and is 0.9900\n"),
+        (("--at-most", "auc=0.5"), 1, "error[E251]: auc must be at most 0.5, and is 1.0000\n"),
+        (("--at-least", "top3=0.5"), 2, "error[E250]: the metric top3 must have been computed; "),
+        (("--at-least", "top1:0.9"), 2, "METRIC=VALUE or a number is needed, not 'top1:0.9'"),
+        (("--output", "y"), 2, "error[E254]: the output that is judged must be one of "),
+        (("--classes", "a,b"), 2, "error[E244]: there must be 10 classes, as the network has"),
+        (("--labels", "truth"), 2, "error[E241]: truth must be a file of labels, or an array of "),
+    ],
+)
+def test_conditions(
+    artifact: Path, run: Run, words: tuple[str, ...], status: int, said: str
+) -> None:
+    found, _, err = run("evaluate", artifact, "--data", "set.npz", *words)
+    assert said in err
+    assert found == status
