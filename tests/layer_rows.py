@@ -98,6 +98,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.isa",
         "mizzen.targets.ethos_u",
     ),
+    "mizzen.targets.ethos_u.timing": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.hazards",
+    ),
     "mizzen.targets.ethos_u.legal": (
         "mizzen.diagnostics",
         "mizzen.graph",
@@ -314,6 +319,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.ethos_u",
     ),
     "mizzen.analysis": (),
+    "mizzen.analysis.cost": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.frontends.tflite",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.timing",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.timing",
+        "mizzen.artifact",
+    ),
     "mizzen.analysis.findings": (
         "mizzen.diagnostics",
         "mizzen.report",

@@ -6,6 +6,7 @@ do so here. What only ExecuTorch has is a copy in another form.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,6 +47,7 @@ class KernelStep:
     """Consecutive kernels of a program, whose values they take and change.
 
     inputs, outputs  places of the tensors that come from other steps, and of those that change
+    elements         of the largest tensor of each kernel
     """
 
     on_npu = False
@@ -65,6 +67,7 @@ class KernelStep:
             if isinstance(row := values[index], PteTensor) and row.is_constant
         }
         self.kinds = tuple(call.kernel for call in calls)
+        self.elements = tuple(_largest(call, values) for call in calls)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
 
@@ -108,6 +111,12 @@ class KernelStep:
                 return list(numbers)
             case value:
                 return value
+
+
+def _largest(call: CallKernel, values: Sequence[Value]) -> int:
+    shapes = [row.shape for row in map(values.__getitem__, call.arguments)
+              if isinstance(row, PteTensor)]  # fmt: skip
+    return max([math.prod(shape) for shape in shapes], default=1)
 
 
 Kernel = Callable[[list[Any]], None]

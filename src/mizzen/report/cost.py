@@ -42,6 +42,7 @@ class Purpose(Enum):
     TABLE = "lookup table"
     TRANSFER = "transfer"
     """Of a DMA operation."""
+    COMMANDS = "command stream"
 
 
 class Unit(Enum):

@@ -111,6 +111,7 @@ class KernelsU55:
             table=table,
             scratch=scratch,
             misfits=tuple(self._misfits(instruction, shape, has_table=bool(table))),
+            mode=_mode(instruction),
         )
 
     def _misfits(self, instruction: Instruction, shape: Shape, *, has_table: bool) -> Iterator[str]:
@@ -245,6 +246,7 @@ class KernelsU85:
             blockdep=registers.number("SET_BLOCKDEP"),
             table=table,
             goes_on=result is not None and result.map.place.kind is Kind.CHAIN,
+            mode=_mode(instruction),
         )
 
     def _map(self, prefix: str, shape: Shape) -> Map:
@@ -363,6 +365,19 @@ def mode_of(instruction: Instruction, field: str) -> str:
     """Return the member of an operation's enumeration by name."""
     name: str = getattr(instruction.values[field], "name", "")
     return name
+
+
+MODES = {
+    "OP_POOL": "pooling_mode",
+    "OP_ELEMENTWISE": "elementwise_mode",
+    "OP_RESIZE": "resize_mode",
+}
+"""The field of an operation's command that says what it computes."""
+
+
+def _mode(instruction: Instruction) -> str:
+    field = MODES.get(instruction.name)
+    return "" if field is None else mode_of(instruction, field)
 
 
 def sliding(registers: Registers, shape: Shape, *, every_channel: bool) -> tuple[Window, Shape]:

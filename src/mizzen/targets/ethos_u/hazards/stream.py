@@ -34,12 +34,16 @@ class Wait:
     outstanding: int
 
 
-def steps(program: Program, accelerator: Accelerator) -> Iterator[Operation | Wait]:
+def steps(
+    program: Program, accelerator: Accelerator, registers: Registers | None = None
+) -> Iterator[Operation | Wait]:
     """Return what the front end does. E5xx and E61x for streams that cannot be read.
+
+    registers  holds, whenever a step is returned, what the commands before it have set
 
     OP_BRANCH is refused with E677: what follows it is not known before it runs.
     """
-    registers = Registers()
+    registers = Registers() if registers is None else registers
     is_u85 = accelerator.arch is Arch.U85
     kernels = (KernelsU85 if is_u85 else KernelsU55)(registers, accelerator)
     transfer = transfer_u85 if is_u85 else transfer_u55

@@ -1,0 +1,154 @@
+"""Operators on the CPU as rows of a cost report: estimates by class of operator, never nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mizzen.analysis.cost.processors import Class, Processor
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.host_steps import HostStep
+from mizzen.artifact.kernel_step import KernelStep
+from mizzen.artifact.resources import VariableStep
+from mizzen.artifact.steps import CpuStep, NpuStep, Step
+from mizzen.diagnostics import Device, Origin
+from mizzen.frontends.tflite import Subgraph, macs, read
+from mizzen.frontends.tflite.model import Operator
+from mizzen.report.cost import Bound, OperationCost, Span, Unit
+
+CLASSES = {
+    "CONV_2D": Class.CONVOLUTION,
+    "TRANSPOSE_CONV": Class.CONVOLUTION,
+    "DEPTHWISE_CONV_2D": Class.DEPTHWISE,
+    "FULLY_CONNECTED": Class.DENSE,
+    "BATCH_MATMUL": Class.DENSE,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": Class.DENSE,
+    "SVDF": Class.DENSE,
+    "MAX_POOL_2D": Class.POOL,
+    "AVERAGE_POOL_2D": Class.POOL,
+    "ADD": Class.ELEMENTWISE,
+    "MUL": Class.ELEMENTWISE,
+    "MINIMUM": Class.ELEMENTWISE,
+    "MAXIMUM": Class.ELEMENTWISE,
+    "SOFTMAX": Class.FUNCTION,
+    "LOG_SOFTMAX": Class.FUNCTION,
+    "LOGISTIC": Class.FUNCTION,
+    "TANH": Class.FUNCTION,
+    "RESHAPE": Class.MOVE,
+    "CONCATENATION": Class.MOVE,
+    "TRANSPOSE": Class.MOVE,
+    "PAD": Class.MOVE,
+    "PADV2": Class.MOVE,
+    "SPLIT": Class.MOVE,
+    "SPLIT_V": Class.MOVE,
+    "SQUEEZE": Class.MOVE,
+    "EXPAND_DIMS": Class.MOVE,
+    "PACK": Class.MOVE,
+    "UNPACK": Class.MOVE,
+    "SLICE": Class.MOVE,
+    "READ_VARIABLE": Class.MOVE,
+    "ASSIGN_VARIABLE": Class.MOVE,
+    "CALL_ONCE": Class.MOVE,
+    "VAR_HANDLE": Class.MOVE,
+    "quantize": Class.ELEMENTWISE,
+    "dequantize": Class.ELEMENTWISE,
+    "narrow": Class.MOVE,
+    "widen": Class.MOVE,
+    "permute": Class.MOVE,
+}
+"""Operators by their types; those that are not here are `Class.OTHER`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An operator: its amount, in the unit of its class."""
+
+    kind: str
+    origin: Origin | None
+    amount: int
+    macs: int = 0
+    shape: str = ""
+
+
+def cpu_operations(
+    step: Step, artifact: Artifact, core: Processor, ratio: float
+) -> tuple[list[OperationCost], list[Span]]:
+    """Return the operators of a step on the CPU; `ratio` is cycles of the NPU in one of the CPU."""
+    rows: list[OperationCost] = []
+    spans: list[Span] = []
+    now = 0
+    for index, work in enumerate(_works(step, artifact)):
+        unit = core.per_unit(CLASSES.get(work.kind, Class.OTHER))
+        taken = max(1, math.ceil(core.call + unit * work.amount))
+        cycles = max(1, round(taken * ratio))
+        rows.append(
+            OperationCost(
+                step=0,
+                index=index,
+                name=work.kind,
+                device=Device.CPU,
+                origin=work.origin,
+                start_cycles=now,
+                end_cycles=now + cycles,
+                cycles=cycles,
+                causes={Bound.CPU: cycles},
+                macs=work.macs,
+                shape=work.shape,
+                processor_cycles=taken,
+            )
+        )
+        spans.append(Span(Unit.CPU, index, now, now + cycles))
+        now += cycles
+    return rows, spans
+
+
+def _works(step: Step, artifact: Artifact) -> Iterator[Work]:
+    match step:
+        case NpuStep():
+            return
+        case CpuStep():
+            model = read(step.network, artifact.name)
+            for row, origin in zip(model.main.operators, step.origins, strict=True):
+                yield _operator(model.main, row, origin)
+        case VariableStep():
+            for row, origin in zip(step.operators, step.origins, strict=True):
+                yield Work(row.kind, origin, _size_bytes(step, artifact))
+        case KernelStep():
+            for kind, elements in zip(step.kinds, step.elements, strict=True):
+                yield Work(kind, None, elements)
+        case _:
+            amount = _elements(step, artifact)
+            for kind in step.kinds:
+                yield Work(kind, None, amount)
+
+
+def _operator(subgraph: Subgraph, row: Operator, origin: Origin) -> Work:
+    outputs = subgraph.present(row.outputs)
+    inputs = [tensor for tensor in subgraph.present(row.inputs) if tensor.data is None]
+    products = macs(subgraph, row)
+    elements = sum(tensor.elements for tensor in outputs)
+    match CLASSES.get(row.kind, Class.OTHER):
+        case Class.CONVOLUTION | Class.DEPTHWISE | Class.DENSE:
+            amount = products or elements
+        case Class.POOL:
+            window = int(row.options["filter_height"]) * int(row.options["filter_width"])
+            amount = elements * window
+        case Class.MOVE:
+            amount = sum(tensor.size_bytes or 0 for tensor in outputs)
+        case _:
+            amount = max([elements, *(tensor.elements for tensor in inputs)])
+    taken = " and ".join("x".join(map(str, tensor.shape)) for tensor in inputs)
+    given = " and ".join("x".join(map(str, tensor.shape)) for tensor in outputs)
+    return Work(row.kind, origin, amount, products, f"{taken} -> {given}")
+
+
+def _size_bytes(step: VariableStep, artifact: Artifact) -> int:
+    infos = artifact.contents.infos
+    return sum(infos[index].size_bytes for index in {*step.inputs, *step.outputs} & infos.keys())
+
+
+def _elements(step: HostStep, artifact: Artifact) -> int:
+    infos = artifact.contents.infos
+    known = {*step.inputs, *step.outputs} & infos.keys()
+    return max([math.prod(infos[index].shape) for index in known], default=1)

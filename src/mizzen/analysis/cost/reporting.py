@@ -1,0 +1,134 @@
+"""The cost report of an artifact: its steps one after the other, on the NPU and on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from mizzen.analysis.cost.cpu import cpu_operations
+from mizzen.analysis.cost.ethos_n import ethos_n_operations
+from mizzen.analysis.cost.ethos_u import ethos_u_operations
+from mizzen.analysis.cost.processors import Processor, find_processor
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.ethos_n import NpuProgram
+from mizzen.artifact.steps import NpuStep
+from mizzen.diagnostics import fail
+from mizzen.report.cost import CostReport, OperationCost, Span
+from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.recorded_config import recorded
+from mizzen.targets.ethos_u.system_config import resolve
+
+ETHOS_N_CLOCK_HZ = 1e9
+"""Taken for Ethos-N, whose artifacts know no clock."""
+
+
+def cost_report(
+    artifact: Artifact,
+    *,
+    configuration: EthosUConfiguration | None = None,
+    processor: str = "cortex-m55",
+    processor_clock_hz: float | None = None,
+) -> CostReport:
+    """Estimate what an inference costs.
+
+    configuration       the system that it runs in, as `system_config.resolve` gives it; else the
+                        one it was compiled for, or the accelerator's default where none is known
+    processor           the core that runs CPU operators, one of `PROCESSORS`
+    processor_clock_hz  of that core; else the NPU's
+
+    Raises E570 for a configuration of another accelerator, E571 for an unknown core, E572 for a
+    clock that is none, E6xx and E98x for streams that cannot be read.
+    """
+    core = find_processor(processor)
+    chosen = _configuration(artifact, configuration)
+    clock_hz = ETHOS_N_CLOCK_HZ if chosen is None else chosen.system.core_clock_hz
+    if processor_clock_hz is not None and not processor_clock_hz > 0:
+        raise fail("E572", f"a core's clock must be above 0 Hz, not {processor_clock_hz}")
+    rows, spans = _operations(artifact, chosen, core, clock_hz / (processor_clock_hz or clock_hz))
+    report = artifact.report
+    return CostReport(
+        model=report.model if report is not None else artifact.name,
+        configuration=_named(artifact, chosen),
+        clock_hz=clock_hz,
+        processor=core.name if any(row.processor_cycles for row in rows) else "",
+        operations=tuple(rows),
+        spans=tuple(sorted(spans, key=lambda span: span.start_cycles)),
+        compiler_cycles=report.cycles if report is not None else None,
+    )
+
+
+def _operations(
+    artifact: Artifact, chosen: EthosUConfiguration | None, core: Processor, ratio: float
+) -> tuple[list[OperationCost], list[Span]]:
+    rows: list[OperationCost] = []
+    spans: list[Span] = []
+    start = 0
+    for number, step in enumerate(artifact.steps):
+        found: list[OperationCost]
+        found_spans: list[Span]
+        match step:
+            case NpuStep(program=Program() as program) if chosen is not None:
+                found, found_spans = ethos_u_operations(program, chosen)
+            case NpuStep(program=NpuProgram() as program):
+                found, found_spans = ethos_n_operations(program.program)
+            case NpuStep():
+                raise fail("E573", f"no timing model knows the programs of {step.accelerator}")
+            case _:
+                found, found_spans = cpu_operations(step, artifact, core, ratio)
+        first = len(rows)
+        rows += [_placed(row, number, first, start) for row in found]
+        spans += [_moved(span, first, start) for span in found_spans]
+        start += sum(row.cycles for row in found)
+    return rows, spans
+
+
+def _placed(row: OperationCost, step: int, first: int, start: int) -> OperationCost:
+    return replace(
+        row,
+        step=step,
+        index=first + row.index,
+        start_cycles=start + row.start_cycles,
+        end_cycles=start + row.end_cycles,
+    )
+
+
+def _moved(span: Span, first: int, start: int) -> Span:
+    return Span(
+        span.unit, first + span.operation, start + span.start_cycles, start + span.end_cycles
+    )
+
+
+def _configuration(
+    artifact: Artifact, asked: EthosUConfiguration | None
+) -> EthosUConfiguration | None:
+    """Return the system of an artifact; None where no part of it is for Ethos-U."""
+    name = artifact.accelerator
+    if name is None or not any(
+        isinstance(step, NpuStep) and isinstance(step.program, Program) for step in artifact.steps
+    ):
+        return asked
+    if asked is not None:
+        if asked.accelerator.name != name:
+            raise fail(
+                "E570",
+                f"the configuration must be for {name}, which {artifact.name} was compiled for, "
+                f"and is for {asked.accelerator.name}",
+                help="compile the network for the other accelerator, and ask about that artifact",
+            )
+        return asked
+    told = recorded(artifact.report.configuration) if artifact.report is not None else None
+    return told if told is not None and told.accelerator.name == name else resolve(name)
+
+
+def _named(artifact: Artifact, chosen: EthosUConfiguration | None) -> Mapping[str, str]:
+    if chosen is not None:
+        return {
+            "accelerator": chosen.accelerator.name,
+            "system_config": chosen.system.name,
+            "memory_mode": chosen.mode.name,
+        }
+    known: Mapping[str, Any] = artifact.report.configuration if artifact.report else {}
+    told = {key: str(known[key]) for key in ("system_config", "memory_mode") if key in known}
+    return {"accelerator": artifact.accelerator or "none", **told}

@@ -1,0 +1,25 @@
+"""How long a command stream takes, from its decoded commands alone.
+
+It is an event simulation: the front end starts operations in order; kernels go block by block
+through input, MAC array, weight decoder, output unit and writing; transfers run beside them; all
+share the buses of a system configuration. So it judges any stream, whoever made it, and never sees
+what its compiler thought.
+
+It must not know how a stream is made, nor compute what a stream computes. Every constant of it is a
+row of a table with its source; none is fitted to a measurement of a network.
+"""
+
+from mizzen.targets.ethos_u.timing.estimate import estimate
+from mizzen.targets.ethos_u.timing.stages import Cause, Held
+from mizzen.targets.ethos_u.timing.timeline import Timed
+from mizzen.targets.ethos_u.timing.work import KernelWork, TransferWork, WorkKind
+
+__all__ = [
+    "Cause",
+    "Held",
+    "KernelWork",
+    "Timed",
+    "TransferWork",
+    "WorkKind",
+    "estimate",
+]

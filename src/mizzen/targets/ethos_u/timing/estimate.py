@@ -1,0 +1,21 @@
+"""The estimate of a stream: every operation with its time, causes, bytes and spans."""
+
+from __future__ import annotations
+
+from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.program import Program, accelerator_of
+from mizzen.targets.ethos_u.timing.machine import machine_of
+from mizzen.targets.ethos_u.timing.timeline import Timed, Timeline
+from mizzen.targets.ethos_u.timing.work import work_of
+
+
+def estimate(program: Program, configuration: EthosUConfiguration) -> list[Timed]:
+    """Time a program in a system; the accelerator is the one that its payload names.
+
+    Raises E604 and E605 for a payload that names no accelerator, E5xx and E61x for a stream that
+    cannot be read, E677 for one with branches.
+    """
+    accelerator = accelerator_of(program.hardware)
+    timeline = Timeline(machine_of(configuration))
+    timeline.run(work_of(program, accelerator))
+    return timeline.operations

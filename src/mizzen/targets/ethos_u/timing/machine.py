@@ -1,0 +1,129 @@
+"""The machine that a stream is timed on: its arithmetic, its buses, and what lies behind them.
+
+Ref: `vela.ini` (bandwidths, latencies, bursts, transactions outstanding); ethos-u-core-driver,
+ethosu_config_u55.h and ethosu_config_u65.h (how a driver has bursts split).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.config import (
+    Accelerator,
+    EthosUConfiguration,
+    Memory,
+    MemoryTiming,
+    Port,
+)
+from mizzen.targets.ethos_u.hazards.maps import Kind, MemoryBlock
+from mizzen.targets.ethos_u.program import RegionIndex
+
+SPLIT_BYTES = 64
+"""A burst ends at a multiple of so many bytes: AXI_LIMIT0_MAX_BEATS_BYTES 0 of the driver."""
+TABLE_BYTES_PER_CYCLE = 1.0
+"""Into the NPU's table memory. Ref: Vela 5.2, performance of the memory LUT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bus:
+    """A port, and the memory behind it.
+
+    beat_bytes       width of the port
+    bytes_per_cycle  that the memory gives and takes in all, at the NPU's clock
+    burst_bytes      shortest run of bytes that the memory is as fast as it can be with
+    chunk_bytes      longest run of bytes that is asked for at once
+    reads, writes    transactions that may be outstanding; None for any number
+    """
+
+    port: Port
+    memory: Memory
+    beat_bytes: int
+    bytes_per_cycle: float
+    burst_bytes: int
+    chunk_bytes: int
+    read_latency_cycles: int
+    write_latency_cycles: int
+    reads: int | None
+    writes: int | None
+
+    def read_bytes_per_cycle(self, run_bytes: float) -> float:
+        """Return the rate at which runs of so many bytes can be read.
+
+        Runs shorter than a burst take a burst's time, and bytes outstanding take the latency's.
+        """
+        return self._rate(run_bytes, self.reads, self.read_latency_cycles)
+
+    def write_bytes_per_cycle(self, run_bytes: float) -> float:
+        """Return the rate at which runs of so many bytes can be written."""
+        return self._rate(run_bytes, self.writes, self.write_latency_cycles)
+
+    def _rate(self, run_bytes: float, outstanding: int | None, latency_cycles: int) -> float:
+        rate = self.bytes_per_cycle * min(1.0, max(run_bytes, 1.0) / self.burst_bytes)
+        if not outstanding or not latency_cycles:
+            return rate
+        return min(rate, outstanding * self.chunk_bytes / latency_cycles)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """An accelerator in a system.
+
+    constants, arena, cache  the buses that its regions are reached through
+    """
+
+    accelerator: Accelerator
+    clock_hz: float
+    constants: Bus
+    arena: Bus
+    cache: Bus
+
+    @property
+    def is_u85(self) -> bool:
+        """Whether it is a U85, whose traversals and rates are its own."""
+        return self.accelerator.arch is Arch.U85
+
+    def bus(self, place: MemoryBlock) -> Bus | None:
+        """Return the bus to a memory; None for the NPU's own."""
+        if place.kind is not Kind.REGION:
+            return None
+        match place.index:
+            case RegionIndex.READ_ONLY:
+                return self.constants
+            case RegionIndex.SCRATCH_FAST:
+                return self.cache
+            case _:
+                return self.arena
+
+
+def machine_of(configuration: EthosUConfiguration) -> Machine:
+    """Return the machine of a configuration."""
+    mode, accelerator = configuration.mode, configuration.accelerator
+    buses = {port: _bus(accelerator, port, configuration.system.behind(port)) for port in Port}
+    return Machine(
+        accelerator,
+        configuration.system.core_clock_hz,
+        buses[mode.constants],
+        buses[mode.arena],
+        buses[mode.cache],
+    )
+
+
+def _bus(accelerator: Accelerator, port: Port, timing: MemoryTiming) -> Bus:
+    width = accelerator.traits.axi_bytes_per_cycle
+    return Bus(
+        port=port,
+        memory=timing.memory,
+        beat_bytes=width,
+        bytes_per_cycle=width * timing.ports * timing.clock_scale,
+        burst_bytes=timing.burst_bytes,
+        chunk_bytes=max(SPLIT_BYTES, timing.burst_bytes),
+        read_latency_cycles=timing.read_latency_cycles,
+        write_latency_cycles=timing.write_latency_cycles,
+        reads=_times(timing.max_reads, timing.ports),
+        writes=_times(timing.max_writes, timing.ports),
+    )
+
+
+def _times(outstanding: int | None, ports: int) -> int | None:
+    return None if outstanding is None else outstanding * ports

@@ -1,0 +1,244 @@
+"""When each operation of a stream is at work: the front end, the kernel queue, the DMA, the buses.
+
+Events follow from each other: the front end starts operations in the stream's order and stops
+where a queue is full or a wait says so. A kernel operation has its buses while it works; transfers
+take what it leaves of them, so that more bandwidth never makes anything later.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mizzen.targets.ethos_u.config import Port
+from mizzen.targets.ethos_u.hazards.operations import ORDERS, Order
+from mizzen.targets.ethos_u.hazards.stream import Queue, Wait
+from mizzen.targets.ethos_u.timing.machine import TABLE_BYTES_PER_CYCLE, Machine
+from mizzen.targets.ethos_u.timing.stages import BusUse, Cause, Held, Reason, Stages, stages_of
+from mizzen.targets.ethos_u.timing.work import KernelWork, Step, TransferWork
+
+WORD_BYTES = 4
+"""A command word, which the front end takes in a cycle."""
+
+Causes = dict[Reason, float]
+
+
+@dataclass(slots=True)
+class Timed:
+    """An operation on the timeline.
+
+    start, end  in cycles, when it is at work
+    cycles      what the stream gets longer by it
+    causes      `cycles` by what is waited for; they add up to it
+    """
+
+    work: KernelWork | TransferWork
+    uses: tuple[BusUse, ...]
+    start: float
+    end: float
+    cycles: float = 0.0
+    causes: Causes = field(default_factory=dict[Reason, float])
+    stages: Stages | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """Time in which a kernel operation takes so many bytes a cycle of each bus."""
+
+    start: float
+    end: float
+    taken: dict[Port, float]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What follows an operation of the kernel queue must know of it."""
+
+    main_end: float
+    end: float
+    block_cycles: float
+
+
+class Timeline:
+    """Executes the steps of a stream, without its arithmetic."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.operations: list[Timed] = []
+        self._machine = machine
+        self._order: Order = ORDERS[machine.accelerator.arch]
+        self._front = float(machine.constants.read_latency_cycles)
+        self._issued = self._front
+        self._frontier = 0.0
+        self._kernels: list[float] = []
+        self._transfers: list[Timed] = []
+        self._before: _Entry | None = None
+        self._segments: list[_Segment] = []
+        self._chain = False
+
+    def run(self, steps: Iterable[Step]) -> float:
+        """Time all steps; return when the last of them has ended."""
+        for step in steps:
+            match step:
+                case Wait():
+                    self._wait(step.queue, step.outstanding)
+                case KernelWork():
+                    self._kernel(step)
+                case TransferWork():
+                    self._transfer(step)
+        self._wait(Queue.TRANSFERS, 0)
+        return max([self._frontier, *self._kernels])
+
+    def _wait(self, queue: Queue, outstanding: int) -> None:
+        if queue is Queue.KERNELS:
+            done = self._kernels[: max(0, len(self._kernels) - outstanding)]
+            del self._kernels[: len(done)]
+            self._front = max([self._front, *done])
+            return
+        finished = self._transfers[: max(0, len(self._transfers) - outstanding)]
+        del self._transfers[: len(finished)]
+        for transfer in finished:
+            self._charge(transfer)
+            self._front = max(self._front, transfer.end)
+
+    def _charge(self, transfer: Timed) -> None:
+        """Charge a transfer with the time that nothing else but it fills."""
+        late = transfer.end - self._frontier
+        if late > 0:
+            slowest = max(transfer.uses, key=lambda use: use.cycles)
+            transfer.cycles += late
+            transfer.causes = {(Cause.MEMORY, slowest.bus.port): transfer.cycles}
+            self._frontier = transfer.end
+
+    def _issue(self, command_bytes: int) -> float:
+        """Return when the front end has read the commands of the next operation."""
+        self._front = max(self._front, self._issued + command_bytes / WORD_BYTES)
+        self._issued = self._front
+        return self._front
+
+    def _transfer(self, work: TransferWork) -> None:
+        self._wait(Queue.TRANSFERS, self._order.transfers - 1)
+        start = self._issue(work.command_bytes)
+        if self._transfers:
+            start = max(start, self._transfers[-1].end)
+        uses = tuple(transfer_uses(work, self._machine))
+        latency = max(
+            [use.bus.read_latency_cycles for use in uses if use.read_bytes]
+            + [use.bus.write_latency_cycles for use in uses if use.written_bytes],
+            default=0,
+        )
+        alone = max((use.cycles for use in uses), default=0.0)
+        alone = max(alone, _inside(work, self._machine))
+        end = self._moved(start + latency, alone, uses)
+        timed = Timed(work, uses, start, end)
+        self.operations.append(timed)
+        self._transfers.append(timed)
+
+    def _moved(self, start: float, alone: float, uses: tuple[BusUse, ...]) -> float:
+        """Return when bytes are moved that take `alone` cycles with the buses for themselves."""
+        need: defaultdict[Port, float] = defaultdict(float)
+        width: dict[Port, float] = {}
+        for use in uses:
+            need[use.bus.port] += use.read_bytes + use.written_bytes
+            width[use.bus.port] = use.bus.bytes_per_cycle
+        left, now = alone, start
+        if not alone:
+            return start
+        for segment in self._segments:
+            if segment.end <= now:
+                continue
+            if segment.start > now:
+                gap = min(left, segment.start - now)
+                left, now = left - gap, now + gap
+            if left <= 0:
+                return now
+            speed = 1.0
+            for port, bytes_ in need.items():
+                free = max(0.0, width[port] - segment.taken.get(port, 0.0))
+                speed = min(speed, free * alone / bytes_ if bytes_ else 1.0)
+            span = segment.end - now
+            if left <= speed * span:
+                return now + left / speed
+            left, now = left - speed * span, segment.end
+        return now + left
+
+    def _kernel(self, work: KernelWork) -> None:
+        stages = stages_of(work, self._machine)
+        if self._chain and self._before is not None:
+            self._link(work, stages, self._before)
+        else:
+            self._start(work, stages)
+        self._chain = work.goes_on
+
+    def _start(self, work: KernelWork, stages: Stages) -> None:
+        self._wait(Queue.KERNELS, self._order.kernels - 1)
+        start = self._issue(work.command_bytes)
+        before = self._before
+        ready = start + stages.fill_cycles
+        if before is not None:
+            allowed = before.end
+            if work.blockdep:
+                buffered = before.main_end - before.block_cycles
+                allowed = max(before.end - work.blockdep * before.block_cycles, buffered)
+            ready = max(ready, allowed + stages.fill_cycles, before.main_end)
+        main_end = ready + stages.main_cycles
+        timed = Timed(work, stages.uses, ready - stages.fill_cycles, main_end + stages.drain_cycles)
+        timed.stages = stages
+        self._follow(timed, stages, ready, main_end)
+
+    def _link(self, work: KernelWork, stages: Stages, before: _Entry) -> None:
+        """Let an operation join the chain before it, whose blocks it takes from inside the NPU."""
+        start = self.operations[-1].start
+        main_end = before.main_end + stages.main_cycles
+        timed = Timed(work, stages.uses, start, main_end + stages.drain_cycles, stages=stages)
+        self._kernels.pop()
+        self._follow(timed, stages, before.main_end, main_end)
+
+    def _follow(self, timed: Timed, stages: Stages, ready: float, main_end: float) -> None:
+        timed.end = max(timed.end, self._before.end if self._before else 0.0)
+        timed.cycles = max(0.0, timed.end - self._frontier)
+        timed.causes = _shares(stages, timed.cycles)
+        self._frontier = max(self._frontier, timed.end)
+        span = main_end - ready
+        taken: defaultdict[Port, float] = defaultdict(float)
+        for use in stages.uses:
+            taken[use.bus.port] += (use.read_bytes + use.written_bytes) / span if span else 0
+        self._segments.append(_Segment(ready, main_end, dict(taken)))
+        del self._segments[:-8]
+        self._before = _Entry(main_end, timed.end, stages.block_cycles)
+        self._kernels.append(timed.end)
+        self.operations.append(timed)
+
+
+def _shares(stages: Stages, cycles: float) -> Causes:
+    """Divide the cycles that an operation adds by what it waits for; what is over is filling."""
+    main = sum(stages.causes.values())
+    part = min(1.0, cycles / main) if main else 0.0
+    found = {cause: share * part for cause, share in stages.causes.items() if share}
+    rest = cycles - main * part
+    if rest > 0:
+        found[Cause.FILL, None] = found.get((Cause.FILL, None), 0.0) + rest
+    return found
+
+
+def transfer_uses(work: TransferWork, machine: Machine) -> Iterable[BusUse]:
+    """Return what a transfer has on the buses."""
+    held = Held.TRANSFER if machine.bus(work.destination.place) else Held.TABLE
+    for run in work.sources:
+        bus = machine.bus(run.place)
+        if bus is not None and run.bytes_:
+            cycles = run.bytes_ / bus.read_bytes_per_cycle(run.run_bytes)
+            yield BusUse(bus, held, run.bytes_, 0, cycles)
+    run = work.destination
+    bus = machine.bus(run.place)
+    if bus is not None and run.bytes_:
+        cycles = run.bytes_ / bus.write_bytes_per_cycle(run.run_bytes)
+        yield BusUse(bus, held, 0, run.bytes_, cycles)
+    bus, bytes_ = machine.constants, work.command_bytes
+    yield BusUse(bus, Held.COMMANDS, bytes_, 0, bytes_ / bus.read_bytes_per_cycle(bytes_))
+
+
+def _inside(work: TransferWork, machine: Machine) -> float:
+    """Return the cycles that the NPU's own memory takes."""
+    inside = machine.bus(work.destination.place) is None
+    return work.destination.bytes_ / TABLE_BYTES_PER_CYCLE if inside else 0.0

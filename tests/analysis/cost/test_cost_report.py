@@ -1,0 +1,99 @@
+"""Cost reports of compiled networks: sums, systems, cores, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import mizzen
+from mizzen.analysis.cost import PROCESSORS, cost_report
+from mizzen.artifact.artifact import Artifact
+from mizzen.diagnostics import Device, MizzenError
+from mizzen.report.cost import CostReport
+from mizzen.targets.ethos_u.system_config import resolve
+
+Compiled = Callable[[str, str], Artifact]
+
+
+@pytest.fixture(scope="module")
+def compiled(models: Path) -> Compiled:
+    found: dict[tuple[str, str], Artifact] = {}
+
+    def artifact(name: str, accelerator: str) -> Artifact:
+        key = name, accelerator
+        if key not in found:
+            found[key] = mizzen.compile(models / f"{name}.tflite", accelerator)
+        return found[key]
+
+    return artifact
+
+
+def require_sums(report: CostReport) -> None:
+    for row in report.operations:
+        assert sum(row.causes.values()) == row.cycles >= 0, row
+        assert row.start_cycles <= row.end_cycles <= report.cycles, row
+        assert 0 <= row.utilisation <= 1, row
+    assert sum(report.causes.values()) == report.cycles == report.npu_cycles + report.cpu_cycles
+    for span in report.spans:
+        assert 0 <= span.start_cycles <= span.end_cycles <= report.cycles
+    assert [row.index for row in report.operations] == list(range(len(report.operations)))
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
+@pytest.mark.parametrize("network", ["kws_ref_model", "audio_preprocessor_int8"])
+def test_cycles_add_up(compiled: Compiled, network: str, accelerator: str) -> None:
+    report = cost_report(compiled(network, accelerator))
+    require_sums(report)
+    assert report.cycles > 0
+    assert report.configuration["accelerator"] == accelerator
+
+
+def test_multiplies_are_those_of_the_network(compiled: Compiled) -> None:
+    artifact = compiled("kws_ref_model", "ethos-u55-128")
+    assert artifact.report is not None
+    made = sum(row.macs for row in cost_report(artifact).operations)
+    assert made == artifact.report.macs
+
+
+def test_a_stream_can_be_asked_about_in_another_system(compiled: Compiled) -> None:
+    artifact = compiled("kws_ref_model", "ethos-u55-128")
+    slow = resolve("ethos-u55-128", system_config="Ethos_U55_Deep_Embedded",
+                     memory_mode="Shared_Sram")  # fmt: skip
+    there = cost_report(artifact, configuration=slow)
+    assert there.clock_hz == 200e6
+    assert there.cycles > cost_report(artifact).cycles, "its flash has half the bandwidth"
+    assert there.configuration["system_config"] == "Ethos_U55_Deep_Embedded"
+
+
+def test_operators_on_the_cpu_cost_something_on_every_core(compiled: Compiled) -> None:
+    artifact = compiled("audio_preprocessor_int8", "ethos-u55-128")
+    for name in PROCESSORS:
+        report = cost_report(artifact, processor=name)
+        rows = [row for row in report.operations if row.device is Device.CPU]
+        assert report.processor == name
+        assert rows
+        assert min(row.processor_cycles for row in rows) > 0
+
+
+def test_cycles_of_the_cpu_are_the_npus_by_the_two_clocks(compiled: Compiled) -> None:
+    artifact = compiled("audio_preprocessor_int8", "ethos-u55-128")
+    same = cost_report(artifact)
+    half = cost_report(artifact, processor_clock_hz=same.clock_hz / 2)
+    assert half.npu_cycles == same.npu_cycles
+    assert half.cpu_cycles == 2 * same.cpu_cycles
+
+
+REFUSED: dict[str, Callable[[Artifact], CostReport]] = {
+    "E570": lambda it: cost_report(it, configuration=resolve("ethos-u55-256")),
+    "E571": lambda it: cost_report(it, processor="cortex-m54"),
+    "E572": lambda it: cost_report(it, processor_clock_hz=0.0),
+}
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_what_does_not_suit_is_refused(compiled: Compiled, code: str) -> None:
+    with pytest.raises(MizzenError) as raised:
+        REFUSED[code](compiled("kws_ref_model", "ethos-u55-128"))
+    assert raised.value.diagnostic.code == code
