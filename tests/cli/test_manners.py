@@ -150,7 +150,11 @@ def test_a_tosa_file_is_executed_as_tosa_says(doubled: Path, run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("line", "found"),
-    [("mizzen com", {"compile"}), ("mizzen run --str", {"--strict"}), ("mizzen zzz", {""})],
+    [
+        ("mizzen comp", {"compare", "compile"}),
+        ("mizzen run --str", {"--strict"}),
+        ("mizzen zzz", {""}),
+    ],
 )
 def test_a_shell_completes(tmp_path: Path, line: str, found: set[str]) -> None:
     """As the script of argcomplete asks: the words come in a file."""

@@ -10,9 +10,9 @@ Ref: Vela 5.2, `tflite_writer.py`; TFLite Micro, `ethosu.cc`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,7 @@ from mizzen.targets.families import ETHOS_U as FAMILY
 
 if TYPE_CHECKING:
     from mizzen.targets.ethos_u.sim import Simulator
+    from mizzen.targets.ethos_u.sim.watch import Watch
 
 ALLOCATION = "OfflineMemoryAllocation"
 """The metadata that says where tensors lie: int32 ``[version, subgraph, count, offsets...]``."""
@@ -75,6 +76,19 @@ class NpuOperator:
     outputs: tuple[NpuTensor, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WatchedStream:
+    """A simulator, and what watches it."""
+
+    simulator: Simulator
+    watch: Watch
+
+    @property
+    def maps(self) -> dict[int, npt.NDArray[Any]]:
+        """Feature maps ``[batch, H, W, C]`` by byte offset of the command that wrote them."""
+        return self.watch.maps
+
+
 class EthosUPrograms(NpuFamily):
     """Ethos-U."""
 
@@ -107,6 +121,13 @@ class EthosUPrograms(NpuFamily):
         from mizzen.targets.ethos_u.sim import Simulator
 
         return Simulator(program)
+
+    def watched(self, simulator: Simulator, offsets_bytes: Collection[int]) -> WatchedStream:
+        """Return a simulator of the same plan that shows what some commands write."""
+        from mizzen.targets.ethos_u.sim.watch import Watch
+
+        watch = Watch(offsets_bytes)
+        return WatchedStream(simulator.watched(watch), watch)
 
     def hazards(self, program: Program, around: Surroundings | None = None) -> HazardReport:
         """Find accesses that no wait and no block dependency orders."""

@@ -7,7 +7,7 @@ program asks its family, never which NPU it is for; nothing here can compile.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -63,6 +63,23 @@ class Simulator(Protocol):
 
     def run(self, arrays: Sequence[Array], batch: int) -> Outcome:
         """Infer a batch of arrays `[batch, *shape]`. Raises E6xx or E9xx for faults."""
+        ...
+
+
+class Watched(Protocol):
+    """A simulator of a program that shows what single operations write.
+
+    simulator  what to execute; of its own, so that no other run is seen
+    """
+
+    @property
+    def simulator(self) -> Any:
+        """What executes the program, of the type of the family's own."""
+        ...
+
+    @property
+    def maps(self) -> Mapping[int, Array]:
+        """Feature maps ``[batch, H, W, C]`` by byte offset of the command that wrote them."""
         ...
 
 
@@ -233,6 +250,13 @@ class NpuFamily(ABC):
     @abstractmethod
     def simulator(self, program: Any) -> Any:
         """Plan a program's execution; returns a `Simulator`."""
+
+    def watched(self, simulator: Any, offsets_bytes: Collection[int]) -> Watched | None:
+        """Return a simulator that shows what some commands write; None where none can be seen.
+
+        offsets_bytes  of commands in the stream
+        """
+        return None
 
     def arena_offsets(self, model: Model) -> Mapping[int, int]:
         """Return the byte offset of each tensor in the arena; none without a plan of it.

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from mizzen import __version__
 from mizzen.cli import (
     check,
+    compare,
     compile,
     conformance,
     emulate,
@@ -35,6 +36,7 @@ VERBS = (
     run,
     evaluate,
     check,
+    compare,
     tune,
     lower,
     inspect,

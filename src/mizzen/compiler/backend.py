@@ -7,7 +7,7 @@ for an NPU asks its backend, never which NPU it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mizzen.compiler.codegen import RegionCompiler
     from mizzen.frontends.tflite import Model
     from mizzen.report import CompileReport
+    from mizzen.targets.bounds import Bound
 
 C = TypeVar("C", bound=Configuration)
 
@@ -91,6 +92,13 @@ class Backend(ABC, Generic[C]):
     ) -> CompileReport:
         """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
         raise self._without_scales(name)
+
+    def tflite_bounds(self, model: Model) -> Mapping[int, Bound]:
+        """Return how far tensors of a TFLite network, by index, may be from TFLite Micro's.
+
+        The bounds are documented ones; all other tensors are exact.
+        """
+        return {}
 
     def support(self, config: str | None) -> Support:
         """Return what the family supports; `config` names a file of configurations to list."""

@@ -32,6 +32,11 @@ LAST_ARENA_BYTES = 1 << 29
 
 ARENA_STEP_BYTES = 64
 
+PART_BYTES = 1024
+SCALE_BYTES = 16
+WIDEST_BYTES = 8
+"""More than the description of a tensor or operator takes in an arena, each scale, each element."""
+
 STDERR = 2
 
 
@@ -89,7 +94,7 @@ class _Network:
         self._runtime: Any = import_module("tflite_micro").runtime
         model = self._runtime.convert_bytearray_to_object(data)
         self._data = data
-        self._arena_bytes = FIRST_ARENA_BYTES
+        self._arena_bytes = min(_ample_bytes(model), LAST_ARENA_BYTES)
         self._has_resources = self._runtime.count_resource_variables(model) > 0
         self.outputs = len(model.subgraphs[0].outputs)
         self._interpreter = self.interpreter()
@@ -130,17 +135,35 @@ class _Network:
         self._interpreter.print_allocations()
         text = printed(start)
         head, tail = (int(_BYTES[part].findall(text)[0]) for part in ("head", "tail"))
-        self._arena_bytes = head + tail
-        while not self._fits():
-            self._arena_bytes += max(self._arena_bytes // 16, ARENA_STEP_BYTES)
-        return np.array([head, tail, self._arena_bytes])
+        least_bytes = head + tail
+        while not self._fits(least_bytes):
+            least_bytes += max(least_bytes // 16, ARENA_STEP_BYTES)
+        return np.array([head, tail, least_bytes])
 
-    def _fits(self) -> bool:
+    def _fits(self, arena_bytes: int) -> bool:
         try:
-            self._runtime.Interpreter.from_bytes(self._data, arena_size=self._arena_bytes)
+            self._runtime.Interpreter.from_bytes(self._data, arena_size=arena_bytes)
         except RuntimeError:
             return False
         return True
+
+
+def _ample_bytes(model: Any) -> int:
+    """Return the size of an arena in which a network fits without any reuse of memory.
+
+    Where an arena is a little too small, some kernels do not look whether they got what they asked
+    for, and the process ends. Ref: TFLite Micro, MicroContext::AllocateTempInputTensor.
+    """
+    total = FIRST_ARENA_BYTES
+    for subgraph in model.subgraphs:
+        total += PART_BYTES * len(subgraph.operators)
+        for tensor in subgraph.tensors:
+            extents = [] if tensor.shape is None else [max(int(row), 1) for row in tensor.shape]
+            scales = None if tensor.quantization is None else tensor.quantization.scale
+            total += PART_BYTES + SCALE_BYTES * (0 if scales is None else len(scales))
+            if model.buffers[tensor.buffer].data is None:
+                total += WIDEST_BYTES * int(np.prod(extents, dtype=np.int64))
+    return total
 
 
 _BYTES = {part: re.compile(rf"Arena allocation {part} (\d+) bytes") for part in ("head", "tail")}

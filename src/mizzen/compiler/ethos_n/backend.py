@@ -14,10 +14,14 @@ from mizzen.compiler.support import Support
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
 from mizzen.targets import families
+from mizzen.targets.bounds import Bound
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.ethos_n.regions import ChannelsFirstRegions
+
+
+ONE_STEP = Bound(1, 1.0)
 
 
 class EthosN(Backend[EthosNConfiguration]):
@@ -55,6 +59,14 @@ class EthosN(Backend[EthosNConfiguration]):
         from mizzen.compiler.ethos_n.regions import ChannelsFirstRegions
 
         return ChannelsFirstRegions(configuration.target, configuration.inline)
+
+    def tflite_bounds(self, model: Model) -> dict[int, Bound]:
+        """Return the bound of every operator: the NPU scales with 16 bits, the kernels with 31.
+
+        Ref: docs/explanation/exactness.md, Ethos-N.
+        """
+        made = (index for row in model.main.operators for index in row.outputs)
+        return dict.fromkeys(made, ONE_STEP)
 
     def support(self, config: str | None) -> Support:
         """Return what the family supports; files of configurations are of no use here."""

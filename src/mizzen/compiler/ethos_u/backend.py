@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.ethos_u.regions import TosaRegions
     from mizzen.report import CompileReport
+    from mizzen.targets.bounds import Bound
 
 ACCELERATOR = "accelerator"
 CACHE = "arena_cache_size"
@@ -126,6 +127,12 @@ class EthosU(Backend[EthosUConfiguration]):
         from mizzen.compiler.ethos_u.regions import TosaRegions
 
         return TosaRegions(configuration)
+
+    def tflite_bounds(self, model: Model) -> dict[int, Bound]:
+        """Return the bounds of the table of exceptions."""
+        from mizzen.compiler.ethos_u.bounds import bounds_of
+
+        return bounds_of(model)
 
     def support(self, config: str | None) -> Support:
         """Return what the family supports; `config` names a `vela.ini`. E213 to E217."""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.compiler.ethos_u.watched import SAYS_SOMETHING
 from mizzen.compiler.proof.difference import Difference, difference
+from mizzen.compiler.proof.written import SAYS_SOMETHING
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.targets.ethos_u.sim.plan import Encoded

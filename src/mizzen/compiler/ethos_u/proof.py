@@ -20,22 +20,25 @@ from mizzen.artifact.execution import Contents, NoState
 from mizzen.artifact.interface import Values, zero_of
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.alone import wrong_alone
+from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.encoded import wrong_constants
 from mizzen.compiler.ethos_u.findings import Findings
 from mizzen.compiler.ethos_u.misread import left_to_cpu, same_on_cpu
 from mizzen.compiler.ethos_u.tables import wrong_table
-from mizzen.compiler.ethos_u.watched import Written, judge, written
+from mizzen.compiler.ethos_u.watched import judge
 from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.difference import Difference, difference, is_within
 from mizzen.compiler.proof.options import Effort, ProofOptions
-from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
+from mizzen.compiler.proof.stimuli import stimuli
+from mizzen.compiler.proof.written import Written, written
 from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values
+from mizzen.compiler.tflite_stimuli import network_stimuli, network_stimulus, values_bytes
 from mizzen.diagnostics import MizzenError
-from mizzen.frontends.tflite import Model, Operator, Tensor, macs
+from mizzen.frontends.tflite import Model, macs
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.report.proof import Proof
-from mizzen.targets.ethos_u.legal.tflite_bounds import Bound, bound_of, scaled_apart
+from mizzen.targets.bounds import Bound
 from mizzen.targets.ethos_u.sim.plan import Encoded
 from mizzen.targets.ethos_u.sim.watch import Watch
 from mizzen.targets.ethos_u.vela.generate import Compiled
@@ -59,11 +62,10 @@ class NetworkProof:
         self.options = options
         work = max(1, sum(macs(model.main, row) for row in model.main.operators))
         most = max(1, MOST_MACS * options.inputs // work)
-        self.count = min(options.inputs_for(_bytes(model)), most)
-        given = [_stimulus(model, tensor) for tensor in model.main.present(model.main.inputs)]
-        self.inputs = stimuli(given, self.count, options.seed)
+        self.count = min(options.inputs_for(values_bytes(model)), most)
+        self.inputs = network_stimuli(model, self.count, options.seed)
         read = [row.outputs[0] for row in model.main.operators if row.kind == "READ_VARIABLE"]
-        held = [_stimulus(model, model.main.tensors[index]) for index in read]
+        held = [network_stimulus(model, model.main.tensors[index]) for index in read]
         found = stimuli(held, self.count, options.seed + 1)
         self.state = dict(zip(read, found, strict=True)) | self._kept()
         self.kernels = Kernels(model)
@@ -71,7 +73,7 @@ class NetworkProof:
     def _kept(self) -> dict[int, Array]:
         """Return what operators may keep, by tensor; the first inference is one from the start."""
         rows = [row for row in self.model.main.tensors if row.variable and row.dtype is not None]
-        given = [_stimulus(self.model, row) for row in rows]
+        given = [network_stimulus(self.model, row) for row in rows]
         found = stimuli(given, self.count, self.options.seed + 2)
         for row, array in zip(rows, found, strict=True):
             array[:1] = zero_of(row.quantization)
@@ -96,63 +98,11 @@ class NetworkProof:
     @cached_property
     def bounds(self) -> dict[int, Bound]:
         """The largest differences that are documented, of tensors by index."""
-        main = self.model.main
-        return {
-            row.outputs[0]: bound
-            for row in main.operators
-            if row.outputs
-            and (bound := bound_of(row.kind, main.tensors[row.outputs[0]].type.name)) is not None
-            and (row.kind != "FULLY_CONNECTED" or _scaled_apart(self.model, row))
-        }
+        return bounds_of(self.model)
 
     def check(self, compiled: Compiled, network: Model, contents: Contents) -> Findings:
         """Execute what was compiled; `network` is `compiled.network`, read."""
         return _Check(self, compiled, network, contents).findings()
-
-
-def _scaled_apart(model: Model, operator: Operator) -> bool:
-    tensors = model.main.tensors
-    rows = [tensors[index].quantization for index in (*operator.inputs[:2], operator.outputs[0])]
-    if any(row is None or not row.scale for row in rows):
-        return False
-    data, weights, result = (row.scale for row in rows if row is not None)
-    return scaled_apart(data[0], weights, result[0])
-
-
-def _bytes(model: Model) -> int:
-    computed = (row for row in model.main.tensors if row.data is None)
-    return max(1, sum(row.size_bytes or 0 for row in computed))
-
-
-INDICES = {"GATHER": 1, "GATHER_ND": 1, "EMBEDDING_LOOKUP": 0}
-"""The input of an operator that numbers rows of another one."""
-
-
-def _stimulus(model: Model, tensor: Tensor) -> Stimulus:
-    """Return what an input of the network may be."""
-    zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
-    dtype = tensor.dtype or np.dtype(np.uint8)
-    found = stimulus(tensor.shape, dtype, zero)
-    for row in model.main.operators:
-        if tensor.index not in row.inputs:
-            continue
-        place = INDICES.get(row.kind)
-        if place is not None and row.inputs[place] == tensor.index:
-            rows = model.main.tensors[row.inputs[1 - place]].shape
-            return Stimulus(tensor.shape, dtype, 0, max(0, min(rows, default=1) - 1))
-        if row.kind == "QUANTIZE" and dtype.kind == "f":
-            return _real(model.main.tensors[row.outputs[0]], tensor)
-    return found
-
-
-def _real(quantized: Tensor, tensor: Tensor) -> Stimulus:
-    """Return the real numbers that a quantised tensor can stand for."""
-    found = stimulus(quantized.shape, quantized.dtype or np.dtype(np.int8))
-    scale, zero = 1.0, 0
-    if quantized.quantization and quantized.quantization.scale:
-        scale, zero = quantized.quantization.scale[0], quantized.quantization.zero_point[0]
-    low, high = (scale * (edge - zero) for edge in (found.low, found.high))
-    return Stimulus(tensor.shape, tensor.dtype or np.dtype(np.float32), low, high)
 
 
 class _Check:
@@ -348,7 +298,7 @@ class _Check:
         main = self.model.main
         for row in (row for rows in self.written.values() for row in rows):
             for tensor in main.present(main.operators[row.operator].outputs):
-                for array in row.as_tensor(tensor, self.count):
+                for array in row.as_tensor(tensor.shape, tensor.dtype, self.count):
                     known[tensor.index] = array
         for results in self.results.values():
             for index, array in results.items():

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.compiler.ethos_u.watched import FUSED_BEHIND, SAYS_SOMETHING
 from mizzen.compiler.proof.difference import Difference, difference
+from mizzen.compiler.proof.written import FUSED_BEHIND, SAYS_SOMETHING
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.lower import Lowered

@@ -48,7 +48,12 @@ class Extract:
     outputs: tuple[int, ...]
 
 
-def extract(record: Record, operators: Sequence[int], state: Sequence[int] = ()) -> Extract:
+def extract(
+    record: Record,
+    operators: Sequence[int],
+    state: Sequence[int] = (),
+    shown: Sequence[int] = (),
+) -> Extract:
     """Return the network of some operators of the main subgraph, in ascending order.
 
     `record` is a network whose indices the front-end has checked. Inputs are what the operators
@@ -58,12 +63,14 @@ def extract(record: Record, operators: Sequence[int], state: Sequence[int] = ())
     inputs and outputs that are no arrays.
 
     state  tensors that the operators keep, which become the part's last inputs and outputs too
+    shown  tensors that they compute, which become outputs behind those that others read
     """
     main = record["subgraphs"][0]
     every: list[Record] = main["operators"] or []
     chosen = [every[index] for index in operators]
     inputs = [*_inputs(record, main, chosen), *state]
-    outputs = [*_outputs(main, every, operators), *state]
+    read = _outputs(main, every, operators)
+    outputs = [*read, *(index for index in shown if index not in read), *state]
     _require_own_state(record, main, every, operators)
     _require_arrays(main, (*inputs, *outputs))
     part = _Part(record)

@@ -7,23 +7,10 @@ done about it without computing that again. Ref: docs/explanation/exceptions.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """How far outputs may differ.
-
-    steps  the largest difference, in integers of the output
-    part   of the outputs, or of the different values among them, that differ at most: twice as many
-           as were ever met, or more
-    """
-
-    steps: int
-    part: float
-
+from mizzen.targets.bounds import Bound
 
 FEW = Bound(1, 0.02)
 ROWS = Bound(1, 0.5)

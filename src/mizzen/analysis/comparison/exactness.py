@@ -1,0 +1,232 @@
+"""Compile a network, execute it, and judge it layer by layer: the whole of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, Unpack
+
+from mizzen.analysis.comparison.naming import with_origins
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.batching import batch_of
+from mizzen.artifact.interface import Array
+from mizzen.artifact.loading import load
+from mizzen.compiler.backend import ResolvedTarget, resolve_target
+from mizzen.compiler.compile import TFLITE, compile_file, file_of, front_end_of
+from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.proof.options import ProofOptions
+from mizzen.diagnostics import Diagnostic, ProgressCallback, fail
+from mizzen.report.comparison import Comparison, LayerComparison, OutputComparison
+
+SEED = 1
+"""Of inputs that are made: another than the proof's, whose inputs are seen already."""
+
+RUN = 4
+"""Inferences in a row for networks that keep state."""
+
+BUDGET_BYTES = 1 << 27
+"""Of all tensors of the inferences that are compared at once."""
+
+
+class SideBySide(Protocol):
+    """An artifact and what it is compared with.
+
+    name       of the model's file
+    reference  what computes the other side
+    """
+
+    name: str
+    artifact: Artifact
+    reference: str
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether an inference may depend on those before it."""
+        ...
+
+    @property
+    def values_bytes(self) -> int:
+        """Bytes of all tensors of one inference."""
+        ...
+
+    def stimuli(self, count: int, seed: int) -> list[Array]:
+        """Return inputs that tell, `[count, *shape]` each."""
+        ...
+
+    def add(self, inputs: Sequence[Sequence[Array]]) -> None:
+        """Compare inferences in a row, each of a batch: for each its inputs, `[N, *shape]`."""
+        ...
+
+    def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
+        """Return what was found of layers, and of outputs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What to infer.
+
+    arrays  the user's own, one for each input, with a leading axis of inferences; None for `count`
+            inputs that are made from `seed`
+    count   None for as many as a proof would take
+    run     inferences in a row; None for one, or several where the network keeps state
+    """
+
+    arrays: Sequence[Array] | None = None
+    count: int | None = None
+    seed: int = SEED
+    run: int | None = None
+
+
+def compare(
+    model: str | PathLike[str] | bytes,
+    accelerator: str | None = None,
+    *,
+    artifact: Artifact | str | PathLike[str] | None = None,
+    inputs: Inputs | None = None,
+    on_progress: ProgressCallback | None = None,
+    **options: Unpack[CompileKeywords],
+) -> Comparison:
+    """Compile a network, execute the artifact, and hold each layer against the reference.
+
+    A `.tflite` is held against TensorFlow Lite Micro's kernels, a `.tosa` against TOSA's meaning, a
+    `.pt2` against the converted PyTorch program. The keywords are those of `mizzen.compile`.
+
+    artifact  what was compiled before, by any compiler; None to compile `model` now
+
+    Raises what `mizzen.compile` and `Artifact.run` do, E487 for an artifact of another network.
+    """
+    given = artifact
+    if isinstance(given, (str, PathLike)):
+        given = load(Path(given))
+    if given is not None and accelerator is None:
+        accelerator = given.accelerator
+    target = resolve_target(CompileOptions(accelerator, **options))
+    compared = side_by_side(model, target, given, on_progress)
+    return run(compared, target, inputs or Inputs())
+
+
+def side_by_side(
+    model: str | PathLike[str] | bytes,
+    target: ResolvedTarget,
+    artifact: Artifact | None = None,
+    on_progress: ProgressCallback | None = None,
+) -> SideBySide:
+    """Return a network's artifact beside its reference; compiled now if there is not one."""
+    data, name = file_of(model)
+    front_end = front_end_of(data, name)
+    if front_end is TFLITE:
+        from mizzen.analysis.comparison.tflite import TfliteComparison
+        from mizzen.artifact.steps import read_network
+
+        compiled = compile_file(data, name, target, on_progress)
+        artifact = with_origins(artifact, compiled) if artifact is not None else compiled
+        network = read_network(data, name)
+        require_same(artifact, compiled)
+        return TfliteComparison(network, artifact, target.backend.tflite_bounds(network))
+    raise fail("E489", f"{name} must be a network that there is a reference for")
+
+
+def require_same(artifact: Artifact, compiled: Artifact) -> None:
+    """Check that an artifact takes and gives what the model does. E487 if not."""
+    for what, ours, theirs in (
+        ("takes", artifact.inputs, compiled.inputs),
+        ("gives", artifact.outputs, compiled.outputs),
+    ):
+        one, other = ([(row.dtype, row.size_bytes) for row in rows] for rows in (ours, theirs))
+        if one != other:
+            shown = (
+                ", ".join(f"{row.name} {row.dtype}{list(row.shape)}" for row in rows)
+                for rows in (theirs, ours)
+            )
+            raise fail(
+                "E487",
+                f"{artifact.name} must be made of this model, which {what} {next(shown)}, and it "
+                f"{what} {next(shown)}",
+                help="give the model that the artifact was compiled from",
+            )
+
+
+def run(compared: SideBySide, target: ResolvedTarget, inputs: Inputs) -> Comparison:
+    """Infer what is asked for, and return what was found."""
+    in_row = inputs.run or (RUN if compared.keeps_state else 1)
+    arrays = inputs.arrays
+    if arrays is None:
+        count = inputs.count or ProofOptions().inputs_for(compared.values_bytes)
+        arrays = compared.stimuli(count * in_row, inputs.seed)
+    batch = batch_of(arrays, compared.artifact.inputs)
+    in_row = min(in_row, batch.size) if inputs.run is None else in_row
+    if batch.size % in_row:
+        raise fail(
+            "E493",
+            f"inputs must be cut into rows of {in_row} inferences, and there are {batch.size}",
+            help="give a number of inferences that --run divides",
+        )
+    streams = batch.size // in_row
+    largest = max(1, BUDGET_BYTES // (compared.values_bytes * in_row))
+    for start in range(0, streams, largest):
+        stop = min(start + largest, streams)
+        compared.add(list(_rows(batch.arrays, start, stop, in_row)))
+    layers, outputs = compared.result()
+    seed = inputs.seed if inputs.arrays is None else None
+    return Comparison(
+        compared.name,
+        configuration_of(target),
+        compared.reference,
+        streams,
+        in_row,
+        seed,
+        layers,
+        outputs,
+    )
+
+
+def _rows(arrays: Sequence[Array], start: int, stop: int, in_row: int) -> Iterator[list[Array]]:
+    """Return the inputs of each inference in a row, for streams from `start` to before `stop`."""
+    for place in range(in_row):
+        yield [array[start * in_row + place : stop * in_row : in_row] for array in arrays]
+
+
+def configuration_of(target: ResolvedTarget) -> dict[str, str]:
+    """Return the names of the configuration in force."""
+    document: dict[str, Any] = target.configuration.as_dict()
+    names = ("accelerator", "system_config", "memory_mode", "optimise")
+    return {name: str(document[name]) for name in names if document.get(name) is not None}
+
+
+def failures_of(found: Comparison) -> Iterator[Diagnostic]:
+    """Return what differs though it may not: E483, at the first layer that does."""
+    if found.holds:
+        return
+    wrong = found.wrong
+    said = f"{found.differing:,} of {found.elements:,} output elements differ"
+    if not wrong:
+        yield Diagnostic(
+            "E483",
+            f"what the NPU computes must be what {found.reference} does, and {said}",
+            help="nothing was seen of the layer: compare the artifact of `mizzen compile`",
+        )
+    for row in wrong:
+        yield _failure(row, found, said)
+
+
+def _failure(row: LayerComparison, found: Comparison, said: str) -> Diagnostic:
+    from mizzen.diagnostics import Origin
+
+    first = ""
+    if row.first is not None:
+        place = ", ".join(map(str, row.first.index))
+        first = (
+            f", the first at [{place}] of inference {row.first.inference}: {row.first.npu:g} "
+            f"instead of {row.first.reference:g}"
+        )
+    return Diagnostic(
+        "E483",
+        f"layer {row.index} must compute what {found.reference} does, and {row.differing:,} of "
+        f"{row.elements:,} elements differ, by up to {row.steps:g}{first}; {said}",
+        origin=Origin(found.model, row.index, row.kind, row.name),
+        help="the artifact is damaged, or its compiler is wrong there: compile the model again, "
+        "and read docs/explanation/exceptions.md",
+    )

@@ -1,0 +1,62 @@
+"""The layers of a model, whatever it was written in: who gives a tensor, and who takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mizzen.diagnostics import Device
+
+Key = Any
+"""What a front-end knows a tensor by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An operator of the model: the tensors that it takes and gives."""
+
+    index: int
+    kind: str
+    name: str
+    device: Device
+    takes: tuple[Key, ...]
+    gives: tuple[Key, ...]
+
+
+class Layers:
+    """The layers of a model, in the order of execution."""
+
+    def __init__(self, rows: Sequence[Layer]) -> None:
+        self.rows = tuple(rows)
+        self.by_index = {row.index: row for row in rows}
+
+    @cached_property
+    def _users(self) -> dict[Key, list[Layer]]:
+        found: dict[Key, list[Layer]] = {}
+        for row in self.rows:
+            for key in dict.fromkeys(row.takes):
+                found.setdefault(key, []).append(row)
+        return found
+
+    @cached_property
+    def maker(self) -> dict[Key, Layer]:
+        """The layer that gives a tensor."""
+        return {key: row for row in self.rows for key in row.gives}
+
+    def users(self, layer: Layer) -> list[Layer]:
+        """Return the layers that take what a layer gives."""
+        found = (user for key in layer.gives for user in self._users.get(key, ()))
+        return list(dict.fromkeys(found))
+
+    def from_here(self, index: int, hops: int) -> Iterator[Layer]:
+        """Return a layer, and those behind it that are computed from it, the nearest first."""
+        rows = [self.by_index[index]]
+        seen: dict[Layer, None] = {}
+        for _ in range(hops):
+            for row in rows:
+                if row not in seen:
+                    seen[row] = None
+                    yield row
+            rows = [user for row in rows for user in self.users(row)]

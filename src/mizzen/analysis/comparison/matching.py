@@ -1,0 +1,98 @@
+"""Which tensor of the model each feature map is, and how the two differ.
+
+A compiler may compute several layers in one operation, so the last map of a layer's commands is its
+own tensor or that of one behind it. Which one, equality says; where nothing is equal, the one that
+is most alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mizzen.analysis.comparison.layers import Key, Layer, Layers
+from mizzen.analysis.comparison.tally import Array, Tally
+from mizzen.compiler.proof.written import FUSED_BEHIND, SAYS_SOMETHING, Written
+
+Values = Mapping[Key, Array]
+"""Tensors of the reference, `[N, *shape]`."""
+
+Place = tuple[int, int]
+"""An NPU operator, and the layer whose commands wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a layer's map is.
+
+    certain  whether it is known to be that tensor; else it may be something on the way to it
+    """
+
+    key: Key
+    tally: Tally
+    certain: bool
+
+
+@dataclass(eq=False)
+class Matcher:
+    """Counts, over all inferences, how maps differ from the tensors that they may be."""
+
+    layers: Layers
+    _tallies: dict[Place, dict[tuple[Key, int], Tally]] = field(
+        default_factory=dict[Place, dict[tuple[Key, int], Tally]]
+    )
+    _several: set[Place] = field(default_factory=set[Place])
+
+    def add(self, place: int, row: Written, values: Values) -> None:
+        """Count what a layer's commands wrote in one inference of a batch."""
+        tallies = self._tallies.setdefault((place, row.operator), {})
+        if len(row.maps) > 1:
+            self._several.add((place, row.operator))
+        for key, form, array in candidates(self.layers, row, values):
+            tallies.setdefault((key, form), Tally()).add(array, values[key])
+
+    def found(self) -> dict[Place, Found]:
+        """Return what each map is; those that cannot be a tensor of the model are left out."""
+        found: dict[Place, Found] = {}
+        for place, tallies in self._tallies.items():
+            most = max((row.elements for row in tallies.values()), default=0)
+            whole = [(key, row) for (key, _), row in tallies.items() if row.elements == most]
+            if not whole:
+                continue
+            key, tally = min(whole, key=lambda pair: pair[1].share)
+            certain = tally.share <= SAYS_SOMETHING and place not in self._several
+            found[place] = Found(key, tally, not tally.differing or certain)
+        return found
+
+
+def candidates(layers: Layers, row: Written, values: Values) -> Iterator[tuple[Key, int, Array]]:
+    """Return the tensors that maps may be, which of their forms it is, and the map as that."""
+    for layer in layers.from_here(row.operator, FUSED_BEHIND):
+        for key in layer.gives:
+            if key in values:
+                yield from ((key, form, array) for form, array in forms(row, values[key]))
+
+
+def forms(row: Written, reference: Array) -> Iterator[tuple[int, Array]]:
+    """Return maps as a tensor of the reference's shape and type, in each form that fits."""
+    count, *shape = reference.shape
+    dtype: np.dtype[Any] = reference.dtype
+    yield from enumerate(row.as_tensor(tuple(shape), dtype, count))
+
+
+def nearest(
+    layers: Layers, rows: Iterator[Written], layer: Layer, key: Key, reference: Array
+) -> Array | None:
+    """Return the map that is most like a tensor of a layer; None if none can be it."""
+    best: tuple[int, Array] | None = None
+    for row in rows:
+        if layer not in layers.from_here(row.operator, FUSED_BEHIND):
+            continue
+        for _, _, array in candidates(layers, row, {key: reference}):
+            differing = int(np.count_nonzero(array != reference))
+            if best is None or differing < best[0]:
+                best = differing, array
+    return None if best is None else best[1]

@@ -1,0 +1,172 @@
+"""Execute an artifact, and keep what its operators write into memory.
+
+What is seen are the tensors between steps, each feature map that a command of an NPU operator
+writes, and the results of operators on the CPU inside a run of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.batching import Batch, Form
+from mizzen.artifact.execution import KeptState, execute
+from mizzen.artifact.interface import Array, Values
+from mizzen.artifact.steps import CpuStep, NpuStep, read_network
+from mizzen.compiler.proof.written import Written, written
+from mizzen.diagnostics import Origin
+from mizzen.frontends.tflite import Model
+from mizzen.package.tflite.extract import extract
+
+Commands = Mapping[int, Sequence[tuple[int, int]]]
+"""Place among the NPU operators to byte offsets of commands, and the layers that they are of."""
+
+
+@dataclass(eq=False)
+class Seen:
+    """One inference of a batch.
+
+    tensors  of the artifact, by its index, `[N, *shape]`
+    inside   what each NPU operator wrote, by its place among them
+    """
+
+    tensors: dict[int, Array] = field(default_factory=dict[int, Array])
+    inside: dict[int, tuple[Written, ...]] = field(default_factory=dict[int, tuple[Written, ...]])
+
+
+def commands_of(origins: Sequence[Mapping[int, Origin]], layer_of: Mapping[Any, int]) -> Commands:
+    """Return the commands of layers, by the origins that a compilation gives its streams.
+
+    layer_of  index of a layer by what origins say of it: the operator's index, or its name
+    """
+    found: dict[int, list[tuple[int, int]]] = {}
+    for place, stream in enumerate(origins):
+        rows = found.setdefault(place, [])
+        for offset, origin in stream.items():
+            what = origin.operator if origin.operator is not None else origin.name
+            if what in layer_of:
+                rows.append((offset, layer_of[what]))
+    return found
+
+
+class Observer:
+    """An artifact that is executed under observation.
+
+    commands  of layers in the streams, as far as they are known
+    """
+
+    def __init__(self, artifact: Artifact, commands: Commands) -> None:
+        self.artifact = artifact
+        self.commands = commands
+        steps = [step for step in artifact.steps if isinstance(step, NpuStep)]
+        self.places = {id(step): place for place, step in enumerate(steps)}
+        self._shown = dict(_shown(artifact))
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether an inference may depend on those before it."""
+        contents = self.artifact.contents
+        return bool(contents.carried) or any(
+            isinstance(step, NpuStep) and step.variables for step in contents.steps
+        )
+
+    def infer(self, arrays: Sequence[Sequence[Array]]) -> Iterator[Seen]:
+        """Infer from the initial state: for each inference in a row its inputs, `[N, *shape]`."""
+        state = _Watching(self)
+        for inputs in arrays:
+            state.seen = Seen()
+            size = len(inputs[0]) if inputs else 1
+            batch = Batch(size, Form.STACKED, tuple(inputs))
+            outputs = execute(self.artifact.contents, batch, state)
+            state.seen.tensors.update(zip(self.artifact.contents.outputs, outputs, strict=True))
+            yield state.seen
+
+    def shown(self, step: CpuStep) -> _Shown | None:
+        """Return the network of a step that gives all of its tensors."""
+        return self._shown.get(id(step))
+
+
+class _Watching(KeptState):
+    """State of a row of inferences, which looks at every step."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__()
+        self.observer = observer
+        self.seen = Seen()
+        self._kernels: dict[int, _ShownKernels] = {}
+
+    def infer(self, step: NpuStep, values: Values, batch: int) -> None:
+        """Compute an NPU operator, and keep what it writes."""
+        place = self.observer.places[id(step)]
+        commands = self.observer.commands.get(place, ())
+        offsets = [offset for offset, _ in commands]
+        watched = step.family.watched(step.simulator, offsets) if offsets else None
+        if watched is None:
+            step.run(values, batch)
+        else:
+            step.run_on(watched.simulator, values, batch)
+            self.seen.inside[place] = written(commands, watched.maps)
+        for row, index in enumerate(step.outputs):
+            if row in step.final:
+                self.seen.tensors[index] = np.array(values[index])
+
+    def kernels(self, position: int, step: CpuStep, batch: int) -> Any:
+        """Return what computes a step's operators, and keeps what each of them gives."""
+        shown = self.observer.shown(step)
+        if shown is None:
+            return super().kernels(position, step, batch)
+        if position not in self._kernels:
+            self._kernels[position] = _ShownKernels(shown, len(step.outputs), batch)
+        kernels = self._kernels[position]
+        kernels.seen = self.seen
+        return kernels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shown:
+    network: bytes
+    origins: Sequence[Origin]
+    outputs: tuple[int, ...]
+
+
+class _ShownKernels:
+    """Kernels of a step; they give more than it does, which is kept."""
+
+    def __init__(self, shown: _Shown, outputs: int, batch: int) -> None:
+        from mizzen.cpu.tflm import CpuKernels
+
+        self.seen = Seen()
+        self._shown = shown
+        self._outputs = outputs
+        self._session = CpuKernels(shown.network, shown.origins).session(batch)
+
+    def run(self, inputs: Sequence[Array], batch: int) -> list[Array]:
+        found = self._session.run(inputs, batch)
+        self.seen.tensors.update(zip(self._shown.outputs, found, strict=True))
+        return found[: self._outputs]
+
+
+def _shown(artifact: Artifact) -> Iterator[tuple[int, _Shown]]:
+    steps = [step for step in artifact.steps if isinstance(step, CpuStep)]
+    if not steps:
+        return
+    model = read_network(artifact.data, artifact.name)
+    for step in steps:
+        rows = [row.index for row in step.operators]
+        part = extract(model.record, rows, shown=given_by(model, rows))
+        yield id(step), _Shown(part.network, step.origins, part.outputs)
+
+
+def given_by(model: Model, operators: Sequence[int]) -> list[int]:
+    """Return the tensors that operators compute, as far as they are arrays that go on."""
+    main = model.main
+    return [
+        tensor.index
+        for index in operators
+        for tensor in main.present(main.operators[index].outputs)
+        if tensor.dtype is not None and not tensor.variable
+    ]

@@ -1,0 +1,173 @@
+"""Compare a compiled TFLite network with TensorFlow Lite Micro, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mizzen.analysis.comparison.layers import Key, Layers
+from mizzen.analysis.comparison.matching import Matcher, nearest
+from mizzen.analysis.comparison.observing import Observer, Seen, commands_of
+from mizzen.analysis.comparison.tally import Tally
+from mizzen.analysis.comparison.tflm import NAME, MicroReference, layers_of
+from mizzen.analysis.comparison.verdict import Bounds, judged, outputs_of
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.interface import Array
+from mizzen.artifact.resources import VARIABLE_KINDS
+from mizzen.artifact.steps import read_network
+from mizzen.compiler.proof.difference import is_within
+from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
+from mizzen.frontends.tflite import Model
+from mizzen.report.comparison import LayerComparison, OutputComparison
+
+MOST_PASSES = 64
+"""How often the reference goes on from layers that differ within their bounds."""
+
+
+@dataclass(eq=False)
+class TfliteComparison:
+    """An artifact and the TFLite network that it was made of.
+
+    bounds  how far tensors of the network may differ
+    """
+
+    model: Model
+    artifact: Artifact
+    bounds: Bounds
+    reference: str = NAME
+    _bounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
+    _tensors: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
+
+    def __post_init__(self) -> None:
+        self.name = self.model.name
+        report = self.artifact.report
+        self.layers: Layers = layers_of(self.model, report)
+        indices = {row.index: row.index for row in self.model.main.operators}
+        origins = () if report is None else report.origins
+        self.observer = Observer(self.artifact, commands_of(origins, indices))
+        self.matcher = Matcher(self.layers)
+        self.micro = MicroReference(self.model)
+        self._keys = dict(_model_tensors(self.model, self.artifact))
+        self._outputs = [Tally() for _ in self.model.main.outputs]
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether an inference may depend on those before it."""
+        main = self.model.main
+        return (
+            self.observer.keeps_state
+            or any(row.variable for row in main.tensors)
+            or any(row.kind in VARIABLE_KINDS for row in main.operators)
+        )
+
+    @property
+    def values_bytes(self) -> int:
+        """Bytes of all tensors of one inference."""
+        return values_bytes(self.model)
+
+    def stimuli(self, count: int, seed: int) -> list[Array]:
+        """Return inputs that tell, `[count, *shape]` each."""
+        return network_stimuli(self.model, count, seed)
+
+    def add(self, inputs: Sequence[Sequence[Array]]) -> None:
+        """Compare inferences in a row, each of a batch: for each its inputs, `[N, *shape]`."""
+        seen = list(self.observer.infer(inputs))
+        values = self._reference(inputs, seen)
+        for one, truth in zip(seen, values, strict=True):
+            self._count(one, truth)
+
+    def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
+        """Return what was found of layers, and of outputs."""
+        main = self.model.main
+        names = [main.tensors[index].name for index in main.outputs]
+        layers = judged(
+            self.layers, self._tensors, self.matcher.found(), self.bounds, self._bounded
+        )
+        return layers, outputs_of(names, main.outputs, self._outputs, self._bounded)
+
+    def _reference(
+        self, inputs: Sequence[Sequence[Array]], seen: Sequence[Seen]
+    ) -> list[dict[int, Array]]:
+        """Return the reference's tensors, computed from the NPU's where these are within bounds."""
+        known: list[dict[int, Array]] = [{} for _ in inputs]
+        values = self.micro.infer(inputs, known)
+        for _ in range(MOST_PASSES):
+            found = self._within(seen, values, known)
+            if found is None:
+                break
+            for row, one, truth in zip(known, seen, values, strict=True):
+                array = self._nearest(one, found, truth[found])
+                assert array is not None
+                self._bounded.setdefault(found, Tally()).add(array, truth[found])
+                row[found] = array
+            values = self.micro.infer(inputs, known)
+        return values
+
+    def _within(
+        self,
+        seen: Sequence[Seen],
+        values: Sequence[Mapping[int, Array]],
+        known: Sequence[Mapping[int, Array]],
+    ) -> int | None:
+        """Return the first tensor that differs within its bound, and that nobody has told yet."""
+        for layer in self.layers.rows:
+            for key in layer.gives:
+                bound = self.bounds.get(key)
+                if bound is None or not isinstance(key, int) or key in known[0]:
+                    continue
+                differs = False
+                for one, truth in zip(seen, values, strict=True):
+                    array = self._nearest(one, key, truth[key])
+                    if array is None or not is_within(array, truth[key], bound.steps, bound.part):
+                        break
+                    differs |= bool((array != truth[key]).any())
+                else:
+                    if differs:
+                        return key
+        return None
+
+    def _nearest(self, seen: Seen, key: int, truth: Array) -> Array | None:
+        """Return what the NPU has for a tensor."""
+        for index, place in self._keys.items():
+            array = seen.tensors.get(index)
+            if place == key and array is not None and array.size == truth.size:
+                return array.reshape(truth.shape)
+        layer = self.layers.maker[key]
+        rows = (row for inside in seen.inside.values() for row in inside)
+        return nearest(self.layers, rows, layer, key, truth)
+
+    def _count(self, seen: Seen, truth: Mapping[int, Array]) -> None:
+        for index, array in seen.tensors.items():
+            key = self._keys.get(index)
+            reference = None if key is None else truth.get(key)
+            if reference is None or not _fits(array, reference):
+                continue
+            self._tensors.setdefault(key, Tally()).add(array.reshape(reference.shape), reference)
+        for place, rows in seen.inside.items():
+            for row in rows:
+                self.matcher.add(place, row, truth)
+        given = self.artifact.contents.outputs
+        for tally, index, key in zip(self._outputs, given, self.model.main.outputs, strict=True):
+            tally.add(seen.tensors[index].reshape(truth[key].shape), truth[key])
+
+
+def _fits(array: Array, reference: Array) -> bool:
+    return array.dtype == reference.dtype and array.size == reference.size
+
+
+def _model_tensors(model: Model, artifact: Artifact) -> Iterator[tuple[int, int]]:
+    """Return the model's tensors that those of an artifact are, by the names that are unique."""
+    contents = artifact.contents
+    yield from zip(contents.outputs, model.main.outputs, strict=True)
+    network = read_network(artifact.data, artifact.name)
+    ours, theirs = _unique(network), _unique(model)
+    for name, index in ours.items():
+        if name in theirs and index not in contents.outputs:
+            yield index, theirs[name]
+
+
+def _unique(model: Model) -> dict[str, int]:
+    found: dict[str, list[int]] = {}
+    for row in model.main.tensors:
+        found.setdefault(row.name, []).append(row.index)
+    return {name: rows[0] for name, rows in found.items() if len(rows) == 1}

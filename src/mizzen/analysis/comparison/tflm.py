@@ -1,0 +1,82 @@
+"""Every tensor of a TFLite network as TensorFlow Lite Micro's kernels compute it.
+
+The network is executed as it is, with all tensors among its outputs, in one interpreter for each
+stream; so state goes on as on a device, and no part of the compiler is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mizzen.analysis.comparison.layers import Layer, Layers
+from mizzen.analysis.comparison.observing import given_by
+from mizzen.artifact.interface import Array
+from mizzen.cpu.tflm import CpuKernels
+from mizzen.diagnostics import Device
+from mizzen.frontends.tflite import Model
+from mizzen.frontends.tflite.model import ABSENT
+from mizzen.package.tflite.extract import extract
+from mizzen.report import CompileReport
+
+NAME = "TensorFlow Lite Micro"
+
+Tensors = Mapping[int, Array]
+"""The model's tensors by index, `[N, *shape]`."""
+
+
+def layers_of(model: Model, report: CompileReport | None) -> Layers:
+    """Return the operators of a model; `report` says which are on the CPU."""
+    on_cpu = {row.index for row in report.on_cpu} if report is not None else set[int]()
+    main = model.main
+    rows: list[Layer] = []
+    for row in main.operators:
+        outputs = main.present(row.outputs)
+        rows.append(
+            Layer(
+                row.index,
+                row.kind,
+                outputs[0].name if outputs else "",
+                Device.CPU if row.index in on_cpu else Device.NPU,
+                tuple(index for index in row.inputs if index != ABSENT),
+                tuple(row.outputs),
+            )
+        )
+    return Layers(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class MicroReference:
+    """A network on TensorFlow Lite Micro."""
+
+    model: Model
+
+    def infer(
+        self, inputs: Sequence[Sequence[Array]], known: Sequence[Tensors]
+    ) -> list[dict[int, Array]]:
+        """Infer in a row from the initial state, and return all tensors of each inference.
+
+        inputs  of each inference, `[N, *shape]`, in the network's order
+        known   tensors of each inference that are taken instead of being computed
+
+        Raises E130, E131 and E701 to E707 for a network that the kernels cannot compute.
+        """
+        main = self.model.main
+        given = set(known[0]) if known else set[int]()
+        rows = [
+            row.index
+            for row in main.operators
+            if not row.outputs or not all(index in given for index in row.outputs)
+        ]
+        part = extract(self.model.record, rows, shown=given_by(self.model, rows))
+        kernels = CpuKernels(part.network, [self.model.origin(main.operators[i]) for i in rows])
+        size = len(inputs[0][0]) if inputs[0] else 1
+        runner = kernels if len(inputs) == 1 else kernels.session(size)
+        found: list[dict[int, Array]] = []
+        for place, arrays in enumerate(inputs):
+            values = dict(zip(main.inputs, arrays, strict=True))
+            values.update(known[place] if known else {})
+            results = runner.run([values[index] for index in part.inputs], size)
+            values.update(zip(part.outputs, results, strict=True))
+            found.append(values)
+        return found

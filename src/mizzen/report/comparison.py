@@ -1,0 +1,148 @@
+"""How what an NPU computes differs from its reference, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+from mizzen.diagnostics import Device
+
+
+class Outcome(Enum):
+    """What was found of a layer; the value is how tables say it."""
+
+    EQUAL = "equal"
+    BOUNDED = "within its bound"
+    """It differs as far as the table of exceptions says that it may."""
+    DIFFERS = "differs"
+    INHERITED = "differs, as its input does"
+    """It differs, and so does what it takes."""
+    UNREAD = "equal where it is read"
+    """It differs only in elements that its kernel leaves unwritten, and that nothing reads."""
+    FUSED = "fused"
+    """Its values are never in memory: a later layer is computed in the same operation."""
+    UNSEEN = "not seen"
+    """Nothing of it could be seen, as nobody says which of the stream's operations are its."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One element that differs.
+
+    inference, index  of how many inferences before, and the place in the tensor of one of them
+    npu, reference    what is there
+    """
+
+    inference: int
+    index: tuple[int, ...]
+    npu: float
+    reference: float
+
+
+@dataclass(frozen=True, slots=True)
+class LayerComparison:
+    """A layer of the user's model, and what was found of it.
+
+    index, kind, name    of the operator, as the model has them
+    elements, differing  compared elements over all inferences, and how many of them differ
+    steps                the largest difference, in integers; of real numbers the difference
+    first                the first element that differs
+    into                 index of the layer in whose result a fused one goes on
+    bound_steps          how far it may differ, as documented; 0 for not at all
+    """
+
+    index: int
+    kind: str
+    name: str
+    device: Device
+    outcome: Outcome
+    elements: int = 0
+    differing: int = 0
+    steps: float = 0
+    first: Sample | None = None
+    into: int | None = None
+    bound_steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutputComparison:
+    """An output of the network.
+
+    outcome  EQUAL, BOUNDED or DIFFERS; whatever differs because a layer before is within its bound
+             is compared with what the reference makes of that
+    """
+
+    name: str
+    outcome: Outcome
+    elements: int
+    differing: int
+    steps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What an artifact computes beside what its model means.
+
+    configuration  accelerator, system configuration and memory mode, by those names
+    reference      what computed the other side
+    inputs         independent inputs, or streams where the network keeps state
+    run            inferences in a row for each of them
+    seed           of inputs that were made; None for the user's own
+    """
+
+    model: str
+    configuration: Mapping[str, str]
+    reference: str
+    inputs: int
+    run: int
+    seed: int | None
+    layers: tuple[LayerComparison, ...]
+    outputs: tuple[OutputComparison, ...]
+
+    @property
+    def elements(self) -> int:
+        """Elements of all outputs that were compared."""
+        return sum(row.elements for row in self.outputs)
+
+    @property
+    def differing(self) -> int:
+        """Elements of outputs that differ."""
+        return sum(row.differing for row in self.outputs)
+
+    @property
+    def wrong(self) -> tuple[LayerComparison, ...]:
+        """Layers that differ though what they take does not."""
+        return tuple(row for row in self.layers if row.outcome is Outcome.DIFFERS)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing differs but what is documented to."""
+        return not self.wrong and not any(row.outcome is Outcome.DIFFERS for row in self.outputs)
+
+    def count(self, outcome: Outcome) -> int:
+        """Return how many layers have this outcome."""
+        return sum(row.outcome is outcome for row in self.layers)
+
+
+def as_dict(found: Comparison) -> dict[str, Any]:
+    """Return a comparison as JSON-ready data."""
+    return {
+        "model": found.model,
+        "configuration": dict(found.configuration),
+        "reference": found.reference,
+        "inputs": found.inputs,
+        "run": found.run,
+        "seed": found.seed,
+        "elements": found.elements,
+        "differing": found.differing,
+        "layers": [_named(asdict(row), row.outcome, row.device) for row in found.layers],
+        "outputs": [_named(asdict(row), row.outcome) for row in found.outputs],
+    }
+
+
+def _named(row: dict[str, Any], *enums: Enum) -> dict[str, Any]:
+    """Return a row whose enums are words."""
+    words: dict[Any, Any] = {value: value.value for value in enums}
+    return {key: words[value] if isinstance(value, Enum) else value for key, value in row.items()}

@@ -1,0 +1,155 @@
+"""Compiled networks beside TensorFlow Lite Micro: counts, names, and damage that must be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.analysis.comparison.exactness import Inputs, compare, failures_of
+from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.cpu.tflm import CpuKernels
+from mizzen.diagnostics import MizzenError
+from mizzen.report.comparison import Outcome
+
+DIGITS = Path(__file__).resolve().parents[3] / "examples" / "digits" / "digits.tflite"
+
+
+def test_every_layer_is_what_the_kernels_compute() -> None:
+    found = compare(DIGITS, "ethos-u55-128", inputs=Inputs(count=3, seed=5))
+    assert found.holds
+    assert (found.inputs, found.run, found.seed) == (3, 1, 5)
+    assert [row.outcome for row in found.layers if row.kind != "RESHAPE"] == [Outcome.EQUAL] * 7
+    (view,) = (row for row in found.layers if row.kind == "RESHAPE")
+    assert (view.outcome, view.into, view.elements) == (Outcome.FUSED, 6, 0)
+
+
+def test_elements_are_those_of_the_tensors() -> None:
+    found = compare(DIGITS, "ethos-u65-256", inputs=Inputs(count=3))
+    main = read_network(DIGITS.read_bytes(), "digits").main
+    seen = [row for row in found.layers if row.elements]
+    assert len(seen) == 7
+    for row in seen:
+        (output,) = main.operators[row.index].outputs
+        assert row.elements == 3 * main.tensors[output].elements
+        assert row.name == main.tensors[output].name
+
+
+def test_the_user_s_arrays_are_inferred(tmp_path: Path) -> None:
+    images = np.load(DIGITS.with_name("images.npy"))[:7]
+    found = compare(DIGITS, "ethos-u55-32", inputs=Inputs(arrays=[images]))
+    assert (found.inputs, found.seed, found.elements) == (7, None, 70)
+
+
+def damaged(artifact: mizzen.Artifact, layer: int) -> mizzen.Artifact:
+    """Change the first scale of a layer among the constants of the NPU operator."""
+    report = artifact.report
+    assert report is not None
+    network = read_network(artifact.data, artifact.name)
+    (operator,) = network.main.operators
+    constants = network.main.tensors[operator.inputs[1]].data
+    assert constants is not None
+    data = bytearray(artifact.data)
+    start = artifact.data.index(constants.tobytes())
+    data[start + scales_of(artifact, layer) + SCALE_BYTE] ^= 0x70
+    return artifact_of(bytes(data), artifact.name, report, report.origins)
+
+
+SCALE_BYTE = 8
+"""Of the ten of a channel the highest of its scale, behind a bias of 40 bits."""
+
+
+def scales_of(artifact: mizzen.Artifact, layer: int) -> int:
+    """Return where the scales and biases of a layer begin among the constants."""
+    (step,) = (step for step in artifact.steps if isinstance(step, NpuStep))
+    assert artifact.report is not None
+    (origins,) = artifact.report.origins
+    base, offset = 0, 0
+    for instruction in step.program.instructions:
+        if instruction.command.name == "SET_SCALE_BASE":
+            base = instruction.values["address"]
+        if offset in origins and origins[offset].operator == layer:
+            return base
+        offset += 4 * instruction.command.words
+    raise AssertionError(layer)
+
+
+@pytest.mark.parametrize("layer", [0, 2, 6])
+def test_a_damaged_layer_is_named(layer: int) -> None:
+    artifact = mizzen.compile(DIGITS, "ethos-u55-128")
+    broken = damaged(artifact, layer)
+    found = compare(DIGITS, artifact=broken)
+    assert [row.index for row in found.wrong] == [layer]
+    later = [row.outcome for row in found.layers if row.index > layer and row.elements]
+    assert set(later) <= {Outcome.INHERITED, Outcome.EQUAL}
+    (failure,) = failures_of(found)
+    assert failure.code == "E483"
+    assert f"layer {layer} must compute what TensorFlow Lite Micro does" in failure.message
+    assert failure.origin is not None
+    assert failure.origin.operator == layer
+
+
+def test_an_artifact_without_its_report_has_its_layers_named(tmp_path: Path) -> None:
+    artifact = mizzen.compile(DIGITS, "ethos-u55-128")
+    file = tmp_path / "digits_vela.tflite"
+    file.write_bytes(artifact.data)
+    found = compare(DIGITS, artifact=file)
+    assert found.holds
+    assert found.count(Outcome.EQUAL) == 7
+
+
+def test_an_artifact_of_another_network_is_refused(model_file: Callable[[str], Path]) -> None:
+    other = mizzen.compile(model_file("hello_world_int8.tflite"), "ethos-u55-128")
+    with pytest.raises(MizzenError, match=r"E487.*must be made of this model, which takes"):
+        compare(DIGITS, artifact=other)
+
+
+def test_states_go_on(model_file: Callable[[str], Path]) -> None:
+    found = compare(model_file("rnnoise_INT8.tflite"), "ethos-u55-128", inputs=Inputs(count=2))
+    assert found.holds
+    assert found.run == 1
+
+
+def test_what_a_kernel_leaves_unwritten_is_not_compared(
+    model_file: Callable[[str], Path],
+) -> None:
+    """SignalEnergy computes the bins that are read; the memory of the others is anything."""
+    found = compare(model_file("audio_preprocessor_int8.tflite"), "ethos-u55-128")
+    assert found.holds
+    unread = [row.kind for row in found.layers if row.outcome is Outcome.UNREAD]
+    assert unread == ["SignalEnergy", "CAST"]
+
+
+def test_all_tensors_of_a_network_with_many_scales_are_given(
+    model_file: Callable[[str], Path],
+) -> None:
+    """The kernels' process ended where an arena had room for all but a tensor's scales."""
+    file = model_file("yolo-fastest_192_face_v4.tflite")
+    found = compare(file, "ethos-u55-128", inputs=Inputs(count=1), prove="off")
+    assert found.holds
+
+
+def test_rows_of_inferences_are_cut_from_the_inputs() -> None:
+    found = compare(DIGITS, "ethos-u55-128", inputs=Inputs(count=2, run=3))
+    assert (found.inputs, found.run, found.elements) == (2, 3, 60)
+    images = np.load(DIGITS.with_name("images.npy"))[:7]
+    with pytest.raises(MizzenError, match=r"E493.*rows of 2 inferences, and there are 7"):
+        compare(DIGITS, "ethos-u55-128", inputs=Inputs(arrays=[images], run=2))
+
+
+def test_the_reference_is_the_kernels_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they give is what must come: nothing of the compiler stands in for them."""
+    honest = CpuKernels.run
+
+    def off_by_one(self: CpuKernels, *given: object) -> list[np.ndarray]:
+        first, *rest = honest(self, *given)  # pyright: ignore[reportArgumentType] - handed on
+        return [first + np.int8(1), *rest]
+
+    monkeypatch.setattr(CpuKernels, "run", off_by_one)
+    found = compare(DIGITS, "ethos-u55-128", inputs=Inputs(count=1), prove="off")
+    assert not found.holds
+    assert found.differing == 10
