@@ -367,6 +367,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
+        "mizzen.analysis.cost",
     ),
     "mizzen.mesh": (),
     "mizzen.mesh.machine": ("mizzen.diagnostics",),
