@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.boards import Role, find_board
 from mizzen.diagnostics import MizzenError
 from mizzen.export import Request, tflm_project
-from mizzen.export.tflm_arena import arena_bytes, variables_of
+from mizzen.export.tflm_arena import variables_of
 from mizzen.package.firmware import write_project
 from mizzen.package.tflite.builder import NetworkBuilder
 
@@ -119,43 +117,6 @@ def test_variables_are_counted() -> None:
     assert project.kernels == [
         "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ethos-u", "ASSIGN_VARIABLE",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["hello_world_int8.tflite", "kws_ref_model.tflite"])
-def test_an_arena_without_npu_is_what_suffices_here(
-    name: str, model_file: Callable[[str], Path]
-) -> None:
-    from tflite_micro import runtime
-
-    network = model_file(name).read_bytes()
-    size = arena_bytes(network, read_network(network, name))
-    interpreter: Any = runtime.Interpreter.from_bytes(network, arena_size=size)
-    assert interpreter is not None
-    with pytest.raises(RuntimeError):
-        runtime.Interpreter.from_bytes(network, arena_size=size * 15 // 16)
-
-
-ON_CORTEX_M33 = {
-    ("person_detect.tflite", "ethos-u55-128"): 74932,
-    ("person_detect.tflite", "ethos-u65-256"): 74948,
-    ("rnnoise_INT8.tflite", "ethos-u55-128"): 1988,
-    ("rnnoise_INT8.tflite", "ethos-u65-256"): 10788,
-    ("dnn_s_quantized.tflite", "ethos-u85-256"): 1840,
-    ("audio_preprocessor_int8.tflite", "ethos-u55-128"): 8480,
-}
-"""Bytes that the interpreter of tflite-micro 90b983c says that it uses on a Cortex-M33, where these
-projects were executed."""
-
-
-@pytest.mark.filterwarnings("ignore::mizzen.diagnostics.MizzenWarning")
-@pytest.mark.parametrize(("name", "accelerator"), ON_CORTEX_M33)
-def test_an_arena_is_as_large_as_the_device_uses(
-    name: str, accelerator: str, model_file: Callable[[str], Path]
-) -> None:
-    artifact = mizzen.compile(model_file(name), accelerator, prove="off")
-    size = arena_bytes(artifact.data, read_network(artifact.data, name))
-    used = ON_CORTEX_M33[name, accelerator]
-    assert used <= size <= used * 3 // 2 + 1500
 
 
 def test_memory_for_staging_is_of_the_board() -> None:

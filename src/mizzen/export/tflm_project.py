@@ -13,7 +13,7 @@ from mizzen.boards import Role
 from mizzen.diagnostics import fail
 from mizzen.export.checkouts import DRIVER, TFLM
 from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
-from mizzen.export.tflm_arena import arena_bytes, variables_of
+from mizzen.export.tflm_arena import arena_of, variables_of
 from mizzen.package.tflm import OPERATORS, TflmModel, TflmOperator, project_files
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _model(artifact: Artifact) -> TflmModel:
     return TflmModel(
         artifact.data,
         _operators(model),
-        arena_bytes(artifact.data, model),
+        arena_of(model).least_bytes,
         max((row.scratch_fast_bytes or 0 for row in npu), default=0),
         variables_of(model),
         bool(npu),
