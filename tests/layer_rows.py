@@ -9,7 +9,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.diagnostics": (),
     "mizzen.targets.bounds": (),
     "mizzen.archives": (),
-    "mizzen.workers": (),
+    "mizzen.workers": ("mizzen.diagnostics",),
     "mizzen.boards": ("mizzen.diagnostics",),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
     "mizzen.isa": ("mizzen.diagnostics",),
@@ -353,6 +353,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.analysis.evaluation": (
         "mizzen.diagnostics",
+        "mizzen.workers",
         "mizzen.report",
         "mizzen.artifact",
         "mizzen.data",
@@ -478,6 +479,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.cli": (
         "mizzen.diagnostics",
+        "mizzen.workers",
         "mizzen.boards",
         "mizzen.report",
         "mizzen.graph",

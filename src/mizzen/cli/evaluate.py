@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mizzen.cli.configuration import names_list
+from mizzen.cli.configuration import names_list, positive_number
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, duration, fields, share, table
 from mizzen.cli.placement import artifact_text
@@ -49,6 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
     )
     _add_judging_options(parser)
+    add_worker_options(parser)
     conditions = parser.add_argument_group("conditions (exit status 1 when they do not hold)")
     for name, what in (("--at-least", "reach"), ("--at-most", "not exceed")):
         conditions.add_argument(
@@ -96,6 +98,20 @@ def _add_judging_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_worker_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say who infers; the answer does not depend on them."""
+    group = parser.add_argument_group("who infers")
+    group.add_argument(
+        "--jobs", metavar="N", type=positive_number, help="processes of this machine (default: 1)"
+    )
+    group.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="a Ray cluster (extra cluster), as many of its processors as --jobs says or it has; "
+        "'local' starts one on this machine",
+    )
+
+
 def condition(text: str) -> tuple[str | None, float]:
     """Read a metric and the value that it is held to."""
     name, equals, value = text.rpartition("=")
@@ -109,9 +125,10 @@ def condition(text: str) -> tuple[str | None, float]:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Evaluate the artifact on the data set."""
+    with_one_thread()
     import mizzen
     from mizzen.analysis.evaluation import Judgement, Listener, Task, judge
-    from mizzen.analysis.evaluation.evaluate import output_of
+    from mizzen.analysis.evaluation.evaluate import engine_of, output_of
     from mizzen.analysis.evaluation.judging import Join
     from mizzen.analysis.evaluation.samples import Stored
     from mizzen.data.labels import classes_from
@@ -138,13 +155,30 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     samples = Stored(opened.name, opened.data, opened.labels)
     with console.progress(f"evaluating {options.artifact}") as show:
         listener = Listener(_progress(opened.data.size, show), console.note, warnings.append)
-        found = judge(artifact, samples, judgement, None, listener)
+        found = judge(
+            artifact,
+            samples,
+            judgement,
+            engine=engine_of(options.jobs, options.ray),
+            listener=listener,
+        )
     return Answer(
         {"artifact": str(options.artifact), **_document(found)},
         _text(found, console),
         failures=_failures(found, options),
         diagnostics=(*artifact.notes, *warnings),
     )
+
+
+def with_one_thread() -> None:
+    """Keep BLAS from starting threads: the small products of a simulator only make them wait.
+
+    It counts for a NumPy that is not imported yet, and for the processes that this one starts.
+    """
+    from mizzen.workers import ONE_THREAD
+
+    for name, value in ONE_THREAD.items():
+        os.environ.setdefault(name, value)
 
 
 def _progress(size: int, show: Callable[[str], None]) -> Callable[[int], None]:

@@ -3,7 +3,7 @@
 A kernel that trusts a damaged file ends its process, loops, or writes anywhere; a user's program
 must get an answer all the same. So a script of Mizzen's runs it, started once and asked again and
 again over pipes, by one thread at a time. A process that is forked starts workers of its own: the
-parent's go on to serve the parent.
+parent's go on to serve the parent. A `crew` is several that share a long work, here or on Ray.
 
 It must not know what is asked, in which form, or what an end means to whoever asked.
 """

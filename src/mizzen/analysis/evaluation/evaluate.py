@@ -12,6 +12,7 @@ from mizzen.analysis.evaluation.evaluation import SILENT, Judgement, Listener, j
 from mizzen.analysis.evaluation.judging import Join
 from mizzen.analysis.evaluation.metrics import Function, Task
 from mizzen.analysis.evaluation.samples import Samples, Stored, Yielded
+from mizzen.analysis.evaluation.spreading import Engine, OnProcesses, OnRay
 from mizzen.data.columns import array_column, data_set
 from mizzen.data.labels import Labels, labels_of
 from mizzen.data.opening import Opened, open_data
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
     Data = str | Path | Array | Mapping[str, Array] | Iterable[Any]
 
+LOCAL = "local"
+"""In place of an address: a cluster of this machine."""
+
 
 def evaluate(
     artifact: Artifact,
@@ -38,6 +42,8 @@ def evaluate(
     join: str | None = None,
     streaming: bool = False,
     classes: Sequence[str] = (),
+    jobs: int = 1,
+    ray: str | None = None,
     listener: Listener = SILENT,
 ) -> Evaluation:
     """Infer a data set on the simulated NPU, and judge the outputs.
@@ -52,9 +58,12 @@ def evaluate(
     join       of a sample's several inferences: ``each``, ``mean``, ``highest`` or ``last``
     streaming  a sample's inferences follow one another, and state goes on between them
     classes    names of the classes, in the order of the outputs
+    jobs       processes that infer; with `ray`, its actors
+    ray        address of a Ray cluster, or ``local`` for one that is started here
 
-    Real numbers are quantised with the input's scale and zero point, outputs dequantised. Raises
-    E240 to E254 for data, labels and metrics that do not fit, and what `Artifact.run` raises.
+    The answer does not depend on `jobs`. Real numbers are quantised with the input's scale and zero
+    point, outputs dequantised. Raises E240 to E254 for data, labels and metrics that do not fit,
+    and what `Artifact.run` raises.
     """
     judgement = Judgement(
         output_of(artifact, output),
@@ -64,7 +73,14 @@ def evaluate(
         streaming,
     )
     samples = _samples(artifact, data, labels, tuple(classes), streaming)
-    return judge(artifact, samples, judgement, None, listener)
+    return judge(artifact, samples, judgement, engine=engine_of(jobs, ray), listener=listener)
+
+
+def engine_of(jobs: int | None, ray: str | None) -> Engine | None:
+    """Return who infers: None for this process."""
+    if ray is not None:
+        return OnRay(None if ray == LOCAL else ray, jobs)
+    return None if jobs is None or jobs < 2 else OnProcesses(jobs)
 
 
 def output_of(artifact: Artifact, name: str | None) -> int:

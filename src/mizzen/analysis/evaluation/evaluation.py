@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from mizzen.analysis.evaluation.metrics import (
     usual,
 )
 from mizzen.analysis.evaluation.samples import PART, Samples, peeked
+from mizzen.analysis.evaluation.spreading import Done, Engine, spread
 from mizzen.data.fitting import real
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.report.evaluation import Confusion, Evaluation, Metric, Reference
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 SHOWN_MISTAKES = 10
+PARTS_EACH = 4
+"""Of a worker, at least: who is done early has something left to do."""
+MANY = 16
+"""Workers, where a cluster decides."""
 SETTINGS = ("system_config", "memory_mode", "optimise")
 
 
@@ -87,11 +92,18 @@ def judge(
     artifact: Artifact,
     samples: Samples,
     judgement: Judgement,
-    reference: tuple[str, Network] | None,
-    listener: Listener,
+    *,
+    reference: tuple[str, Network] | None = None,
+    engine: Engine | None = None,
+    listener: Listener = SILENT,
 ) -> Evaluation:
-    """Infer all samples and judge the outputs. Raises E24x and E25x for what does not fit."""
-    parts = peeked(samples.parts(PART))
+    """Infer all samples and judge the outputs.
+
+    engine  who infers; None for this process
+
+    Raises E24x and E25x for what does not fit.
+    """
+    parts = peeked(samples.parts(_part_size(samples.size, engine)))
     labels = samples.labels
     if labels is None and reference is None:
         raise fail(
@@ -108,7 +120,7 @@ def judge(
         None if reference is None else reference[1],
     )
     start = time.perf_counter()
-    found = _collected(inference, parts, listener)
+    found = _collected(inference, parts, engine, listener)
     seconds = time.perf_counter() - start
     scores = _scores(inference, found, found.outputs, artifact.outputs, judgement, samples)
     truth = _truth(scores, samples, judgement, inference.judged)
@@ -126,6 +138,13 @@ def judge(
         reference=_reference(inference, found, scores, truth, judgement, samples, reference),
         seconds=seconds,
     )
+
+
+def _part_size(samples: int | None, engine: Engine | None) -> int:
+    """Return how many samples are inferred at once: of few, so many that every worker gets some."""
+    if engine is None or samples is None:
+        return PART
+    return min(PART, max(1, samples // (PARTS_EACH * (engine.jobs or MANY))))
 
 
 def _judged(artifact: Artifact, labels: Labels | None, judgement: Judgement) -> Judged:
@@ -152,27 +171,39 @@ class _Found:
     counts: tuple[int, ...]
 
 
-def _collected(inference: Inference, parts: Iterable[DataSet], listener: Listener) -> _Found:
-    found: list[Inferred] = []
+def _collected(
+    inference: Inference, parts: Iterator[DataSet], engine: Engine | None, listener: Listener
+) -> _Found:
     said: set[str] = set()
-    done = 0
-    for part in parts:
-        answer = inference(part)
-        if isinstance(answer, Diagnostic):
-            raise MizzenError(answer)
+    samples = 0
+
+    def done(size: int, answer: Inferred) -> None:
+        nonlocal samples
+        samples += size
         for note in answer.notes:
             if note not in said:
                 said.add(note)
                 listener.note(note)
-        found.append(answer)
-        done += part.size
-        listener.progress(done)
+        listener.progress(samples)
+
+    if engine is None:
+        found = [_here(inference, part, done) for part in parts]
+    else:
+        found = spread(inference, parts, engine, done, listener.warn)
     theirs = [row.reference for row in found if row.reference is not None]
     return _Found(
         np.concatenate([row.outputs for row in found]),
         np.concatenate(theirs) if theirs else None,
         tuple(count for row in found for count in row.counts),
     )
+
+
+def _here(inference: Inference, part: DataSet, done: Done) -> Inferred:
+    answer = inference(part)
+    if isinstance(answer, Diagnostic):
+        raise MizzenError(answer)
+    done(part.size, answer)
+    return answer
 
 
 @dataclass(frozen=True, slots=True, eq=False)

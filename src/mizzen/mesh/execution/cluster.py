@@ -10,10 +10,11 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from mizzen.diagnostics import Diagnostic, MizzenError, fail
+from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.mesh.execution.engines import Crew, Job, Lost
 from mizzen.mesh.execution.part import Answer, Loss, Orders, Part
 from mizzen.mesh.program import parse_program, program_bytes
+from mizzen.workers.cluster import connected
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,7 @@ class OnRay:
 
     def start(self, job: Job) -> Crew:
         """Start the actors. E543 without Ray, or where the cluster is not there."""
-        try:
-            import ray
-        except ImportError as error:
-            raise fail(
-                "E543",
-                "ray must be installed for this engine, and is not",
-                help="install Mizzen with its extra cluster: pip install '.[cluster]' in its "
-                "checkout",
-            ) from error
-        return _Actors(ray, job, self.workers, self.address)
+        return _Actors(job, self.workers, self.address)
 
 
 class PartActor:
@@ -61,34 +53,15 @@ class PartActor:
 
 
 class _Actors:
-    def __init__(self, ray: Any, job: Job, workers: int, address: str | None) -> None:
-        self.ray = ray
+    def __init__(self, job: Job, workers: int, address: str | None) -> None:
+        self.ray, self.owns = connected(workers, address)
         self.job = job
-        self.owns = not ray.is_initialized()
-        if self.owns:
-            self._connect(workers, address)
-        self.program = ray.put(program_bytes(job.program))
-        self.kind = ray.remote(num_cpus=1, max_restarts=0)(PartActor)
+        self.program = self.ray.put(program_bytes(job.program))
+        self.kind = self.ray.remote(num_cpus=1, max_restarts=0)(PartActor)
         self.actors: dict[int, Any] = {}
         self.outstanding: dict[Any, int] = {}
         for part in range(len(job.parts)):
             self.replace(part)
-
-    def _connect(self, workers: int, address: str | None) -> None:
-        options = {"num_cpus": workers} if address is None else {"address": address}
-        variables = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-        try:
-            self.ray.init(
-                **options,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level="ERROR",
-                runtime_env={"env_vars": variables},
-            )
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise fail(
-                "E543", f"a cluster must be at {address or 'this machine'}: {error}"
-            ) from error
 
     def submit(self, part: int, orders: Orders) -> None:
         self.outstanding[self.actors[part].work.remote(orders)] = part

@@ -6,23 +6,21 @@ again what it was told; the same orders give the same answers.
 
 from __future__ import annotations
 
-import pickle
 import selectors
-import struct
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.mesh.execution.engines import Crew, Job, Lost
 from mizzen.mesh.execution.part import Answer, Orders, Part
 from mizzen.mesh.program import parse_program, program_bytes
 from mizzen.workers import Worker
+from mizzen.workers.messages import read, write
 
 SCRIPT = Path(__file__).with_name("process.py")
-LENGTH = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
@@ -90,31 +88,6 @@ def _has_stderr() -> bool:
     except (AttributeError, OSError, ValueError):
         return False
     return True
-
-
-def write(stream: IO[bytes], message: object) -> None:
-    """Write a message behind its length."""
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    rest = memoryview(LENGTH.pack(len(data)) + data)
-    while rest:
-        rest = rest[stream.write(rest) :]
-
-
-def read(stream: IO[bytes]) -> Any:
-    """Read a message; EOFError if the other side has ended."""
-    (length,) = LENGTH.unpack(_exactly(stream, LENGTH.size))
-    return pickle.loads(_exactly(stream, length))
-
-
-def _exactly(stream: IO[bytes], size: int) -> bytes:
-    parts: list[bytes] = []
-    while size:
-        data = stream.read(size)
-        if not data:
-            raise EOFError
-        parts.append(data)
-        size -= len(data)
-    return b"".join(parts)
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
