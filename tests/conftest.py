@@ -20,6 +20,7 @@ import pytest
 from mizzen.targets.ethos_n.network import Network
 
 from . import machine_coverage, pace
+from .report.browser import Browser
 from .targets.ethos_n import golden
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -126,6 +127,12 @@ def models() -> Path:
     if not MODELS.is_dir():
         pytest.skip(f"no real models: {MODELS} is no folder (set MIZZEN_MODELS)")
     return MODELS
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Browser:
+    """Headless Chromium; a test that shows it something is skipped where it is not installed."""
+    return Browser(tmp_path)
 
 
 @pytest.fixture(scope="session")

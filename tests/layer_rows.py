@@ -334,16 +334,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_n.timing",
         "mizzen.artifact",
     ),
-    "mizzen.analysis.findings": (
-        "mizzen.diagnostics",
-        "mizzen.report",
-        "mizzen.artifact",
-    ),
-    "mizzen.analysis.page": (
-        "mizzen.diagnostics",
-        "mizzen.report",
-        "mizzen.analysis.findings",
-    ),
     "mizzen.analysis.tuning": (
         "mizzen.diagnostics",
         "mizzen.report",
@@ -368,7 +358,18 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
+    ),
+    "mizzen.analysis.findings": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.targets.ethos_u",
+        "mizzen.artifact",
         "mizzen.analysis.cost",
+    ),
+    "mizzen.analysis.page": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.analysis.findings",
     ),
     "mizzen.mesh": (),
     "mizzen.mesh.machine": ("mizzen.diagnostics",),

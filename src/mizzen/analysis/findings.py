@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from mizzen.analysis.cost import cost_report
 from mizzen.artifact.steps import NpuStep
+from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.config import Port
+from mizzen.targets.ethos_u.recorded_config import recorded
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -54,7 +58,12 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """An artifact, as reports show it. What is not known is None, or empty."""
+    """An artifact, as reports show it. What is not known is None, or empty.
+
+    evaluation     what `mizzen evaluate --json` said of it
+    bytes_a_cycle  that each memory gives at most, in a cycle of the NPU's clock
+    problems       why something is not known that could be
+    """
 
     name: str
     accelerator: str | None
@@ -64,6 +73,9 @@ class Findings:
     compilation: CompileReport | None = None
     cost: CostReport | None = None
     memory: MemoryReport | None = None
+    evaluation: Mapping[str, Any] | None = None
+    bytes_a_cycle: Mapping[str, float] = field(default_factory=dict[str, float])
+    problems: tuple[Diagnostic, ...] = ()
 
     @property
     def model(self) -> str:
@@ -71,8 +83,12 @@ class Findings:
         return self.name if self.compilation is None else self.compilation.model
 
 
-def findings_of(artifact: Artifact) -> Findings:
+Found = TypeVar("Found")
+
+
+def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None) -> Findings:
     """Ask for everything that is known about an artifact."""
+    problems: list[Diagnostic] = []
     return Findings(
         name=artifact.name,
         accelerator=artifact.accelerator,
@@ -80,7 +96,32 @@ def findings_of(artifact: Artifact) -> Findings:
         outputs=artifact.outputs,
         streams=tuple(_streams(artifact)),
         compilation=artifact.report,
+        cost=_unless_refused(lambda: cost_report(artifact), problems),
+        evaluation=evaluation,
+        bytes_a_cycle=_rates(artifact),
+        problems=tuple(problems),
     )
+
+
+def _unless_refused(ask: Callable[[], Found], problems: list[Diagnostic]) -> Found | None:
+    """Return what was asked for; None where that is refused, with the reason among `problems`."""
+    try:
+        return ask()
+    except MizzenError as error:
+        problems.append(error.diagnostic)
+        return None
+
+
+def _rates(artifact: Artifact) -> dict[str, float]:
+    """Return how fast memories are, by the configuration that the artifact was compiled for."""
+    found = None if artifact.report is None else recorded(artifact.report.configuration)
+    if found is None:
+        return {}
+    return {
+        found.memory(port).value: found.bandwidth_bytes_per_second(port)
+        / found.system.core_clock_hz
+        for port in Port
+    }
 
 
 def _streams(artifact: Artifact) -> Iterator[Stream]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mizzen.compiler.codegen import Costs
+from mizzen.compiler.edges import Edges
 from mizzen.compiler.options import Configuration
 from mizzen.diagnostics import Device, Diagnostic, Origin, Reason
 from mizzen.frontends.tflite import Model, Operator, macs
@@ -67,7 +68,8 @@ def tflite_placement(
     operator: Operator,
     device: Device,
     cycles: Mapping[int, int],
-    reasons: Iterable[Reason] = (),
+    reasons: Iterable[Reason],
+    edges: Edges,
 ) -> OperatorPlacement:
     """Return where an operator of a TFLite network goes; `cycles` by operator index."""
     outputs = model.main.present(operator.outputs)
@@ -79,6 +81,7 @@ def tflite_placement(
         macs=macs(model.main, operator),
         cycles=cycles.get(operator.index, 0),
         reasons=tuple(reasons),
+        after=edges[operator.index],
     )
 
 

@@ -12,6 +12,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import OperatorCode, RegionCompiler
+from mizzen.compiler.edges import Edges, edges_of_subgraph
 from mizzen.compiler.options import Configuration
 from mizzen.compiler.placement import Placement, place
 from mizzen.compiler.proof.options import ProofOptions
@@ -77,11 +78,12 @@ def compile_lowered(
     cycles: dict[int, int] = {}
     for code in codes.values():
         cycles.update(code.cycles)
+    edges = edges_of_subgraph(model.main)
     report = compile_report(
         model.name,
         configuration,
         (
-            _placement(model, row, placed.partition.groups.get(row.index), cycles)
+            _placement(model, row, placed.partition.groups.get(row.index), cycles, edges)
             for row in model.main.operators
         ),
         [code.costs for code in codes.values()],
@@ -148,9 +150,13 @@ def _replacement(
 
 
 def _placement(
-    model: Model, operator: Operator, placed: Placed | None, cycles: Mapping[int, int]
+    model: Model,
+    operator: Operator,
+    placed: Placed | None,
+    cycles: Mapping[int, int],
+    edges: Edges,
 ) -> OperatorPlacement:
     reasons = (UNUSED,) if placed is None else placed.reasons
     on_npu = placed is not None and placed.device is Device.NPU
     device = Device.NPU if on_npu else Device.CPU
-    return tflite_placement(model, operator, device, cycles, () if on_npu else reasons)
+    return tflite_placement(model, operator, device, cycles, () if on_npu else reasons, edges)

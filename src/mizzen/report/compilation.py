@@ -20,7 +20,10 @@ SRAM = "Sram"
 
 @dataclass(frozen=True, slots=True)
 class OperatorPlacement:
-    """One operator of the model; `macs` of one inference, `cycles` as the compiler estimates."""
+    """One operator of the model; `macs` of one inference, `cycles` as the compiler estimates.
+
+    after  operators whose results it takes, by index
+    """
 
     index: int
     kind: str
@@ -29,6 +32,7 @@ class OperatorPlacement:
     macs: int
     cycles: int
     reasons: tuple[Reason, ...] = ()
+    after: tuple[int, ...] = ()
 
     @property
     def region(self) -> Device:
@@ -251,6 +255,7 @@ def _placement(row: dict[str, Any]) -> OperatorPlacement:
         macs=_number(row, "macs"),
         cycles=_number(row, "cycles"),
         reasons=tuple(_reason(reason) for reason in row["reasons"]),
+        after=tuple(_of(int, index) for index in row.get("after", ())),
     )
 
 

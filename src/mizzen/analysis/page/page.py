@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mizzen.analysis.findings import Findings
+from mizzen.analysis.page.accuracy import accuracy
 from mizzen.analysis.page.configuration import configuration, proof
+from mizzen.analysis.page.graph import network
 from mizzen.analysis.page.layers import layers_section
 from mizzen.analysis.page.listing import commands
+from mizzen.analysis.page.memory import memory
+from mizzen.analysis.page.roofline import roofline
+from mizzen.analysis.page.time import time
 from mizzen.report.page import Figure, Figures, Page
 from mizzen.report.words import count, duration, memory_name, share, size
 
@@ -16,6 +21,11 @@ def report_page(findings: Findings) -> Page:
     """Return the page about an artifact; sections of which nothing is known say so."""
     sections = (
         layers_section(findings),
+        network(findings),
+        time(findings),
+        memory(findings),
+        roofline(findings),
+        *accuracy(findings),
         *configuration(findings),
         proof(findings),
         commands(findings),

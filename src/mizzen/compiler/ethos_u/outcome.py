@@ -15,6 +15,7 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.resources import VARIABLE_KINDS
 from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
+from mizzen.compiler.edges import edges_of_subgraph
 from mizzen.compiler.ethos_u.variables import sees_others
 from mizzen.compiler.report import compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
@@ -131,12 +132,13 @@ def _placements(
         if work.operator is not None:
             cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
     on_cpu = _on_cpu(model, network, generated.compiled)
+    edges = edges_of_subgraph(model.main)
     for operator in model.main.operators:
         # The compiler leaves out what nothing needs.
         stays = operator.index in on_cpu or operator.kind in VARIABLE_KINDS
         reasons = _reasons(model, operator, configuration, generated) if stays else ()
         device = Device.CPU if stays else Device.NPU
-        yield tflite_placement(model, operator, device, cycles, reasons)
+        yield tflite_placement(model, operator, device, cycles, reasons, edges)
 
 
 def _on_cpu(model: Model, network: Model, compiled: Compiled) -> set[int]:

@@ -14,6 +14,7 @@ import numpy as np
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
+from mizzen.compiler.edges import edges_of_graph
 from mizzen.compiler.ethos_u.outcome import network_report
 from mizzen.compiler.ethos_u.tosa_proof import prove_tosa
 from mizzen.compiler.ethos_u.tosa_refusals import find_refused
@@ -198,6 +199,7 @@ def placements_of(
     refused: Mapping[int | None, tuple[Reason, ...]],
 ) -> Iterator[OperatorPlacement]:
     """Return file's operators that compute, each once; cycles and reasons are by their index."""
+    edges = edges_of_graph(graph, lambda row: None if isinstance(row, Constant) else index_of(row))
     rows = {index_of(operation): operation for operation in reversed(graph.sorted())}
     for index in sorted(index for index in rows if index is not None):
         operation = rows[index]
@@ -212,4 +214,5 @@ def placements_of(
             macs=macs_of(operation),
             cycles=cycles.get(index, 0),
             reasons=refused.get(index, ()),
+            after=edges[index],
         )

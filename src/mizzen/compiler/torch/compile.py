@@ -25,6 +25,7 @@ from mizzen.artifact.interface import Carried, TensorInfo
 from mizzen.artifact.steps import Step
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.codegen import RegionCode, step_of
+from mizzen.compiler.edges import edges_of_graph
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.report import NOTHING_COMPILED, compile_report
 from mizzen.compiler.torch.placement import (
@@ -83,6 +84,8 @@ def _placements(
         cycles.update(region.cycles)
     edges = _edges(lowered)
     rows = [row for group, row in sorted(partition.groups.items()) if group not in edges]
+    indices: dict[int | None, int] = {row.group: index for index, row in enumerate(rows)}
+    before = edges_of_graph(lowered.graph, lambda row: indices.get(row.group))
     return tuple(
         OperatorPlacement(
             index=index,
@@ -92,6 +95,7 @@ def _placements(
             macs=row.macs,
             cycles=cycles.get(row.group, 0),
             reasons=tuple(row.reasons),
+            after=before.get(index, ()),
         )
         for index, row in enumerate(rows)
     )

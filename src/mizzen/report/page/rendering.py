@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from mizzen.diagnostics import fail
-from mizzen.report.page.blocks import Block, Page
-from mizzen.report.page.scales import LANE_HEIGHT, Chart, TimeScale, map_scale
+from mizzen.report.page.blocks import Block, Graph, Page
+from mizzen.report.page.layered import Layout, Place, layered
+from mizzen.report.page.scales import Chart, LogScale, MemoryScale, TimeScale, map_scale
+from mizzen.report.words import size
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 RAMP = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 """Colours of shares from 0 to 1, red, green, blue: even steps of lightness. Ref: viridis."""
+
+WHOLE_FROM = 999.5
+"""Numbers that are written without digits behind the point."""
 
 
 def render(page: Page) -> str:
@@ -26,7 +32,9 @@ def render(page: Page) -> str:
             map_scale=map_scale,
             time_scale=TimeScale.of,
             chart=Chart.of,
-            lane_height=LANE_HEIGHT,
+            layered=_layout,
+            memory_scale=MemoryScale.of,
+            log_scale=LogScale.of,
         )
     )
 
@@ -48,18 +56,36 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, colour=colour, kind=_kind)
+    environment.filters.update(number=number, colour=colour, kind=_kind, curve=curve, bytes=size)
     return environment
+
+
+def _layout(block: Graph) -> Layout:
+    return layered([box.after for box in block.boxes])
 
 
 def _kind(block: Block) -> str:
     return type(block).__name__.lower()
 
 
+def curve(points: Sequence[Place]) -> str:
+    """Return the path of an edge: straight down through bends, a curve between layers."""
+    (x, y), *rest = points
+    parts = [f"M{x:.1f} {y:.1f}"]
+    for to_x, to_y in rest:
+        if to_x == x:
+            parts.append(f"V{to_y:.1f}")
+        else:
+            half = (y + to_y) / 2
+            parts.append(f"C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}")
+        x, y = to_x, to_y
+    return "".join(parts)
+
+
 def number(value: float | str) -> str:
     """Write a cell: texts as they are, integers with commas, others with three digits."""
     if isinstance(value, float):
-        return f"{value:,.3g}" if abs(value) < 1e6 else f"{value:,.0f}"
+        return f"{value:,.3g}" if abs(value) < WHOLE_FROM else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else value
 
 

@@ -48,6 +48,8 @@ for (const figure of document.querySelectorAll("figure.listing")) {
   }
 }
 
+{% include "pictures.js" %}
+
 // A link may lead to a row that a filter hides, or into what is closed: show it first.
 const reach = () => {
   document.querySelector(".reached")?.classList.remove("reached");
