@@ -358,6 +358,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
+        "mizzen.analysis.cost",
     ),
     "mizzen.analysis.findings": (
         "mizzen.diagnostics",

@@ -1,13 +1,21 @@
-"""Compare what the NPU computes with what the model means, layer by layer."""
+"""Compare a model with its reference layer by layer, or versions by cost.
+
+One MODEL for one configuration is compiled, executed and held against the
+quantised reference. Several models, accelerators or memory modes, or a
+baseline, are compared by cycles and memory.
+"""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mizzen.cli.comparison import comparison_text
+from mizzen.cli.comparison import comparison_text, growth_text, versions_text
 from mizzen.cli.configuration import (
+    Keywords,
     add_configuration_options,
     keywords,
     positive_number,
@@ -16,51 +24,122 @@ from mizzen.cli.configuration import (
 )
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
-from mizzen.diagnostics import Diagnostic
+from mizzen.diagnostics import Diagnostic, fail
 
 if TYPE_CHECKING:
     from mizzen.analysis.comparison.exactness import SideBySide
     from mizzen.artifact.interface import Array
+    from mizzen.report.versions import Version, VersionGrowth
 
-SUMMARY = "layer by layer: what the NPU computes beside the quantised reference"
+SUMMARY = "layer by layer beside the reference; versions side by side; growth since a baseline"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "model", metavar="MODEL", help="a quantised .tflite or .pt2 file, or a .tosa file"
+        "model",
+        metavar="MODEL",
+        nargs="+",
+        help="a quantised .tflite or .pt2 file, or a .tosa file; compared by cost also artifacts",
     )
-    parser.add_argument(
+    _add_exactness_options(parser)
+    _add_cost_options(parser)
+    add_configuration_options(parser, "append")
+
+
+def _add_exactness_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("layer by layer (exit status 1 where an integer differs)")
+    group.add_argument(
         "--artifact",
         metavar="ARTIFACT",
-        help="what was compiled of the model before, by any compiler, instead of compiling it",
+        help="what was compiled of MODEL before, by any compiler, instead of compiling it",
     )
-    parser.add_argument(
+    group.add_argument(
         "--input",
         metavar="[NAME=]FILE",
         nargs="+",
         help="the inputs to compare on, as for `mizzen run` (default: made to tell)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--inputs",
         metavar="N",
         type=positive_number,
         help="how many inputs to make (default: 2 to 16, more for small networks)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--seed", metavar="S", type=whole_number, help="of inputs that are made (default: 1)"
     )
-    parser.add_argument(
+    group.add_argument(
         "--run",
         metavar="N",
         type=positive_number,
         help="inferences in a row from the initial state (default: 4 where the network keeps "
         "state, else 1)",
     )
-    add_configuration_options(parser)
+
+
+def _add_cost_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("by cost (exit status 1 where something grew too much)")
+    group.add_argument(
+        "--costs",
+        action="store_true",
+        help="compare by cost; so it is by itself where there are several MODELs, accelerators or "
+        "memory modes, or one of the options below",
+    )
+    group.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="fail where cycles, SRAM, flash, the file or the operators on the CPU grew since "
+        "this was written",
+    )
+    group.add_argument(
+        "--allow-growth",
+        metavar="MEASURE=AMOUNT[,...]",
+        default="",
+        help="by how much: cycles=2%%,sram=0,flash=1K,file=1K,cpu-operators=0 (default: nothing "
+        "may grow)",
+    )
+    group.add_argument(
+        "--write-baseline", metavar="FILE", help="write the file that --baseline reads"
+    )
+    group.add_argument(
+        "--markdown",
+        metavar="FILE",
+        help="write a table for a pull request; - is stdout, in place of the answer",
+    )
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
+    """Compare by cost where that is asked for, else with the reference."""
+    configurations = _configurations(options)
+    several = len(options.model) > 1 or len(configurations) > 1
+    files = options.baseline or options.write_baseline or options.markdown
+    if not (several or options.costs or files):
+        return _exactness(options, configurations[0], console)
+    given = ("artifact", "input", "inputs", "seed", "run")
+    wrong = [f"--{name}" for name in given if getattr(options, name) is not None]
+    if wrong:
+        raise fail(
+            "E200",
+            f"the command line is wrong: {', '.join(wrong)} is for one MODEL beside its reference, "
+            "and this compares by cost",
+            help="mizzen compare --help",
+        )
+    return _costs(options, configurations, console)
+
+
+def _configurations(options: argparse.Namespace) -> list[Keywords]:
+    """Return every pair of an accelerator and a memory mode, as keywords of compilations."""
+    found: list[Keywords] = []
+    for accelerator, mode in itertools.product(
+        options.accelerator_config or [None], options.memory_mode or [None]
+    ):
+        one = {**vars(options), "accelerator_config": accelerator, "memory_mode": mode}
+        found.append(keywords(argparse.Namespace(**one)))
+    return found
+
+
+def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -> Answer:
     """Compile, execute, and say of each layer whether it is what the reference computes."""
     from mizzen.analysis.comparison.exactness import (
         SEED,
@@ -72,17 +151,17 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.artifact.loading import load
     from mizzen.report.comparison import as_dict
 
+    (model,) = options.model
     artifact = None if options.artifact is None else load(options.artifact)
-    if artifact is not None and options.accelerator_config is None:
-        options.accelerator_config = artifact.accelerator
-    target = show_configuration(keywords(options), options.model, console)
-    with console.progress(f"compiling {options.model}") as change:
-        compared = side_by_side(options.model, target, artifact)
-        change(f"comparing {options.model}")
+    if artifact is not None and asked["accelerator"] is None:
+        asked["accelerator"] = artifact.accelerator
+    target = show_configuration(asked, model, console)
+    with console.progress(f"compiling {model}") as change:
+        compared = side_by_side(model, target, artifact)
+        change(f"comparing {model}")
         seed = SEED if options.seed is None else options.seed
         arrays = _arrays(options, compared, console)
-        inputs = Inputs(arrays, options.inputs, seed, options.run)
-        found = run(compared, target, inputs)
+        found = run(compared, target, Inputs(arrays, options.inputs, seed, options.run))
     return Answer(
         {"artifact": compared.artifact.name, **as_dict(found)},
         comparison_text(found, width=console.width),
@@ -104,3 +183,79 @@ def _diagnostics(compared: SideBySide) -> Iterator[Diagnostic]:
     if report is not None:
         yield from report.diagnostics
     yield from compared.artifact.notes
+
+
+def _costs(options: argparse.Namespace, configurations: list[Keywords], console: Console) -> Answer:
+    """Say what each version costs, and what has grown since the baseline."""
+    from mizzen.analysis.comparison.growth import allowances_of, failures_of, notes_of
+    from mizzen.report.versions import growths, read_versions, versions_as_dict, write_versions
+
+    allowances = allowances_of(options.allow_growth)
+    baseline = () if options.baseline is None else read_versions(Path(options.baseline))
+    versions = list(_versions(options, configurations, console))
+    rows = growths(versions, baseline, allowances)
+    text = versions_text(versions, width=console.width)
+    if options.baseline is not None:
+        text += "\n\n" + growth_text(rows, options.baseline, width=console.width)
+    if options.write_baseline is not None:
+        write_versions(versions, Path(options.write_baseline))
+        text += f"\n\nWritten\n  {options.write_baseline}"
+    if options.markdown is not None:
+        text = _markdown(options.markdown, rows, text)
+    return Answer(
+        {**versions_as_dict(versions), "growth": _growth_data(rows)},
+        text,
+        failures=tuple(failures_of(rows)),
+        diagnostics=tuple(notes_of(rows, options.baseline)) if options.baseline else (),
+    )
+
+
+def _versions(
+    options: argparse.Namespace, configurations: list[Keywords], console: Console
+) -> Iterator[Version]:
+    from mizzen.analysis.comparison.versions import is_artifact, version_of, version_of_artifact
+
+    for model in options.model:
+        if is_artifact(model):
+            yield version_of_artifact(model)
+            continue
+        for asked in configurations:
+            target = show_configuration(asked, model, console)
+            with console.progress(f"compiling {model} for {target.accelerator}"):
+                yield version_of(model, target)
+
+
+def _markdown(file: str, rows: tuple[VersionGrowth, ...], text: str) -> str:
+    """Write Markdown where it is wanted, and return what the answer is then."""
+    from mizzen.report.markdown import markdown
+
+    written = markdown(rows)
+    if file == "-":
+        return written.rstrip("\n")
+    try:
+        Path(file).write_text(written, encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise fail("E201", f"{file} must be a file that can be written: {reason}") from None
+    return f"{text}\n\nWritten\n  {file}"
+
+
+def _growth_data(rows: tuple[VersionGrowth, ...]) -> list[dict[str, object]]:
+    return [
+        {
+            "model": row.version.model,
+            "configuration": dict(row.version.configuration),
+            "measures": {
+                growth.measure.value: {
+                    "before": growth.before,
+                    "now": growth.now,
+                    "allowed": growth.allowed,
+                    "allowance": str(growth.allowance),
+                    "where": dict(growth.where),
+                }
+                for growth in row.growths
+            },
+        }
+        for row in rows
+        if row.before is not None
+    ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mizzen.cli.layout import count, fields, table
+from mizzen.cli.layout import count, fields, size, table
 from mizzen.report.comparison import Outcome
 
 if TYPE_CHECKING:
     from mizzen.report.comparison import Comparison, LayerComparison
+    from mizzen.report.versions import Version, VersionGrowth
 
 NAME_WIDTH = 24
 """Of an output in a table of a narrow terminal; the ends of names tell most."""
@@ -43,3 +45,76 @@ def _row(row: LayerComparison) -> tuple[str, ...]:
         return str(row.index), row.kind, row.device.value, "-", "-", "-", told, name
     numbers = f"{row.elements:,}", f"{row.differing:,}", f"{row.steps:g}"
     return str(row.index), row.kind, row.device.value, *numbers, told, name
+
+
+def versions_text(versions: Sequence[Version], *, width: int) -> str:
+    """List versions side by side; what all of them share is said once."""
+    names = list(dict.fromkeys(name for row in versions for name in row.configuration))
+    values = {name: {row.configuration.get(name, "-") for row in versions} for name in names}
+    differing = [name for name in names if len(values[name]) > 1] or names[:1]
+    headings = ("model", *(LABELS.get(name, name) for name in differing), *FIGURES)
+    rows = [
+        (row.model, *(row.configuration.get(name, "-") for name in differing), *_figures(row))
+        for row in versions
+    ]
+    right = tuple(range(1 + len(differing), len(headings)))
+    return f"Costs (cycles are estimates)\n{wide(rows, headings=headings, right=right)}"
+
+
+LABELS = {"system_config": "system", "memory_mode": "memory mode"}
+FIGURES = ("cycles", "compiler's", "MAC use", "SRAM", "flash", "file", "on NPU")
+
+
+def _figures(row: Version) -> tuple[str, ...]:
+    return (
+        f"{row.cycles:,}",
+        "-" if row.compiler_cycles is None else f"{row.compiler_cycles:,}",
+        "-" if row.utilisation is None else f"{100 * row.utilisation:.1f} %",
+        size(row.sram_bytes),
+        size(row.flash_bytes),
+        size(row.file_bytes),
+        f"{row.operators - row.cpu_operators}/{row.operators}",
+    )
+
+
+def wide(rows: Sequence[Sequence[str]], *, headings: Sequence[str], right: Sequence[int]) -> str:
+    """Write a table whose last column is a number too, so that nothing in it is wrapped."""
+    lines = [tuple(headings), *rows]
+    last = max(len(line[-1]) for line in lines)
+    padded = [(*line[:-1], line[-1].rjust(last)) for line in lines]
+    widths = [max(len(line[i]) for line in padded) for i in range(len(headings))]
+    return "\n".join(
+        "  " + "  ".join(
+            cell.rjust(column) if i in right else cell.ljust(column)
+            for i, (cell, column) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in padded
+    )  # fmt: skip
+
+
+def growth_text(rows: Sequence[VersionGrowth], baseline: str, *, width: int) -> str:
+    """Say what has become of each measure since the baseline."""
+    cells = [
+        (
+            row.version.title,
+            growth.measure.value,
+            f"{growth.before:,}",
+            f"{growth.now:,}",
+            f"{growth.difference:+,}" if growth.difference else "0",
+            str(growth.allowance),
+            "" if growth.allowed else "grown too much",
+        )
+        for row in rows
+        for growth in row.growths
+    ]
+    if not cells:
+        return f"Since {baseline}\n  nothing of this is in it"
+    titles = list(dict.fromkeys(line[0] for line in cells))
+    headings = ("measure", "before", "now", "difference", "allowed", "")
+    parts = [f"Since {baseline}"]
+    for title in titles:
+        lines = [line[1:] for line in cells if line[0] == title]
+        parts.append(f"  {title}")
+        text = table(lines, width=width, headings=headings, right=(1, 2, 3, 4), indent="    ")
+        parts.append(text)
+    return "\n".join(parts)

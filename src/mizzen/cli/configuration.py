@@ -40,12 +40,16 @@ class Keywords(TypedDict):
     allow_inexact: bool
 
 
-def add_configuration_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options, spelled as Vela spells them."""
+def add_configuration_options(parser: argparse.ArgumentParser, action: str = "store") -> None:
+    """Add the options, spelled as Vela spells them.
+
+    action  "append" for a verb that takes several accelerators and memory modes
+    """
     group = parser.add_argument_group("configuration")
     group.add_argument(
         "--accelerator-config",
         metavar="NAME",
+        action=action,
         help="the NPU, for instance ethos-u55-128 or ethos-n78-4tops-4ple; `mizzen targets` lists "
         f"them (default: {DEFAULT_ACCELERATOR})",
     )
@@ -66,6 +70,7 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--memory-mode",
         metavar="NAME",
+        action=action,
         help="for Ethos-U: section of the file that says which memory holds what "
         "(default: one that suits the accelerator)",
     )

@@ -58,6 +58,7 @@ def _row(row: Timed, index: int, cycles: int, configuration: EthosUConfiguration
         shape=_shape(row.work),
         detail=_detail(row.work),
         traffic=tuple(_traffic(row)),
+        compiler_cycles=row.vela_cycles,
     )
 
 

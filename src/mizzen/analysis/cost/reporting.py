@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,7 +55,7 @@ def cost_report(
         processor=core.name if any(row.processor_cycles for row in rows) else "",
         operations=tuple(rows),
         spans=tuple(sorted(spans, key=lambda span: span.start_cycles)),
-        compiler_cycles=report.cycles if report is not None else None,
+        compiler_cycles=report.cycles if report is not None else _compilers(rows),
     )
 
 
@@ -82,6 +82,12 @@ def _operations(
         spans += [_moved(span, first, start) for span in found_spans]
         start += sum(row.cycles for row in found)
     return rows, spans
+
+
+def _compilers(rows: Sequence[OperationCost]) -> int | None:
+    """Add up what the compiler's formula gives; None where it says nothing."""
+    known = [row.compiler_cycles for row in rows if row.compiler_cycles is not None]
+    return sum(known) if known else None
 
 
 def _placed(row: OperationCost, step: int, first: int, start: int) -> OperationCost:

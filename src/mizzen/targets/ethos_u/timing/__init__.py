@@ -9,8 +9,9 @@ It must not know how a stream is made, nor compute what a stream computes. Every
 row of a table with its source; none is fitted to a measurement of a network.
 """
 
+from mizzen.targets.ethos_u.timing.buses import Held
 from mizzen.targets.ethos_u.timing.estimate import estimate
-from mizzen.targets.ethos_u.timing.stages import Cause, Held
+from mizzen.targets.ethos_u.timing.stages import Cause
 from mizzen.targets.ethos_u.timing.timeline import Timed
 from mizzen.targets.ethos_u.timing.work import KernelWork, TransferWork, WorkKind
 

@@ -6,6 +6,7 @@ from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.program import Program, accelerator_of
 from mizzen.targets.ethos_u.timing.machine import machine_of
 from mizzen.targets.ethos_u.timing.timeline import Timed, Timeline
+from mizzen.targets.ethos_u.timing.vela_formula import vela_cycles
 from mizzen.targets.ethos_u.timing.work import work_of
 
 
@@ -15,7 +16,10 @@ def estimate(program: Program, configuration: EthosUConfiguration) -> list[Timed
     Raises E604 and E605 for a payload that names no accelerator, E5xx and E61x for a stream that
     cannot be read, E677 for one with branches.
     """
-    accelerator = accelerator_of(program.hardware)
-    timeline = Timeline(machine_of(configuration))
-    timeline.run(work_of(program, accelerator))
+    machine = machine_of(configuration)
+    steps = list(work_of(program, accelerator_of(program.hardware)))
+    timeline = Timeline(machine)
+    timeline.run(steps)
+    for row, cycles in zip(timeline.operations, vela_cycles(steps, machine), strict=True):
+        row.vela_cycles = cycles
     return timeline.operations

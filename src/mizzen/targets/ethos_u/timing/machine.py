@@ -21,6 +21,12 @@ from mizzen.targets.ethos_u.program import RegionIndex
 
 SPLIT_BYTES = 64
 """A burst ends at a multiple of so many bytes: AXI_LIMIT0_MAX_BEATS_BYTES 0 of the driver."""
+OUTSTANDING_SHARE_U85 = 0.64
+BUFFER_SHARE = 0.8
+"""Of the transactions and of the bytes that may be outstanding on U85, what is on average.
+
+Ref: Vela 5.2, the limits of a channel in its C++ core's estimate.
+"""
 TABLE_BYTES_PER_CYCLE = 1.0
 """Into the NPU's table memory. Ref: Vela 5.2, performance of the memory LUT."""
 
@@ -29,16 +35,15 @@ TABLE_BYTES_PER_CYCLE = 1.0
 class Bus:
     """A port, and the memory behind it.
 
-    beat_bytes       width of the port
     bytes_per_cycle  that the memory gives and takes in all, at the NPU's clock
     burst_bytes      shortest run of bytes that the memory is as fast as it can be with
     chunk_bytes      longest run of bytes that is asked for at once
     reads, writes    transactions that may be outstanding; None for any number
+    outstanding_share  of these that are under way on average
     """
 
     port: Port
     memory: Memory
-    beat_bytes: int
     bytes_per_cycle: float
     burst_bytes: int
     chunk_bytes: int
@@ -46,13 +51,19 @@ class Bus:
     write_latency_cycles: int
     reads: int | None
     writes: int | None
+    outstanding_share: float = 1.0
 
-    def read_bytes_per_cycle(self, run_bytes: float) -> float:
+    def read_bytes_per_cycle(self, run_bytes: float, held_bytes: int | None = None) -> float:
         """Return the rate at which runs of so many bytes can be read.
 
-        Runs shorter than a burst take a burst's time, and bytes outstanding take the latency's.
+        Runs shorter than a burst take a burst's time; what is outstanding takes the latency's.
+
+        held_bytes  that the reader's buffer for what comes in any order holds; None for any number
         """
-        return self._rate(run_bytes, self.reads, self.read_latency_cycles)
+        rate = self._rate(run_bytes, self.reads, self.read_latency_cycles)
+        if held_bytes is None or not self.read_latency_cycles:
+            return rate
+        return min(rate, BUFFER_SHARE * held_bytes / self.read_latency_cycles)
 
     def write_bytes_per_cycle(self, run_bytes: float) -> float:
         """Return the rate at which runs of so many bytes can be written."""
@@ -62,7 +73,8 @@ class Bus:
         rate = self.bytes_per_cycle * min(1.0, max(run_bytes, 1.0) / self.burst_bytes)
         if not outstanding or not latency_cycles:
             return rate
-        return min(rate, outstanding * self.chunk_bytes / latency_cycles)
+        share = self.outstanding_share
+        return min(rate, share * outstanding * self.chunk_bytes / latency_cycles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,11 @@ class Machine:
     def is_u85(self) -> bool:
         """Whether it is a U85, whose traversals and rates are its own."""
         return self.accelerator.arch is Arch.U85
+
+    @property
+    def beat_bytes(self) -> int:
+        """The width of its ports."""
+        return self.accelerator.traits.axi_bytes_per_cycle
 
     def bus(self, place: MemoryBlock) -> Bus | None:
         """Return the bus to a memory; None for the NPU's own."""
@@ -114,7 +131,6 @@ def _bus(accelerator: Accelerator, port: Port, timing: MemoryTiming) -> Bus:
     return Bus(
         port=port,
         memory=timing.memory,
-        beat_bytes=width,
         bytes_per_cycle=width * timing.ports * timing.clock_scale,
         burst_bytes=timing.burst_bytes,
         chunk_bytes=max(SPLIT_BYTES, timing.burst_bytes),
@@ -122,6 +138,7 @@ def _bus(accelerator: Accelerator, port: Port, timing: MemoryTiming) -> Bus:
         write_latency_cycles=timing.write_latency_cycles,
         reads=_times(timing.max_reads, timing.ports),
         writes=_times(timing.max_writes, timing.ports),
+        outstanding_share=OUTSTANDING_SHARE_U85 if accelerator.arch is Arch.U85 else 1.0,
     )
 
 

@@ -121,3 +121,27 @@ class Delay:
 DELAYS: dict[int, Delay] = {32: Delay(3, 7), 64: Delay(2, 3), 128: Delay(2, 3)}
 """By MACs of a core; those with more need 2."""
 LONGEST_PIPELINE = Delay(2, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """A row: what each reader of a U85 can hold of what comes in any order, in 16 bytes."""
+
+    transfer: int
+    weights: int
+    fast_weights: int
+    input: int
+    scales: int
+
+
+BUFFER_UNIT_BYTES = 16
+
+BUFFERS_U85: dict[int, Buffers] = {
+    #           transfer weights fast input scales
+    128: Buffers(64, 128, 128, 104, 16),
+    256: Buffers(104, 128, 128, 128, 16),
+    512: Buffers(128, 256, 256, 128, 16),
+    1024: Buffers(256, 416, 208, 256, 16),
+    2048: Buffers(256, 512, 256, 256, 16),
+}
+"""By MACs. Ref: Vela 5.2, the C++ core's limits of channels."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from mizzen.targets.ethos_u.config import Port
 from mizzen.targets.ethos_u.hazards.operations import ORDERS, Order
 from mizzen.targets.ethos_u.hazards.stream import Queue, Wait
-from mizzen.targets.ethos_u.timing.machine import TABLE_BYTES_PER_CYCLE, Machine
-from mizzen.targets.ethos_u.timing.stages import BusUse, Cause, Held, Reason, Stages, stages_of
+from mizzen.targets.ethos_u.timing.buses import BusUse, inside_cycles, transfer_uses
+from mizzen.targets.ethos_u.timing.machine import Machine
+from mizzen.targets.ethos_u.timing.stages import Cause, Reason, Stages, stages_of
 from mizzen.targets.ethos_u.timing.work import KernelWork, Step, TransferWork
 
 WORD_BYTES = 4
@@ -31,6 +32,7 @@ class Timed:
     start, end  in cycles, when it is at work
     cycles      what the stream gets longer by it
     causes      `cycles` by what is waited for; they add up to it
+    vela_cycles what Vela's formula gives for it
     """
 
     work: KernelWork | TransferWork
@@ -40,6 +42,7 @@ class Timed:
     cycles: float = 0.0
     causes: Causes = field(default_factory=dict[Reason, float])
     stages: Stages | None = None
+    vela_cycles: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ class Timeline:
             default=0,
         )
         alone = max((use.cycles for use in uses), default=0.0)
-        alone = max(alone, _inside(work, self._machine))
+        alone = max(alone, inside_cycles(work, self._machine))
         end = self._moved(start + latency, alone, uses)
         timed = Timed(work, uses, start, end)
         self.operations.append(timed)
@@ -173,18 +176,24 @@ class Timeline:
     def _start(self, work: KernelWork, stages: Stages) -> None:
         self._wait(Queue.KERNELS, self._order.kernels - 1)
         start = self._issue(work.command_bytes)
-        before = self._before
-        ready = start + stages.fill_cycles
-        if before is not None:
-            allowed = before.end
-            if work.blockdep:
-                buffered = before.main_end - before.block_cycles
-                allowed = max(before.end - work.blockdep * before.block_cycles, buffered)
-            ready = max(ready, allowed + stages.fill_cycles, before.main_end)
+        free = self._ready(start, stages, self._order.blockdep)
+        ready = self._ready(start, stages, work.blockdep)
         main_end = ready + stages.main_cycles
-        timed = Timed(work, stages.uses, ready - stages.fill_cycles, main_end + stages.drain_cycles)
-        timed.stages = stages
-        self._follow(timed, stages, ready, main_end)
+        end = main_end + stages.drain_cycles
+        timed = Timed(work, stages.uses, ready - stages.fetch_cycles, end, stages=stages)
+        self._follow(timed, stages, ready, ready - free)
+
+    def _ready(self, start: float, stages: Stages, blockdep: int) -> float:
+        """Return when the array has its first input and weights."""
+        ready = start + max(stages.fetch_cycles, stages.constants_cycles)
+        before = self._before
+        if before is None:
+            return ready
+        allowed = before.end
+        if blockdep:
+            buffered = before.main_end - before.block_cycles
+            allowed = max(before.end - blockdep * before.block_cycles, buffered)
+        return max(ready, allowed + stages.fetch_cycles, before.main_end)
 
     def _link(self, work: KernelWork, stages: Stages, before: _Entry) -> None:
         """Let an operation join the chain before it, whose blocks it takes from inside the NPU."""
@@ -192,12 +201,13 @@ class Timeline:
         main_end = before.main_end + stages.main_cycles
         timed = Timed(work, stages.uses, start, main_end + stages.drain_cycles, stages=stages)
         self._kernels.pop()
-        self._follow(timed, stages, before.main_end, main_end)
+        self._follow(timed, stages, before.main_end, 0.0)
 
-    def _follow(self, timed: Timed, stages: Stages, ready: float, main_end: float) -> None:
+    def _follow(self, timed: Timed, stages: Stages, ready: float, waited: float) -> None:
+        main_end = ready + stages.main_cycles
         timed.end = max(timed.end, self._before.end if self._before else 0.0)
         timed.cycles = max(0.0, timed.end - self._frontier)
-        timed.causes = _shares(stages, timed.cycles)
+        timed.causes = _shares(stages, timed.cycles, waited)
         self._frontier = max(self._frontier, timed.end)
         span = main_end - ready
         taken: defaultdict[Port, float] = defaultdict(float)
@@ -210,35 +220,16 @@ class Timeline:
         self.operations.append(timed)
 
 
-def _shares(stages: Stages, cycles: float) -> Causes:
-    """Divide the cycles that an operation adds by what it waits for; what is over is filling."""
+def _shares(stages: Stages, cycles: float, waited: float) -> Causes:
+    """Divide the cycles that an operation adds by what it waits for.
+
+    Of what is over, so much is waited for the operation before; the rest is filling and draining.
+    """
     main = sum(stages.causes.values())
     part = min(1.0, cycles / main) if main else 0.0
     found = {cause: share * part for cause, share in stages.causes.items() if share}
-    rest = cycles - main * part
-    if rest > 0:
-        found[Cause.FILL, None] = found.get((Cause.FILL, None), 0.0) + rest
+    rest = max(0.0, cycles - main * part)
+    for cause, share in ((Cause.WAITING, min(rest, waited)), (Cause.FILL, max(0.0, rest - waited))):
+        if share:
+            found[cause, None] = found.get((cause, None), 0.0) + share
     return found
-
-
-def transfer_uses(work: TransferWork, machine: Machine) -> Iterable[BusUse]:
-    """Return what a transfer has on the buses."""
-    held = Held.TRANSFER if machine.bus(work.destination.place) else Held.TABLE
-    for run in work.sources:
-        bus = machine.bus(run.place)
-        if bus is not None and run.bytes_:
-            cycles = run.bytes_ / bus.read_bytes_per_cycle(run.run_bytes)
-            yield BusUse(bus, held, run.bytes_, 0, cycles)
-    run = work.destination
-    bus = machine.bus(run.place)
-    if bus is not None and run.bytes_:
-        cycles = run.bytes_ / bus.write_bytes_per_cycle(run.run_bytes)
-        yield BusUse(bus, held, 0, run.bytes_, cycles)
-    bus, bytes_ = machine.constants, work.command_bytes
-    yield BusUse(bus, Held.COMMANDS, bytes_, 0, bytes_ / bus.read_bytes_per_cycle(bytes_))
-
-
-def _inside(work: TransferWork, machine: Machine) -> float:
-    """Return the cycles that the NPU's own memory takes."""
-    inside = machine.bus(work.destination.place) is None
-    return work.destination.bytes_ / TABLE_BYTES_PER_CYCLE if inside else 0.0

@@ -1,0 +1,74 @@
+"""What of versions has grown past what it may since a baseline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mizzen.diagnostics import Diagnostic, Severity, fail
+from mizzen.report.versions import Allowance, Growth, Measure, VersionGrowth
+
+MOST_NAMED = 3
+"""Layers or areas that a failure names."""
+
+UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
+
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(%|[kKmM]?)(?:i?[bB])?")
+
+
+def allowances_of(text: str) -> dict[Measure, Allowance]:
+    """Read how much measures may grow: ``cycles=2%,sram=0,flash=1K``. E488 for another form."""
+    found: dict[Measure, Allowance] = {}
+    for part in filter(None, (row.strip() for row in text.split(","))):
+        name, _, amount = (row.strip() for row in part.partition("="))
+        match = _AMOUNT.fullmatch(amount)
+        names = [row.value for row in Measure]
+        if name not in names or match is None:
+            raise fail(
+                "E488",
+                "what may grow is written like cycles=2%,sram=0,flash=1K, of the measures "
+                f"{', '.join(names)}; {part!r} came",
+            )
+        number, unit = float(match[1]), match[2].lower()
+        if unit == "%":
+            found[Measure(name)] = Allowance(part=number / 100)
+        else:
+            found[Measure(name)] = Allowance(amount=int(number * UNITS[unit]))
+    return found
+
+
+def failures_of(rows: Sequence[VersionGrowth]) -> Iterator[Diagnostic]:
+    """Return what grew past its allowance: E484 for each measure."""
+    for row in rows:
+        for growth in row.growths:
+            if not growth.allowed:
+                yield _failure(row, growth)
+
+
+def _failure(row: VersionGrowth, growth: Growth) -> Diagnostic:
+    measure, unit = growth.measure, growth.measure.unit
+    percent = f" ({100 * growth.difference / growth.before:+.1f} %)" if growth.before else ""
+    named = ", ".join(f"{name} {more:+,}" for name, more in growth.where[:MOST_NAMED])
+    rest = len(growth.where) - MOST_NAMED
+    named += f" and {rest} more" if rest > 0 else ""
+    where = f": {named}" if named else ""
+    return Diagnostic(
+        "E484",
+        f"{measure.value} of {row.version.title} may grow by {growth.allowance}, and grew by "
+        f"{growth.difference:,} {unit}{percent} from {growth.before:,} to {growth.now:,}{where}",
+        rule="--allow-growth",
+        help=f"make it smaller, allow it with --allow-growth {measure.value}=..., or write another "
+        "baseline",
+    )
+
+
+def notes_of(rows: Sequence[VersionGrowth], path: str) -> Iterator[Diagnostic]:
+    """Return which versions the baseline does not have: W491."""
+    for row in rows:
+        if row.before is None:
+            yield Diagnostic(
+                "W491",
+                f"{path} must have {row.version.title} for it to be held against that, and has not",
+                Severity.WARNING,
+                help="write the baseline again with --write-baseline",
+            )

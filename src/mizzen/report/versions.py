@@ -1,0 +1,283 @@
+"""What versions of networks cost, side by side: models, accelerators, memory modes, artifacts.
+
+Written to a file they are a baseline, which later versions are held against (`growths`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from mizzen.diagnostics import Device, fail
+
+SCHEMA = "mizzen-versions"
+"""What a file of versions says that it is."""
+
+SCHEMA_VERSION = 1
+
+LARGEST_FILE_BYTES = 64 << 20
+
+OTHER = "transfers of constants"
+"""What of an inference's cycles belongs to no operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """An operator of the model, and the cycles that an inference takes for it."""
+
+    index: int
+    kind: str
+    name: str
+    device: Device
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A network for a configuration.
+
+    configuration    accelerator, system configuration, memory mode and so on, by those names
+    cycles           of one inference, estimated; operators on the CPU included where they are
+                     estimated too
+    compiler_cycles  the compiler's own figure of the NPU's part; None where it gives none
+    sram_bytes       that the network needs at its peak
+    flash_bytes      of constants in memory that is not SRAM
+    file_bytes       of the artifact
+    areas            bytes by what they hold: ``arena in Sram``
+    utilisation      multiply-accumulates of the NPU over what its array could have done, 0 to 1
+    """
+
+    model: str
+    configuration: Mapping[str, str]
+    operators: int
+    cpu_operators: int
+    macs: int
+    cycles: int
+    compiler_cycles: int | None
+    utilisation: float | None
+    sram_bytes: int
+    flash_bytes: int
+    file_bytes: int
+    areas: Mapping[str, int] = field(default_factory=dict[str, int])
+    layers: tuple[LayerCost, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes it the same version of another day."""
+        return self.model, *(f"{name}={self.configuration[name]}" for name in self.configuration)
+
+    @property
+    def other_cycles(self) -> int:
+        """Cycles of what belongs to no operator of the model: transfers of constants."""
+        return self.cycles - sum(row.cycles for row in self.layers)
+
+    @property
+    def title(self) -> str:
+        """Its model and configuration, as people say it."""
+        return ", ".join((self.model, *self.configuration.values()))
+
+
+class Measure(Enum):
+    """What may not grow; the value is the user's word."""
+
+    CYCLES = "cycles"
+    SRAM = "sram"
+    FLASH = "flash"
+    FILE = "file"
+    CPU_OPERATORS = "cpu-operators"
+
+    def of(self, version: Version) -> int:
+        """Return how much of it a version takes."""
+        match self:
+            case Measure.CYCLES:
+                return version.cycles
+            case Measure.SRAM:
+                return version.sram_bytes
+            case Measure.FLASH:
+                return version.flash_bytes
+            case Measure.FILE:
+                return version.file_bytes
+            case Measure.CPU_OPERATORS:
+                return version.cpu_operators
+
+    @property
+    def unit(self) -> str:
+        """What it is counted in."""
+        if self in (Measure.SRAM, Measure.FLASH, Measure.FILE):
+            return "bytes"
+        return "cycles" if self is Measure.CYCLES else "operators"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How much something may grow: by an amount, or by a part of what it was."""
+
+    amount: int = 0
+    part: float = 0.0
+
+    def limit(self, before: int) -> int:
+        """Return the most that it may be now."""
+        return before + max(self.amount, int(before * self.part))
+
+    def __str__(self) -> str:
+        """Return it as it is written: ``2%`` or ``1024``."""
+        return f"{100 * self.part:g}%" if self.part else str(self.amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What became of a measure since the baseline.
+
+    allowed  whether it is within its allowance
+    where    what grew with it, the most first: layers for cycles, areas for memory
+    """
+
+    measure: Measure
+    before: int
+    now: int
+    allowance: Allowance
+    allowed: bool
+    where: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def difference(self) -> int:
+        """How much more it is."""
+        return self.now - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class VersionGrowth:
+    """A version beside the one of the baseline; `growths` is empty where there is not one."""
+
+    version: Version
+    before: Version | None
+    growths: tuple[Growth, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing grew more than it may."""
+        return all(row.allowed for row in self.growths)
+
+
+def growths(
+    versions: Sequence[Version],
+    baseline: Sequence[Version],
+    allowances: Mapping[Measure, Allowance],
+) -> tuple[VersionGrowth, ...]:
+    """Hold versions against those of a baseline; what has no allowance may not grow at all."""
+    known = {row.key: row for row in baseline}
+    return tuple(_growth(row, known.get(row.key), allowances) for row in versions)
+
+
+def _growth(
+    version: Version, before: Version | None, allowances: Mapping[Measure, Allowance]
+) -> VersionGrowth:
+    if before is None:
+        return VersionGrowth(version, None, ())
+    rows: list[Growth] = []
+    for measure in Measure:
+        was, now = measure.of(before), measure.of(version)
+        allowance = allowances.get(measure, Allowance())
+        where = tuple(_where(measure, before, version)) if now > was else ()
+        rows.append(Growth(measure, was, now, allowance, now <= allowance.limit(was), where))
+    return VersionGrowth(version, before, tuple(rows))
+
+
+def _where(measure: Measure, before: Version, now: Version) -> Iterator[tuple[str, int]]:
+    match measure:
+        case Measure.CYCLES:
+            parts = [_layers(row) for row in (before, now)]
+        case Measure.SRAM | Measure.FLASH:
+            parts = [dict(row.areas) for row in (before, now)]
+        case Measure.CPU_OPERATORS:
+            parts = [_on_cpu(row) for row in (before, now)]
+        case Measure.FILE:
+            return
+    more = {name: size - parts[0].get(name, 0) for name, size in parts[1].items()}
+    for name, size in sorted(more.items(), key=lambda row: -row[1]):
+        if size > 0:
+            yield name, size
+
+
+def _layers(version: Version) -> dict[str, int]:
+    found = {f"{row.kind} {row.name or row.index}": row.cycles for row in version.layers}
+    return found | {OTHER: version.other_cycles}
+
+
+def _on_cpu(version: Version) -> dict[str, int]:
+    rows = (row for row in version.layers if row.device is Device.CPU)
+    return {f"{row.kind} {row.name or row.index}": 1 for row in rows}
+
+
+def versions_as_dict(versions: Sequence[Version]) -> dict[str, Any]:
+    """Return versions as JSON-ready data."""
+    return {
+        "schema": SCHEMA,
+        "version": SCHEMA_VERSION,
+        "versions": [
+            {
+                **asdict(row),
+                "configuration": dict(row.configuration),
+                "areas": dict(row.areas),
+                "layers": [{**asdict(i), "device": i.device.value} for i in row.layers],
+            }
+            for row in versions
+        ],
+    }
+
+
+def write_versions(versions: Sequence[Version], path: Path) -> None:
+    """Write a file of versions. E201 where that cannot be."""
+    text = json.dumps(versions_as_dict(versions), indent=1) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
+
+
+def read_versions(path: Path) -> tuple[Version, ...]:
+    """Read a file of versions. E485 for one that is not one."""
+    try:
+        with path.open("rb") as file:
+            document = json.loads(file.read(LARGEST_FILE_BYTES))
+        if document["schema"] != SCHEMA or document["version"] != SCHEMA_VERSION:
+            raise ValueError(f"it is {document['schema']} {document['version']}")
+        return tuple(_version(row) for row in document["versions"])
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    except (ValueError, KeyError, TypeError, RecursionError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    raise fail(
+        "E485",
+        f"{path} must be a baseline of {SCHEMA} {SCHEMA_VERSION}: {reason}",
+        help="write one with `mizzen compare MODEL --write-baseline FILE`",
+    )
+
+
+def _version(row: dict[str, Any]) -> Version:
+    return Version(
+        model=str(row["model"]),
+        configuration={str(key): str(value) for key, value in row["configuration"].items()},
+        operators=int(row["operators"]),
+        cpu_operators=int(row["cpu_operators"]),
+        macs=int(row["macs"]),
+        cycles=int(row["cycles"]),
+        compiler_cycles=None if row["compiler_cycles"] is None else int(row["compiler_cycles"]),
+        utilisation=None if row["utilisation"] is None else float(row["utilisation"]),
+        sram_bytes=int(row["sram_bytes"]),
+        flash_bytes=int(row["flash_bytes"]),
+        file_bytes=int(row["file_bytes"]),
+        areas={str(key): int(value) for key, value in row["areas"].items()},
+        layers=tuple(
+            LayerCost(
+                int(i["index"]), str(i["kind"]), str(i["name"]), Device(i["device"]),
+                int(i["cycles"]),
+            )
+            for i in row["layers"]
+        ),
+    )  # fmt: skip

@@ -1,0 +1,159 @@
+"""What an operation has on the buses, and how long a block's part of it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from mizzen.targets.ethos_u.config import Port
+from mizzen.targets.ethos_u.timing.array import up
+from mizzen.targets.ethos_u.timing.machine import TABLE_BYTES_PER_CYCLE, Bus, Machine
+from mizzen.targets.ethos_u.timing.rates import BUFFER_UNIT_BYTES, BUFFERS_U85, Buffers
+from mizzen.targets.ethos_u.timing.reads import Moved, reads_of, refetches, write_of
+from mizzen.targets.ethos_u.timing.work import KernelWork, TransferWork
+
+
+class Held(Enum):
+    """What bytes on a bus are; the names are those of `mizzen.report.cost.Purpose`."""
+
+    FEATURE_MAP = "FEATURE_MAP"
+    WEIGHTS = "WEIGHTS"
+    SCALES = "SCALES"
+    TABLE = "TABLE"
+    TRANSFER = "TRANSFER"
+    COMMANDS = "COMMANDS"
+
+
+@dataclass(frozen=True, slots=True)
+class BusUse:
+    """Bytes on a bus, and the cycles that it takes to move them when nothing else does."""
+
+    bus: Bus
+    held: Held
+    read_bytes: int
+    written_bytes: int
+    cycles: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What the largest block moves.
+
+    fetch_latency, fetch  cycles until a job's first input comes, and until all of it has
+    port                  that the input comes through; of several, the slowest
+    write_latency, write  cycles until writing is acknowledged, and of the last rows that leave
+    constants             cycles until the first weights come
+    """
+
+    fetch_latency: float
+    fetch: float
+    port: Port | None
+    write_latency: float
+    write: float
+    constants: float
+
+
+def uses_of(work: KernelWork, machine: Machine) -> tuple[tuple[BusUse, ...], Moves]:
+    """Return what an operation has on the buses, and what a block has."""
+    inputs = list(_inputs(work, machine))
+    output = _output(work, machine)
+    constants = list(_constants(work, machine))
+    fetch: dict[Port, float] = {}
+    for use, moved in inputs:
+        share = moved.block_bytes / max(1, moved.bytes_)
+        port = use.bus.port
+        fetch[port] = fetch.get(port, 0.0) + use.cycles * share / jobs_of(work)
+    latency = max((use.bus.read_latency_cycles for use, _ in inputs), default=0)
+    moves = Moves(
+        fetch_latency=latency,
+        fetch=max(fetch.values(), default=0.0),
+        port=max(fetch, key=lambda port: fetch[port], default=None),
+        write_latency=output[0].bus.write_latency_cycles if output else 0,
+        write=output[0].cycles * _tail(output[1], work) if output else 0.0,
+        constants=max((use.bus.read_latency_cycles for use in constants), default=0),
+    )
+    uses = [use for use, _ in inputs]
+    uses += [output[0]] if output else []
+    return (*uses, *constants, _commands(work.command_bytes, machine)), moves
+
+
+def transfer_uses(work: TransferWork, machine: Machine) -> Iterator[BusUse]:
+    """Return what a transfer has on the buses."""
+    held = Held.TRANSFER if machine.bus(work.destination.place) else Held.TABLE
+    buffers = _buffers(machine)
+    room = None if buffers is None else buffers.transfer * BUFFER_UNIT_BYTES
+    for run in work.sources:
+        bus = machine.bus(run.place)
+        if bus is not None and run.bytes_:
+            rate = bus.read_bytes_per_cycle(run.run_bytes, room)
+            yield BusUse(bus, held, run.bytes_, 0, run.bytes_ / rate)
+    run = work.destination
+    bus = machine.bus(run.place)
+    if bus is not None and run.bytes_:
+        rate = bus.write_bytes_per_cycle(run.run_bytes)
+        yield BusUse(bus, held, 0, run.bytes_, run.bytes_ / rate)
+    yield _commands(work.command_bytes, machine)
+
+
+def inside_cycles(work: TransferWork, machine: Machine) -> float:
+    """Return the cycles that the NPU's own memory takes of a transfer."""
+    inside = machine.bus(work.destination.place) is None
+    return work.destination.bytes_ / TABLE_BYTES_PER_CYCLE if inside else 0.0
+
+
+def _inputs(work: KernelWork, machine: Machine) -> Iterator[tuple[BusUse, Moved]]:
+    buffers = _buffers(machine)
+    room = None if buffers is None else buffers.input * BUFFER_UNIT_BYTES
+    for moved in reads_of(work, machine.beat_bytes):
+        bus = machine.bus(moved.place)
+        if bus is not None:
+            rate = bus.read_bytes_per_cycle(moved.run_bytes, room)
+            yield BusUse(bus, Held.FEATURE_MAP, moved.bytes_, 0, moved.bytes_ / rate), moved
+
+
+def _output(work: KernelWork, machine: Machine) -> tuple[BusUse, Moved] | None:
+    moved = write_of(work, machine.beat_bytes)
+    bus = machine.bus(moved.place) if moved else None
+    if moved is None or bus is None:
+        return None
+    rate = bus.write_bytes_per_cycle(moved.run_bytes)
+    return BusUse(bus, Held.FEATURE_MAP, 0, moved.bytes_, moved.bytes_ / rate), moved
+
+
+def _constants(work: KernelWork, machine: Machine) -> Iterator[BusUse]:
+    times, buffers = refetches(work), _buffers(machine)
+    for row in work.streams:
+        bus = machine.bus(row.place)
+        if bus is not None and row.bytes_:
+            held = Held.WEIGHTS if row.what == "weights" else Held.SCALES
+            room = None if buffers is None else _room(work, held, buffers)
+            total = times * row.bytes_
+            yield BusUse(bus, held, total, 0, total / bus.read_bytes_per_cycle(row.bytes_, room))
+
+
+def _room(work: KernelWork, held: Held, buffers: Buffers) -> int:
+    if held is Held.SCALES:
+        return buffers.scales * BUFFER_UNIT_BYTES
+    return (buffers.fast_weights if work.fast_weights else buffers.weights) * BUFFER_UNIT_BYTES
+
+
+def _commands(total: int, machine: Machine) -> BusUse:
+    bus = machine.constants
+    return BusUse(bus, Held.COMMANDS, total, 0, total / bus.bytes_per_cycle)
+
+
+def _buffers(machine: Machine) -> Buffers | None:
+    return BUFFERS_U85[machine.accelerator.macs] if machine.is_u85 else None
+
+
+def jobs_of(work: KernelWork) -> int:
+    """Return how many jobs a block is done in: slabs of input channels, parts of the kernel."""
+    slabs = up(work.channels, work.slab) if work.slab else 1
+    return slabs * len(work.subkernels)
+
+
+def _tail(moved: Moved, work: KernelWork) -> float:
+    """Return the share of an operation's writing that the last row of microblocks has."""
+    height = min(work.blocks.block[0], work.blocks.shape[0])
+    return moved.block_bytes / up(height, work.microblock[0]) / max(1, moved.bytes_)

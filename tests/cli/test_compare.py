@@ -1,0 +1,97 @@
+"""`mizzen compare` as one calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Run
+
+U55 = ("--accelerator-config", "ethos-u55-128")
+
+
+def test_a_model_beside_its_reference(run: Run, here: Path) -> None:
+    status, out, err = run("compare", "digits.tflite", *U55, "--inputs", 2)
+    assert status == 0
+    assert "digits.tflite beside TensorFlow Lite Micro" in out
+    assert "outputs  0 of 20 elements differ" in out
+    assert "fused with 6" in out
+    assert "ethos-u55-128" in err
+
+
+def test_the_answer_for_programs(run: Run, here: Path) -> None:
+    status, out, _ = run("compare", "digits.tflite", *U55, "--input", "images.npy", "--json")
+    assert status == 0
+    document = json.loads(out)
+    assert document["holds"]
+    assert document["seed"] is None
+    assert (document["elements"], document["differing"]) == (1000, 0)
+    assert document["layers"][5] | {"name": ""} == {
+        "index": 5, "kind": "RESHAPE", "name": "", "device": "NPU", "outcome": "fused",
+        "elements": 0, "differing": 0, "steps": 0, "first": None, "into": 6, "bound_steps": 0,
+    }  # fmt: skip
+
+
+def test_a_difference_is_a_failure(run: Run, here: Path) -> None:
+    run("compile", "digits.tflite", *U55)
+    artifact = here / "output" / "digits_vela.tflite"
+    data = bytearray(artifact.read_bytes())
+    report = json.loads(artifact.with_suffix(".json").read_text())
+    size = next(row["used_bytes"] for row in report["areas"] if row["name"] == "constants")
+    place = data.index(bytes(data[-size:])) if size else 0
+    for offset in range(0, 10_000, 97):
+        data[place + 160 + offset] ^= 0x5A
+    artifact.write_bytes(bytes(data))
+    status, _, err = run("compare", "digits.tflite", "--artifact", artifact)
+    assert status in {1, 2}
+    assert "error[E" in err
+
+
+def test_several_accelerators_are_one_table(run: Run, here: Path) -> None:
+    words = (*U55, "--accelerator-config", "ethos-u65-256", "--prove", "off")
+    status, out, _ = run("compare", "digits.tflite", *words)
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[0] == "Costs (cycles are estimates)"
+    assert [line.split()[1] for line in lines[2:4]] == ["ethos-u55-128", "ethos-u65-256"]
+
+
+def test_growth_fails_the_build(run: Run, here: Path) -> None:
+    words = ("compare", "digits.tflite", *U55, "--prove", "off")
+    status, _, _ = run(*words, "--write-baseline", "base.json")
+    assert status == 0
+    status, out, _ = run(*words, "--baseline", "base.json")
+    assert status == 0
+    assert "Since base.json" in out
+    document = json.loads(Path("base.json").read_text())
+    document["versions"][0]["sram_bytes"] -= 16
+    Path("base.json").write_text(json.dumps(document))
+    status, out, err = run(*words, "--baseline", "base.json", "--json")
+    assert status == 1
+    assert "error[E484]" in err
+    measures = json.loads(out)["growth"][0]["measures"]
+    assert measures["sram"] == {
+        "before": 1520, "now": 1536, "allowed": False, "allowance": "0", "where": {},
+    }  # fmt: skip
+    status, _, _ = run(*words, "--baseline", "base.json", "--allow-growth", "sram=16")
+    assert status == 0
+
+
+def test_what_the_baseline_does_not_have_is_said(run: Run, here: Path) -> None:
+    words = ("compare", "digits.tflite", "--prove", "off")
+    run(*words, *U55, "--write-baseline", "base.json")
+    status, _, err = run(*words, "--accelerator-config", "ethos-u55-64", "--baseline", "base.json")
+    assert status == 0
+    assert "warning[W491]" in err
+
+
+def test_markdown_is_the_answer(run: Run, here: Path) -> None:
+    status, out, _ = run("compare", "digits.tflite", *U55, "--prove", "off", "--markdown", "-")
+    assert status == 0
+    assert out.startswith("## What the network costs\n\n### `digits.tflite`\n")
+
+
+def test_options_of_the_other_kind_are_refused(run: Run, here: Path) -> None:
+    status, _, err = run("compare", "digits.tflite", "--costs", "--seed", 3)
+    assert status == 2
+    assert "--seed is for one MODEL beside its reference" in err
