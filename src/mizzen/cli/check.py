@@ -13,15 +13,21 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
+from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cpu_text, operators_text, summary_rows
 from mizzen.diagnostics import fail
+from mizzen.report.layers import ORDERS, sorted_layers
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.checking import StepCheck
+    from mizzen.compiler.backend import ResolvedTarget
+    from mizzen.compiler.check import CheckReport
     from mizzen.export import BoardFit
     from mizzen.report import CompileReport
+    from mizzen.report.cliffs import Cliff
+    from mizzen.report.layers import Layer
 
 SUMMARY = "placement with reasons, costs and fixes; fit on the board; hazards of an artifact"
 
@@ -45,6 +51,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="with --artifact: whether it fits this board; corstone300, corstone310, corstone320, "
         "or the file .toml of a board of your own",
+    )
+    parser.add_argument(
+        "--sort",
+        metavar="{cycles,macs,sram,utilisation}",
+        choices=tuple(ORDERS),
+        help="list the layers by what they cost, not in the model's order",
+    )
+    parser.add_argument(
+        "--cliffs",
+        action="store_true",
+        help="compile the layers that take most time again, each alone with a few channels more "
+        "and less, and say where they would cost the same or much less; for .tflite",
     )
     add_configuration_options(parser)
     add_budget_options(parser, max_cpu_ops=0)
@@ -73,7 +91,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.cli.compile import document
 
     asked = keywords(options)
-    show_configuration(asked, options.model, console)
+    chosen = show_configuration(asked, options.model, console)
     with console.progress(f"compiling {options.model}"):
         found = mizzen.check(
             options.model,
@@ -82,16 +100,62 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
             **asked,
         )
     report = found.compilation
+    rows = _layers(found, options.sort)
+    steps = _cliffs(options, chosen, rows, console) if options.cliffs else ()
     allowed = {
         "max_cpu_ops": found.max_cpu_ops,
         "sram_budget_bytes": found.sram_budget_bytes,
     }
     return Answer(
-        {**allowed, **document(report)},
-        _text(report, console),
+        {
+            **allowed,
+            **document(report),
+            "layers": [row.as_dict() for row in rows],
+            **({"cliffs": [row.as_dict() for row in steps]} if options.cliffs else {}),
+        },
+        _text(report, rows, steps, console),
         failures=found.failures,
         diagnostics=report.diagnostics,
     )
+
+
+def _layers(found: CheckReport, order: str | None) -> tuple[Layer, ...]:
+    """Return the layers of a network that something could run; none of a `.tosa`."""
+    from mizzen.analysis.cost import cost_report
+    from mizzen.analysis.layers import layers
+
+    if found.artifact is None:
+        return ()
+    rows = layers(found.compilation, cost_report(found.artifact))
+    return tuple(sorted_layers(rows, order))
+
+
+def _cliffs(
+    options: argparse.Namespace, chosen: ResolvedTarget, rows: Sequence[Layer], console: Console
+) -> tuple[Cliff, ...]:
+    """Compile neighbours of the layers that matter. E580 for what is not a TFLite network."""
+    from mizzen.analysis.layers.cliffs import candidates, cliffs
+    from mizzen.artifact.steps import read_network
+    from mizzen.compiler.compile import TFLITE, file_of, front_end_of
+
+    data, name = file_of(options.model)
+    if front_end_of(data, name) is not TFLITE:
+        raise fail(
+            "E580",
+            f"--cliffs must have a .tflite, whose layers can be compiled alone, and "
+            f"{options.model} is not one",
+            help="the advice in the table of layers holds for every network",
+        )
+    model = read_network(data, name)
+    with console.progress("compiling neighbours") as shown:
+        return tuple(
+            cliffs(
+                model,
+                candidates(model, rows),
+                chosen,
+                lambda done, of: shown(f"compiling neighbours of layers, {done} of {of}"),
+            )
+        )
 
 
 def _artifact(options: argparse.Namespace, console: Console) -> Answer:
@@ -161,10 +225,14 @@ def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
             yield role.value, f"{size(needed)} of {size(memory.size_bytes)} in {memory.name}"
 
 
-def _text(report: CompileReport, console: Console) -> str:
+def _text(
+    report: CompileReport, rows: Sequence[Layer], steps: Sequence[Cliff], console: Console
+) -> str:
+    wide = console.table_width
     parts = [
         f"{report.model}\n{fields(summary_rows(report), width=console.width)}",
-        operators_text(report, width=console.width),
+        layers_text(rows, width=wide) if rows else operators_text(report, width=wide),
+        *(cliff_text(row, width=console.width) for row in steps),
     ]
     if report.on_cpu:
         parts.append(cpu_text(report.on_cpu, width=console.width))

@@ -69,8 +69,13 @@ class Console:
 
     @property
     def width(self) -> int:
-        """Columns for tables and wrapped text."""
-        return min(shutil.get_terminal_size().columns, MAXIMUM_WIDTH)
+        """Columns for wrapped text and small tables."""
+        return min(self.table_width, MAXIMUM_WIDTH)
+
+    @property
+    def table_width(self) -> int:
+        """Columns of the terminal, for tables that show more where there is room."""
+        return shutil.get_terminal_size().columns
 
     def note(self, text: str) -> None:
         """Write a line beside the answer."""

@@ -1,0 +1,79 @@
+"""Find cliffs by compiling a layer's neighbours: the layer alone with a few channels more or less.
+
+What is found is what the compiler makes of the layer alone. In its network a layer may share a
+block with another, or hide its weights behind it, so the figures rank neighbours and do not add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from mizzen.analysis.cost import cost_report
+from mizzen.analysis.layers.neighbours import (
+    Form,
+    channels_of,
+    counts_around,
+    forms_of,
+    neighbour,
+)
+from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.compile import compile_file
+from mizzen.compiler.proof.options import OFF
+from mizzen.diagnostics import MizzenError
+from mizzen.frontends.tflite import Model, Operator
+from mizzen.report.cliffs import Cliff, Neighbour
+from mizzen.report.layers import Layer
+
+LEAST_SHARE = 0.05
+MOST_LAYERS = 5
+"""Layers that take less than this share of the time, or come after so many, are passed over."""
+
+
+def candidates(model: Model, layers: Sequence[Layer]) -> list[Operator]:
+    """Return the operators of a network whose cliffs matter, those that take most time first."""
+    dear = sorted(layers, key=lambda row: -row.cycles)
+    operators = [
+        model.main.operators[row.index]
+        for row in dear
+        if row.index is not None and row.share >= LEAST_SHARE
+    ]
+    return [row for row in operators if forms_of(model, row)][:MOST_LAYERS]
+
+
+def cliffs(
+    model: Model,
+    operators: Sequence[Operator],
+    target: ResolvedTarget,
+    on_layer: Callable[[int, int], None] = lambda done, of: None,
+) -> Iterator[Cliff]:
+    """Compile each operator's neighbours for a configuration, without proof.
+
+    on_layer  is told how many are done, and of how many
+    """
+    unproved = replace(target, proof=OFF)
+    wanted = [(row, form) for row in operators for form in forms_of(model, row)]
+    for done, (operator, form) in enumerate(wanted):
+        on_layer(done, len(wanted))
+        found = tuple(_neighbours(model, operator, form, unproved))
+        channels = channels_of(model, operator, form)
+        if channels in (row.channels for row in found):
+            outputs = model.main.present(operator.outputs)
+            yield Cliff(operator.index, operator.kind, outputs[0].name, form.axis.value,
+                        channels, found)  # fmt: skip
+
+
+def _neighbours(
+    model: Model, operator: Operator, form: Form, target: ResolvedTarget
+) -> Iterator[Neighbour]:
+    for count in counts_around(channels_of(model, operator, form)):
+        try:
+            artifact = compile_file(neighbour(model, operator, form, count), model.name, target)
+        except MizzenError:
+            continue  # what the compiler does not take is no neighbour
+        report = artifact.report
+        if report is None or report.on_cpu:
+            continue
+        constants = sum(row.used_bytes for row in report.areas if row.name == "constants")
+        cycles = cost_report(artifact).cycles
+        yield Neighbour(count, cycles, report.sram_bytes, constants)

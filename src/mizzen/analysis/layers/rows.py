@@ -1,0 +1,93 @@
+"""Layers from a compilation's placements, the costs of its operations, and what lies in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mizzen.diagnostics import Device
+from mizzen.report import CompileReport, OperatorPlacement
+from mizzen.report.compilation import SRAM
+from mizzen.report.cost import CostReport, OperationCost, added
+from mizzen.report.layers import Layer
+from mizzen.report.memory import MemoryReport
+
+NO_OPERATOR = "transfers"
+"""The kind of a layer that is no operator's: what the NPU moves for several of them."""
+
+
+def layers(
+    report: CompileReport, cost: CostReport, memory: MemoryReport | None = None
+) -> tuple[Layer, ...]:
+    """Return the operators of a model with what they cost and need, in the model's order.
+
+    What belongs to no operator is one last row, if there is any, so that the rows' cycles add up
+    to the inference's.
+    """
+    alive = _alive(memory)
+    operations: dict[int | None, list[OperationCost]] = {}
+    known = {row.index for row in report.placements}
+    for row in cost.operations:
+        index = None if row.origin is None else row.origin.operator
+        operations.setdefault(index if index in known else None, []).append(row)
+    rows = [
+        _layer(placement, operations.get(placement.index, ()), cost.cycles, alive)
+        for placement in report.placements
+    ]
+    if of_none := operations.get(None):
+        nobody = OperatorPlacement(-1, NO_OPERATOR, "", Device.NPU, 0, 0)
+        rows.append(_layer(nobody, of_none, cost.cycles, alive))
+    return tuple(rows)
+
+
+def _alive(memory: MemoryReport | None) -> Callable[[int], int | None]:
+    """Return what says how many bytes of SRAM are alive at an operation."""
+    if memory is None:
+        return lambda operation: None
+    areas = [row.live_bytes for row in memory.areas if row.memory == SRAM]
+
+    def of(operation: int) -> int:
+        return sum(row[operation] for row in areas if operation < len(row))
+
+    return of
+
+
+def _layer(
+    placement: OperatorPlacement,
+    operations: Sequence[OperationCost],
+    whole_cycles: int,
+    alive: Callable[[int], int | None],
+) -> Layer:
+    cycles = sum(row.cycles for row in operations)
+    at_work = [found for row in operations if (found := alive(row.index)) is not None]
+    return Layer(
+        index=placement.index if placement.index >= 0 else None,
+        kind=placement.kind,
+        name=placement.name,
+        device=placement.device,
+        macs=placement.macs,
+        cycles=cycles,
+        share=cycles / whole_cycles if whole_cycles else 0.0,
+        causes=added(row.causes for row in operations),
+        utilisation=_utilisation(placement.macs, operations),
+        compiler_cycles=_compiler_cycles(operations),
+        sram_bytes=max(at_work, default=None),
+        shape=_shape(operations),
+        operations=tuple(row.index for row in operations),
+    )
+
+
+def _utilisation(macs: int, operations: Sequence[OperationCost]) -> float:
+    """Return MACs over the array's, in the time from an operation's start to its end."""
+    capacity = sum(row.macs_per_cycle * (row.end_cycles - row.start_cycles) for row in operations)
+    return macs / capacity if capacity else 0.0
+
+
+def _compiler_cycles(operations: Sequence[OperationCost]) -> int | None:
+    said = [row.compiler_cycles for row in operations if row.compiler_cycles is not None]
+    return sum(said) if said else None
+
+
+def _shape(operations: Sequence[OperationCost]) -> str:
+    """Return the shape of the operation that has most to do."""
+    kernels = [row for row in operations if row.shape]
+    return max(kernels, key=lambda row: (row.macs, row.cycles)).shape if kernels else ""

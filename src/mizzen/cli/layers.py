@@ -1,0 +1,99 @@
+"""How the table of layers reads: shares, what bounds each, memory, names as wide as there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mizzen.cli.layout import GAP, NARROWEST_LAST_COLUMN, paragraph, size, table
+from mizzen.report.words import short_name
+
+if TYPE_CHECKING:
+    from mizzen.report.cliffs import Cliff
+    from mizzen.report.layers import Layer
+
+HEADING = "Layers (cycles are estimates)"
+NOTHING = "-"
+WIDE = 140
+"""Columns from which on a table has room for everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table, on terminals of at least some width."""
+
+    heading: str
+    text: Callable[[Layer], str]
+    is_number: bool = True
+    from_width: int = 0
+
+
+def _share(row: Layer) -> str:
+    return f"{100 * row.share:.1f} %" if row.cycles else NOTHING
+
+
+def _use(row: Layer) -> str:
+    return f"{100 * row.utilisation:.0f} %" if row.macs and row.cycles else NOTHING
+
+
+COLUMNS = (
+    Column("#", lambda row: NOTHING if row.index is None else str(row.index)),
+    Column("type", lambda row: row.kind, is_number=False),
+    Column("on", lambda row: row.device.value, is_number=False),
+    Column("MACs", lambda row: f"{row.macs:,}", from_width=110),
+    Column("cycles", lambda row: f"{row.cycles:,}" if row.cycles else NOTHING),
+    Column("share", _share),
+    Column("MAC use", _use, from_width=90),
+    Column("bound", lambda row: row.bound.value if row.bound else NOTHING, is_number=False),
+    Column("SRAM", lambda row: size(row.sram_bytes) if row.sram_bytes else NOTHING, from_width=100),
+    Column("shapes", lambda row: row.shape or NOTHING, is_number=False, from_width=WIDE),
+)
+"""What stands before the name of the output, which takes the rest of the line."""
+
+
+def layers_text(rows: Sequence[Layer], *, width: int) -> str:
+    """Return the table of layers, and what would make some of them cheaper."""
+    columns = [column for column in COLUMNS if column.from_width <= width]
+    cells = [tuple(column.text(row) for column in columns) for row in rows]
+    headings = tuple(column.heading for column in columns)
+    room = width - sum(
+        len(GAP) + max(map(len, texts)) for texts in zip(headings, *cells, strict=True)
+    )
+    room = max(room - len(GAP), NARROWEST_LAST_COLUMN)
+    names = [row.name if width >= WIDE else tail(short_name(row.name), room) for row in rows]
+    lines = [(*texts, name) for texts, name in zip(cells, names, strict=True)]
+    numbers = [index for index, column in enumerate(columns) if column.is_number]
+    text = table(lines, width=width, headings=(*headings, "output"), right=numbers)
+    return "\n".join([HEADING, text, *_advice(rows, width=width)])
+
+
+def tail(name: str, room: int) -> str:
+    """Return a name in `room` letters: its end, where converters' names differ."""
+    return name if len(name) <= room else f"...{name[3 - room :]}"
+
+
+def _advice(rows: Sequence[Layer], *, width: int) -> Iterator[str]:
+    for row in rows:
+        if row.advice:
+            yield paragraph(f"layer {row.index} {row.kind}: {row.advice}", width=width, indent=GAP)
+
+
+def cliff_text(cliff: Cliff, *, width: int) -> str:
+    """Return what a layer's neighbours cost, as a table, and what follows."""
+    own = cliff.own
+    rows = [
+        (
+            f"{row.channels}{'  <' if row.channels == cliff.channels else ''}".ljust(6),
+            f"{row.cycles:,}",
+            f"{row.cycles / own.cycles:.2f}" if own.cycles else NOTHING,
+            size(row.sram_bytes),
+            size(row.flash_bytes),
+        )
+        for row in cliff.neighbours
+    ]
+    title = f"Layer {cliff.index} {cliff.kind} alone, {cliff.channels} {cliff.axis}"
+    headings = (cliff.axis, "cycles", "ratio", "SRAM", "constants")
+    text = table(rows, width=width, headings=headings, right=(1, 2, 3))
+    told = [paragraph(cliff.advice, width=width, indent=GAP)] if cliff.advice else []
+    return "\n".join([title, text, *told])
