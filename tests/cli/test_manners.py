@@ -169,3 +169,13 @@ def test_a_shell_completes(tmp_path: Path, line: str, found: set[str]) -> None:
     command = [Path(sys.executable).parent / "mizzen"]
     subprocess.run(command, env=os.environ | asked, check=True, capture_output=True)
     assert {word.strip() for word in answer.read_text().split(",")} == found
+
+
+def test_cliffs_are_those_of_tflite(doubled: Path, run: Run) -> None:
+    status, _, err = run("check", doubled, "--cliffs")
+    assert status == 2
+    assert (
+        f"error[E580]: --cliffs must have a .tflite, whose layers can be compiled alone, and "
+        f"{doubled} is not one\n"
+        "  help the advice below the table of layers holds for every network"
+    ) in err

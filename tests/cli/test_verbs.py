@@ -208,7 +208,7 @@ def equal(text: str, other: str) -> bool:
 def test_check_lists_every_operator(here: Path, run: Run) -> None:
     status, out, _ = run("check", "digits.tflite", "--accelerator-config", "ethos-u55-128")
     assert status == 0
-    lines = out.splitlines()
+    lines = out.partition("What would")[0].splitlines()
     assert [line.split()[1] for line in lines if line[2:3].isdigit()] == [
         "CONV_2D",
         "CONV_2D",
@@ -220,6 +220,28 @@ def test_check_lists_every_operator(here: Path, run: Run) -> None:
         "SOFTMAX",
     ]
     assert not (here / "output").exists()
+
+
+def test_check_sorts_layers(here: Path, run: Run) -> None:
+    words = ("check", "digits.tflite", "--accelerator-config", "ethos-u55-128", "--json")
+    _, plain, _ = run(*words)
+    _, ordered, _ = run(*words, "--sort", "cycles")
+    rows = json.loads(ordered)["layers"]
+    cycles = [row["cycles"] for row in rows]
+    assert cycles == sorted(cycles, reverse=True)
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    in_order = json.loads(plain)["layers"]
+    assert sorted(rows, key=in_order.index) == in_order
+
+
+def test_check_compiles_neighbours(here: Path, run: Run) -> None:
+    status, out, _ = run("check", "digits.tflite", "--accelerator-config", "ethos-u55-128",
+                         "--cliffs", "--json")  # fmt: skip
+    assert status == 0
+    found = json.loads(out)["cliffs"]
+    assert {(row["index"], row["axis"]) for row in found} >= {(1, "output channels")}
+    (own,) = [row for row in found if (row["index"], row["axis"]) == (1, "output channels")]
+    assert [row["channels"] for row in own["neighbours"]] == [16, 24, 31, 32, 33]
 
 
 def test_check_tells_why_an_operator_is_on_the_cpu(here: Path, run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mizzen.cli.configuration import (
@@ -16,7 +17,7 @@ from mizzen.cli.console import Answer, Console
 from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cpu_text, operators_text, summary_rows
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.report.layers import ORDERS, sorted_layers
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from mizzen.report import CompileReport
     from mizzen.report.cliffs import Cliff
     from mizzen.report.layers import Layer
+
+NO_TIMING_MODEL = "E573"
 
 SUMMARY = "placement with reasons, costs and fixes; fit on the board; hazards of an artifact"
 
@@ -120,14 +123,22 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _layers(found: CheckReport, order: str | None) -> tuple[Layer, ...]:
-    """Return the layers of a network that something could run; none of a `.tosa`."""
+    """Return the layers with what they cost.
+
+    None of a `.tosa`, which nothing could run, nor for a family without a timing model.
+    """
     from mizzen.analysis.cost import cost_report
     from mizzen.analysis.layers import layers
 
     if found.artifact is None:
         return ()
-    rows = layers(found.compilation, cost_report(found.artifact))
-    return tuple(sorted_layers(rows, order))
+    try:
+        cost = cost_report(found.artifact)
+    except MizzenError as error:
+        if error.diagnostic.code == NO_TIMING_MODEL:
+            return ()
+        raise
+    return tuple(sorted_layers(layers(found.compilation, cost), order))
 
 
 def _cliffs(
@@ -144,15 +155,19 @@ def _cliffs(
             "E580",
             f"--cliffs must have a .tflite, whose layers can be compiled alone, and "
             f"{options.model} is not one",
-            help="the advice in the table of layers holds for every network",
+            help="the advice below the table of layers holds for every network",
         )
     model = read_network(data, name)
+    alone = replace(chosen, configuration=chosen.backend.for_one_layer(chosen.configuration))
+    if alone.configuration != chosen.configuration:
+        mode = alone.configuration.as_dict()["memory_mode"]
+        console.note(f"  layers alone are compiled with {mode}, which has their maps in SRAM")
     with console.progress("compiling neighbours") as shown:
         return tuple(
             cliffs(
                 model,
                 candidates(model, rows),
-                chosen,
+                alone,
                 lambda done, of: shown(f"compiling neighbours of layers, {done} of {of}"),
             )
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mizzen.cli.console import MAXIMUM_WIDTH
 from mizzen.cli.layout import GAP, NARROWEST_LAST_COLUMN, paragraph, size, table
 from mizzen.report.words import short_name
 
@@ -61,22 +62,35 @@ def layers_text(rows: Sequence[Layer], *, width: int) -> str:
         len(GAP) + max(map(len, texts)) for texts in zip(headings, *cells, strict=True)
     )
     room = max(room - len(GAP), NARROWEST_LAST_COLUMN)
-    names = [row.name if width >= WIDE else tail(short_name(row.name), room) for row in rows]
+    names = [name_in(row.name, room) for row in rows]
     lines = [(*texts, name) for texts, name in zip(cells, names, strict=True)]
     numbers = [index for index, column in enumerate(columns) if column.is_number]
     text = table(lines, width=width, headings=(*headings, "output"), right=numbers)
-    return "\n".join([HEADING, text, *_advice(rows, width=width)])
+    told = list(_advice(rows, width=width))
+    return "\n".join([HEADING, text, *(["", "What would make it cheaper", *told] if told else [])])
 
 
-def tail(name: str, room: int) -> str:
-    """Return a name in `room` letters: its end, where converters' names differ."""
-    return name if len(name) <= room else f"...{name[3 - room :]}"
+def name_in(name: str, room: int) -> str:
+    """Return a name in `room` letters: all of what a converter joined, else the first of them.
+
+    Of a name that is longer all the same, the end: there such names differ.
+    """
+    if len(name) <= room:
+        return name
+    short = short_name(name)
+    return short if len(short) <= room else f"...{short[3 - room :]}"
 
 
 def _advice(rows: Sequence[Layer], *, width: int) -> Iterator[str]:
+    """Return what advice there is, layers with the same together."""
+    groups: dict[str, list[str]] = {}
     for row in rows:
         if row.advice:
-            yield paragraph(f"layer {row.index} {row.kind}: {row.advice}", width=width, indent=GAP)
+            place = row.kind if row.index is None else f"{row.index} {row.kind}"
+            groups.setdefault(row.advice, []).append(place)
+    for said, places in groups.items():
+        text = f"{', '.join(places)}: {said}"
+        yield paragraph(text, width=min(width, MAXIMUM_WIDTH), indent=GAP)
 
 
 def cliff_text(cliff: Cliff, *, width: int) -> str:
@@ -92,7 +106,7 @@ def cliff_text(cliff: Cliff, *, width: int) -> str:
         )
         for row in cliff.neighbours
     ]
-    title = f"Layer {cliff.index} {cliff.kind} alone, {cliff.channels} {cliff.axis}"
+    title = f"Layer {cliff.index} {cliff.kind} alone, {cliff.axis} around its {cliff.channels}"
     headings = (cliff.axis, "cycles", "ratio", "SRAM", "constants")
     text = table(rows, width=width, headings=headings, right=(1, 2, 3))
     told = [paragraph(cliff.advice, width=width, indent=GAP)] if cliff.advice else []

@@ -46,6 +46,10 @@ class Backend(ABC, Generic[C]):
     def resolve(self, options: CompileOptions) -> C:
         """Return the configuration in force. Raises E2xx for what cannot be."""
 
+    def for_one_layer(self, configuration: C) -> C:
+        """Return a configuration that a layer alone costs about as much in as in its network."""
+        return configuration
+
     @abstractmethod
     def region_compiler(self, configuration: C) -> RegionCompiler:
         """Return what compiles regions of tensor graphs."""

@@ -85,6 +85,8 @@ class OperationCost:
     macs_per_cycle    of the whole array
     shape             what it takes and gives: ``49x10x1 -> 25x5x64``
     detail            how the machine does it: block, kernel, traversal
+    channels          of a convolution: those that it takes and gives
+    paid_channels     those whose time it takes, as many as the array does at once
     traffic           bytes by memory, port and purpose
     compiler_cycles   what the compiler's own formula gives; None where it says nothing
     processor_cycles  of a CPU operator, at the CPU's own clock
@@ -103,6 +105,8 @@ class OperationCost:
     macs_per_cycle: int = 0
     shape: str = ""
     detail: str = ""
+    channels: tuple[int, int] | None = None
+    paid_channels: tuple[int, int] | None = None
     traffic: tuple[Traffic, ...] = ()
     compiler_cycles: int | None = None
     processor_cycles: int = 0

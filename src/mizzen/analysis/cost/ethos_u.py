@@ -10,6 +10,7 @@ from mizzen.report.cost import Bound, OperationCost, Purpose, Span, Traffic, Uni
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Memory, Port
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.timing import (
+    INPUT_DEPTH,
     Cause,
     Held,
     KernelWork,
@@ -57,6 +58,8 @@ def _row(row: Timed, index: int, cycles: int, configuration: EthosUConfiguration
         macs_per_cycle=configuration.accelerator.macs,
         shape=_shape(row.work),
         detail=_detail(row.work),
+        channels=_channels(row.work),
+        paid_channels=_paid_channels(row.work),
         traffic=tuple(_traffic(row)),
         compiler_cycles=row.vela_cycles,
     )
@@ -114,6 +117,22 @@ def _detail(work: KernelWork | TransferWork) -> str:
     if work.blockdep:
         parts.append(f"BLOCKDEP {work.blockdep}")
     return ", ".join(parts)
+
+
+def _channels(work: KernelWork | TransferWork) -> tuple[int, int] | None:
+    if isinstance(work, TransferWork) or work.kind is not WorkKind.CONVOLUTION:
+        return None
+    return work.channels, work.blocks.shape[2]
+
+
+def _paid_channels(work: KernelWork | TransferWork) -> tuple[int, int] | None:
+    """Return the channels of whole steps of the array."""
+    found = _channels(work)
+    if found is None or isinstance(work, TransferWork):
+        return None
+    steps = (INPUT_DEPTH if work.part_kernel else work.slab, work.cores * work.microblock[2])
+    taken, given = (-(-count // step) * step for count, step in zip(found, steps, strict=True))
+    return taken, given
 
 
 def _spans(row: Timed, index: int) -> Iterator[Span]:

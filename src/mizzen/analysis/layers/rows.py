@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from mizzen.analysis.layers.advice import advice
 from mizzen.diagnostics import Device
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.compilation import SRAM
@@ -58,6 +59,8 @@ def _layer(
     alive: Callable[[int], int | None],
 ) -> Layer:
     cycles = sum(row.cycles for row in operations)
+    share = cycles / whole_cycles if whole_cycles else 0.0
+    causes = added(row.causes for row in operations)
     at_work = [found for row in operations if (found := alive(row.index)) is not None]
     return Layer(
         index=placement.index if placement.index >= 0 else None,
@@ -66,13 +69,14 @@ def _layer(
         device=placement.device,
         macs=placement.macs,
         cycles=cycles,
-        share=cycles / whole_cycles if whole_cycles else 0.0,
-        causes=added(row.causes for row in operations),
+        share=share,
+        causes=causes,
         utilisation=_utilisation(placement.macs, operations),
         compiler_cycles=_compiler_cycles(operations),
         sram_bytes=max(at_work, default=None),
         shape=_shape(operations),
         operations=tuple(row.index for row in operations),
+        advice=advice(operations, causes, share),
     )
 
 

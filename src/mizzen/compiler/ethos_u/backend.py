@@ -12,7 +12,7 @@ from mizzen.compiler.levers import Levers
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.support import Support
-from mizzen.diagnostics import ProgressCallback
+from mizzen.diagnostics import MizzenError, ProgressCallback
 from mizzen.frontends.tflite import Model
 from mizzen.targets import families
 from mizzen.targets.ethos_u.commands import Arch
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mizzen.targets.bounds import Bound
 
 ACCELERATOR = "accelerator"
+MAPS_IN_SRAM = "Shared_Sram"
+"""The memory mode with constants elsewhere and everything else in SRAM."""
 CACHE = "arena_cache_size"
 SHOWN_SETTINGS = (
     ("system_config", "system"),
@@ -67,6 +69,22 @@ class EthosU(Backend[EthosUConfiguration]):
             arena_cache_size=options.arena_cache_size,
             ignore_ops=options.ignore_ops,
         )
+
+    def for_one_layer(self, configuration: EthosUConfiguration) -> EthosUConfiguration:
+        """Return one with maps in SRAM: a network's first and last maps lie where its arena is."""
+        if not configuration.mode.spills:
+            return configuration
+        try:
+            return resolve(
+                configuration.accelerator.name,
+                config=configuration.files,
+                system_config=configuration.system.name,
+                memory_mode=MAPS_IN_SRAM,
+                optimise=configuration.optimise.value,
+                ignore_ops=configuration.ignore_ops,
+            )
+        except MizzenError:  # the user's own file has no such mode
+            return configuration
 
     def configuration_lines(
         self, configuration: EthosUConfiguration

@@ -11,11 +11,13 @@ row of a table with its source; none is fitted to a measurement of a network.
 
 from mizzen.targets.ethos_u.timing.buses import Held
 from mizzen.targets.ethos_u.timing.estimate import estimate
+from mizzen.targets.ethos_u.timing.rates import INPUT_DEPTH
 from mizzen.targets.ethos_u.timing.stages import Cause
 from mizzen.targets.ethos_u.timing.timeline import Timed
 from mizzen.targets.ethos_u.timing.work import KernelWork, TransferWork, WorkKind
 
 __all__ = [
+    "INPUT_DEPTH",
     "Cause",
     "Held",
     "KernelWork",

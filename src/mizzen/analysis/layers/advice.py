@@ -1,0 +1,69 @@
+"""Advice: what would make a layer cheaper, where what bounds it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mizzen.report.cost import Bound, OperationCost
+
+LEAST_SHARE = 0.05
+"""Layers that take less of the time are not worth advice."""
+LEAST_CAUSE = 0.4
+"""Share of a layer's time that a cause must have."""
+
+DEPTHWISE = "OP_DEPTHWISE"
+
+
+def advice(operations: Sequence[OperationCost], causes: Mapping[Bound, int], share: float) -> str:
+    """Return what would make a layer cheaper; empty where no rule has anything to say.
+
+    share  of the layer in the inference's cycles
+    """
+    cycles = sum(causes.values())
+    if share < LEAST_SHARE or not cycles:
+        return ""
+    bound = max(causes, key=lambda cause: causes[cause])
+    rule = RULES.get(bound)
+    return rule(operations) if rule and causes[bound] >= LEAST_CAUSE * cycles else ""
+
+
+def _flash(operations: Sequence[OperationCost]) -> str:
+    return (
+        "mostly waiting for flash: have the constants in SRAM (--memory-mode Sram_Only) if they "
+        "fit, or fewer weights"
+    )
+
+
+def _dram(operations: Sequence[OperationCost]) -> str:
+    return (
+        "mostly waiting for DRAM: give the compiler more SRAM to stage feature maps and weights "
+        "in (--arena-cache-size)"
+    )
+
+
+def _rounding(operations: Sequence[OperationCost]) -> str:
+    dearest = max(operations, key=lambda row: row.cycles)
+    if dearest.name == DEPTHWISE:
+        return (
+            "a depthwise convolution takes one input channel for each output, where the array "
+            "takes 8, and leaves most of it idle"
+        )
+    if dearest.channels is None or dearest.paid_channels is None:
+        return ""
+    told = [
+        f"{has} {side} {'channel takes' if has == 1 else 'channels take'} the array the time of "
+        f"{paid}"
+        for has, paid, side in zip(
+            dearest.channels, dearest.paid_channels, ("input", "output"), strict=True
+        )
+        if paid > has
+    ]
+    return "; ".join(told)
+
+
+RULES: dict[Bound, Callable[[Sequence[OperationCost]], str]] = {
+    Bound.FLASH: _flash,
+    Bound.DRAM: _dram,
+    Bound.ROUNDING: _rounding,
+}
+"""What is said of a layer that mostly waits for something."""
