@@ -347,6 +347,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.analysis.tuning": (
         "mizzen.diagnostics",
         "mizzen.report",
+        "mizzen.analysis.cost",
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",

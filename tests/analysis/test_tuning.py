@@ -72,7 +72,7 @@ def test_less_sram_for_a_real_network(model_file: Callable[[str], Path]) -> None
     tuned = tune(path, "ethos-u55-256", objective="sram")
     report, chosen = tuned.report, tuned.report.chosen
     assert chosen is not None
-    assert chosen.sram_bytes <= 0.5 * report.base.sram_bytes
+    assert chosen.sram_bytes <= 0.7 * report.base.sram_bytes
     assert chosen.cycles <= 1.01 * report.base.cycles
     assert all(row.is_exact for row in report.front)
     assert report.distinct < report.tried
@@ -91,8 +91,41 @@ def test_less_sram_for_a_real_network(model_file: Callable[[str], Path]) -> None
     assert np.array_equal(tuned.artifact.run(images), plain.run(images))
 
 
+def test_rewrites_make_a_real_network_faster_in_the_same_memory(
+    model_file: Callable[[str], Path],
+) -> None:
+    path = model_file("kws_ref_model.tflite")
+    tuned = tune(path, "ethos-u55-128")
+    report, chosen = tuned.report, tuned.report.chosen
+    assert chosen is not None
+    assert chosen.choice.rewrites
+    assert chosen.cycles <= 0.9 * report.base.cycles
+    assert all(
+        ours <= theirs for ours, theirs in zip(chosen.memories, report.base.memories, strict=True)
+    )
+    assert chosen.is_exact
+    assert tuned.artifact is not None
+    plain = mizzen.compile(path, "ethos-u55-128")
+    ours, theirs = tuned.artifact, plain
+    assert [(row.name, row.shape) for row in (*ours.inputs, *ours.outputs)] == [
+        (row.name, row.shape) for row in (*theirs.inputs, *theirs.outputs)
+    ]
+    features = np.random.default_rng(1).integers(-128, 128, (32, 49, 10, 1)).astype(np.int8)
+    assert np.array_equal(ours.run(features), theirs.run(features))
+    assert ours.report is not None
+    assert theirs.report is not None
+    assert [(row.index, row.kind, row.name) for row in ours.report.placements] == [
+        (row.index, row.kind, row.name) for row in theirs.report.placements
+    ]
+    named = {origin.operator for stream in ours.report.origins for origin in stream.values()}
+    assert named == set(range(13)) - {10}, "all but the flattening have commands"
+    kinds = {row.index: row.kind for row in theirs.report.placements}
+    for stream in ours.report.origins:
+        assert all(origin.kind == kinds[origin.operator or 0] for origin in stream.values())
+
+
 def test_what_is_found_does_not_depend_on_the_number_of_jobs() -> None:
-    one, three = (tune(DIGITS, "ethos-u85-256", jobs=jobs).report for jobs in (1, 3))
+    one, three = (tune(DIGITS, "ethos-u55-256", jobs=jobs).report for jobs in (1, 3))
     assert one == three
 
 

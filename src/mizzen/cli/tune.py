@@ -1,4 +1,4 @@
-"""Search the compiler's options for fewer cycles or less memory; results stay the same."""
+"""Search for fewer cycles or less memory; what is computed stays the same."""
 
 from __future__ import annotations
 

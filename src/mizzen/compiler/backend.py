@@ -111,8 +111,11 @@ class Backend(ABC, Generic[C]):
         table = SupportTable(f"Accelerators of {self.family.name}", ("accelerator",), rows)
         return Support({}, (), tuple({"name": name} for name in names), (), (table,))
 
-    def levers(self, data: bytes, name: str, configuration: C) -> Levers | None:
-        """Return what a search may change of a file's compilation; None where there is nothing."""
+    def levers(self, model: Model | None, configuration: C) -> Levers | None:
+        """Return what a search may change of a compilation; None where there is nothing.
+
+        model  the network, if it is a TFLite one
+        """
         return None
 
     def write_summary(self, report: CompileReport, configuration: C, folder: Path) -> Path | None:

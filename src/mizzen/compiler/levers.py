@@ -11,9 +11,10 @@ class Levers:
 
     optimise    what the compiler may try for
     disabled    features that it may be told to leave, the most promising first
-    rewrites    exact rewrites that a network allows: groups of which one at most is taken
+    rewrites    exact rewrites that a network allows: groups of which one at most is taken, made of
+                ladders in which each goes further than the one before
     """
 
     optimise: tuple[str, ...]
     disabled: tuple[str, ...] = ()
-    rewrites: tuple[tuple[str, ...], ...] = ()
+    rewrites: tuple[tuple[tuple[str, ...], ...], ...] = ()

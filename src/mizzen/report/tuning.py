@@ -59,8 +59,8 @@ class Choice:
 class Candidate:
     """What compiling a network in one way gives.
 
-    cycles            of an inference, by the project's own model of the command stream
-    compiler_cycles   the compiler's own estimate
+    cycles            of an inference, by Mizzen's model of the command stream and of CPU operators
+    compiler_cycles   the compiler's own estimate, of the NPU alone
     sram_bytes        written and read in SRAM: feature maps, buffers
     other_bytes       written and read in other memory
     constants_bytes   read only: weights, scales, tables, command streams

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from mizzen.analysis.cost import cost_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import compile_file
@@ -148,7 +149,7 @@ def measured(choice: Choice, artifact: Artifact) -> Candidate:
     written = [row for row in report.areas if row.name != CONSTANTS]
     return Candidate(
         choice=choice,
-        cycles=report.cycles,
+        cycles=cost_report(artifact).cycles,
         compiler_cycles=report.cycles,
         sram_bytes=sum(row.used_bytes for row in written if row.is_sram),
         other_bytes=sum(row.used_bytes for row in written if not row.is_sram),

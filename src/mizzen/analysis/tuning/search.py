@@ -1,13 +1,15 @@
 """The order in which options are tried, and where to look further.
 
-SRAM does not fall evenly with the SRAM that the compiler may plan with: below the peak it may find
-another schedule, or none. So a few sizes are tried all over, then others between the least that
-was fast enough and the next below that was not.
+Rewrites come first, since they bring most: group by group, each on top of the best so far, once
+whatever memory that takes and once where no memory may grow. Then features to leave, then SRAM to
+plan with. SRAM does not fall evenly with the latter: below the peak the compiler may find another
+schedule, or none. So a few sizes are tried all over, then others between the least that was fast
+enough and the next below that was not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from mizzen.analysis.tuning.measuring import Bench
@@ -27,99 +29,105 @@ GRANULE_BYTES = 16
 SLOWER = 1.01
 """Cycles over the base's up to which a candidate with less memory is looked for."""
 
-BASES = 2
-"""Combinations of other options for which sizes are searched, besides what was asked for."""
+FIRST_RUNGS = (0, 2)
+"""Of a ladder of rewrites, those that are tried to choose one."""
+
+PATIENCE = 2
+"""Rungs of the chosen ladder without a gain before no other is tried."""
 
 AS_ASKED = Choice()
+
+Fits = Callable[[Candidate], bool]
+"""Whether a candidate may be built upon."""
 
 
 def search(bench: Bench, levers: Levers) -> None:
     """Try what is promising; `bench` keeps what is found."""
     bench.planned = most(levers)
     (base,) = bench.ask([AS_ASKED])
-    bench.ask(_firsts(base, levers))
-    combined = _combined(bench, base, levers)
-    bench.ask([replace(row, optimise=name) for row in combined for name in levers.optimise])
-    for choice in [AS_ASKED, *combined][: 1 + BASES]:
+    bench.ask([Choice(optimise=name) for name in levers.optimise])
+    tracks: tuple[Fits, ...] = (lambda row: _no_larger(row, base), lambda row: True)
+    bests = [_built_up(bench, base, levers, fits) for fits in tracks]
+    bases = dict.fromkeys([bests[0].choice, _smallest(bench, base).choice, bests[1].choice])
+    for choice in bases:
+        bench.ask([replace(choice, optimise=name) for name in levers.optimise])
         _search_sizes(bench, base, choice)
 
 
 def most(levers: Levers) -> int:
     """Return how many compilations a search takes at most."""
-    rewrites = sum(map(len, levers.rewrites))
-    firsts = 1 + len(levers.optimise) + len(levers.disabled) + rewrites + len(SIZES)
-    combined = len(levers.rewrites) + len(levers.disabled) + BASES * len(levers.optimise)
-    return firsts + combined + BASES * len(SIZES) + (1 + BASES) * ROUNDS * PROBES
+    rungs = sum(len(ladder) for group in levers.rewrites for ladder in group)
+    sizes = 3 * (len(SIZES) + ROUNDS * PROBES)
+    return 1 + 4 * len(levers.optimise) + 2 * (rungs + len(levers.disabled)) + sizes
 
 
-def _firsts(base: Candidate, levers: Levers) -> list[Choice]:
-    """Return each option alone, the most promising first."""
-    return [
-        *(Choice(rewrites=(name,)) for group in levers.rewrites for name in group),
-        *(Choice(optimise=name) for name in levers.optimise),
-        *_sizes(AS_ASKED, base),
-        *(Choice(disabled=(name,)) for name in levers.disabled),
-    ]
-
-
-def _sizes(choice: Choice, base: Candidate) -> list[Choice]:
-    return [replace(choice, arena_cache_bytes=_granules(base.sram_bytes * part)) for part in SIZES]
-
-
-def _granules(size_bytes: float) -> int:
-    return max(int(size_bytes) // GRANULE_BYTES, 1) * GRANULE_BYTES
-
-
-def _combined(bench: Bench, base: Candidate, levers: Levers) -> list[Choice]:
-    """Add up what makes the network faster, as long as each makes it faster still.
-
-    The last is the best; before it what takes the least SRAM, if that is another one.
-    """
+def _built_up(bench: Bench, base: Candidate, levers: Levers, fits: Fits) -> Candidate:
+    """Return the fastest that adding one option after the other gives."""
     best = base
-    singles = [
-        *(group for group in _alternatives(levers)),
-        *((Choice(disabled=(name,)),) for name in levers.disabled),
-    ]
-    gains = sorted(
-        (row for group in singles for row in _fastest(bench, group) if row.cycles < base.cycles),
-        key=lambda row: row.cycles,
-    )
-    for row in gains:
-        (joined, *_) = bench.ask([_joined(best.choice, row.choice, levers)]) or [best]
-        if joined.cycles < best.cycles:
-            best = joined
-    found = [best.choice] if best is not base else []
-    smaller = min(
-        (row for row in bench.candidates.values() if _plain(row) and _fast(row, base)),
-        key=lambda row: (row.sram_bytes, row.cycles),
-    )
-    if smaller.sram_bytes < best.sram_bytes and smaller.choice not in (AS_ASKED, *found):
-        found.append(smaller.choice)
+    for group in levers.rewrites:
+        best = _climbed(bench, best, group, fits)
+    alone = [_with(best.choice, disabled=name) for name in levers.disabled]
+    gains = [row for row in bench.ask(alone) if fits(row) and row.cycles < best.cycles]
+    for row in sorted(gains, key=lambda row: row.cycles):
+        joined = _with(best.choice, disabled=row.choice.disabled[-1])
+        best = _fastest([best, *bench.ask([joined])], fits)
+    return best
+
+
+def _climbed(
+    bench: Bench, best: Candidate, group: Sequence[Sequence[str]], fits: Fits
+) -> Candidate:
+    """Return the fastest with one of a group of rewrites, or none of it."""
+    before = best.choice
+
+    def ask(names: Iterable[str]) -> list[Candidate]:
+        return bench.ask([_with(before, rewrite=name) for name in names])
+
+    first = [[ladder[rung] for rung in FIRST_RUNGS if rung < len(ladder)] for ladder in group]
+    ask(name for names in first for name in names)
+    rows = [_fastest(ask(names) or [best], fits, best) for names in first]
+    place = min(range(len(rows)), key=lambda place: rows[place].cycles)
+    found = _fastest([best, *rows], fits)
+    idle = 0
+    for name in group[place]:
+        if name in first[place]:
+            continue
+        better = _fastest([found, *ask([name])], fits)
+        idle = idle + 1 if better is found else 0
+        found = better
+        if idle == PATIENCE or bench.late:
+            break
     return found
 
 
-def _alternatives(levers: Levers) -> Iterable[tuple[Choice, ...]]:
-    for group in levers.rewrites:
-        yield tuple(Choice(rewrites=(name,)) for name in group)
+def _fastest(
+    rows: Sequence[Candidate], fits: Fits, otherwise: Candidate | None = None
+) -> Candidate:
+    """Return the fastest of those that fit, the first of equals."""
+    found = [row for row in rows if fits(row)] or ([otherwise] if otherwise else list(rows[:1]))
+    return min(found, key=lambda row: (row.cycles, row.sram_bytes))
 
 
-def _fastest(bench: Bench, group: Sequence[Choice]) -> list[Candidate]:
-    """Return the fastest of alternatives, if any compiled."""
-    rows = [bench.candidates[row] for row in group if row in bench.candidates]
-    return sorted(rows, key=lambda row: row.cycles)[:1]
+def _with(choice: Choice, *, rewrite: str = "", disabled: str = "") -> Choice:
+    rewrites = (*choice.rewrites, rewrite) if rewrite else choice.rewrites
+    left = dict.fromkeys((*choice.disabled, disabled) if disabled else choice.disabled)
+    return replace(choice, rewrites=rewrites, disabled=tuple(left))
 
 
-def _joined(one: Choice, other: Choice, levers: Levers) -> Choice:
-    """Join two choices; rewrites keep the order of their groups."""
-    names = {*one.rewrites, *other.rewrites}
-    ordered = tuple(name for group in levers.rewrites for name in group if name in names)
-    disabled = tuple(dict.fromkeys((*one.disabled, *other.disabled)))
-    return replace(one, disabled=disabled, rewrites=ordered)
+def _no_larger(row: Candidate, base: Candidate) -> bool:
+    pairs = zip(row.memories, base.memories, strict=True)
+    return all(ours <= theirs for ours, theirs in pairs)
+
+
+def _smallest(bench: Bench, base: Candidate) -> Candidate:
+    """Return the one that takes the least SRAM of those that are fast enough."""
+    rows = (row for row in bench.candidates.values() if _fast(row, base) and _plain(row))
+    return min(rows, key=lambda row: (row.sram_bytes, row.cycles))
 
 
 def _plain(row: Candidate) -> bool:
-    """Whether the SRAM to plan with is as asked for."""
-    return row.choice.arena_cache_bytes is None
+    """Whether the SRAM to plan with, and what to try for, are as asked for."""
+    return row.choice.arena_cache_bytes is None and row.choice.optimise is None
 
 
 def _fast(row: Candidate, base: Candidate) -> bool:
@@ -128,17 +136,25 @@ def _fast(row: Candidate, base: Candidate) -> bool:
 
 def _search_sizes(bench: Bench, base: Candidate, choice: Choice) -> None:
     """Look for the least SRAM at which the network is as fast as the base."""
-    bench.ask(_sizes(choice, base))
-    for _ in range(ROUNDS):
+    peak = bench.candidates[choice].sram_bytes
+    tried = [_granules(peak * part) for part in SIZES]
+    for _ in range(1 + ROUNDS):
+        bench.ask([replace(choice, arena_cache_bytes=size) for size in dict.fromkeys(tried)])
+        if bench.late:
+            return
         rows = [
             row
             for row in bench.candidates.values()
-            if replace(row.choice, arena_cache_bytes=None) == choice and not _plain(row)
+            if row.choice == replace(choice, arena_cache_bytes=row.choice.arena_cache_bytes)
+            and not _plain(row)
         ]
-        sizes = _between(rows, base)
-        if not sizes or bench.late:
+        tried = _between(rows, base)
+        if not tried:
             return
-        bench.ask([replace(choice, arena_cache_bytes=size) for size in sizes])
+
+
+def _granules(size_bytes: float) -> int:
+    return max(int(size_bytes) // GRANULE_BYTES, 1) * GRANULE_BYTES
 
 
 def _between(rows: Sequence[Candidate], base: Candidate) -> list[int]:

@@ -12,13 +12,14 @@ from mizzen.analysis.tuning.measuring import Bench, Told
 from mizzen.analysis.tuning.search import AS_ASKED, search
 from mizzen.analysis.tuning.selection import best, told
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.compile import file_of, require_known
+from mizzen.compiler.compile import TFLITE, file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import fail
 from mizzen.report.tuning import Candidate, Objective, TuningReport
 
-MOST_PROOFS = 12
+MOST_PROOFS = 8
 """Candidates of the front that are proved and told of; what is chosen always is."""
 
 
@@ -59,7 +60,8 @@ def tune(
     target = resolve_target(chosen)
     require_known(target.configuration.ignore_ops)
     data, name = file_of(model)
-    levers = target.backend.levers(data, name, target.configuration)
+    network = read_network(data, name) if front_end_of(data, name) is TFLITE else None
+    levers = target.backend.levers(network, target.configuration)
     if levers is None:
         raise fail(
             "E264",

@@ -12,7 +12,7 @@ from mizzen.compiler.levers import Levers
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.support import Support
-from mizzen.diagnostics import MizzenError, ProgressCallback
+from mizzen.diagnostics import MizzenError, ProgressCallback, fail
 from mizzen.frontends.tflite import Model
 from mizzen.targets import families
 from mizzen.targets.ethos_u.commands import Arch
@@ -51,6 +51,10 @@ class EthosU(Backend[EthosUConfiguration]):
     def resolve(self, options: CompileOptions) -> EthosUConfiguration:
         """Return the configuration in force. Raises E2xx for what cannot be."""
         resolved = with_options(self._resolved(options), options.target_options or {})
+        if resolved.rewrites:
+            from mizzen.compiler.rewrites import require_known
+
+            require_known(resolved.rewrites)
         if options.accelerator is not None:
             return resolved
         settings = (
@@ -123,7 +127,8 @@ class EthosU(Backend[EthosUConfiguration]):
         proof: ProofOptions,
         on_progress: ProgressCallback | None,
     ) -> Artifact:
-        """Compile a file's TOSA network, all of which must run on the NPU."""
+        """Compile a file's TOSA network, all of which must run on the NPU. E262 with rewrites."""
+        _refuse_rewrites(configuration)
         from mizzen.compiler.ethos_u.tosa import compile_tosa
 
         return compile_tosa(data, name, configuration, proof, on_progress)
@@ -141,7 +146,8 @@ class EthosU(Backend[EthosUConfiguration]):
         return check_tosa(data, name, configuration, on_progress)
 
     def region_compiler(self, configuration: EthosUConfiguration) -> TosaRegions:
-        """Return what compiles regions of tensor graphs."""
+        """Return what compiles regions of tensor graphs. E262 with rewrites."""
+        _refuse_rewrites(configuration)
         from mizzen.compiler.ethos_u.regions import TosaRegions
 
         return TosaRegions(configuration)
@@ -158,11 +164,14 @@ class EthosU(Backend[EthosUConfiguration]):
 
         return support(config)
 
-    def levers(self, data: bytes, name: str, configuration: EthosUConfiguration) -> Levers:
-        """Return what a search may change: what to try for, and features to leave."""
+    def levers(self, model: Model | None, configuration: EthosUConfiguration) -> Levers:
+        """Return what a search may change: what to try for, features to leave, rewrites."""
+        from mizzen.compiler.rewrites import candidates
+
         arch = configuration.accelerator.arch
         disabled = (row.value for row in SEARCHED if arch is Arch.U85 or row not in ONLY_U85)
-        return Levers(tuple(row.value for row in Optimise), tuple(disabled))
+        rewrites = () if model is None else candidates(model)
+        return Levers(tuple(row.value for row in Optimise), tuple(disabled), rewrites)
 
     def write_summary(
         self, report: CompileReport, configuration: EthosUConfiguration, folder: Path
@@ -171,6 +180,16 @@ class EthosU(Backend[EthosUConfiguration]):
         from mizzen.compiler.ethos_u.vela_summary import write_summary
 
         return write_summary(report, configuration, folder)
+
+
+def _refuse_rewrites(configuration: EthosUConfiguration) -> None:
+    """Refuse rewrites of a network that they do not know."""
+    if configuration.rewrites:
+        raise fail(
+            "E262",
+            "rewrites are of TFLite networks, and this network is not one",
+            help="leave out --target-option rewrite",
+        )
 
 
 ETHOS_U = EthosU()

@@ -29,7 +29,7 @@ from mizzen.compiler.ethos_u.outcome import (
     origins_of,
     report_of,
 )
-from mizzen.compiler.ethos_u.preparing import prepared
+from mizzen.compiler.ethos_u.preparing import Prepared, prepared
 from mizzen.compiler.proof.difference import PROOF, RULE
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
@@ -67,11 +67,40 @@ def compile_network(
 ) -> Artifact:
     """Compile a network that was read from the file `data`, and prove what comes.
 
-    Raises E3xx if the compiler fails.
+    Raises E3xx if the compiler fails, E267 for rewrites that the network does not allow, E268 if
+    what is rewritten does not give what the network gives.
     """
     given = prepared(model, data)
+    if configuration.rewrites:
+        return _compile_rewritten(given, configuration, proof, on_progress)
+    generated = compile_proved(given.model, given.data, configuration, proof, on_progress)
+    return _artifact(given, configuration, generated)
+
+
+def _compile_rewritten(
+    given: Prepared,
+    configuration: EthosUConfiguration,
+    proof: ProofOptions,
+    on_progress: ProgressCallback | None,
+) -> Artifact:
+    """Compile a network as it is rewritten, and show that it computes what the network does."""
+    from mizzen.compiler.ethos_u.rewriting import in_terms_of, require_same
+    from mizzen.compiler.rewrites import rewritten
+
+    names = configuration.rewrites
+    made = rewritten(given.model, given.data, names)
+    generated = compile_proved(made.model, made.data, configuration, proof, on_progress)
+    generated = in_terms_of(generated, made.sources)
+    artifact = _artifact(given, configuration, replace(generated, contents=None))
+    if proof.effort is not Effort.OFF:
+        require_same(given.model, artifact.contents, names, proof)
+    return artifact
+
+
+def _artifact(
+    given: Prepared, configuration: EthosUConfiguration, generated: Generated
+) -> Artifact:
     model = given.model
-    generated = compile_proved(model, given.data, configuration, proof, on_progress)
     origins = origins_of(model, generated.compiled)
     name = f"{Path(model.name).stem}_vela.tflite"
     file, network, proved = generated.compiled.network, generated.network, generated.contents

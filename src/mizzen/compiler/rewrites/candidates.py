@@ -1,0 +1,60 @@
+"""Which rewrites a network allows: what a search may try."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mizzen.compiler.rewrites.apply import allows
+from mizzen.compiler.rewrites.draft import Draft
+from mizzen.compiler.rewrites.fold import first_convolution
+from mizzen.compiler.rewrites.table import named
+from mizzen.compiler.rewrites.windows import convolution_of
+from mizzen.frontends.tflite import Model
+
+LONGEST = 8
+"""Operators that are folded at most."""
+
+MADE = (1, 2, 4)
+"""Columns of results that are folded."""
+
+WIDEST = 8
+"""Columns of the input that are folded at most."""
+
+Ladder = tuple[str, ...]
+"""Rewrites of which each goes further than the one before."""
+
+
+def candidates(model: Model) -> tuple[tuple[Ladder, ...], ...]:
+    """Return the rewrites that a network allows, in the order in which they are applied.
+
+    Groups of ladders: of a group one rewrite at most is applied.
+    """
+    if not allows(model):
+        return ()
+    groups = (
+        (("same",),), (("pads",),), tuple(_folds(model)), (("swap",),), (("pool2",), ("pool8",)),
+    )  # fmt: skip
+    found = (tuple(_allowed(model, ladder) for ladder in group) for group in groups)
+    kept = (tuple(ladder for ladder in group if ladder) for group in found)
+    return tuple(group for group in kept if group)
+
+
+def _folds(model: Model) -> Iterator[Ladder]:
+    step = first_convolution(Draft(model))
+    found = None if step is None else convolution_of(step)
+    if found is None:
+        return
+    for made in MADE:
+        given = made * found.stride_w
+        if given == 1 or given > WIDEST:
+            continue
+        counts = range(1, LONGEST + 1) if made > 1 else (1,)
+        yield tuple(_fold_name(given, made, count) for count in counts)
+
+
+def _fold_name(given: int, made: int, count: int) -> str:
+    return f"fold{given}x{made}" if count == 1 else f"fold{given}x{made}x{count}"
+
+
+def _allowed(model: Model, ladder: Ladder) -> Ladder:
+    return tuple(name for name in ladder if named(name).rewrite(Draft(model)))
