@@ -17,56 +17,34 @@ from mizzen.frontends.tflite import Subgraph, macs, read
 from mizzen.frontends.tflite.model import Operator
 from mizzen.report.cost import Bound, OperationCost, Span, Unit
 
-CLASSES = {
-    "CONV_2D": Class.CONVOLUTION,
-    "TRANSPOSE_CONV": Class.CONVOLUTION,
-    "DEPTHWISE_CONV_2D": Class.DEPTHWISE,
-    "FULLY_CONNECTED": Class.DENSE,
-    "BATCH_MATMUL": Class.DENSE,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": Class.DENSE,
-    "SVDF": Class.DENSE,
-    "MAX_POOL_2D": Class.POOL,
-    "AVERAGE_POOL_2D": Class.POOL,
-    "ADD": Class.ELEMENTWISE,
-    "MUL": Class.ELEMENTWISE,
-    "MINIMUM": Class.ELEMENTWISE,
-    "MAXIMUM": Class.ELEMENTWISE,
-    "SOFTMAX": Class.FUNCTION,
-    "LOG_SOFTMAX": Class.FUNCTION,
-    "LOGISTIC": Class.FUNCTION,
-    "TANH": Class.FUNCTION,
-    "RESHAPE": Class.MOVE,
-    "CONCATENATION": Class.MOVE,
-    "TRANSPOSE": Class.MOVE,
-    "PAD": Class.MOVE,
-    "PADV2": Class.MOVE,
-    "SPLIT": Class.MOVE,
-    "SPLIT_V": Class.MOVE,
-    "SQUEEZE": Class.MOVE,
-    "EXPAND_DIMS": Class.MOVE,
-    "PACK": Class.MOVE,
-    "UNPACK": Class.MOVE,
-    "SLICE": Class.MOVE,
-    "READ_VARIABLE": Class.MOVE,
-    "ASSIGN_VARIABLE": Class.MOVE,
-    "CALL_ONCE": Class.MOVE,
-    "VAR_HANDLE": Class.MOVE,
-    "quantize": Class.ELEMENTWISE,
-    "dequantize": Class.ELEMENTWISE,
-    "narrow": Class.MOVE,
-    "widen": Class.MOVE,
-    "permute": Class.MOVE,
+KINDS: dict[Class, str] = {
+    Class.CONVOLUTION: "CONV_2D TRANSPOSE_CONV",
+    Class.DEPTHWISE: "DEPTHWISE_CONV_2D",
+    Class.DENSE: "FULLY_CONNECTED BATCH_MATMUL UNIDIRECTIONAL_SEQUENCE_LSTM SVDF",
+    Class.POOL: "MAX_POOL_2D AVERAGE_POOL_2D",
+    Class.ELEMENTWISE: (
+        "ADD SUB MUL MINIMUM MAXIMUM RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU ABS NEG "
+        "QUANTIZE DEQUANTIZE CAST quantize dequantize"
+    ),
+    Class.FUNCTION: "SOFTMAX LOG_SOFTMAX LOGISTIC TANH HARD_SWISH ELU EXP LOG RSQRT SQRT GELU",
+    Class.MOVE: (
+        "RESHAPE CONCATENATION TRANSPOSE PAD PADV2 MIRROR_PAD SPLIT SPLIT_V SQUEEZE EXPAND_DIMS "
+        "PACK UNPACK SLICE STRIDED_SLICE SHAPE READ_VARIABLE ASSIGN_VARIABLE CALL_ONCE VAR_HANDLE "
+        "narrow widen permute"
+    ),
 }
+CLASSES = {name: kind for kind, names in KINDS.items() for name in names.split()}
 """Operators by their types; those that are not here are `Class.OTHER`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An operator: its amount, in the unit of its class."""
+    """An operator: its amount, in the unit of its class, and its output elements."""
 
     kind: str
     origin: Origin | None
     amount: int
+    outputs: int = 0
     macs: int = 0
     shape: str = ""
 
@@ -79,8 +57,8 @@ def cpu_operations(
     spans: list[Span] = []
     now = 0
     for index, work in enumerate(_works(step, artifact)):
-        unit = core.per_unit(CLASSES.get(work.kind, Class.OTHER))
-        taken = max(1, math.ceil(core.call + unit * work.amount))
+        kind = CLASSES.get(work.kind, Class.OTHER)
+        taken = max(1, math.ceil(core.cycles(kind, work.amount, work.outputs)))
         cycles = max(1, round(taken * ratio))
         rows.append(
             OperationCost(
@@ -140,7 +118,7 @@ def _operator(subgraph: Subgraph, row: Operator, origin: Origin) -> Work:
             amount = max([elements, *(tensor.elements for tensor in inputs)])
     taken = " and ".join("x".join(map(str, tensor.shape)) for tensor in inputs)
     given = " and ".join("x".join(map(str, tensor.shape)) for tensor in outputs)
-    return Work(row.kind, origin, amount, products, f"{taken} -> {given}")
+    return Work(row.kind, origin, amount, elements, products, f"{taken} -> {given}")
 
 
 def _size_bytes(step: VariableStep, artifact: Artifact) -> int:
