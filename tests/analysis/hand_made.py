@@ -73,11 +73,22 @@ def _cost(row: OperatorPlacement, start: int) -> OperationCost:
     causes = {Bound.MAC: cycles - 40, Bound.SRAM: 40} if on_npu else {Bound.CPU: cycles}
     traffic = (Traffic("Sram", "Axi0", Purpose.FEATURE_MAP, 300, 200),) if on_npu else ()
     return OperationCost(
-        0 if on_npu else 1, row.index, name, row.device,
-        Origin("hand.tflite", row.index, row.kind, row.name, command), start, start + cycles,
-        cycles, causes, row.macs, 128 if on_npu else 0, "8x8x3 -> 8x8x16", "block 8x8x8", traffic,
-        None, 0 if on_npu else cycles,
-    )  # fmt: skip
+        step=0 if on_npu else 1,
+        index=row.index,
+        name=name,
+        device=row.device,
+        origin=Origin("hand.tflite", row.index, row.kind, row.name, command),
+        start_cycles=start,
+        end_cycles=start + cycles,
+        cycles=cycles,
+        causes=causes,
+        macs=row.macs,
+        macs_per_cycle=128 if on_npu else 0,
+        shape="8x8x3 -> 8x8x16",
+        detail="block 8x8x8",
+        traffic=traffic,
+        processor_cycles=0 if on_npu else cycles,
+    )
 
 
 def _span(row: OperationCost) -> Span:

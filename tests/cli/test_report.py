@@ -27,7 +27,7 @@ def test_layers_lead_to_their_commands_and_back(here: Path, run: Run) -> None:
     status, out, _ = run("report", "output/digits_vela.tflite", "-o", "page.html", "--json")
     assert status == 0
     html = (here / "page.html").read_text()
-    assert json.loads(out)["bytes"] == len(html.encode())
+    assert json.loads(out)["files"] == ["page.html"]
     anchors = set(re.findall(r'id="([^"]+)"', html))
     targets = set(re.findall(r'href="#([^"]+)"', html))
     assert targets <= anchors
@@ -57,3 +57,32 @@ def test_a_page_that_cannot_be_written_is_an_error(here: Path, run: Run) -> None
     status, _, err = run("report", "digits.tflite", "-o", "nowhere/page.html")
     assert status == 2
     assert "error[E201]: nowhere/page.html must be a file that can be written" in err
+
+
+def test_files_for_other_tools(here: Path, run: Run) -> None:
+    words = ["report", "digits.tflite", "--trace", "trace.json", "--csv", "tables"]
+    status, out, _ = run(*words, "--model-explorer", "nodes.json")
+    assert status == 0
+    assert "tables/digits_per-layer.csv" in out
+    assert json.loads((here / "trace.json").read_text())["traceEvents"]
+    assert len(json.loads((here / "nodes.json").read_text())["results"]) == OPERATORS
+    assert len((here / "tables" / "digits_per-layer.csv").read_text().splitlines()) > OPERATORS
+
+
+def test_an_evaluation_is_a_section(here: Path, run: Run) -> None:
+    words = ["evaluate", "digits.tflite", "--data", "images.npy", "--labels", "labels.npy"]
+    status, out, _ = run(*words, "--json")
+    assert status == 0
+    (here / "evaluation.json").write_text(out)
+    status, _, _ = run("report", "digits.tflite", "--evaluation", "evaluation.json")
+    assert status == 0
+    html = (here / "digits.html").read_text()
+    assert "Accuracy</h2>" in html
+    assert "Labels (rows) and what came (columns)" in html
+
+
+def test_what_is_no_evaluation_is_refused(here: Path, run: Run) -> None:
+    (here / "other.json").write_text('{"holds": true}')
+    status, _, err = run("report", "digits.tflite", "--evaluation", "other.json")
+    assert status == 2
+    assert "error[E587]: other.json must hold what mizzen evaluate --json writes" in err

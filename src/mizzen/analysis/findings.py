@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mizzen.analysis.cost import cost_report
+from mizzen.analysis.layers import layers
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.config import Port
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mizzen.diagnostics import Diagnostic, Origin
     from mizzen.report import CompileReport
     from mizzen.report.cost import CostReport
+    from mizzen.report.layers import Layer
     from mizzen.report.memory import MemoryReport
 
 
@@ -81,6 +83,13 @@ class Findings:
     def model(self) -> str:
         """The user's model, or the artifact where that is not known."""
         return self.name if self.compilation is None else self.compilation.model
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The model's operators with what they cost; none where one of both is not known."""
+        if self.compilation is None or self.cost is None:
+            return ()
+        return layers(self.compilation, self.cost, self.memory)
 
 
 Found = TypeVar("Found")

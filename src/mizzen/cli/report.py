@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mizzen.cli.configuration import (
     add_configuration_options,
     keywords,
+    read_file,
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.layout import count, fields, size
+from mizzen.cli.layout import fields, size
 from mizzen.cli.placement import artifact_text
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
+    from mizzen.analysis.findings import Findings
     from mizzen.artifact.artifact import Artifact
 
 SUMMARY = "one HTML page: layers, time, memory, commands; files for other tools"
@@ -35,34 +39,105 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the page (default: ARTIFACT's name with .html)"
     )
+    parser.add_argument(
+        "--evaluation",
+        metavar="FILE",
+        help="what `mizzen evaluate --json` wrote, for a section on accuracy",
+    )
+    files = parser.add_argument_group("files for other tools")
+    files.add_argument(
+        "--trace", metavar="FILE", help="JSON for Perfetto and Chrome: units over time"
+    )
+    files.add_argument(
+        "--csv", metavar="DIR", help="a folder for Vela's summary and table of layers, as CSV"
+    )
+    files.add_argument(
+        "--model-explorer",
+        metavar="FILE",
+        help="JSON for Model Explorer: cycles on the model's nodes",
+    )
     add_configuration_options(parser)
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Find out what is known of the artifact, and write it."""
+    from mizzen.analysis.files import findings_document
     from mizzen.analysis.findings import findings_of
     from mizzen.analysis.page import report_page
     from mizzen.report.page import render
 
+    evaluation = _evaluation(options)
     artifact = _artifact(options, console)
     with console.progress(f"looking into {options.artifact}"):
-        findings = findings_of(artifact)
+        findings = findings_of(artifact, evaluation)
         page = render(report_page(findings)).encode()
     path = Path(options.output or Path(options.artifact).with_suffix(".html").name)
-    written(path, page)
-    document = {"artifact": artifact.name, "page": str(path), "bytes": len(page)}
-    operations = sum(row.starts for stream in findings.streams for row in stream.work)
-    rows = [(str(path), f"{size(len(page))}, {count(operations, 'operation')}")]
-    return Answer(document, f"Written\n{fields(rows, width=console.width)}")
+    _write(path, page)
+    paths = [path, *_files(options, findings)]
+    document = {"files": [str(path) for path in paths], **findings_document(findings)}
+    rows = [(str(path), size(path.stat().st_size)) for path in paths]
+    text = f"Written\n{fields(rows, width=console.width)}"
+    return Answer(document, text, diagnostics=findings.problems)
 
 
-def written(path: Path, data: bytes) -> None:
-    """Write a file. E201 where that cannot be."""
+def _files(options: argparse.Namespace, findings: Findings) -> Iterator[Path]:
+    """Write the files that were asked for. E586 where costs are needed that are not known."""
+    from mizzen.analysis.files import inference_trace, node_data, write_vela_tables
+
+    asked = [name for name in ("trace", "csv", "model_explorer") if getattr(options, name)]
+    if asked and findings.cost is None:
+        said = [row.message for row in findings.problems]
+        raise fail(
+            "E586",
+            f"{findings.name} must have operations that can be timed for "
+            f"--{asked[0].replace('_', '-')}: {said[0] if said else 'it has none'}",
+            help="leave the option out, or compile the model again",
+        )
+    if findings.cost is not None and options.trace:
+        trace = inference_trace(findings.cost, findings.memory)
+        yield _write(Path(options.trace), json.dumps(trace).encode())
+    if options.csv:
+        yield from write_vela_tables(findings, _folder(Path(options.csv)))
+    if options.model_explorer:
+        data = json.dumps(node_data(findings), indent=1)
+        yield _write(Path(options.model_explorer), data.encode())
+
+
+def _evaluation(options: argparse.Namespace) -> dict[str, Any] | None:
+    """Return what an evaluation said. E587 for a file that is not of one."""
+    if options.evaluation is None:
+        return None
+    path = Path(options.evaluation)
+    try:
+        found = json.loads(read_file(path))
+        for name in ("data", "samples", "metrics"):
+            found[name]
+    except (ValueError, KeyError, TypeError):
+        raise fail(
+            "E587",
+            f"{path} must hold what mizzen evaluate --json writes, and does not",
+            help="mizzen evaluate ARTIFACT --data DATA --json > evaluation.json",
+        ) from None
+    return found
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise fail("E201", f"--csv must be a folder: {path}: {reason}") from None
+    return path
+
+
+def _write(path: Path, data: bytes) -> Path:
+    """Write a file, and return its path. E201 where that cannot be."""
     try:
         path.write_bytes(data)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
+    return path
 
 
 def _artifact(options: argparse.Namespace, console: Console) -> Artifact:

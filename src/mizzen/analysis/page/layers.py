@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mizzen.analysis.findings import Findings, Work
 from mizzen.analysis.page import anchors
+from mizzen.analysis.page.columns import without_empty_columns
 from mizzen.diagnostics import Device
 from mizzen.report import CompileReport, OperatorPlacement
+from mizzen.report.layers import Layer
 from mizzen.report.page import Block, Cell, Link, Note, Section, Table
 from mizzen.report.words import short_name
 
@@ -17,10 +21,36 @@ def layers_section(findings: Findings) -> Section:
         text = "The model's operators are not known: the report of the compilation, a .json file "
         text += "beside the artifact, is not there."
         return Section("Layers", (Note(text),))
-    blocks: tuple[Block, ...] = (_placements(findings, report),)
+    rows = findings.layers
+    table = _costs(findings, rows) if rows else _placements(findings, report)
+    blocks: tuple[Block, ...] = (without_empty_columns(table),)
     if report.on_cpu:
         blocks += (_reasons(report),)
     return Section("Layers", blocks)
+
+
+def _costs(findings: Findings, rows: Sequence[Layer]) -> Table:
+    works = commands_of(findings)
+    return Table(
+        "Operators of the model, with what they cost",
+        (
+            "#", "type", "on", "cycles", "of the time", "bound by", "utilisation", "MACs", "SRAM",
+            "compiler's cycles", "commands", "shape", "output", "advice",
+        ),
+        tuple(_cost(row, None if row.index is None else works.get(row.index)) for row in rows),
+        frozenset({4, 6}),
+        tuple("" if row.index is None else anchors.of_layer(row.index) for row in rows),
+        frozenset({12, 13}),
+    )  # fmt: skip
+
+
+def _cost(row: Layer, work: Work | None) -> tuple[Cell, ...]:
+    return (
+        row.index, row.kind, row.device.value, row.cycles, row.share,
+        None if row.bound is None else row.bound.value, row.utilisation if row.macs else None,
+        row.macs, row.sram_bytes, row.compiler_cycles, link_to(work), row.shape or None,
+        short_name(row.name) or None, row.advice or None,
+    )  # fmt: skip
 
 
 def commands_of(findings: Findings) -> dict[int, Work]:

@@ -52,7 +52,7 @@ class Table:
     """A table that sorts by a column and filters by words; numbers are shown with three digits.
 
     shares   columns whose numbers, 0 to 1, are shown in percent with a bar
-    anchors  of the rows, for links that lead to them; none, or one a row
+    anchors  of the rows, for links that lead to them; none, or one a row, which may be empty
     wide     columns of long texts, which are broken into lines
     """
 

@@ -1,0 +1,124 @@
+"""The two tables that Vela writes, of an artifact that any compiler made.
+
+`NET_per-layer.csv` has a row for each operation; its columns are Vela's, in Vela's order, and ours
+behind them. What stands in them is this project's estimate, not Vela's formula: CPU operators have
+their cycles, `NPU` is what is waited for but memories, and `AC` are the cycles in which a memory's
+bus is busy at its peak rate. `NET_summary_SYSTEM.csv` is the one that `mizzen compile` writes.
+
+Ref: Vela 5.2.0, stats_writer.py and npu_performance.py.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from mizzen.analysis.findings import Findings
+from mizzen.compiler.ethos_u.vela_summary import write_summary
+from mizzen.report.compilation import SRAM
+from mizzen.report.cost import Bound, OperationCost
+from mizzen.report.memory import MemoryReport
+from mizzen.targets.ethos_u.recorded_config import recorded
+
+MEMORY_BOUNDS = frozenset({Bound.SRAM, Bound.FLASH, Bound.DRAM})
+ACCESS_COLUMNS = {
+    SRAM: "SRAM AC",
+    "Dram": "DRAM AC",
+    "OnChipFlash": "OnFlash AC",
+    "OffChipFlash": "OffFlash AC",
+}
+"""Vela's columns, by the memories' names in `vela.ini`."""
+
+
+def write_vela_tables(findings: Findings, folder: Path) -> Iterator[Path]:
+    """Write the tables that can be made, and return their paths.
+
+    Without costs there is none by layer, without the report of a compilation no summary.
+    """
+    stem = Path(findings.model).stem
+    if findings.cost is not None:
+        path = folder / f"{stem}_per-layer.csv"
+        # The name of a file or tensor may be no text: its bytes are written as they are.
+        with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
+            rows = list(per_layer_table(findings))
+            writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+            writer.writeheader()
+            writer.writerows(rows)
+        yield path
+    report = findings.compilation
+    configuration = None if report is None else recorded(report.configuration)
+    if report is not None and configuration is not None:
+        yield write_summary(report, configuration, folder)
+
+
+def per_layer_table(findings: Findings) -> Iterator[dict[str, object]]:
+    """Return the columns of each operation."""
+    cost = findings.cost
+    if cost is None:
+        return
+    macs = sum(row.macs for row in cost.operations)
+    staged = _staged(findings.memory)
+    peak = max(staged.values(), default=0)
+    for row in cost.operations:
+        used = staged.get(row.index, 0)
+        kind = row.origin.kind if row.origin is not None else None
+        yield {
+            "Original Operator": kind or row.name,
+            "NNG Operator": row.name,
+            "Target": row.device.value,
+            "Staging Usage": used,
+            "Peak% (Staging)": _percent(used, peak),
+            "Op Cycles": row.cycles,
+            "Network% (cycles)": _percent(row.cycles, cost.cycles),
+            "NPU": sum(n for cause, n in row.causes.items() if cause not in MEMORY_BOUNDS),
+            **_accesses(row, findings),
+            "MAC Count": row.macs,
+            "Network% (MAC)": _percent(row.macs, macs),
+            "Util% (MAC)": 100 * row.utilisation,
+            "Name": (row.origin.name if row.origin is not None else None) or "",
+            **_ours(row),
+        }
+
+
+def _ours(row: OperationCost) -> dict[str, object]:
+    origin = row.origin
+    return {
+        "bound": row.bound.value if row.causes else "",
+        "start_cycles": row.start_cycles,
+        "end_cycles": row.end_cycles,
+        "read_bytes": sum(part.read_bytes for part in row.traffic),
+        "written_bytes": sum(part.written_bytes for part in row.traffic),
+        "compiler_cycles": row.compiler_cycles,
+        "operator": None if origin is None else origin.operator,
+        "step": row.step,
+        "command_word": None if origin is None else origin.command,
+        "shape": row.shape,
+        "detail": row.detail,
+    }
+
+
+def _staged(memory: MemoryReport | None) -> dict[int, int]:
+    """Return the bytes that are alive in SRAM at each operation."""
+    areas = () if memory is None else [row for row in memory.areas if row.memory == SRAM]
+    staged: dict[int, int] = {}
+    for area in areas:
+        for operation, alive in enumerate(area.live_bytes):
+            staged[operation] = staged.get(operation, 0) + alive
+    return staged
+
+
+def _accesses(row: OperationCost, findings: Findings) -> dict[str, object]:
+    """Return the cycles that each memory's bus is busy; 0 where its rate is not known."""
+    moved = dict.fromkeys(ACCESS_COLUMNS, 0)
+    for part in row.traffic:
+        moved[part.memory] = moved.get(part.memory, 0) + part.read_bytes + part.written_bytes
+    rates = findings.bytes_a_cycle
+    return {
+        column: round(moved[memory] / rates[memory]) if memory in rates else 0
+        for memory, column in ACCESS_COLUMNS.items()
+    }
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
