@@ -220,6 +220,18 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends.tflite",
         "mizzen.artifact",
     ),
+    "mizzen.analysis.memory": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.package",
+        "mizzen.frontends.tflite",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.hazards",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.timing",
+        "mizzen.artifact",
+        "mizzen.export",
+    ),
     "mizzen.compiler": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",

@@ -1,0 +1,158 @@
+"""The report of an artifact's memory, put together from its layout and what its streams do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from mizzen.analysis.memory.constants import divided
+from mizzen.analysis.memory.device_layout import device_layout
+from mizzen.analysis.memory.layout import ARENA, CACHE, CONSTANTS, RUNTIME, Layout
+from mizzen.analysis.memory.lifetimes import Event, Value, joined, live_bytes, values_of
+from mizzen.analysis.memory.operations import Trace, trace_of
+from mizzen.analysis.memory.step_layout import step_layout
+from mizzen.analysis.memory.tflite_layout import OWN_STEPS, tflite_layout
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.device import device_program
+from mizzen.artifact.saving import own_ending
+from mizzen.artifact.steps import read_network
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.report.memory import Allocation, AreaUse, MemoryReport, Use
+from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Memory
+from mizzen.targets.ethos_u.recorded_config import recorded
+from mizzen.targets.ethos_u.system_config import resolve
+
+TFLITE = ".tflite"
+
+
+def memory_report(
+    artifact: Artifact, *, configuration: EthosUConfiguration | None = None
+) -> MemoryReport:
+    """Say what an artifact keeps in which memory, and when.
+
+    configuration  the system that it runs in, as `system_config.resolve` gives it; else the one
+                   that it was compiled for, or the accelerator's default where none is known
+
+    E440 for a configuration of another accelerator; E5xx and E61x for streams that cannot be read.
+    """
+    layout = _layout(artifact)
+    trace = trace_of(layout)
+    names = tuple(trace.names) or (artifact.name,)
+    areas = _by_area(trace.events)
+    memories = _memories(artifact, configuration)
+    allocations = (
+        *_allocations(layout, trace, areas, memories),
+        *_constants(layout, trace, memories, len(names)),
+    )
+    return MemoryReport(
+        model=artifact.report.model if artifact.report is not None else artifact.name,
+        operations=names,
+        allocations=tuple(sorted(allocations, key=_order)),
+        areas=tuple(_uses(layout, trace, areas, allocations, memories)),
+        arena_bytes=layout.arena_bytes,
+        file_bytes=len(artifact.data),
+    )
+
+
+def _order(row: Allocation) -> tuple[int, str, int]:
+    return row.first, row.area, row.address or 0
+
+
+def _layout(artifact: Artifact) -> Layout:
+    own = all(isinstance(step, OWN_STEPS) for step in artifact.steps)
+    if own and own_ending(artifact.data) == TFLITE:
+        return tflite_layout(artifact, read_network(artifact.data, artifact.name))
+    try:
+        return device_layout(artifact, device_program(artifact))
+    except MizzenError:  # nothing that a device executes
+        return step_layout(artifact)
+
+
+def _memories(artifact: Artifact, asked: EthosUConfiguration | None) -> Mapping[str, str]:
+    """Return the memory of each area, by its name in `vela.ini`."""
+    chosen = asked or _compiled_for(artifact)
+    if chosen is None:
+        return dict.fromkeys((ARENA, CACHE, CONSTANTS, RUNTIME), _outside(artifact).value)
+    if artifact.accelerator not in (None, chosen.accelerator.name):
+        raise fail(
+            "E440",
+            f"the configuration must be for {artifact.accelerator}, which {artifact.name} was "
+            f"compiled for, and is for {chosen.accelerator.name}",
+            help="compile the network for the other accelerator, and ask about that artifact",
+        )
+    mode = chosen.mode
+    ports = {ARENA: mode.arena, CACHE: mode.cache, CONSTANTS: mode.constants, RUNTIME: mode.arena}
+    return {area: chosen.memory(port).value for area, port in ports.items()}
+
+
+def _compiled_for(artifact: Artifact) -> EthosUConfiguration | None:
+    """Return the system of an artifact for Ethos-U; None of another, or where nothing says so."""
+    name = artifact.accelerator
+    known = {} if artifact.report is None else artifact.report.configuration
+    told = str(known.get("accelerator", name))
+    if told not in ACCELERATORS or name not in (None, told):
+        return resolve(name) if name in ACCELERATORS else None
+    return recorded(known) or resolve(told)
+
+
+def _outside(artifact: Artifact) -> Memory:
+    """Return where all of it lies if no configuration says so: an Ethos-N's data are in DRAM."""
+    return Memory.SRAM if artifact.accelerator is None else Memory.DRAM
+
+
+def _by_area(events: Sequence[Event]) -> dict[str, list[Value]]:
+    rows: defaultdict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        rows[event.area].append(event)
+    return {area: values_of(found) for area, found in rows.items()}
+
+
+def _allocations(
+    layout: Layout, trace: Trace, areas: Mapping[str, Sequence[Value]], memories: Mapping[str, str]
+) -> Iterator[Allocation]:
+    for area, values in areas.items():
+        for row in joined(values):
+            yield Allocation(
+                row.name, memories[area], area, row.use, row.taken.first, row.taken.size,
+                row.first, row.last,
+            )  # fmt: skip
+    last = max(len(trace.names) - 1, 0)
+    for row in layout.runtime:
+        yield Allocation(
+            row.name, memories[row.area], row.area, row.use, row.address, row.size_bytes, 0, last
+        )
+    for index, row in layout.tensors.items():
+        if row.address is None and row.size_bytes:
+            first, end = trace.spans.get(index, (0, last))
+            yield Allocation(
+                row.name, memories[row.area], row.area, row.use, None, row.size_bytes, first, end
+            )
+
+
+def _constants(
+    layout: Layout, trace: Trace, memories: Mapping[str, str], operations: int
+) -> Iterator[Allocation]:
+    for row in divided(layout.constants, trace.reads):
+        yield Allocation(
+            row.name, memories[CONSTANTS], CONSTANTS, Use.CONSTANTS, row.address, row.size_bytes,
+            0, operations - 1,
+        )  # fmt: skip
+
+
+def _uses(
+    layout: Layout,
+    trace: Trace,
+    areas: Mapping[str, Sequence[Value]],
+    allocations: Sequence[Allocation],
+    memories: Mapping[str, str],
+) -> Iterator[AreaUse]:
+    count = max(len(trace.names), 1)
+    for area in (ARENA, CACHE, RUNTIME, CONSTANTS):
+        rows = [row for row in allocations if row.area == area]
+        live = list(live_bytes(areas.get(area, ()), count))
+        for row in (row for row in rows if row.address is None or area == CONSTANTS):
+            for at in range(row.first, row.last + 1):
+                live[at] += row.size_bytes
+        if rows or layout.ends.get(area):
+            used = max(layout.ends.get(area, 0), *live)
+            yield AreaUse(area, memories[area], used, tuple(live), live.index(max(live)))

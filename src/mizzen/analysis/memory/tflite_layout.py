@@ -1,0 +1,243 @@
+"""TFLite artifacts in the arena of TensorFlow Lite Micro."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mizzen.analysis.memory.ethos_n_calls import ethos_n_constants, ethos_n_scratch, passes
+from mizzen.analysis.memory.layout import (
+    ARENA,
+    CACHE,
+    FAST,
+    RUNTIME,
+    SCRATCH,
+    Call,
+    Constant,
+    Held,
+    Layout,
+)
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.resources import VariableStep
+from mizzen.artifact.steps import CpuStep, NpuStep, is_npu
+from mizzen.diagnostics import MizzenError
+from mizzen.export.tflm_arena import TflmArena, arena_of
+from mizzen.export.tflm_arena.lifetimes import CALLS
+from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.model import ABSENT
+from mizzen.report.memory import Use
+from mizzen.targets.ethos_u.program import Program
+
+OWN_STEPS = (NpuStep, CpuStep, VariableStep)
+"""What TensorFlow Lite Micro's interpreter executes."""
+
+
+def tflite_layout(artifact: Artifact, model: Model) -> Layout:
+    """Return the layout of a network that an interpreter executes as it is.
+
+    Where TensorFlow Lite Micro has no kernel for an operator, tensors have the places that the
+    compiler gave them, and the others none.
+    """
+    arena = _arena(artifact, model)
+    places = _places(arena)
+    scratch = _scratch(model, arena)
+    calls = tuple(_calls(artifact, model, scratch))
+    touched = {index for call in calls for index in (*call.reads, *call.writes)}
+    touched.update((*model.main.inputs, *model.main.outputs))
+    rows = {index: model.main.tensors[index] for index in sorted(touched)}
+    tensors = {
+        index: _held(model, row, places.get(index)) for index, row in rows.items()
+        if row.data is None
+    }  # fmt: skip
+    return Layout(
+        calls=calls,
+        tensors=tensors,
+        inputs=tuple(index for index in model.main.inputs if index in tensors),
+        outputs=model.main.outputs,
+        states=tuple(index for index, row in tensors.items() if row.use is Use.STATE),
+        constants=tuple(_constants(artifact, model)),
+        runtime=tuple(_runtime(arena)),
+        ends=_ends(artifact, arena),
+        arena_bytes=None if arena is None else arena.least_bytes,
+    )
+
+
+def _arena(artifact: Artifact, model: Model) -> TflmArena | None:
+    if any(isinstance(row, NpuStep) and not isinstance(row.program, Program)
+           for row in artifact.steps):  # fmt: skip
+        return None
+    try:
+        return arena_of(model)
+    except MizzenError:  # an operator for which there is no kernel
+        return None
+
+
+def _places(arena: TflmArena | None) -> Mapping[int, int]:
+    rows = () if arena is None else arena.planned
+    return {row.tensor[1]: row.offset_bytes for row in rows if row.tensor and row.tensor[0] == 0}
+
+
+def _held(model: Model, tensor: Tensor, address: int | None) -> Held:
+    if tensor.variable:
+        use = Use.STATE
+    elif tensor.index in model.main.inputs:
+        use = Use.INPUT
+    elif tensor.index in model.main.outputs:
+        use = Use.OUTPUT
+    else:
+        use = Use.CPU if _is_of_cpu(model, tensor.index) else Use.FEATURE_MAP
+    return Held(tensor.name, use, address, tensor.size_bytes or 0)
+
+
+def _is_of_cpu(model: Model, index: int) -> bool:
+    """Whether operators on the CPU alone read and write a tensor."""
+    users = [row for row in model.main.operators if index in (*row.inputs, *row.outputs)]
+    return not any(map(is_npu, users))
+
+
+def _scratch(model: Model, arena: TflmArena | None) -> Mapping[int, list[Held]]:
+    """Return what kernels need, and tensors of what they call, by operator of the main graph."""
+    found: defaultdict[int, list[Held]] = defaultdict(list)
+    callers = _callers(model)
+    for row in () if arena is None else arena.planned:
+        key = row.operator or row.tensor
+        if key is None or (key[0] == 0 and row.operator is None):
+            continue
+        caller = key[1] if key[0] == 0 else callers.get(key[0])
+        if caller is not None:
+            name = f"{row.name} while it runs" if row.operator else row.name
+            held = Held(name, Use.CPU, row.offset_bytes, row.size_bytes)
+            found[caller].append(held)
+    return found
+
+
+def _callers(model: Model) -> Mapping[int, int]:
+    """Return the operator of the main graph that other graphs are executed for."""
+    found: dict[int, int] = {}
+
+    def call(operator: Operator, caller: int) -> None:
+        for option in CALLS.get(operator.kind, ()):
+            index = int(operator.options[option])
+            if index not in found:
+                found[index] = caller
+                for row in model.subgraphs[index].operators:
+                    call(row, caller)
+
+    for row in model.main.operators:
+        call(row, row.index)
+    return found
+
+
+def _calls(
+    artifact: Artifact, model: Model, scratch: Mapping[int, Sequence[Held]]
+) -> Iterator[Call]:
+    npu = (row for row in model.main.operators if is_npu(row))
+    for step in artifact.steps:
+        match step:
+            case NpuStep():
+                row = next(npu)
+                variables = (variable.index for variable in step.variables)
+                reads = tuple(dict.fromkeys((*step.inputs, *variables)))
+                held = (*scratch.get(row.index, ()), *ethos_n_scratch(step))
+                regions = dict(_regions(step))
+                yield Call(passes(step), step, reads, step.outputs, regions, False, held)
+            case CpuStep() | VariableStep():
+                for row in step.operators:
+                    yield Call(
+                        (_named(model, row),), None, _variables(model, row.inputs),
+                        _variables(model, row.outputs), scratch=tuple(scratch.get(row.index, ())),
+                    )  # fmt: skip
+            case _:
+                raise AssertionError(step)
+
+
+def _regions(step: NpuStep) -> Iterator[tuple[int, tuple[str, int]]]:
+    shared = step.part.shared
+    if SCRATCH in shared:
+        yield SCRATCH, (ARENA, shared[SCRATCH].offset_bytes)
+    if FAST in shared:
+        yield FAST, (CACHE, shared[FAST].offset_bytes)
+
+
+def _named(model: Model, operator: Operator) -> str:
+    outputs = model.main.present(operator.outputs)
+    return f"{operator.kind} {outputs[0].name}" if outputs else operator.kind
+
+
+def _variables(model: Model, indices: Sequence[int]) -> tuple[int, ...]:
+    """Return those of some tensors that are not constants, and have a size."""
+    tensors = model.main.tensors
+    return tuple(
+        dict.fromkeys(
+            index
+            for index in indices
+            if index != ABSENT and tensors[index].data is None and tensors[index].size_bytes
+        )
+    )
+
+
+def _runtime(arena: TflmArena | None) -> Iterator[Held]:
+    if arena is None:
+        return
+    sums: dict[tuple[str, bool], int] = {}
+    for row in arena.kept:
+        key = row.name, row.state
+        sums[key] = sums.get(key, 0) + row.size_bytes
+    for (name, state), size in sums.items():
+        use = Use.STATE if state else Use.RUNTIME
+        yield Held(name, use, None, size, RUNTIME)
+    if arena.least_bytes > arena.used_bytes:
+        room = arena.least_bytes - arena.used_bytes
+        yield Held("room to prepare the network", Use.RUNTIME, None, room, RUNTIME)
+
+
+def _ends(artifact: Artifact, arena: TflmArena | None) -> Mapping[str, int]:
+    steps = [step for step in artifact.steps if isinstance(step, NpuStep)]
+    spans = [span for step in steps for region, span in step.part.shared.items()
+             if region == SCRATCH]  # fmt: skip
+    end = max((span.end for span in spans), default=0)
+    fast = [step.part.shared[FAST].end for step in steps if FAST in step.part.shared]
+    return {
+        ARENA: end if arena is None else max(arena.plan_bytes, end),
+        **({CACHE: max(fast)} if fast else {}),
+    }
+
+
+def _constants(artifact: Artifact, model: Model) -> Iterator[Constant]:
+    """Return every constant of the file once; an operator's place is that of its call."""
+    file = np.frombuffer(artifact.data, np.uint8)
+    first, seen = file.ctypes.data, set[int]()
+    roles = dict(_roles(artifact, model))
+    for subgraph in model.subgraphs:
+        for row in subgraph.tensors:
+            if row.data is None or not row.data.nbytes or row.data.ctypes.data in seen:
+                continue
+            seen.add(row.data.ctypes.data)
+            at = row.data.ctypes.data - first
+            plain = Constant(row.name, row.data.nbytes, at if 0 <= at < file.nbytes else None)
+            parts = roles.get(row.index) if subgraph.index == 0 else None
+            yield from (plain,) if parts is None else parts(plain)
+
+
+Parts = Callable[[Constant], Sequence[Constant]]
+"""Says what a constant of an NPU operator consists of."""
+
+
+def _roles(artifact: Artifact, model: Model) -> Iterator[tuple[int, Parts]]:
+    """Return what the constants of NPU operators are, by tensor."""
+    steps = (step for step in artifact.steps if isinstance(step, NpuStep))
+    for row in (row for row in model.main.operators if is_npu(row)):
+        step = next(steps)
+        if isinstance(step.program, Program):
+            yield row.inputs[0], lambda whole: [replace(whole, name="command stream")]
+            yield row.inputs[1], partial(_read_by, row.index)
+        else:
+            yield row.inputs[0], partial(ethos_n_constants, step)
+
+
+def _read_by(call: int, whole: Constant) -> Sequence[Constant]:
+    return [replace(whole, name="constants", call=call)]
