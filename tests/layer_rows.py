@@ -207,6 +207,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.data": (
         "mizzen.diagnostics",
+        "mizzen.cpu",
         "mizzen.frontends.tflite",
         "mizzen.artifact",
     ),

@@ -27,7 +27,7 @@ MAKES_STREAMS = re.compile(
 
 # Third-party packages that cost time to import, or are not everywhere: inside functions only.
 HEAVY = {
-    "ai_edge_litert", "elftools", "ethosu", "jinja2", "ortools", "pymetis", "ray", "rich",
+    "PIL", "ai_edge_litert", "elftools", "ethosu", "jinja2", "ortools", "pymetis", "ray", "rich",
     "sklearn", "tflite_micro", "torch", "torchao", "unicorn",
 }  # fmt: skip
 # The one package all of whose files but the first extend classes of theirs.

@@ -12,6 +12,7 @@ from mizzen.cli.configuration import names_list, positive_number
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, duration, fields, share, table
 from mizzen.cli.placement import artifact_text
+from mizzen.cli.samples import add_form_options, forms_of
 from mizzen.diagnostics import Diagnostic, fail
 
 if TYPE_CHECKING:
@@ -32,14 +33,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]PATH",
         nargs="+",
         required=True,
-        help="the samples: a .npz with an array for each input (and the labels), or a .npy; real "
-        "numbers are quantised as the input is",
+        help="the samples: a .npz with an array for each input (and the labels), a .npy, or a "
+        "folder of .npy, .bin, .wav or image files; real numbers are quantised as the input is",
     )
     parser.add_argument(
         "--labels",
         metavar="FILE|KEY",
-        help="a CSV file (label, or file,label), a .npy file, or the name of an array of the .npz "
-        "(default: an array of the .npz called labels, label or y)",
+        help="a CSV file (label; file,label; or MLPerf Tiny's y_labels.csv), a .npy file, or the "
+        "name of an array of the .npz (default: an array called labels, label or y; y_labels.csv "
+        "or labels.csv of the folder; names of sub-folders)",
     )
     parser.add_argument(
         "--classes",
@@ -49,6 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
     )
+    add_form_options(parser)
     _add_judging_options(parser)
     add_worker_options(parser)
     conditions = parser.add_argument_group("conditions (exit status 1 when they do not hold)")
@@ -142,8 +145,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         options.labels,
         classes=classes_from(options.classes) if options.classes else (),
         sequences=options.streaming,
+        forms=forms_of(options),
     )
     console.note(_data_text(opened.name, opened.data.size, console))
+    for note in opened.notes:
+        console.note(note)
     judgement = Judgement(
         output_of(artifact, options.output),
         None if options.task is None else Task(options.task),

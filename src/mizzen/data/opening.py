@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mizzen.data.arrays import read_archive, read_array
-from mizzen.data.columns import Column, DataSet, array_column, data_set
+from mizzen.data.columns import Column, DataSet, FileColumn, array_column, data_set
+from mizzen.data.files import KINDS, NUMPY, files_in, reader_for, suffix_of
+from mizzen.data.forms import Forms
 from mizzen.data.labels import KEYS, Labels, labels_of, read_labels
+from mizzen.data.listing import listed
 from mizzen.diagnostics import MizzenError, fail
 
 if TYPE_CHECKING:
@@ -19,49 +22,64 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-ARRAYS, ARCHIVES = ".npy", ".npz"
+ARCHIVE = ".npz"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """A data set, what it is called, and its labels where there are any."""
+    """A data set, what it is called, its labels where there are any, and what there is to say."""
 
     name: str
     data: DataSet
     labels: Labels | None
+    notes: tuple[str, ...] = ()
 
 
 def open_data(
     words: Sequence[str],
     inputs: Sequence[TensorInfo],
-    labels: str | Path | None,
+    labels: str | Path | None = None,
     *,
     classes: Sequence[str] = (),
     sequences: bool = False,
+    forms: Forms | None = None,
 ) -> Opened:
     """Open a data set.
 
-    words      ``PATH``, or ``NAME=PATH`` for each input: a .npz with all of them, or a .npy for
-               each
+    words      ``PATH``, or ``NAME=PATH`` for each input: a .npz with all of them, or a .npy, a
+               folder of files or one file for each
     labels     path of a CSV or .npy file, or the name of an array of the .npz
     classes    names of the classes, in the order of the outputs
     sequences  an array's rows follow one another in one sample
+    forms      how files of each kind are read
 
-    Raises E203 for files that cannot be read, E240 for what is no data set, E241 to E246 for labels
-    and shapes that do not fit.
+    Raises E203 for files that cannot be read, E240 for what is no data set, E241 to E257 for
+    labels, shapes and forms that do not fit.
     """
-    name = ", ".join(words)
-    paths = _paths(words, inputs)
-    if len(words) == 1 and Path(words[0]).suffix.lower() == ARCHIVES:
-        return _archive(Path(words[0]), inputs, labels, classes, sequences)
-    columns = [_column(path, info, sequences) for path, info in zip(paths, inputs, strict=True)]
-    found = None if labels is None else read_labels(_existing(Path(labels)), classes)
-    return Opened(name, data_set(columns), found)
+    paths = paths_of(words, inputs)
+    if len(paths) == 1 and paths[0].suffix.lower() == ARCHIVE:
+        return _archive(paths[0], inputs, labels, classes, sequences)
+    found = [
+        _column(path, info, labels, classes, sequences, forms or Forms())
+        for path, info in zip(paths, inputs, strict=True)
+    ]
+    notes = tuple(note for row in found for note in row.notes if note)
+    data = data_set([row.column for row in found])
+    return Opened(", ".join(words), data, found[0].labels, notes)
 
 
-def _paths(words: Sequence[str], inputs: Sequence[TensorInfo]) -> list[Path]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """A column, and what its place says of labels."""
+
+    column: Column
+    labels: Labels | None
+    notes: tuple[str, ...] = ()
+
+
+def paths_of(words: Sequence[str], inputs: Sequence[TensorInfo]) -> list[Path]:
     """Return the path for each input. E240 unless there is one for each, or an archive."""
-    if len(words) == 1 and Path(words[0]).suffix.lower() == ARCHIVES:
+    if len(words) == 1 and Path(words[0]).suffix.lower() == ARCHIVE:
         return [_existing(Path(words[0]))]
     names = [info.name for info in inputs]
     split = {word: word.partition("=") for word in words}
@@ -84,14 +102,28 @@ def _existing(path: Path) -> Path:
     raise fail("E240", f"{path} must be a file or a folder, and is not there")
 
 
-def _column(path: Path, info: TensorInfo, sequences: bool) -> Column:
-    if path.suffix.lower() == ARRAYS:
-        return array_column(read_array(path), info, str(path), sequences=sequences)
-    raise fail(
-        "E240",
-        f"{path} must be a .npz or .npy file",
-        help="write it with numpy.savez(path, x=x, labels=labels)",
-    )
+def _column(
+    path: Path,
+    info: TensorInfo,
+    labels: str | Path | None,
+    classes: Sequence[str],
+    sequences: bool,
+    forms: Forms,
+) -> _Found:
+    if path.suffix.lower() == NUMPY:
+        column = array_column(read_array(path), info, str(path), sequences=sequences)
+        found = None if labels is None else read_labels(_existing(Path(labels)), classes)
+        return _Found(column, found)
+    if not path.is_dir() and path.suffix.lower() not in KINDS:
+        raise fail(
+            "E240",
+            f"{path} must be a folder, or a file that ends with .npz, {', '.join(sorted(KINDS))}",
+            help="write arrays with numpy.savez(path, x=x, labels=labels)",
+        )
+    folder, names = (path, files_in(path)) if path.is_dir() else (path.parent, (path.name,))
+    rows = listed(folder, names, labels, classes)
+    reader, said = reader_for(suffix_of(rows.names), info, forms, rows.window)
+    return _Found(FileColumn(folder, rows.names, reader), rows.labels, (*rows.notes, said))
 
 
 def _archive(

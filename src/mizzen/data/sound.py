@@ -26,20 +26,24 @@ PCM_ONE = 1 << 15
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """Samples of one channel, int16 [N], and how many of them are a second."""
+    """Samples, int16 [N], of which so many of each channel are a second.
+
+    Those of several channels take turns.
+    """
 
     samples: Array
     rate_hz: int
+    channels: int = 1
 
 
 def read_recording(path: str | Path) -> Recording:
-    """Read a WAV file; of several channels, the samples take turns. E203."""
+    """Read a WAV file. E203."""
     try:
         with wave.open(str(path), "rb") as file:
             if file.getsampwidth() != PCM_BYTES:
                 raise wave.Error(f"samples have {8 * file.getsampwidth()} bits")
             samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.int16)
-            return Recording(samples, file.getframerate())
+            return Recording(samples, file.getframerate(), file.getnchannels())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
     except (wave.Error, EOFError, ValueError) as error:
