@@ -382,6 +382,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
+        "mizzen.compiler.torch",
+        "mizzen.frontends.torch",
+        "mizzen.frontends.torch.operators",
+        "mizzen.frontends.tosa",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.reference",
         "mizzen.analysis.cost",
     ),
     "mizzen.analysis.findings": (

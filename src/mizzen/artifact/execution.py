@@ -11,7 +11,7 @@ import numpy as np
 from mizzen.artifact.arena import Arena, ArenaValues
 from mizzen.artifact.batching import Batch
 from mizzen.artifact.interface import Array, Carried, TensorInfo, Values, Variable
-from mizzen.artifact.steps import CpuStep, NpuStep, Step
+from mizzen.artifact.steps import CpuStep, HostSide, NpuStep, Step
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _computed(contents: Contents, batch: Batch, state: NoState) -> Values:
                 outputs = kernels.run(inputs, batch.size)
                 values.update(zip(step.outputs, outputs, strict=True))
             case _:
-                step.run(values, batch.size)
+                state.infer(step, values, batch.size)
     state.end(contents.carried, values)
     return values
 
@@ -129,8 +129,8 @@ class NoState:
             if variable.index not in values:
                 values[variable.index] = variable.start(batch)
 
-    def infer(self, step: NpuStep, values: Values, batch: int) -> None:
-        """Compute an NPU operator; who wants to see inside does it otherwise."""
+    def infer(self, step: NpuStep | HostSide, values: Values, batch: int) -> None:
+        """Compute a step that is not TFLite Micro's; who wants to see inside does it otherwise."""
         step.run(values, batch)
 
     def keep(self, variables: Sequence[Variable], values: Values) -> None:

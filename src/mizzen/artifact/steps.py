@@ -98,7 +98,10 @@ class CpuStep:
         return CpuKernels(self.network, self.origins)
 
 
-Step = NpuStep | CpuStep | VariableStep | HostStep | KernelStep
+HostSide = VariableStep | HostStep | KernelStep
+"""Steps of the host that compute on the values themselves."""
+
+Step = NpuStep | CpuStep | HostSide
 
 
 def read_network(data: bytes, name: str) -> Model:

@@ -14,7 +14,7 @@ from mizzen.artifact.batching import batch_of
 from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import load
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
-from mizzen.compiler.compile import TFLITE, compile_file, file_of, front_end_of
+from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, file_of, front_end_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Diagnostic, ProgressCallback, fail
@@ -126,7 +126,33 @@ def side_by_side(
         network = read_network(data, name)
         require_same(artifact, compiled)
         return TfliteComparison(network, artifact, target.backend.tflite_bounds(network))
-    raise fail("E489", f"{name} must be a network that there is a reference for")
+    if front_end is TOSA:
+        return _tosa(data, name, target, artifact, on_progress)
+    if front_end is PYTORCH:
+        from mizzen.analysis.comparison.program import program_beside
+
+        return program_beside(data, name, target, artifact, on_progress)
+    raise fail(
+        "E489",
+        f"a model must be a .tflite, .tosa or .pt2 to have a reference, and {name} is none",
+        help="run the artifact with `mizzen run`, and compare what it gives yourself",
+    )
+
+
+def _tosa(
+    data: bytes,
+    name: str,
+    target: ResolvedTarget,
+    artifact: Artifact | None,
+    on_progress: ProgressCallback | None,
+) -> SideBySide:
+    from mizzen.analysis.comparison.tosa import TosaComparison
+    from mizzen.frontends.tosa import read
+
+    compiled = compile_file(data, name, target, on_progress)
+    given = compiled if artifact is None else with_origins(artifact, compiled)
+    require_same(given, compiled)
+    return TosaComparison(name, read(data, name), given)
 
 
 def require_same(artifact: Artifact, compiled: Artifact) -> None:

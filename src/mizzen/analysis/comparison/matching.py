@@ -38,9 +38,13 @@ class Found:
 
 @dataclass(eq=False)
 class Matcher:
-    """Counts, over all inferences, how maps differ from the tensors that they may be."""
+    """Counts, over all inferences, how maps differ from the tensors that they may be.
+
+    hops  how many layers behind another its commands may compute
+    """
 
     layers: Layers
+    hops: int = FUSED_BEHIND
     _tallies: dict[Place, dict[tuple[Key, int], Tally]] = field(
         default_factory=dict[Place, dict[tuple[Key, int], Tally]]
     )
@@ -51,7 +55,7 @@ class Matcher:
         tallies = self._tallies.setdefault((place, row.operator), {})
         if len(row.maps) > 1:
             self._several.add((place, row.operator))
-        for key, form, array in candidates(self.layers, row, values):
+        for key, form, array in candidates(self.layers, row, values, self.hops):
             tallies.setdefault((key, form), Tally()).add(array, values[key])
 
     def found(self) -> dict[Place, Found]:
@@ -68,9 +72,11 @@ class Matcher:
         return found
 
 
-def candidates(layers: Layers, row: Written, values: Values) -> Iterator[tuple[Key, int, Array]]:
+def candidates(
+    layers: Layers, row: Written, values: Values, hops: int = FUSED_BEHIND
+) -> Iterator[tuple[Key, int, Array]]:
     """Return the tensors that maps may be, which of their forms it is, and the map as that."""
-    for layer in layers.from_here(row.operator, FUSED_BEHIND):
+    for layer in layers.from_here(row.operator, hops):
         for key in layer.gives:
             if key in values:
                 yield from ((key, form, array) for form, array in forms(row, values[key]))

@@ -16,7 +16,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.batching import Batch, Form
 from mizzen.artifact.execution import KeptState, execute
 from mizzen.artifact.interface import Array, Values
-from mizzen.artifact.steps import CpuStep, NpuStep, read_network
+from mizzen.artifact.steps import CpuStep, HostSide, NpuStep, read_network
 from mizzen.compiler.proof.written import Written, written
 from mizzen.diagnostics import Origin
 from mizzen.frontends.tflite import Model
@@ -99,8 +99,15 @@ class _Watching(KeptState):
         self.seen = Seen()
         self._kernels: dict[int, _ShownKernels] = {}
 
-    def infer(self, step: NpuStep, values: Values, batch: int) -> None:
-        """Compute an NPU operator, and keep what it writes."""
+    def infer(self, step: NpuStep | HostSide, values: Values, batch: int) -> None:
+        """Compute a step, and keep what it gives."""
+        if not isinstance(step, NpuStep):
+            step.run(values, batch)
+            self.seen.tensors.update({index: np.array(values[index]) for index in step.outputs})
+            return
+        self._infer(step, values, batch)
+
+    def _infer(self, step: NpuStep, values: Values, batch: int) -> None:
         place = self.observer.places[id(step)]
         commands = self.observer.commands.get(place, ())
         offsets = [offset for offset, _ in commands]

@@ -100,7 +100,7 @@ def _expected(graph: Graph, options: ProofOptions) -> tuple[list[Array], Sequenc
         if np.dtype(value.dtype.numpy).itemsize <= LARGEST_ELEMENT_BYTES
     )
     count = options.inputs_for(used)
-    inputs = stimuli([_stimulus(value) for value in graph.inputs], count, options.seed)
+    inputs = graph_stimuli(graph, count, options.seed)
     try:
         return inputs, evaluate_batch(graph, inputs, count)
     except MizzenError:
@@ -123,6 +123,11 @@ def _answered(
         return [], []
     expected = [np.stack(rows) for rows in zip(*answers, strict=True)]
     return [row[kept] for row in inputs], expected
+
+
+def graph_stimuli(graph: Graph, count: int, seed: int) -> list[Array]:
+    """Return `count` inferences of a graph's inputs, `[count, *shape]` each."""
+    return stimuli([_stimulus(value) for value in graph.inputs], count, seed)
 
 
 def _stimulus(value: Value) -> Stimulus:

@@ -122,9 +122,23 @@ def assemble(
     chosen: ResolvedTarget,
 ) -> Artifact:
     """Return the artifact of a placed program."""
+    return assembled(lowered, placed, chosen)[0]
+
+
+def assembled(
+    lowered: Lowered,
+    placed: Placement,
+    chosen: ResolvedTarget,
+) -> tuple[Artifact, Mapping[object, int]]:
+    """Return the artifact of a placed program, and its tensors by the values that they are."""
+    assembly = _Assembly(lowered, placed.partition, placed.code)
+    return _artifact(lowered, placed, chosen, assembly.contents()), assembly.tensors
+
+
+def _artifact(
+    lowered: Lowered, placed: Placement, chosen: ResolvedTarget, contents: Contents
+) -> Artifact:
     partition, code = placed.partition, placed.code
-    assembly = _Assembly(lowered, partition, code)
-    contents = assembly.contents()
     report = report_of(lowered, placed, chosen)
     regions = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
     names = _edge_names(lowered)

@@ -1,0 +1,40 @@
+"""Execute an exported PyTorch program node by node, and let every result be seen, or exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mizzen.artifact.interface import Array
+from mizzen.frontends.torch.program import Role, TorchProgram, mapped, tensor_of, without_gradient
+
+Exchange = Callable[[Any, Any], Any]
+"""Is told a node and its result, and returns what the nodes behind it take."""
+
+
+class Interpreter:
+    """A program and its state, from the initial one on."""
+
+    def __init__(self, program: TorchProgram) -> None:
+        self.program = program
+        roles = program.roles
+        self._inputs = [node for node in roles if roles[node] is Role.INPUT]
+        self._held = {
+            node: program.tensor(node) for node, role in roles.items() if role is Role.CONSTANT
+        }
+        self._state = {row.read: program.tensor(row.read).clone() for row in program.states}
+
+    def infer(self, inputs: Sequence[Array], exchange: Exchange) -> list[Array]:
+        """Infer once, of arrays `[*shape]`, and return the outputs in order."""
+        values: dict[Any, Any] = {**self._held, **self._state}
+        values.update(zip(self._inputs, map(tensor_of, inputs), strict=True))
+        for node in self.program.nodes:
+            if node.op == "call_function":
+                arguments, named = (
+                    mapped(part, lambda source: values[source]) for part in (node.args, node.kwargs)
+                )
+                result = without_gradient(node.target, *arguments, **named)
+                values[node] = exchange(node, result)
+        for row in self.program.states:
+            self._state[row.read] = values[row.write].detach().clone()
+        return [values[node].detach().cpu().numpy() for node in self.program.outputs]
