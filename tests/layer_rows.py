@@ -369,6 +369,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.workers",
         "mizzen.report",
+        "mizzen.frontends.torch",
+        "mizzen.quantize",
         "mizzen.artifact",
         "mizzen.data",
     ),

@@ -49,6 +49,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="names of the classes in the order of the outputs, or a file with one in each line",
     )
     parser.add_argument(
+        "--reference",
+        metavar="NET",
+        help="a .tflite or .pt2 that is given the same data, for instance the float network: its "
+        "metrics, and how far the artifact agrees (metric same-class); labels need not be there "
+        "then",
+    )
+    parser.add_argument(
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
     )
     add_form_options(parser)
@@ -133,6 +140,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.analysis.evaluation import Judgement, Listener, Task, judge
     from mizzen.analysis.evaluation.evaluate import engine_of, output_of
     from mizzen.analysis.evaluation.judging import Join
+    from mizzen.analysis.evaluation.reference import open_reference
     from mizzen.analysis.evaluation.samples import Stored
     from mizzen.data.labels import classes_from
     from mizzen.data.opening import open_data
@@ -157,6 +165,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         None if options.join is None else Join(options.join),
         options.streaming,
     )
+    reference = None
+    if options.reference is not None:
+        reference = options.reference, open_reference(options.reference)
     warnings: list[Diagnostic] = []
     samples = Stored(opened.name, opened.data, opened.labels)
     with console.progress(f"evaluating {options.artifact}") as show:
@@ -165,6 +176,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             artifact,
             samples,
             judgement,
+            reference=reference,
             engine=engine_of(options.jobs, options.ray),
             listener=listener,
         )
@@ -256,10 +268,12 @@ def _mistakes_text(found: Evaluation, console: Console) -> str:
 
 
 def _reference_text(found: Reference, console: Console) -> str:
+    from mizzen.report.evaluation import SAME_CLASS
+
     agreement = found.agreement
     rows = [(row.name, _value(row)) for row in found.metrics]
     if agreement.same_class is not None:
-        rows.append(("same class", f"{agreement.same_class:.4f}"))
+        rows.append((SAME_CLASS, f"{agreement.same_class:.4f}"))
     rows += [
         ("equal", f"{agreement.equal:,} of {count(agreement.judged, 'output')}"),
         ("difference", f"{agreement.largest_difference:.4g} at most, "

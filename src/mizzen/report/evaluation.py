@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+SAME_CLASS = "same-class"
+"""The metric that is a reference's agreement."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -87,9 +90,12 @@ class Evaluation:
     seconds: float
 
     def metric(self, name: str | None = None) -> Metric | None:
-        """Return a metric by its name, or the first."""
+        """Return a metric by its name, ``same-class`` with a reference, or the first."""
         if name is None:
             return self.metrics[0] if self.metrics else None
+        if name == SAME_CLASS and self.reference is not None:
+            share = self.reference.agreement.same_class
+            return None if share is None else Metric(name, share)
         return next((row for row in self.metrics if row.name == name), None)
 
     def as_dict(self) -> dict[str, Any]:

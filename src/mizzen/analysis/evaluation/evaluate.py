@@ -11,6 +11,7 @@ import numpy as np
 from mizzen.analysis.evaluation.evaluation import SILENT, Judgement, Listener, judge
 from mizzen.analysis.evaluation.judging import Join
 from mizzen.analysis.evaluation.metrics import Function, Task
+from mizzen.analysis.evaluation.reference import open_reference
 from mizzen.analysis.evaluation.samples import Samples, Stored, Yielded
 from mizzen.analysis.evaluation.spreading import Engine, OnProcesses, OnRay
 from mizzen.data.columns import array_column, data_set
@@ -42,6 +43,7 @@ def evaluate(
     join: str | None = None,
     streaming: bool = False,
     classes: Sequence[str] = (),
+    reference: str | Path | None = None,
     jobs: int = 1,
     ray: str | None = None,
     listener: Listener = SILENT,
@@ -58,6 +60,8 @@ def evaluate(
     join       of a sample's several inferences: ``each``, ``mean``, ``highest`` or ``last``
     streaming  a sample's inferences follow one another, and state goes on between them
     classes    names of the classes, in the order of the outputs
+    reference  path of a TFLite network, an artifact or a PyTorch program (``.pt2``) that is
+               given the same data; labels need not be there then
     jobs       processes that infer; with `ray`, its actors
     ray        address of a Ray cluster, or ``local`` for one that is started here
 
@@ -73,7 +77,14 @@ def evaluate(
         streaming,
     )
     samples = _samples(artifact, data, labels, tuple(classes), streaming)
-    return judge(artifact, samples, judgement, engine=engine_of(jobs, ray), listener=listener)
+    return judge(
+        artifact,
+        samples,
+        judgement,
+        reference=None if reference is None else (str(reference), open_reference(reference)),
+        engine=engine_of(jobs, ray),
+        listener=listener,
+    )
 
 
 def engine_of(jobs: int | None, ray: str | None) -> Engine | None:

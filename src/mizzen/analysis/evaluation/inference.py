@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from mizzen.analysis.evaluation.reference import referred
+from mizzen.artifact.artifact import Artifact
 from mizzen.data.columns import DataSet, named
-from mizzen.data.fitting import fitted, real, scale_of
+from mizzen.data.fitting import fitted, real
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.interface import TensorInfo
 
     Array = npt.NDArray[Any]
@@ -86,6 +87,25 @@ class Inference:
         except MizzenError as error:
             return error.diagnostic if part.size == 1 else self._first_wrong(part, error)
 
+    def _run(self, network: Network, given: Sequence[Array], counts: Sequence[int]) -> Array:
+        """Return the judged output of all inferences. E254 for a reference that has not got it."""
+        if len(network.outputs) <= self.output:
+            raise fail(
+                "E254",
+                f"the reference must have the output that is judged, number {self.output + 1}, and "
+                f"has {len(network.outputs)}",
+            )
+        if not self.streaming:
+            return _all(network.run(*given))[self.output]
+        if not isinstance(network, Artifact):
+            raise fail(
+                "E254",
+                "a reference must keep state to be compared in a stream, and a PyTorch program "
+                "does not",
+                help="leave out --streaming, or compare with a TFLite network",
+            )
+        return _streamed(network, given, counts)[self.output]
+
     def _first_wrong(self, part: DataSet, error: MizzenError) -> Diagnostic:
         """Find the sample that an error of several is about."""
         for index in range(part.size):
@@ -106,13 +126,11 @@ class Inference:
             fitted(array, info, notes.append)
             for array, info in zip(given, self.artifact.inputs, strict=True)
         ]
-        if self.streaming:
-            own = _streamed(self.artifact, fits, counts)[self.output]
-        else:
-            own = _all(self.artifact.run(*fits))[self.output]
+        own = self._run(self.artifact, fits, counts)
         theirs = None
         if self.reference is not None:
-            theirs = _referred(self.reference, self.artifact, given)[self.output]
+            arrays = referred(self.reference, self.artifact, given)
+            theirs = self._run(self.reference, arrays, counts)
         if self.judged is Judged.RECONSTRUCTION:
             source = real(given[0], self.artifact.inputs[0])
             own = _squared_errors(source, own, self.artifact.outputs[self.output])
@@ -141,22 +159,6 @@ def _streamed(artifact: Artifact, given: Sequence[Array], counts: Sequence[int])
             found.append(_all(session.run(*(array[firsts + step] for array in given))))
     order = np.argsort(np.concatenate(places))
     return [np.concatenate(rows)[order] for rows in zip(*found, strict=True)]
-
-
-def _referred(network: Network, artifact: Artifact, given: Sequence[Array]) -> tuple[Array, ...]:
-    """Infer on a reference: the artifact's own numbers where both have one form, else real ones."""
-    arrays: list[Array] = []
-    for array, own, info in zip(given, artifact.inputs, network.inputs, strict=True):
-        alike = own.dtype == info.dtype and scale_of(own) == scale_of(info)
-        if alike and array.dtype == own.dtype:
-            arrays.append(array)
-        else:
-            arrays.append(fitted(real(array, own), info, _unsaid).reshape(-1, *info.shape))
-    return _all(network.run(*arrays))
-
-
-def _unsaid(text: str) -> None:
-    """The artifact's own inputs say it already."""
 
 
 def _require_counts(part: DataSet, first: Sequence[int], other: Sequence[int]) -> None:
