@@ -62,3 +62,59 @@ def test_conditions(
     found, _, err = run("evaluate", artifact, "--data", "set.npz", *words)
     assert said in err
     assert found == status
+
+
+def folder_of_images(here: Path) -> Path:
+    """The example's images as .npy files, in sub-folders named by label."""
+    folder = here / "set"
+    pairs = zip(np.load("images.npy"), np.load("labels.npy"), strict=True)
+    for place, (image, label) in enumerate(pairs):
+        (folder / str(label)).mkdir(parents=True, exist_ok=True)
+        np.save(folder / str(label) / f"{place:03}.npy", image)
+    return folder
+
+
+def test_a_folder_with_labels_as_names(artifact: Path, here: Path, run: Run) -> None:
+    folder = folder_of_images(here)
+    status, out, err = run("evaluate", artifact, "--data", folder, "--at-least", "0.99")
+    assert status == 0
+    assert f"  data         {folder}, 100 samples\n" in err.replace("\n               ", "")
+    assert "  top1      0.9900\n" in out
+    assert out.endswith("\n\nMistakes\n  2/048.npy\n")
+
+
+def test_run_takes_the_same_folder(artifact: Path, here: Path, run: Run) -> None:
+    folder = folder_of_images(here)
+    order = np.argsort(np.load("labels.npy"), kind="stable")
+    for name, given in (("one", folder), ("all", "images.npy")):
+        status, out, _ = run("run", artifact, "--input", given, "--output-dir", name, "--json")
+        assert status == 0
+        assert json.loads(out)["inferences"] == 100
+    one, whole = (np.load(here / name / "probabilities.npy") for name in ("one", "all"))
+    assert np.array_equal(one, whole[order])
+
+
+def test_run_takes_raw_pixels(artifact: Path, here: Path, run: Run) -> None:
+    pixels = (np.load("images.npy")[:3].astype(np.int16) + 128).astype(np.uint8)
+    Path("p.bin").write_bytes(pixels.tobytes())
+    np.save("three.npy", np.load("images.npy")[:3])
+    status, _, err = run(
+        "run", artifact, "--input", "p.bin", "--raw-type", "uint8", "--output-dir", "raw"
+    )
+    assert status == 0
+    assert "pixels 0 to 255 taken as int8 -128 to 127, which are " in err
+    run("run", artifact, "--input", "three.npy", "--output-dir", "three")
+    raw, three = (np.load(here / name / "probabilities.npy") for name in ("raw", "three"))
+    assert np.array_equal(raw, three)
+
+
+def test_a_reference_on_the_command_line(artifact: Path, run: Run) -> None:
+    words = ("--data", "images.npy", "--reference", "digits.tflite", "--at-least", "same-class=1")
+    status, out, _ = run("evaluate", artifact, *words)
+    assert status == 0
+    assert out.endswith(
+        "\n\nReference digits.tflite\n"
+        "  same-class  1.0000\n"
+        "  equal       100 of 100 outputs\n"
+        "  difference  0 at most, 0 in the mean\n"
+    )

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from mizzen.cli.layout import count
 from mizzen.diagnostics import Diagnostic, Severity
 
 PROGRESS_AFTER_SECONDS = 2.0
@@ -149,6 +150,17 @@ class Console:
         head, _, rest = diagnostic.render().partition(":")
         style = SEVERITY_STYLES[diagnostic.severity]
         print(f"{_styled(head, style, self.err)}:{rest}", file=self.err, flush=True)
+
+
+def counted(show: Callable[[str], None], total: int, noun: str) -> Callable[[int], None]:
+    """Return what shows how much of a work is done, and how long the rest will take."""
+    start = time.monotonic()
+
+    def done(number: int) -> None:
+        seconds = (time.monotonic() - start) / number * (total - number)
+        show(f"{number:,} of {count(total, noun)}, {seconds:.0f} s left")
+
+    return done
 
 
 def _show_progress(shown: Sequence[str], done: threading.Event, stream: TextIO) -> None:

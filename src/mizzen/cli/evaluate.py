@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.configuration import names_list, positive_number
-from mizzen.cli.console import Answer, Console
+from mizzen.cli.console import Answer, Console, counted
 from mizzen.cli.layout import count, duration, fields, share, table
 from mizzen.cli.placement import artifact_text
 from mizzen.cli.samples import add_form_options, forms_of
@@ -171,7 +170,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     warnings: list[Diagnostic] = []
     samples = Stored(opened.name, opened.data, opened.labels)
     with console.progress(f"evaluating {options.artifact}") as show:
-        listener = Listener(_progress(opened.data.size, show), console.note, warnings.append)
+        listener = Listener(
+            counted(show, opened.data.size, "sample"), console.note, warnings.append
+        )
         found = judge(
             artifact,
             samples,
@@ -197,17 +198,6 @@ def with_one_thread() -> None:
 
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)
-
-
-def _progress(size: int, show: Callable[[str], None]) -> Callable[[int], None]:
-    """Return what shows how many samples are done, and how long the others will take."""
-    start = time.monotonic()
-
-    def done(samples: int) -> None:
-        seconds = (time.monotonic() - start) / samples * (size - samples)
-        show(f"{samples:,} of {count(size, 'sample')}, {seconds:.0f} s left")
-
-    return done
 
 
 def _data_text(name: str, size: int, console: Console) -> str:

@@ -18,23 +18,31 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from mizzen.artifact.interface import TensorInfo
+    from mizzen.data.forms import Forms
 
     Array = npt.NDArray[Any]
 
 
 def read_inputs(
-    words: Sequence[str], infos: Sequence[TensorInfo], note: Callable[[str], None]
+    words: Sequence[str],
+    infos: Sequence[TensorInfo],
+    note: Callable[[str], None],
+    forms: Forms | None = None,
 ) -> list[Array]:
     """Return an array for each input, from the values of `--input`.
 
-    note  is told what became of numbers that are not the input's own
+    note   is told what became of numbers that are not the input's own
+    forms  how images, recordings and raw files are read
 
     Raises E202 if files and inputs do not go together, E203 for a file that cannot be read, E208
-    for numbers that the input has no form of.
+    for numbers that the input has no form of, E24x to E257 for images, recordings and folders.
     """
-    sources = _from_archive(words[0], infos) if _is_archive(words) else _from_files(words, infos)
     from mizzen.data.fitting import fitted
 
+    if _is_archive(words):
+        sources = _from_archive(words[0], infos)
+    else:
+        sources = _from_files(words, infos, note, forms)
     return [fitted(read(), info, note) for read, info in zip(sources, infos, strict=True)]
 
 
@@ -67,7 +75,12 @@ def _kept(array: Array) -> Source:
     return lambda: array
 
 
-def _from_files(words: Sequence[str], infos: Sequence[TensorInfo]) -> list[Source]:
+def _from_files(
+    words: Sequence[str],
+    infos: Sequence[TensorInfo],
+    note: Callable[[str], None],
+    forms: Forms | None,
+) -> list[Source]:
     """Bring the files into the order of the inputs. E202 if they do not fit."""
     names = [info.name for info in infos]
     named: dict[str, str] = {}
@@ -83,18 +96,33 @@ def _from_files(words: Sequence[str], infos: Sequence[TensorInfo]) -> list[Sourc
     if None in paths or next(waiting, None) is not None:
         raise _wrong_number(len(words), infos)
     return [
-        _reader(path, info) for path, info in zip(paths, infos, strict=True) if path is not None
+        _reader(path, info, note, forms)
+        for path, info in zip(paths, infos, strict=True)
+        if path is not None
     ]
 
 
-def _reader(path: str, info: TensorInfo) -> Source:
-    if Path(path).suffix.lower() == ".wav":
-        from mizzen.data.sound import windows
-
-        return lambda: merged(windows(path, info), info)
+def _reader(
+    path: str, info: TensorInfo, note: Callable[[str], None], forms: Forms | None
+) -> Source:
     from mizzen.data.arrays import read_array
+    from mizzen.data.files import KINDS, NUMPY
+    from mizzen.data.forms import Forms
+    from mizzen.data.opening import files_at
 
-    return lambda: read_array(path)
+    kind = Path(path).suffix.lower()
+    if not Path(path).is_dir() and (kind == NUMPY or kind not in KINDS):
+        return lambda: read_array(path)
+
+    def read() -> Array:
+        import numpy as np
+
+        found = files_at(Path(path), info, forms or Forms())
+        for said in found.notes:
+            note(said)
+        return merged(np.concatenate(found.column.read()), info)
+
+    return read
 
 
 def merged(rows: Array, info: TensorInfo) -> Array:

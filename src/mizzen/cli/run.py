@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mizzen.cli.configuration import add_output_option, output_folder, read_file
-from mizzen.cli.console import Answer, Console
+from mizzen.cli.console import Answer, Console, counted
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, duration, fields, shape, table
 from mizzen.cli.placement import artifact_text
+from mizzen.cli.samples import add_form_options, forms_of
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "executes the compiled command stream; writes outputs"
 SHOWN_VALUES = 10
+PART = 64
+"""Inferences after which progress is shown; more at once are hardly faster."""
 
 TOSA = ".tosa"
 """How the names of TOSA files end."""
@@ -45,9 +48,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]FILE",
         nargs="+",
         default=(),
-        help="one .npy or 16-bit .wav file for each input, in the inputs' order or by name, or a "
-        ".npz with all of them; a leading axis of N makes a batch of N inferences; real numbers "
-        "are quantised as the input is",
+        help="one .npy, .bin, image or 16-bit .wav file, or a folder of them, for each input, in "
+        "the inputs' order or by name, or a .npz with all of them; a leading axis of N makes a "
+        "batch of N inferences, and so do N files; real numbers are quantised as the input is",
     )
     parser.add_argument(
         "--strict",
@@ -57,23 +60,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
     )
+    add_form_options(parser)
     add_output_option(parser, "one .npy file for each output")
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the artifact on the arrays and write its outputs."""
     artifact = _network(options, console)
-    arrays = read_inputs(options.input, artifact.inputs, console.note)
+    arrays = read_inputs(options.input, artifact.inputs, console.note, forms_of(options))
     if options.strict:
         with console.progress(f"looking for hazards in {options.artifact}"):
             failures = artifact.hazards
         if failures:
             return Answer(_head(options, artifact), "", failures=failures)
     start = time.perf_counter()
-    with console.progress(f"running {options.artifact}"):
-        found = artifact.run(*arrays)
+    with console.progress(f"running {options.artifact}") as show:
+        outputs = _inferred(artifact, arrays, show)
     seconds = time.perf_counter() - start
-    outputs = found if isinstance(found, tuple) else (found,)
     folder = output_folder(options)
     rows = [
         (info, output, _write(folder / name, output))
@@ -90,6 +93,32 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     }
     head = f"{count(inferences, 'inference')} in {duration(seconds)}"
     return Answer(document, _text(head, rows, console), diagnostics=artifact.notes)
+
+
+def _inferred(
+    network: Artifact | TosaReference, arrays: Sequence[Array], show: Callable[[str], None]
+) -> Sequence[Array]:
+    """Infer a batch, in parts where it is large, and show how far it is."""
+    import numpy as np
+
+    from mizzen.artifact.batching import arrange, batch_of, parts_of
+
+    batch = batch_of(arrays, network.inputs)
+    if batch.size <= PART:
+        return _outputs(network.run(*arrays))
+    done = counted(show, batch.size, "inference")
+    rows: list[Sequence[Array]] = []
+    number = 0
+    for part in parts_of(batch, PART):
+        rows.append(_outputs(network.run(*part.arrays)))
+        number += part.size
+        done(number)
+    joined = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    return arrange(joined, network.outputs, batch)
+
+
+def _outputs(found: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+    return found if isinstance(found, tuple) else (found,)
 
 
 def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaReference:

@@ -21,7 +21,7 @@ class Listed:
     """
 
     names: tuple[str, ...]
-    labels: Labels | None
+    labels: Labels | None = None
     window: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
 
@@ -120,7 +120,7 @@ def _by_folder(folder: Path, names: tuple[str, ...], classes: Sequence[str]) -> 
     """Return labels that are the names of sub-folders, where all files are in one."""
     parts = [PurePosixPath(name).parts for name in names]
     if not all(len(part) > 1 for part in parts):
-        return Listed(names, None)
+        return Listed(names)
     labels = labels_of([part[0] for part in parts], classes, str(folder))
     if not labels.classes:
         return Listed(names, labels)

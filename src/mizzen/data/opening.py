@@ -12,7 +12,7 @@ from mizzen.data.columns import Column, DataSet, FileColumn, array_column, data_
 from mizzen.data.files import KINDS, NUMPY, files_in, reader_for, suffix_of
 from mizzen.data.forms import Forms
 from mizzen.data.labels import KEYS, Labels, labels_of, read_labels
-from mizzen.data.listing import listed
+from mizzen.data.listing import Listed, listed
 from mizzen.diagnostics import MizzenError, fail
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ def open_data(
         _column(path, info, labels, classes, sequences, forms or Forms())
         for path, info in zip(paths, inputs, strict=True)
     ]
-    notes = tuple(note for row in found for note in row.notes if note)
+    notes = tuple(note for row in found for note in row.notes)
     data = data_set([row.column for row in found])
     return Opened(", ".join(words), data, found[0].labels, notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class Found:
     """A column, and what its place says of labels."""
 
     column: Column
@@ -109,21 +109,36 @@ def _column(
     classes: Sequence[str],
     sequences: bool,
     forms: Forms,
-) -> _Found:
+) -> Found:
     if path.suffix.lower() == NUMPY:
         column = array_column(read_array(path), info, str(path), sequences=sequences)
         found = None if labels is None else read_labels(_existing(Path(labels)), classes)
-        return _Found(column, found)
+        return Found(column, found)
     if not path.is_dir() and path.suffix.lower() not in KINDS:
         raise fail(
             "E240",
             f"{path} must be a folder, or a file that ends with .npz, {', '.join(sorted(KINDS))}",
             help="write arrays with numpy.savez(path, x=x, labels=labels)",
         )
+    return files_at(path, info, forms, labels, classes)
+
+
+def files_at(
+    path: Path,
+    info: TensorInfo,
+    forms: Forms,
+    labels: str | Path | None = None,
+    classes: Sequence[str] = (),
+) -> Found:
+    """Return the samples of a folder, or of one file, and their labels.
+
+    Raises E240 for a folder without samples, E241 to E244 for labels that do not fit.
+    """
     folder, names = (path, files_in(path)) if path.is_dir() else (path.parent, (path.name,))
-    rows = listed(folder, names, labels, classes)
+    rows = listed(folder, names, labels, classes) if path.is_dir() or labels else Listed(names)
     reader, said = reader_for(suffix_of(rows.names), info, forms, rows.window)
-    return _Found(FileColumn(folder, rows.names, reader), rows.labels, (*rows.notes, said))
+    notes = tuple(note for note in (*rows.notes, said) if note)
+    return Found(FileColumn(folder, rows.names, reader), rows.labels, notes)
 
 
 def _archive(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mizzen.analysis.evaluation.agreement import agreement
-from mizzen.analysis.evaluation.inference import Inference, Inferred, Judged, Network
+from mizzen.analysis.evaluation.inference import Inference, Inferred, Judged
 from mizzen.analysis.evaluation.judging import (
     Join,
     Scores,
@@ -29,6 +29,7 @@ from mizzen.analysis.evaluation.metrics import (
     confusion,
     usual,
 )
+from mizzen.analysis.evaluation.reference import Network
 from mizzen.analysis.evaluation.samples import PART, Samples, peeked
 from mizzen.analysis.evaluation.spreading import Done, Engine, spread
 from mizzen.data.fitting import real

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mizzen.analysis.evaluation.reference import referred
+from mizzen.analysis.evaluation.reference import Network, referred
 from mizzen.artifact.artifact import Artifact
 from mizzen.data.columns import DataSet, named
 from mizzen.data.fitting import fitted, real
@@ -21,24 +21,6 @@ if TYPE_CHECKING:
     from mizzen.artifact.interface import TensorInfo
 
     Array = npt.NDArray[Any]
-
-
-class Network(Protocol):
-    """What infers a batch: an artifact, or a reference."""
-
-    @property
-    def inputs(self) -> tuple[TensorInfo, ...]:
-        """What it takes."""
-        ...
-
-    @property
-    def outputs(self) -> tuple[TensorInfo, ...]:
-        """What it gives."""
-        ...
-
-    def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
-        """Infer `[N, *shape]` arrays, one for each input."""
-        ...
 
 
 class Judged(Enum):

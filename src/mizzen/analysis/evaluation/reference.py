@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -22,12 +22,29 @@ from mizzen.diagnostics import MizzenError, fail
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from mizzen.analysis.evaluation.inference import Network
     from mizzen.artifact.artifact import Artifact
 
     Array = npt.NDArray[Any]
 
 PYTORCH = ".pt2"
+
+
+class Network(Protocol):
+    """What infers a batch: an artifact, or a reference."""
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What it takes."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What it gives."""
+        ...
+
+    def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
+        """Infer `[N, *shape]` arrays, one for each input."""
+        ...
 
 
 def open_reference(path: str | Path) -> Network:
