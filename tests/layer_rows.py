@@ -6,6 +6,7 @@ from __future__ import annotations
 # specific row holds. A row names only what stands above it, and nothing that none of its modules
 # imports: lazy and type-only imports count like others.
 LAYERS: dict[str, tuple[str, ...]] = {
+    "mizzen.notebook": (),
     "mizzen.diagnostics": (),
     "mizzen.targets.bounds": (),
     "mizzen.archives": (),
@@ -39,7 +40,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
     ),
-    "mizzen.report": ("mizzen.diagnostics",),
+    "mizzen.report": (
+        "mizzen.notebook",
+        "mizzen.diagnostics",
+    ),
     "mizzen.package": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
@@ -187,6 +191,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_n.emit",
     ),
     "mizzen.artifact": (
+        "mizzen.notebook",
         "mizzen.diagnostics",
         "mizzen.archives",
         "mizzen.flatbuffer",
@@ -273,6 +278,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.torch",
     ),
     "mizzen.compiler.check": (
+        "mizzen.notebook",
         "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.artifact",
@@ -404,6 +410,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.analysis.page": (
         "mizzen.diagnostics",
         "mizzen.report",
+        "mizzen.artifact",
+        "mizzen.compiler.check",
         "mizzen.analysis.findings",
     ),
     "mizzen.analysis.files": (
@@ -515,6 +523,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.sim",
     ),
     "mizzen": (
+        "mizzen.notebook",
+        "mizzen.analysis.page",
         "mizzen.diagnostics",
         "mizzen.artifact",
         "mizzen.compiler.compile",

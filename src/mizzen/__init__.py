@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from mizzen.notebook import drawn_by
+
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
@@ -71,6 +73,14 @@ def run(
 
     return load(artifact, accelerator).run(*arrays)
 
+
+def _drawn(thing: object) -> str | None:
+    from mizzen.analysis.page.notebook import notebook_html
+
+    return notebook_html(thing)
+
+
+drawn_by(_drawn)
 
 if not TYPE_CHECKING:  # a type checker must still see a misspelt name
 

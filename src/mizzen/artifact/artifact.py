@@ -102,6 +102,12 @@ class Artifact:
         steps = f"{sum(step.on_npu for step in self.steps)} of {len(self.steps)} steps on the NPU"
         return f"<Artifact {self.name} for {self.accelerator}, {steps}: {takes} -> {gives}>"
 
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its text."""
+        from mizzen.notebook import html_of
+
+        return html_of(self)
+
     def __copy__(self) -> Artifact:
         """Return another artifact of the same steps."""
         return Artifact(self.data, self.name, self.contents, self.report)

@@ -33,6 +33,12 @@ class CheckReport:
     failures: tuple[Diagnostic, ...]
     artifact: Artifact | None = None
 
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its text."""
+        from mizzen.notebook import html_of
+
+        return html_of(self)
+
     @property
     def holds(self) -> bool:
         """Whether everything is as allowed."""

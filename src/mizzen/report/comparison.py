@@ -101,6 +101,12 @@ class Comparison:
     layers: tuple[LayerComparison, ...]
     outputs: tuple[OutputComparison, ...]
 
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its text."""
+        from mizzen.notebook import html_of
+
+        return html_of(self)
+
     @property
     def elements(self) -> int:
         """Elements of all outputs that were compared."""

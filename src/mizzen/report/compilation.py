@@ -108,6 +108,12 @@ class CompileReport:
     log: str = field(default="", repr=False, compare=False)
     proof: Proof = NOT_PROVED
 
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its text."""
+        from mizzen.notebook import html_of
+
+        return html_of(self)
+
     @property
     def on_npu(self) -> tuple[OperatorPlacement, ...]:
         """Operators on the NPU."""

@@ -153,6 +153,12 @@ class CostReport:
     spans: tuple[Span, ...] = ()
     compiler_cycles: int | None = None
 
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its text."""
+        from mizzen.notebook import html_of
+
+        return html_of(self)
+
     @property
     def cycles(self) -> int:
         """Cycles of an inference, CPU operators included."""

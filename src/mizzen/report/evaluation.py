@@ -89,6 +89,12 @@ class Evaluation:
     reference: Reference | None
     seconds: float
 
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its text."""
+        from mizzen.notebook import html_of
+
+        return html_of(self)
+
     def metric(self, name: str | None = None) -> Metric | None:
         """Return a metric by its name, ``same-class`` with a reference, or the first."""
         if name is None:

@@ -81,6 +81,12 @@ class MemoryReport:
     arena_bytes: int | None
     file_bytes: int
 
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its text."""
+        from mizzen.notebook import html_of
+
+        return html_of(self)
+
     @property
     def by_memory(self) -> Mapping[str, int]:
         """Bytes that each memory must have."""

@@ -149,6 +149,12 @@ class TuningReport:
     refused: tuple[Refused, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its text."""
+        from mizzen.notebook import html_of
+
+        return html_of(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data."""
         return {

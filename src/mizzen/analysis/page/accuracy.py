@@ -13,10 +13,11 @@ def accuracy(findings: Findings) -> Iterator[Section]:
     """Return the section, if there is an evaluation: metrics, agreement, confusions, mistakes."""
     found = findings.evaluation
     if found is not None:
-        yield Section("Accuracy", tuple(_blocks(found)))
+        yield Section("Accuracy", tuple(evaluation_blocks(found)))
 
 
-def _blocks(found: Mapping[str, Any]) -> Iterator[Block]:
+def evaluation_blocks(found: Mapping[str, Any]) -> Iterator[Block]:
+    """Return what an evaluation says, of its JSON-ready data."""
     rows = [("Data", str(found["data"])), ("Samples", f"{found['samples']:,}")]
     rows += [(name, f"{value:.6g}") for name, value in found["metrics"].items()]
     yield Facts(tuple(rows))
