@@ -406,6 +406,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.analysis.cost",
         "mizzen.analysis.layers",
+        "mizzen.analysis.memory",
     ),
     "mizzen.analysis.page": (
         "mizzen.diagnostics",
@@ -417,7 +418,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.analysis.files": (
         "mizzen.diagnostics",
         "mizzen.report",
-        "mizzen.targets.ethos_u",
         "mizzen.compiler.ethos_u",
         "mizzen.analysis.findings",
     ),

@@ -137,7 +137,7 @@ def test_keys_go_through_pictures(html: str, browser: Any) -> None:
         ("timeline", ["Home", "ArrowDown"], "CPU, operation 3 SOFTMAX"),
         ("graph", ["Home", "ArrowDown", "ArrowDown"], "Operator 2 ADD on the NPU"),
         ("graph", ["End", "ArrowUp", "ArrowUp"], "Operator 0 CONV_2D"),
-        ("memory map", ["Home", "ArrowRight"], "net/layer_1;fused, feature map: 1,024 bytes"),
+        ("memory map", ["Home", "ArrowRight"], "net/layer_1, feature map: 1,024 bytes"),
         ("chart", ["End"], "Operation 2 OP_ADD of operator 2 ADD: 6 MACs a byte"),
     ]
     calls = [[name, keys] for name, keys, _ in ways]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mizzen.analysis.cost import cost_report
 from mizzen.analysis.layers import layers
+from mizzen.analysis.memory import memory_report
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.config import Port
+from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Port
 from mizzen.targets.ethos_u.recorded_config import recorded
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None)
         streams=tuple(_streams(artifact)),
         compilation=artifact.report,
         cost=_unless_refused(lambda: cost_report(artifact), problems),
+        memory=_unless_refused(lambda: memory_report(artifact), problems),
         evaluation=evaluation,
         bytes_a_cycle=_rates(artifact),
         problems=tuple(problems),
@@ -121,9 +123,15 @@ def _unless_refused(ask: Callable[[], Found], problems: list[Diagnostic]) -> Fou
         return None
 
 
+def system_of(report: CompileReport) -> EthosUConfiguration | None:
+    """Return the system of an Ethos-U that a report is for; None of others, or where it lacks."""
+    is_known = report.configuration.get("accelerator") in ACCELERATORS
+    return recorded(report.configuration) if is_known else None
+
+
 def _rates(artifact: Artifact) -> dict[str, float]:
     """Return how fast memories are, by the configuration that the artifact was compiled for."""
-    found = None if artifact.report is None else recorded(artifact.report.configuration)
+    found = None if artifact.report is None else system_of(artifact.report)
     if found is None:
         return {}
     return {

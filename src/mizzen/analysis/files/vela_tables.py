@@ -14,12 +14,11 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from mizzen.analysis.findings import Findings
+from mizzen.analysis.findings import Findings, system_of
 from mizzen.compiler.ethos_u.vela_summary import write_summary
 from mizzen.report.compilation import SRAM
 from mizzen.report.cost import Bound, OperationCost
 from mizzen.report.memory import MemoryReport
-from mizzen.targets.ethos_u.recorded_config import recorded
 
 MEMORY_BOUNDS = frozenset({Bound.SRAM, Bound.FLASH, Bound.DRAM})
 ACCESS_COLUMNS = {
@@ -47,7 +46,7 @@ def write_vela_tables(findings: Findings, folder: Path) -> Iterator[Path]:
             writer.writerows(rows)
         yield path
     report = findings.compilation
-    configuration = None if report is None else recorded(report.configuration)
+    configuration = None if report is None else system_of(report)
     if report is not None and configuration is not None:
         yield write_summary(report, configuration, folder)
 

@@ -24,6 +24,8 @@ def layers_section(findings: Findings) -> Section:
     rows = findings.layers
     table = _costs(findings, rows) if rows else _placements(findings, report)
     blocks: tuple[Block, ...] = (without_empty_columns(table),)
+    if any(row.advice for row in rows):
+        blocks += (_advice(rows),)
     if report.on_cpu:
         blocks += (_reasons(report),)
     return Section("Layers", blocks)
@@ -35,12 +37,12 @@ def _costs(findings: Findings, rows: Sequence[Layer]) -> Table:
         "Operators of the model, with what they cost",
         (
             "#", "type", "on", "cycles", "of the time", "bound by", "utilisation", "MACs", "SRAM",
-            "compiler's cycles", "commands", "shape", "output", "advice",
+            "compiler's cycles", "commands", "shape", "output",
         ),
         tuple(_cost(row, None if row.index is None else works.get(row.index)) for row in rows),
         frozenset({4, 6}),
         tuple("" if row.index is None else anchors.of_layer(row.index) for row in rows),
-        frozenset({12, 13}),
+        frozenset({12}),
     )  # fmt: skip
 
 
@@ -49,7 +51,7 @@ def _cost(row: Layer, work: Work | None) -> tuple[Cell, ...]:
         row.index, row.kind, row.device.value, row.cycles, row.share,
         None if row.bound is None else row.bound.value, row.utilisation if row.macs else None,
         row.macs, row.sram_bytes, row.compiler_cycles, link_to(work), row.shape or None,
-        short_name(row.name) or None, row.advice or None,
+        short_name(row.name) or None,
     )  # fmt: skip
 
 
@@ -89,9 +91,24 @@ def link_to(work: Work | None) -> Link | None:
     return Link(f"word {work.offset_words:,}", anchor)
 
 
+def _advice(rows: Sequence[Layer]) -> Table:
+    told = [row for row in rows if row.advice and row.index is not None]
+    return Table(
+        "What would make layers cheaper",
+        ("operator", "of the time", "advice"),
+        tuple((_link(row.index, row.kind), row.share, row.advice) for row in told),
+        frozenset({1}),
+        wide=frozenset({2}),
+    )
+
+
+def _link(index: int | None, kind: str) -> Cell:
+    return None if index is None else Link(f"{index} {kind}", anchors.of_layer(index))
+
+
 def _reasons(report: CompileReport) -> Table:
     rows = [
-        (Link(f"{row.index} {row.kind}", anchors.of_layer(row.index)), reason.message, reason.help)
+        (_link(row.index, row.kind), reason.message, reason.help)
         for row in report.on_cpu
         for reason in row.reasons
     ]

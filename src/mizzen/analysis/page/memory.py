@@ -44,8 +44,8 @@ def _area(report: MemoryReport, area: AreaUse) -> Iterator[Block]:
         return
     name = f"{area.area} in {memory_name(area.memory)}"
     peak_bytes = area.live_bytes[area.peak] if area.live_bytes else 0
-    operation = report.operations[area.peak] if area.peak < len(report.operations) else ""
-    peak = f"peak {size(peak_bytes)} at operation {area.peak} {operation}".rstrip()
+    operation = short_name(report.operations[area.peak])
+    peak = f"peak {size(peak_bytes)} at operation {area.peak} {operation}"
     by_address = all(row.address is not None for row in rows)
     how = "" if by_address else " Nobody has decided addresses: tensors are stacked by size."
     yield Occupancy(
@@ -66,7 +66,9 @@ def _pieces(rows: Sequence[Allocation], by_address: bool) -> Iterator[Piece]:
     order = sorted(zip(rows, places, strict=True), key=lambda pair: (pair[0].first, pair[1]))
     for row, low in order:
         where = f"at address {low:,}, " if by_address else ""
-        title = f"{row.name}, {row.use.value}: {row.size_bytes:,} bytes, {where}operations "
+        title = (
+            f"{short_name(row.name)}, {row.use.value}: {row.size_bytes:,} bytes, {where}operations "
+        )
         title += f"{row.first} to {row.last}."
         yield Piece(
             row.first, row.last, low, low + row.size_bytes, USES[row.use], title,
