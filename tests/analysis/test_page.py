@@ -103,6 +103,13 @@ def test_links_lead_somewhere_and_names_are_used_once(html: str) -> None:
     assert set(re.findall(r'data-anchor="([^"]+)"', html)) <= set(anchors)
 
 
+@pytest.mark.parametrize("missing", ["compilation", "cost", "memory"])
+def test_links_lead_somewhere_where_a_part_is_not_known(missing: str) -> None:
+    html = render(report_page(replace(small(), **{missing: None})))
+    targets = set(re.findall(r'(?:href="#|data-anchor=")([^"]+)"', html))
+    assert targets <= set(re.findall(r' id="([^"]+)"', html))
+
+
 def test_links_lead_to_what_is_closed_or_hidden(browser: Any) -> None:
     script = """
 const closed = document.getElementById("commands-0-11");

@@ -86,3 +86,27 @@ def test_what_is_no_evaluation_is_refused(here: Path, run: Run) -> None:
     status, _, err = run("report", "digits.tflite", "--evaluation", "other.json")
     assert status == 2
     assert "error[E587]: other.json must hold what mizzen evaluate --json writes" in err
+
+
+def test_artifacts_with_operators_on_the_cpu_and_of_other_families(here: Path, run: Run) -> None:
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-n78-4tops-4ple")
+    words = ["report", "output/digits_ethosn.tflite", "--csv", "tables", "--trace", "trace.json"]
+    status, _, _ = run(*words)
+    assert status == 0
+    html = (here / "digits_ethosn.html").read_text()
+    assert "Why operators are on the CPU" in html
+    assert set(re.findall(r'(?:href="#|data-anchor=")([^"]+)"', html)) <= set(
+        re.findall(r' id="([^"]+)"', html)
+    )
+    assert [path.name for path in (here / "tables").iterdir()] == ["digits_per-layer.csv"]
+
+
+def test_an_artifact_without_its_report_has_a_page(here: Path, run: Run) -> None:
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-u85-256")
+    (here / "output" / "digits_vela.json").unlink()
+    status, _, _ = run("report", "output/digits_vela.tflite", "-o", "page.html")
+    assert status == 0
+    html = (here / "page.html").read_text()
+    assert "compiled elsewhere" in html
+    assert "operators are not known" in html
+    assert "What bounds the time" in html

@@ -97,3 +97,22 @@ def test_what_does_not_suit_is_refused(compiled: Compiled, code: str) -> None:
     with pytest.raises(MizzenError) as raised:
         REFUSED[code](compiled("kws_ref_model", "ethos-u55-128"))
     assert raised.value.diagnostic.code == code
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-n78-4tops-4ple"])
+def test_operations_are_of_the_model_not_of_the_artifact(
+    model_file: Callable[[str], Path], accelerator: str
+) -> None:
+    """An operator on the CPU has another index in an artifact, which has fewer operators."""
+    ignored = () if "n78" in accelerator else ("SOFTMAX",)
+    path = model_file("kws_ref_model.tflite")
+    artifact = mizzen.compile(path, accelerator, ignore_ops=ignored, prove="off")
+    report = artifact.report
+    assert report is not None
+    kinds = {row.index: row.kind for row in report.placements}
+    found = [row for row in cost_report(artifact).operations if row.origin is not None]
+    on_cpu = {row.origin.operator for row in found if row.origin and row.device is Device.CPU}
+    assert on_cpu == {row.index for row in report.on_cpu}
+    assert all(kinds[row.origin.operator] == row.origin.kind for row in found
+               if row.origin and row.origin.operator is not None)  # fmt: skip
+    assert {row.origin.operator for row in found if row.origin} >= {1, 2, 3, 4, 11}

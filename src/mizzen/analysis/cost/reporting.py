@@ -9,6 +9,7 @@ from typing import Any
 from mizzen.analysis.cost.cpu import cpu_operations
 from mizzen.analysis.cost.ethos_n import ethos_n_operations
 from mizzen.analysis.cost.ethos_u import ethos_u_operations
+from mizzen.analysis.cost.origins import of_commands, of_model
 from mizzen.analysis.cost.processors import Processor, find_processor
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.ethos_n import NpuProgram
@@ -73,10 +74,12 @@ def _operations(
                 found, found_spans = ethos_u_operations(program, chosen)
             case NpuStep(program=NpuProgram() as program):
                 found, found_spans = ethos_n_operations(program.program)
+                found = of_commands(found, program.origins)
             case NpuStep():
                 raise fail("E573", f"no timing model knows the programs of {step.accelerator}")
             case _:
                 found, found_spans = cpu_operations(step, artifact, core, ratio)
+                found = [of_model(row, artifact.report) for row in found]
         first = len(rows)
         rows += [_placed(row, number, first, start) for row in found]
         spans += [_moved(span, first, start) for span in found_spans]

@@ -49,7 +49,7 @@ def _costs(findings: Findings, rows: Sequence[Layer]) -> Table:
 def _cost(row: Layer, work: Work | None) -> tuple[Cell, ...]:
     return (
         row.index, row.kind, row.device.value, row.cycles, row.share,
-        None if row.bound is None else row.bound.value, row.utilisation if row.macs else None,
+        None if row.bound is None else row.bound.value, row.utilisation or None,
         row.macs, row.sram_bytes, row.compiler_cycles, link_to(work), row.shape or None,
         short_name(row.name) or None,
     )  # fmt: skip

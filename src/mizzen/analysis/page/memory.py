@@ -19,9 +19,11 @@ def memory(findings: Findings) -> Section:
     report = findings.memory
     if report is None:
         return Section("Memory", (Note(MISSING),))
+    cost = findings.cost
+    shown = frozenset(() if cost is None else (row.index for row in cost.operations))
     blocks: list[Block] = [_needs(report)]
     for area in report.areas:
-        blocks += _area(report, area)
+        blocks += _area(report, area, shown)
     blocks.append(_allocations(report))
     return Section("Memory", tuple(blocks))
 
@@ -37,7 +39,7 @@ def _needs(report: MemoryReport) -> Facts:
     return Facts(tuple(rows))
 
 
-def _area(report: MemoryReport, area: AreaUse) -> Iterator[Block]:
+def _area(report: MemoryReport, area: AreaUse, shown: frozenset[int]) -> Iterator[Block]:
     rows = [row for row in report.allocations if (row.area, row.memory) == (area.area, area.memory)]
     changes = len({(row.first, row.last) for row in rows}) > 1
     if not rows or not changes:
@@ -53,7 +55,7 @@ def _area(report: MemoryReport, area: AreaUse) -> Iterator[Block]:
         f"{exact_size(area.used_bytes)} must be there. The {peak} is marked.{how}",
         len(report.operations),
         "operations",
-        tuple(_pieces(rows, by_address)),
+        tuple(_pieces(rows, by_address, shown)),
         area.peak if area.live_bytes else None,
         peak,
         uses_legend(row.use for row in rows),
@@ -61,18 +63,17 @@ def _area(report: MemoryReport, area: AreaUse) -> Iterator[Block]:
     yield _at_peak(rows, area, name)
 
 
-def _pieces(rows: Sequence[Allocation], by_address: bool) -> Iterator[Piece]:
+def _pieces(rows: Sequence[Allocation], by_address: bool, shown: frozenset[int]) -> Iterator[Piece]:
+    """Return each allocation as a rectangle that leads to its first operation, if that is shown."""
     places = [row.address or 0 for row in rows] if by_address else list(_stacked(rows))
     order = sorted(zip(rows, places, strict=True), key=lambda pair: (pair[0].first, pair[1]))
     for row, low in order:
         where = f"at address {low:,}, " if by_address else ""
-        title = (
-            f"{short_name(row.name)}, {row.use.value}: {row.size_bytes:,} bytes, {where}operations "
-        )
-        title += f"{row.first} to {row.last}."
+        title = f"{short_name(row.name)}, {row.use.value}: {row.size_bytes:,} bytes, {where}"
+        title += f"operations {row.first} to {row.last}."
         yield Piece(
             row.first, row.last, low, low + row.size_bytes, USES[row.use], title,
-            anchors.of_operation(row.first),
+            anchors.of_operation(row.first) if row.first in shown else "",
         )  # fmt: skip
 
 

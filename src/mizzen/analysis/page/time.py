@@ -31,7 +31,8 @@ def time(findings: Findings) -> Section:
     cost = findings.cost
     if cost is None:
         return Section("Time", (Note(MISSING),))
-    return Section("Time", (_bounds(cost), _timeline(cost), _traffic(cost), _operations(cost)))
+    traffic = (_traffic(cost),) if cost.traffic else ()
+    return Section("Time", (_bounds(cost), _timeline(cost), *traffic, _operations(findings, cost)))
 
 
 def _bounds(cost: CostReport) -> Shares:
@@ -94,20 +95,22 @@ def _crossing(row: Traffic) -> tuple[Cell, ...]:
     )  # fmt: skip
 
 
-def _operations(cost: CostReport) -> Table:
+def _operations(findings: Findings, cost: CostReport) -> Table:
+    report = findings.compilation
+    layers = frozenset(() if report is None else (row.index for row in report.placements))
     return without_empty_columns(Table(
         "Operations, in the order of execution",
         (
             "#", "operation", "layer", "start", "end", "cycles", "of the time", "bound by",
             "MACs", "utilisation", "bytes", "compiler's cycles", "shape", "detail",
         ),
-        tuple(tuple(_cells(row, cost.cycles)) for row in cost.operations),
+        tuple(tuple(_cells(row, cost.cycles, layers)) for row in cost.operations),
         frozenset({6, 9}),
         tuple(anchors.of_operation(row.index) for row in cost.operations),
     ))  # fmt: skip
 
 
-def _cells(row: OperationCost, whole: int) -> Iterator[Cell]:
+def _cells(row: OperationCost, whole: int, layers: frozenset[int]) -> Iterator[Cell]:
     origin = row.origin
     yield row.index
     if origin is None or origin.command is None:
@@ -116,13 +119,15 @@ def _cells(row: OperationCost, whole: int) -> Iterator[Cell]:
         yield Link(row.name, anchors.of_commands(row.step, origin.command))
     if origin is None or origin.operator is None:
         yield None
-    else:
+    elif origin.operator in layers:
         yield Link(f"{origin.operator} {origin.kind or ''}", anchors.of_layer(origin.operator))
+    else:
+        yield f"{origin.operator} {origin.kind or ''}"
     yield from (row.start_cycles, row.end_cycles, row.cycles, row.cycles / max(whole, 1))
     yield row.bound.value if row.causes else None
     yield row.macs or None
-    yield row.utilisation if row.macs else None
-    yield sum(part.read_bytes + part.written_bytes for part in row.traffic)
+    yield row.utilisation or None
+    yield sum(part.read_bytes + part.written_bytes for part in row.traffic) or None
     yield row.compiler_cycles
     yield row.shape or None
     yield row.detail or None
