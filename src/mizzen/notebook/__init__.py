@@ -1,6 +1,6 @@
 """How things show themselves in a notebook, without knowing who draws them.
 
-Artifacts and reports have a method `_repr_html_`, which notebooks call, and it asks `html_of`. Who
+Artifacts and reports have the method that notebooks call for HTML, and it asks `html_of`. Who
 can draw says so to `drawn_by`, once: Mizzen's root does, with a function that imports what draws
 when something is to be drawn. So the layers that are drawn stay below the one that draws, and
 nothing is imported for it by programs that are no notebooks. It must not know either side.
