@@ -277,6 +277,15 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler",
         "mizzen.compiler.torch",
     ),
+    "mizzen.compiler.budget": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.targets.ethos_u",
+        "mizzen.artifact",
+        "mizzen.analysis.memory",
+        "mizzen.compiler",
+        "mizzen.compiler.compile",
+    ),
     "mizzen.compiler.check": (
         "mizzen.notebook",
         "mizzen.diagnostics",
@@ -284,6 +293,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
+        "mizzen.compiler.budget",
     ),
     "mizzen.compiler.ethos_u": (
         "mizzen.diagnostics",
@@ -544,6 +554,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler",
         "mizzen.compiler.torch",
         "mizzen.compiler.compile",
+        "mizzen.compiler.budget",
         "mizzen.compiler.check",
         "mizzen.analysis.comparison",
         "mizzen.torch",

@@ -41,6 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compile, write the artifact and its report, and say what became of the network."""
     import mizzen
+    from mizzen.compiler.budget import again
     from mizzen.compiler.check import failures_of
 
     asked = keywords(options)
@@ -50,13 +51,20 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     report = artifact.report
     assert report is not None, "a compilation always reports"
     files, replaced = write(artifact, chosen, output_folder(options))
-    failures = failures_of(
-        report, max_cpu_ops=options.max_cpu_ops, sram_budget_bytes=options.sram_budget
-    )
+    with console.progress(f"checking {options.model}, compiling it again if it is too large"):
+        failures = tuple(
+            failures_of(
+                report,
+                artifact,
+                max_cpu_ops=options.max_cpu_ops,
+                sram_budget_bytes=options.sram_budget,
+                compile_again=again(options.model, **asked),
+            )
+        )
     return Answer(
         {**{what: str(file) for what, file in files.items()}, **document(report)},
         _text(report, list(files.values()), console),
-        failures=tuple(failures),
+        failures=failures,
         diagnostics=(*report.diagnostics, *replaced),
     )
 

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
+from mizzen.compiler.budget import Again, again, sram_failures
 from mizzen.compiler.compile import file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import Diagnostic, ProgressCallback
@@ -78,14 +79,28 @@ def check(
     require_known(target.configuration.ignore_ops)
     data, name = file_of(model)
     found = front_end_of(data, name).check(data, name, target, on_progress)
-    failures = failures_of(found.report, max_cpu_ops=max_cpu_ops, sram_budget_bytes=sram_budget)
+    failures = failures_of(
+        found.report,
+        found.artifact,
+        max_cpu_ops=max_cpu_ops,
+        sram_budget_bytes=sram_budget,
+        compile_again=again(model, accelerator, **options),
+    )
     return CheckReport(found.report, max_cpu_ops, sram_budget, tuple(failures), found.artifact)
 
 
 def failures_of(
-    report: CompileReport, *, max_cpu_ops: int | None, sram_budget_bytes: int | None
+    report: CompileReport,
+    artifact: Artifact | None = None,
+    *,
+    max_cpu_ops: int | None,
+    sram_budget_bytes: int | None,
+    compile_again: Again | None = None,
 ) -> Iterator[Diagnostic]:
-    """Return what of a compiled network is not as allowed: E401 for the CPU, E402 for the SRAM."""
+    """Return what of a compiled network is not as allowed: E401 for the CPU, E402 for the SRAM.
+
+    compile_again  tries what would help; without it, what would is not known
+    """
     on_cpu = len(report.on_cpu)
     if max_cpu_ops is not None and on_cpu > max_cpu_ops:
         allowed = f"at most {max_cpu_ops} of {len(report.placements)} operators"
@@ -98,13 +113,5 @@ def failures_of(
             rule="--max-cpu-ops",
             help="change the network as each operator's reason says, or allow more",
         )
-    used = report.sram_bytes
-    if sram_budget_bytes is not None and used > sram_budget_bytes:
-        parts = ", ".join(f"{row.name} {row.used_bytes}" for row in report.areas if row.is_sram)
-        yield Diagnostic(
-            "E402",
-            f"the network may use {sram_budget_bytes} bytes of SRAM, but needs {used} ({parts}): "
-            f"{used - sram_budget_bytes} too many",
-            rule="--sram-budget",
-            help="optimise for size, or choose a memory mode with constants outside the SRAM",
-        )
+    if sram_budget_bytes is not None:
+        yield from sram_failures(report, artifact, sram_budget_bytes, compile_again)

@@ -59,7 +59,7 @@ def tflite_layout(artifact: Artifact, model: Model) -> Layout:
         inputs=tuple(index for index in model.main.inputs if index in tensors),
         outputs=model.main.outputs,
         states=tuple(index for index, row in tensors.items() if row.use is Use.STATE),
-        constants=tuple(_constants(artifact, model)),
+        constants=_with_tables(tuple(_constants(artifact, model)), artifact, arena),
         runtime=tuple(_runtime(arena)),
         ends=_ends(artifact, arena),
         arena_bytes=None if arena is None else arena.least_bytes,
@@ -221,6 +221,14 @@ def _constants(artifact: Artifact, model: Model) -> Iterator[Constant]:
             plain = Constant(row.name, row.data.nbytes, at if 0 <= at < file.nbytes else None)
             parts = roles.get(row.index) if subgraph.index == 0 else None
             yield from (plain,) if parts is None else parts(plain)
+
+
+def _with_tables(
+    constants: tuple[Constant, ...], artifact: Artifact, arena: TflmArena | None
+) -> tuple[Constant, ...]:
+    """Add the rest of the file: an interpreter reads tensors and operators in it as it lies."""
+    rest = len(artifact.data) - sum(row.size_bytes for row in constants)
+    return constants if arena is None else (*constants, Constant("tables of the file", rest))
 
 
 Parts = Callable[[Constant], Sequence[Constant]]

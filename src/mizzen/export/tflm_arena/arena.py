@@ -172,9 +172,10 @@ class _Interpreter:
             found = self._requests[key]
             touched = subgraph.present((*row.inputs, *row.outputs))
             ends.need(ends.head + found.looks * sum(map(_described, touched)))
+            state = row.kind == "ASSIGN_VARIABLE"
+            name = self._variable(subgraph, row)[1] if state else row.kind
             for asked in self._prepared(subgraph, row, found):
-                state = row.kind == "ASSIGN_VARIABLE"
-                ends.keep(row.kind, Block(asked, ALIGNMENT_BYTES), state=state)
+                ends.keep(name, Block(asked, ALIGNMENT_BYTES), state=state)
             count += len(found.running)
             self._reserve(count)
         if count:
@@ -185,11 +186,16 @@ class _Interpreter:
         """Return what a kernel keeps when it prepares; a variable is made by the first of them."""
         if row.kind != "ASSIGN_VARIABLE":
             return found.prepared
-        name = dict(handles(subgraph)).get(row.inputs[0], (str(subgraph.index), str(row.index)))
+        name = self._variable(subgraph, row)
         if name in self._assigned:
             return ()
         self._assigned.add(name)
         return found.prepared
+
+    def _variable(self, subgraph: Subgraph, row: Operator) -> tuple[str, str]:
+        """Return the variable that an operator assigns: its container and name."""
+        unknown = str(subgraph.index), f"variable of operator {row.index}"
+        return dict(handles(subgraph)).get(row.inputs[0], unknown)
 
     def _planning(self, count: int) -> tuple[list[Buffer], list[tuple[Key | None, Key | None]]]:
         """Return the buffers of the plan and what they are, with room for making the plan."""

@@ -1,0 +1,198 @@
+"""Whether a network fits the SRAM that it may use, what is alive at its peak, and what would help.
+
+What must be in SRAM is counted by the artifact's own memory report: feature maps, staged data,
+tensors and states of the processor, what the runtime keeps; constants where the memory mode has
+them there. What would help is measured: the network is compiled again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Unpack
+
+from mizzen.analysis.memory import memory_report
+from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.backend import resolve_target
+from mizzen.compiler.compile import compile_file, file_of
+from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.report.compilation import SRAM, CompileReport
+from mizzen.report.memory import MemoryReport, Use
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Optimise
+from mizzen.targets.ethos_u.recorded_config import recorded
+from mizzen.targets.ethos_u.system_config import usable_memory_modes
+from mizzen.targets.ethos_u.vela_ini import read_files
+
+SHOWN_AT_PEAK = 4
+"""Tensors that are named; what is smaller is added up."""
+
+COMPILERS = ("arena", "cache")
+"""Areas that the compiler fills as it is told."""
+
+Again = Callable[..., Artifact]
+"""Compiles the network again, with other options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Options with which a network was compiled again, and the SRAM that it needs then."""
+
+    words: str
+    sram_bytes: int
+
+
+def again(
+    model: str | PathLike[str] | bytes,
+    accelerator: str | None = None,
+    **options: Unpack[CompileKeywords],
+) -> Again:
+    """Return what compiles a network as before but for the options that it is called with."""
+
+    def compile_again(**changes: Any) -> Artifact:
+        changed: dict[str, Any] = {**options, **changes, "prove": "off"}
+        data, name = file_of(model)
+        return compile_file(data, name, resolve_target(CompileOptions(accelerator, **changed)))
+
+    return compile_again
+
+
+def sram_failures(
+    report: CompileReport,
+    artifact: Artifact | None,
+    budget_bytes: int,
+    compile_again: Again | None = None,
+) -> Iterator[Diagnostic]:
+    """Return E402 if a network needs more SRAM than it may use.
+
+    artifact  what was compiled; without one, only what the compiler counts is known
+    """
+    memory = None if artifact is None else memory_report(artifact)
+    used = sram_of(report, memory)
+    if used <= budget_bytes:
+        return
+    parts = ", ".join(f"{name} {size}" for name, size in _parts(report, memory))
+    alive = "" if memory is None else _peak(memory)
+    yield Diagnostic(
+        "E402",
+        f"the network may use {budget_bytes} bytes of SRAM, but needs {used} ({parts}): "
+        f"{used - budget_bytes} too many{alive}",
+        rule="--sram-budget",
+        help=_help(report, memory, budget_bytes, compile_again),
+    )
+
+
+def sram_of(report: CompileReport, memory: MemoryReport | None) -> int:
+    """Return what must be in SRAM; what the compiler says where there is nothing to count."""
+    if memory is None or not any(row.memory == SRAM for row in memory.areas):
+        return report.sram_bytes
+    return memory.by_memory[SRAM]
+
+
+def _parts(report: CompileReport, memory: MemoryReport | None) -> Iterator[tuple[str, int]]:
+    counted = () if memory is None else [row for row in memory.areas if row.memory == SRAM]
+    if not counted:
+        yield from ((row.name, row.used_bytes) for row in report.areas if row.is_sram)
+        return
+    for row in counted:
+        states = sum(
+            held.size_bytes
+            for held in (() if memory is None else memory.allocations)
+            if held.area == row.area and held.use is Use.STATE
+        )
+        yield f"{row.area}{f' with states of {states} in it' if states else ''}", row.used_bytes
+
+
+def _peak(memory: MemoryReport) -> str:
+    """Say what is alive where the most of the SRAM is."""
+    areas = [row for row in memory.areas if row.memory == SRAM]
+    if not areas:
+        return ""
+    live = [sum(counts) for counts in zip(*(row.live_bytes for row in areas), strict=True)]
+    at = live.index(max(live))
+    rows = [row for row in memory.alive_at(at, SRAM) if row.use is not Use.RUNTIME]
+    shown = [f'"{_short(row.name)}" {row.size_bytes}' for row in rows[:SHOWN_AT_PEAK]]
+    if rest := len(rows) - len(shown):
+        shown.append(f"{rest} more {sum(row.size_bytes for row in rows[SHOWN_AT_PEAK:])}")
+    held = ", ".join(shown)
+    return f"; alive at the peak, operation {at} ({_short(memory.operations[at])}): {held}"
+
+
+def _short(name: str) -> str:
+    """Return the first of the names that a converter joins for what it has fused."""
+    return name.partition(";")[0]
+
+
+def _help(
+    report: CompileReport,
+    memory: MemoryReport | None,
+    budget_bytes: int,
+    compile_again: Again | None,
+) -> str:
+    found = list(_remedies(report, memory, budget_bytes, compile_again))
+    fitting = [row for row in found if row.sram_bytes <= budget_bytes]
+    if fitting:
+        return f"{fitting[-1].words} fits: it needs {fitting[-1].sram_bytes} bytes"
+    better = [row for row in found if row.sram_bytes < sram_of(report, memory)]
+    if better:
+        least = min(better, key=lambda row: row.sram_bytes)
+        return f"{least.words} needs {least.sram_bytes} bytes, which is less and still too many"
+    if found:
+        tried = ", ".join(row.words for row in found)
+        return f"use a smaller network; {tried} would need no less"
+    return "use a smaller network, or a memory mode with constants outside the SRAM"
+
+
+def _remedies(
+    report: CompileReport,
+    memory: MemoryReport | None,
+    budget_bytes: int,
+    compile_again: Again | None,
+) -> Iterator[Remedy]:
+    """Compile with one option after the other until the network fits."""
+    if compile_again is None or memory is None:
+        return
+    for words, changes in _changes(report, memory, budget_bytes):
+        try:
+            artifact = compile_again(**changes)
+        except MizzenError:
+            continue
+        assert artifact.report is not None, "a compilation always reports"
+        found = Remedy(words, sram_of(artifact.report, memory_report(artifact)))
+        yield found
+        if found.sram_bytes <= budget_bytes:
+            return
+
+
+def _changes(
+    report: CompileReport, memory: MemoryReport, budget_bytes: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    configuration = _configuration(report)
+    if configuration is None:
+        return
+    if configuration.optimise is not Optimise.SIZE:
+        yield "--optimise Size", {"optimise": Optimise.SIZE.value}
+    scheduled = sum(
+        row.used_bytes for row in memory.areas if row.memory == SRAM and row.area in COMPILERS
+    )
+    left = budget_bytes - (memory.by_memory.get(SRAM, 0) - scheduled)
+    if 0 < left < scheduled:
+        yield f"--arena-cache-size {left}", {"arena_cache_size": left}
+    for mode in _modes(configuration):
+        yield f"--memory-mode {mode}", {"memory_mode": mode}
+
+
+def _configuration(report: CompileReport) -> EthosUConfiguration | None:
+    known = report.configuration
+    return recorded(known) if str(known.get("accelerator", "")).startswith("ethos-u") else None
+
+
+def _modes(configuration: EthosUConfiguration) -> Sequence[str]:
+    """Return other memory modes that the NPU can run, if their files are still there."""
+    try:
+        sections = read_files(configuration.files)
+    except MizzenError:
+        return ()
+    rows = usable_memory_modes(sections, configuration.accelerator, configuration.system)
+    return [row for row in rows if row != configuration.mode.name]
