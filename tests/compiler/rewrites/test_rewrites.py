@@ -19,7 +19,7 @@ from mizzen.flatbuffer.tflite import ActivationFunctionType, Padding
 from mizzen.frontends.tflite import Model
 from mizzen.package.tflite.builder import NetworkBuilder
 
-INFERENCES = 6
+INFERENCES = 5
 
 Array = npt.NDArray[np.int8]
 
@@ -56,9 +56,13 @@ class Net:
     def convolution(
         self, data: int, shape: tuple[int, int, int, int], channels: int, *,
         kernel: tuple[int, int], stride: tuple[int, int], same: bool, depthwise: bool = False,
-        result: tuple[float, int] | None = None,
+        result: tuple[float, int] | None = None, dead: tuple[int, ...] = (), offset: int = 0,
+        activation: int | None = None,
     ) -> tuple[int, tuple[int, int, int, int]]:  # fmt: skip
-        """Add a convolution; returns its result and the shape. Scales are per channel or not."""
+        """Add a convolution; returns its result and the shape. Scales are per channel or not.
+
+        dead    output channels of zero weights, which give `offset` more than the zero point
+        """
         _, height, width, inputs = shape
         high, wide = (
             -(-extent // step) if same else (extent - window) // step + 1
@@ -71,6 +75,10 @@ class Net:
         wanted = (result or (0.1, 0))[0] / self.scales[data] / 73 / 2 / terms**0.5
         scales = self.rng.uniform(0.7, 1.4, channels if many else 1) * wanted
         bias = self.rng.integers(-90, 90, channels).astype(np.int32)
+        if dead:
+            weights[(..., list(dead)) if depthwise else list(dead)] = 0
+            steps = np.broadcast_to(scales, channels) * self.scales[data] / (result or (0.1, 0))[0]
+            bias[list(dead)] = np.rint(offset / steps[list(dead)]).astype(np.int32)
         given = [
             data,
             self.constant(weights, scales, 3 if depthwise else 0),
@@ -81,7 +89,9 @@ class Net:
             "padding": int(Padding.SAME if same else Padding.VALID),
             "stride_h": stride[0],
             "stride_w": stride[1],
-            "fused_activation_function": int(self.rng.choice([0, 1, 3])),
+            "fused_activation_function": int(self.rng.choice([0, 1, 3]))
+            if activation is None
+            else activation,
             "dilation_h_factor": 1,
             "dilation_w_factor": 1,
         }
@@ -125,7 +135,7 @@ class Net:
         self.builder.operator("RESHAPE", [data, shape], [flat], ("ReshapeOptions", {}))
         weights = self.rng.integers(-127, 128, (outputs, size)).astype(np.int8)
         bias = self.constant(np.zeros(outputs, np.int32), 0.1 * 0.003)
-        made = self.map((1, outputs))
+        made = self.map((1, outputs), (0.1 * 0.003 * 7 * size**0.5, 3))
         given = [flat, self.constant(weights, 0.003), bias]
         self.builder.operator(
             "FULLY_CONNECTED", given, [made], ("FullyConnectedOptions", {}), version=4
@@ -225,7 +235,7 @@ def allowed(model: Model, *names: str) -> bool:
 
 def test_folded_convolutions_are_the_same() -> None:
     done: dict[str, int] = {}
-    for seed in range(60):
+    for seed in range(45):
         model = chain(seed)
         if not tells(outputs_of(file_of(model), stimuli(model))):
             continue
@@ -234,7 +244,7 @@ def test_folded_convolutions_are_the_same() -> None:
                 require_same(model, (name,))
                 done[name] = done.get(name, 0) + 1
     assert set(done) == set(FOLDS)
-    assert sum(done.values()) > 60
+    assert sum(done.values()) > 40
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -322,6 +332,130 @@ def test_padded_channels_as_rows_of_zero_weights_are_the_same(seed: int) -> None
     assert "PAD" not in {row.kind for row in found.model.main.operators}
 
 
+def channels_of(model: Model) -> list[int]:
+    return [row.shape[-1] for row in model.main.tensors if row.data is None and len(row.shape) == 4]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_channels_that_are_constant_leave_with_what_is_made_of_them(seed: int) -> None:
+    """Zero weights with a bias: a constant that a depthwise, a pool and a flattening pass on."""
+    net = Net(seed)
+    shape = (1, 6, 6, 3)
+    first = net.map(shape)
+    data, made = net.convolution(
+        first, shape, 7, kernel=(3, 3), stride=(1, 1), same=True, dead=(1, 4, 6), offset=seed,
+        activation=0,
+    )  # fmt: skip
+    data, made = net.convolution(
+        data, made, 6, kernel=(1, 1), stride=(1, 1), same=True, dead=(0, 2), activation=0
+    )
+    data, made = net.convolution(
+        data,
+        made,
+        6,
+        kernel=(3, 3),
+        stride=(1, 1),
+        same=True,
+        depthwise=True,
+        result=(0.1, 3),
+        activation=0,
+    )
+    last = net.dense(net.pool(data, made), made[3], 5)
+    found = require_same(net.finish([first], [last]), ("prune",))
+    assert channels_of(found.model) == [3, 4, 4, 4, 4]
+
+
+@pytest.mark.parametrize(("offset", "left"), [(0, 3), (9, 5)])
+def test_a_constant_in_front_of_a_padded_window_must_be_the_zero_point(
+    offset: int, left: int
+) -> None:
+    net = Net(3)
+    shape = (1, 6, 6, 3)
+    first = net.map(shape)
+    data, made = net.convolution(
+        first, shape, 5, kernel=(3, 3), stride=(1, 1), same=True, dead=(0, 3), offset=offset,
+        activation=0,
+    )  # fmt: skip
+    last, _ = net.convolution(data, made, 4, kernel=(3, 3), stride=(1, 1), same=True)
+    model = net.finish([first], [last])
+    if left < 5:
+        found = require_same(model, ("prune",))
+        assert channels_of(found.model) == [3, left, 4]
+    else:
+        assert not allowed(model, "prune")
+
+
+def test_channels_that_nothing_weighs_leave() -> None:
+    net = Net(4)
+    shape = (1, 5, 5, 3)
+    first = net.map(shape)
+    data, made = net.convolution(first, shape, 6, kernel=(3, 3), stride=(1, 1), same=True)
+    last, _ = net.convolution(data, made, 4, kernel=(1, 1), stride=(1, 1), same=True)
+    model = net.finish([first], [last])
+    weights = model.main.tensors[model.main.operators[1].inputs[1]]
+    assert weights.values is not None
+    columns = weights.values.copy()
+    columns[..., [2, 5]] = 0
+    model.record["buffers"][model.record["subgraphs"][0]["tensors"][weights.index]["buffer"]][
+        "data"
+    ] = columns.reshape(-1).view(np.uint8)
+    found = require_same(read_network(file_of(model), "unused.tflite"), ("prune",))
+    assert channels_of(found.model) == [3, 4, 4]
+
+
+def test_an_activation_that_cuts_everything_off_makes_a_constant() -> None:
+    net = Net(6)
+    shape = (1, 5, 5, 2)
+    first = net.map(shape)
+    data, made = net.convolution(
+        first, shape, 4, kernel=(1, 1), stride=(1, 1), same=True, dead=(2,), offset=-50,
+        activation=1,
+    )  # fmt: skip
+    last, _ = net.convolution(data, made, 4, kernel=(3, 3), stride=(1, 1), same=True)
+    found = require_same(net.finish([first], [last]), ("prune",))
+    assert channels_of(found.model) == [2, 3, 4]
+
+
+def test_channels_that_are_added_or_leave_the_network_stay() -> None:
+    net = Net(2)
+    shape = (1, 5, 5, 3)
+    first = net.map(shape)
+    one, made = net.convolution(first, shape, 4, kernel=(1, 1), stride=(1, 1), same=True, dead=(0,))
+    two, _ = net.convolution(first, shape, 4, kernel=(1, 1), stride=(1, 1), same=True, dead=(0,))
+    assert not allowed(net.finish([first], [net.add(one, two, made)]), "prune")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_behind_a_pad_are_folded(seed: int) -> None:
+    """A PAD of one row and column before the map, as some converters write a stride of two."""
+    net = Net(seed)
+    first = net.map((1, 8, 8, 2), (0.1, 3))
+    padded = net.map((1, 9, 9, 2), (0.1, 3))
+    amounts = np.asarray([[0, 0], [1, 0], [1, 0], [0, 0]], np.int32)
+    rows = net.builder.constant("amounts", amounts)
+    net.builder.operator("PAD", [first, rows], [padded], ("PadOptions", {}), version=2)
+    data, made = net.convolution(padded, (1, 9, 9, 2), 4, kernel=(3, 3), stride=(2, 2), same=False)
+    last, _ = net.convolution(
+        data, made, 4, kernel=(3, 3), stride=(1, 1), same=True, depthwise=True
+    )
+    model = net.finish([first], [last])
+    assert not allowed(model, "same")
+    for name in ("fold2x1", "fold4x2", "fold4x2x2", "fold2x2x2"):
+        require_same(model, (name,))
+
+
+def test_a_pad_that_is_the_window_s_own_leaves() -> None:
+    net = Net(9)
+    first = net.map((1, 8, 8, 2), (0.1, 3))
+    padded = net.map((1, 9, 9, 2), (0.1, 3))
+    amounts = np.asarray([[0, 0], [0, 1], [0, 1], [0, 0]], np.int32)
+    rows = net.builder.constant("amounts", amounts)
+    net.builder.operator("PAD", [first, rows], [padded], ("PadOptions", {}), version=2)
+    last, _ = net.convolution(padded, (1, 9, 9, 2), 4, kernel=(3, 3), stride=(2, 2), same=False)
+    found = require_same(net.finish([first], [last]), ("same",))
+    assert [row.kind for row in found.model.main.operators] == ["CONV_2D"]
+
+
 def test_a_pad_of_the_network_s_input_stays() -> None:
     net = Net(1)
     first = net.map((1, 4, 4, 3), (0.1, 3))
@@ -332,7 +466,7 @@ def test_a_pad_of_the_network_s_input_stays() -> None:
 
 @pytest.mark.parametrize(
     "file",
-    ["kws_ref_model", "vww4_128_128_INT8", "micro_speech_quantized", "pretrainedResnet_quant"],
+    ["kws_ref_model", "vww4_128_128_INT8", "micro_speech_quantized", "vww_96_int8"],
 )
 def test_every_rewrite_that_a_real_network_allows_is_the_same(
     file: str, model_file: Callable[[str], Path]
@@ -354,7 +488,7 @@ def test_what_is_no_rewrite_is_refused() -> None:
     with pytest.raises(MizzenError) as caught:
         rewritten(chain(1), b"", ("flip",))
     assert caught.value.diagnostic.render() == (
-        "error[E261]: a rewrite must be of same, pads, foldIxO, foldIxOxN, swap, poolK, "
+        "error[E261]: a rewrite must be of prune, same, pads, foldIxO, foldIxOxN, swap, poolK, "
         "not 'flip'\n"
         "  help `mizzen tune` finds those that a network gains by"
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
-from typing import Unpack
+from typing import Any, Unpack
 
 from mizzen.analysis.tuning.measuring import Bench, Told
 from mizzen.analysis.tuning.search import AS_ASKED, search
@@ -17,7 +17,7 @@ from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import TFLITE, file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import fail
-from mizzen.report.tuning import Candidate, Objective, TuningReport
+from mizzen.report.tuning import Candidate, Choice, Objective, TuningReport
 
 MOST_PROOFS = 8
 """Candidates of the front that are proved and told of; what is chosen always is."""
@@ -56,8 +56,46 @@ def tune(
     objective that there is not, and as `mizzen.compile` if the network does not compile as it is.
     """
     wanted = _objective(objective)
-    chosen = CompileOptions(accelerator, **options)
-    target = resolve_target(chosen)
+    start = time.monotonic()
+    found = begin(
+        model,
+        accelerator,
+        jobs=jobs,
+        budget_seconds=budget_seconds,
+        on_progress=on_progress,
+        **options,
+    )
+    chosen = found.best(wanted, sram_budget)
+    front = found.front()
+    bench = found.bench
+    report = TuningReport(
+        model=bench.name,
+        configuration=found.configuration,
+        objective=wanted,
+        sram_budget_bytes=sram_budget,
+        base=found.base,
+        front=tuple(front),
+        chosen=chosen,
+        tried=bench.done,
+        distinct=bench.distinct,
+        refused=tuple(bench.refused.values()),
+        seconds=time.monotonic() - start,
+    )
+    return Tuned(report, None if chosen is None else found.artifacts[chosen.choice])
+
+
+def begin(
+    model: str | PathLike[str] | bytes,
+    accelerator: str | None = None,
+    *,
+    jobs: int | None = None,
+    budget_seconds: float | None = None,
+    on_progress: Told | None = None,
+    **options: Unpack[CompileKeywords],
+) -> Search:
+    """Compile a network in many ways, and prove none of it yet. Keywords and errors as `tune`."""
+    asked = CompileOptions(accelerator, **options)
+    target = resolve_target(asked)
     require_known(target.configuration.ignore_ops)
     data, name = file_of(model)
     network = read_network(data, name) if front_end_of(data, name) is TFLITE else None
@@ -68,49 +106,53 @@ def tune(
             f"the compiler of {target.accelerator} must have options to search, and has none",
             help="compile with `mizzen compile`",
         )
-    start = time.monotonic()
-    ends = None if budget_seconds is None else start + budget_seconds
-    bench = Bench(data, name, chosen, jobs or _processors(), ends, on_progress=on_progress)
+    ends = None if budget_seconds is None else time.monotonic() + budget_seconds
+    bench = Bench(data, name, asked, jobs or _processors(), ends, on_progress=on_progress)
     search(bench, levers)
-    artifacts = _proved(bench, wanted, sram_budget)
-    rows = list(artifacts)
-    base = bench.candidates[AS_ASKED]
-    found = best([row for row in rows if _may_be_taken(row)], base, wanted, sram_budget)
-    report = TuningReport(
-        model=name,
-        configuration=target.configuration.as_dict(),
-        objective=wanted,
-        sram_budget_bytes=sram_budget,
-        base=base,
-        front=tuple(told(rows)),
-        chosen=found,
-        tried=bench.done,
-        distinct=bench.distinct,
-        refused=tuple(bench.refused.values()),
-        seconds=time.monotonic() - start,
-    )
-    return Tuned(report, None if found is None else artifacts[found])
+    return Search(bench, target.configuration.as_dict())
 
 
-def _proved(
-    bench: Bench, objective: Objective, sram_budget_bytes: int | None
-) -> dict[Candidate, Artifact]:
-    """Prove the candidates to tell of and the best; once more where one of them is not exact."""
-    proved: dict[Candidate, Artifact] = {}
-    while True:
-        rows = list(bench.candidates.values())
-        base = bench.candidates[AS_ASKED]
-        wanted = [base, best(rows, base, objective, sram_budget_bytes), *told(rows)[:MOST_PROOFS]]
-        known = {row.choice for row in proved}
-        missing = {row.choice: row for row in wanted if row is not None and row.choice not in known}
-        if not missing:
-            return proved
-        proved.update(bench.prove(list(missing.values())))
+@dataclass(slots=True)
+class Search:
+    """What was tried: what is asked of it is proved first, and again where that shows less.
 
+    artifacts  of what was proved, by choice
+    """
 
-def _may_be_taken(row: Candidate) -> bool:
-    """Whether nothing speaks against it: no proof was asked for, or there is no difference."""
-    return not row.proof.differing
+    bench: Bench
+    configuration: dict[str, Any]
+    artifacts: dict[Choice, Artifact] = field(default_factory=dict[Choice, Artifact])
+
+    @property
+    def base(self) -> Candidate:
+        """The network compiled as it was asked for."""
+        return self.bench.candidates[AS_ASKED]
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Everything that compiled, and was not found to be wrong."""
+        return list(self.bench.candidates.values())
+
+    def best(self, objective: Objective, sram_budget_bytes: int | None = None) -> Candidate | None:
+        """Return the best for an objective, proved; None if none fits the budget."""
+        while True:
+            found = best(self.candidates, self.base, objective, sram_budget_bytes)
+            if found is None or self._are_proved([found]):
+                return found
+
+    def front(self) -> list[Candidate]:
+        """Return the candidates that are worth to be told of, proved, fewest cycles first."""
+        while True:
+            found = told(self.candidates)[:MOST_PROOFS]
+            if self._are_proved([self.base, *found]):
+                return found
+
+    def _are_proved(self, rows: list[Candidate]) -> bool:
+        """Prove those that are not; False if any were, since that may change them."""
+        missing = {row.choice: row for row in rows if row.choice not in self.artifacts}
+        for row, artifact in self.bench.prove(list(missing.values())):
+            self.artifacts[row.choice] = artifact
+        return not missing
 
 
 def _objective(word: str) -> Objective:
@@ -118,9 +160,8 @@ def _objective(word: str) -> Objective:
         return Objective(word)
     except ValueError:
         names = ", ".join(row.value for row in Objective)
-        raise fail(
-            "E265", f"what to want the least of must be one of {names}, not {word!r}"
-        ) from None
+        said = f"what to want the least of must be one of {names}, not {word!r}"
+        raise fail("E265", said) from None
 
 
 def _processors() -> int:

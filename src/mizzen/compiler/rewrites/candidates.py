@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from mizzen.compiler.rewrites.apply import allows
 from mizzen.compiler.rewrites.draft import Draft
-from mizzen.compiler.rewrites.fold import first_convolution
+from mizzen.compiler.rewrites.fold import first_window, padded_convolution
 from mizzen.compiler.rewrites.table import named
-from mizzen.compiler.rewrites.windows import convolution_of
 from mizzen.frontends.tflite import Model
 
 LONGEST = 8
@@ -31,17 +30,23 @@ def candidates(model: Model) -> tuple[tuple[Ladder, ...], ...]:
     """
     if not allows(model):
         return ()
-    groups = (
-        (("same",),), (("pads",),), tuple(_folds(model)), (("swap",),), (("pool2",), ("pool8",)),
-    )  # fmt: skip
+    groups: tuple[tuple[Ladder, ...], ...] = (
+        (("prune",),),
+        (("same",),),
+        (("pads",),),
+        tuple(_folds(model)),
+        (("swap",),),
+        (("pool2",), ("pool8",)),
+    )
     found = (tuple(_allowed(model, ladder) for ladder in group) for group in groups)
     kept = (tuple(ladder for ladder in group if ladder) for group in found)
     return tuple(group for group in kept if group)
 
 
 def _folds(model: Model) -> Iterator[Ladder]:
-    step = first_convolution(Draft(model))
-    found = None if step is None else convolution_of(step)
+    draft = Draft(model)
+    step = first_window(draft)
+    _, found = (None, None) if step is None else padded_convolution(draft, step)
     if found is None:
         return
     for made in MADE:

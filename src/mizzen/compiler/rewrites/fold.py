@@ -6,17 +6,19 @@ most of the MAC array idle and most of a brick of 16 empty, become more.
 
 Conditions: int8, one inference, no dilation; W and the result's columns divide by their folds;
 what SAME pads before the first column must come out as whole folded columns (zero weights at either
-end of the window see to that). Sums have the same terms, and zeros besides: exact.
+end of the window see to that, or a PAD in front of it that pads other columns). Additions between
+them are of maps that are folded alike. Sums have the same terms, and zeros besides: exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mizzen.compiler.rewrites.draft import Array, Draft, Step, Wire
+from mizzen.compiler.rewrites.pads import is_window_pad, pad_amounts
 from mizzen.compiler.rewrites.windows import (
     Convolution,
     convolution_of,
@@ -40,40 +42,56 @@ class Fold:
     count: int = 1
 
 
-def first_convolution(draft: Draft) -> Step | None:
-    """Return the convolution that takes the network's only input, in its form or a view of it."""
+def first_window(draft: Draft) -> Step | None:
+    """Return the convolution that takes the network's only input, or the PAD in front of it.
+
+    It may take the input in another shape, and swapped.
+    """
     if len(draft.inputs) != 1:
         return None
     step = draft.only_user(draft.inputs[0])
-    if step is not None and step.kind == "RESHAPE":
+    while step is not None and step.kind in ("RESHAPE", "TRANSPOSE"):
         step = draft.only_user(step.result)
-    return step if step is not None and convolution_of(step) is not None else None
+    return step
+
+
+def padded_convolution(draft: Draft, step: Step) -> tuple[Step | None, Convolution | None]:
+    """Return the PAD that an operator is, if it is one, and the convolution that it is or feeds."""
+    if not is_window_pad(step):
+        return None, convolution_of(step)
+    user = draft.only_user(step.result)
+    found = None if user is None or user.data is not step.result else convolution_of(user)
+    return step, found if found is not None and not found.same else None
 
 
 def fold(draft: Draft, wanted: Fold) -> bool:
     """Fold the first operators; False where that cannot be, and nothing is changed."""
-    first = first_convolution(draft)
-    if first is None:
+    step = first_window(draft)
+    if step is None or (wanted.made == 1 and wanted.count > 1):
         return False
-    begun = draft.steps.index(first)
-    steps = draft.steps[begun : begun + wanted.count]
-    folded = {first.data: wanted.given}
+    place = draft.steps.index(step)
+    folded = {step.data: wanted.given}
     plans: list[_Plan] = []
-    for step in steps:
+    inside: list[Step] = []
+    while len(inside) < wanted.count:
+        if place == len(draft.steps):
+            return False
+        step = draft.steps[place]
         if step.kind == "ADD":
             if not _adds(step, folded):
                 return False
         else:
-            found = convolution_of(step)
+            pad, found = padded_convolution(draft, step)
             given = folded.get(step.data)
-            plan = None if found is None or given is None else _planned(found, given, wanted.made)
+            plan = None if found is None or given is None else _planned(found, pad, given, wanted)
             if plan is None:
                 return False
             plans.append(plan)
+            step = plan.found.step
+        inside.append(step)
         folded[step.result] = wanted.made
-    if len(steps) < wanted.count or (wanted.made == 1 and wanted.count > 1):
-        return False
-    _apply(draft, plans, steps, wanted)
+        place = draft.steps.index(step) + 1
+    _apply(draft, plans, inside, wanted)
     return True
 
 
@@ -87,32 +105,52 @@ def _adds(step: Step, folded: Mapping[Wire, int]) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """A folded convolution: weights [f*O, kh, kw, f*I], and its stride in folded columns."""
+    """A folded convolution: weights [f*O, kh, kw, f*I], and its stride in folded columns.
+
+    pad    in front of it, and the folded columns that it then pads before and behind
+    given  columns of its input that are folded
+    """
 
     found: Convolution
     weights: Array
     stride: int
-    made: int
+    given: int
+    pad: Step | None = None
+    columns: tuple[int, int] = (0, 0)
 
 
-def _planned(found: Convolution, given: int, made: int) -> _Plan | None:
-    step = found.step
-    columns, results = step.data.shape[2], step.result.shape[2]
+def _planned(found: Convolution, pad: Step | None, given: int, wanted: Fold) -> _Plan | None:
+    step, made = found.step, wanted.made
+    data = step.data if pad is None else pad.data
+    columns, results = data.shape[2], step.result.shape[2]
     if columns % given or results % made or found.stride_w * made % given:
         return None
-    if max(given * step.data.channels, made * step.result.channels) > MOST_CHANNELS:
+    if max(given * data.channels, made * step.result.channels) > MOST_CHANNELS:
         return None
     stride = found.stride_w * made // given
-    weights, left = _folded(found, given, made, columns // given)
-    fitted = _fitted(weights, left, found.same, columns // given, results // made, stride)
-    return None if fitted is None else _Plan(found, fitted, stride, made)
+    columns, results = columns // given, results // made
+    if pad is not None:
+        left = int(pad_amounts(pad)[2, 0])
+        weights, before = _folded(found, left, given, made, 0)
+        behind = (results - 1) * stride + weights.shape[2] - columns - before
+        fits = behind >= 0 and (pad_amounts(pad)[1:3] >= 0).all()
+        return _Plan(found, weights, stride, given, pad, (before, behind)) if fits else None
+    weights, before = _folded(found, found.left, given, made, columns)
+    fitted = _fitted(weights, before, found.same, columns, results, stride)
+    return None if fitted is None else _Plan(found, fitted, stride, given)
 
 
-def _folded(found: Convolution, given: int, made: int, columns: int) -> tuple[Array, int]:
-    """Return folded weights, and how many folded columns the window begins before the map."""
+def _folded(
+    found: Convolution, left: int, given: int, made: int, columns: int
+) -> tuple[Array, int]:
+    """Return folded weights, and how many folded columns the window begins before the map.
+
+    left     columns that are padded before the map
+    columns  folded, of the map; what lies outside of a single one is left out
+    """
     outputs, height, width, inputs = found.weights.shape
     taps = [
-        (place, tap, found.stride_w * place - found.left + tap)
+        (place, tap, found.stride_w * place - left + tap)
         for place in range(made)
         for tap in range(width)
     ]
@@ -147,10 +185,11 @@ def _fitted(
     return None
 
 
-def _apply(draft: Draft, plans: list[_Plan], steps: list[Step], wanted: Fold) -> None:
-    _view_before(draft, steps[0], wanted.given)
+def _apply(draft: Draft, plans: list[_Plan], inside: list[Step], wanted: Fold) -> None:
+    first = plans[0]
+    _view_before(draft, first.found.step if first.pad is None else first.pad, wanted.given)
     for plan in plans:
-        made, scales, bias = plan.made, plan.found.scales, plan.found.bias
+        made, scales, bias = wanted.made, plan.found.scales, plan.found.bias
         if scales.size > 1:
             scales = np.tile(scales, made)
         set_convolution(
@@ -162,8 +201,25 @@ def _apply(draft: Draft, plans: list[_Plan], steps: list[Step], wanted: Fold) ->
             stride_w=plan.stride,
         )
     if wanted.made > 1:
-        for step in steps:
-            _view_after(draft, step, steps, wanted.made)
+        for step in inside:
+            _view_after(draft, step, inside, [row.pad for row in plans], wanted.made)
+    for plan in plans:
+        if plan.pad is not None:
+            _pad(draft, plan.pad, plan.columns)
+
+
+def _pad(draft: Draft, pad: Step, columns: tuple[int, int]) -> None:
+    """Let a PAD pad folded columns."""
+    rows, old = pad_amounts(pad).copy(), pad.inputs[1]
+    assert old is not None, "a PAD has amounts"
+    rows[2] = columns
+    pad.inputs[1] = draft.constant(old, rows)
+    pad.result.shape = (
+        *(
+            extent + before + behind
+            for extent, (before, behind) in zip(pad.data.shape, rows.tolist(), strict=True)
+        ),
+    )
 
 
 def _shape(wire: Wire, columns: int) -> tuple[int, int, int, int]:
@@ -180,10 +236,13 @@ def _view_before(draft: Draft, step: Step, columns: int) -> None:
     step.inputs[0] = view
 
 
-def _view_after(draft: Draft, step: Step, inside: list[Step], columns: int) -> None:
+def _view_after(
+    draft: Draft, step: Step, inside: list[Step], pads: Sequence[Step | None], columns: int
+) -> None:
     """Fold an operator's result, and give what is not folded itself channels as columns again."""
     whole = step.result
     shape = _shape(whole, columns)
+    inside = [*inside, *(pad for pad in pads if pad is not None)]
     outside = [user for user in draft.users(whole) if user not in inside]
     if not outside and whole not in draft.outputs:
         whole.shape = shape

@@ -32,6 +32,26 @@ def pads_as_weights(draft: Draft) -> bool:
     return changed
 
 
+def is_window_pad(step: Step) -> bool:
+    """Whether an operator pads rows and columns of an int8 map with its zero point."""
+    if step.kind not in ("PAD", "PADV2") or len(step.data.shape) != 4:
+        return False
+    amounts = step.inputs[1]
+    if amounts is None or amounts.values is None or amounts.values.size != 8:
+        return False
+    rows = pad_amounts(step)
+    alone = not rows[0].any() and not rows[3].any() and step.data.type is TensorType.INT8
+    return alone and _pads_with_zero(step)
+
+
+def pad_amounts(step: Step) -> Array:
+    """Return what a PAD pads before and behind, by axis."""
+    amounts = step.inputs[1]
+    assert amounts is not None, "a PAD has amounts"
+    assert amounts.values is not None, "they are constant"
+    return amounts.values.reshape(-1, 2)
+
+
 def _channels_added(step: Step) -> int:
     """Return how many channels a PAD adds behind the others; 0 if it does anything else."""
     if step.kind not in ("PAD", "PADV2") or len(step.data.shape) != 4:
@@ -73,14 +93,10 @@ def pads_as_same(draft: Draft) -> bool:
 
 
 def _is_same(pad: Step, user: Step) -> bool:
-    amounts, found = pad.inputs[1], convolution_of(user)
-    if found is None or found.same or user.data is not pad.result:
+    found = convolution_of(user)
+    if found is None or found.same or user.data is not pad.result or not is_window_pad(pad):
         return False
-    if amounts is None or amounts.values is None or not _pads_with_zero(pad):
-        return False
-    rows = amounts.values.reshape(-1, 2)
-    if rows.shape[0] != 4 or rows[0].any() or rows[3].any():
-        return False
+    rows = pad_amounts(pad)
     strides = (int(user.fields["stride_h"]), int(user.fields["stride_w"]))
     return all(
         _same(pad.data.shape[axis + 1], user.result.shape[axis + 1], found.weights.shape[axis + 1],

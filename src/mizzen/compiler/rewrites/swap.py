@@ -91,7 +91,9 @@ def _change(draft: Draft, step: Step, maps: dict[Wire, None]) -> Callable[[], No
     if len(step.result.shape) != 4 and not any(_is_map(wire) for wire in step.inputs):
         return _nothing if step.kind in FLAT else None
     if step.kind == "RESHAPE":
-        return _flattening(draft, step, maps)
+        return _flattening(draft, step)
+    if step.kind == "FULLY_CONNECTED":
+        return _turn_flat(draft, step, step.data.shape)
     constants = [wire for wire in step.inputs[1:] if wire is not None and wire.values is not None]
     if step.kind in WINDOWS | POOLS:
         maps[step.result] = None
@@ -122,7 +124,7 @@ def _turn_window(draft: Draft, step: Step) -> None:
         step.inputs[1] = draft.constant(weights, turned)
 
 
-def _flattening(draft: Draft, step: Step, maps: dict[Wire, None]) -> Callable[[], None] | None:
+def _flattening(draft: Draft, step: Step) -> Callable[[], None] | None:
     """Return what lets a flattened map have the order that it had, in the weights behind it."""
     if not _moves(step.data):
         return _nothing
@@ -136,6 +138,8 @@ def _turn_flat(draft: Draft, step: Step, shape: tuple[int, ...]) -> Callable[[],
     weights = step.inputs[1]
     if weights is None or weights.values is None or weights.shape[1] != np.prod(shape):
         return None
+    if len(step.result.shape) == len(shape):
+        return None  # it keeps the axes
     order = np.arange(weights.shape[1]).reshape(shape).transpose(ORDER).ravel()
     turned = np.ascontiguousarray(weights.values[:, order])
 

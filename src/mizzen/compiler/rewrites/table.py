@@ -11,6 +11,7 @@ from mizzen.compiler.rewrites.draft import Draft
 from mizzen.compiler.rewrites.fold import Fold, fold
 from mizzen.compiler.rewrites.pads import pads_as_same, pads_as_weights
 from mizzen.compiler.rewrites.pool_view import view_pools
+from mizzen.compiler.rewrites.prune import prune
 from mizzen.compiler.rewrites.swap import swap
 from mizzen.diagnostics import fail
 
@@ -50,6 +51,10 @@ def _pool(columns: int) -> Rewrite:
 
 
 FORMS = (
+    Form(
+        "prune", re.compile("prune"), _plain(prune),
+        "a channel must be constant, or have zero weights wherever it is taken",
+    ),
     Form(
         "same", re.compile("same"), _plain(pads_as_same),
         "a PAD must pad what SAME of the convolution behind it does",
