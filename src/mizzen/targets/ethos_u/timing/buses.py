@@ -154,6 +154,6 @@ def jobs_of(work: KernelWork) -> int:
 
 
 def _tail(moved: Moved, work: KernelWork) -> float:
-    """Return the share of an operation's writing that the last row of microblocks has."""
+    """Return the share of an operation's writing that the last row of its last block has."""
     height = min(work.blocks.block[0], work.blocks.shape[0])
-    return moved.block_bytes / up(height, work.microblock[0]) / max(1, moved.bytes_)
+    return moved.block_bytes / height / max(1, moved.bytes_)

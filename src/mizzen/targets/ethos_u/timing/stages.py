@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -51,7 +51,8 @@ class Stages:
     constants_cycles  until it has its first weights
     main_cycles       until the last block has left the array and the output unit
     drain_cycles      until its last bytes are written
-    block_cycles      between two blocks, on average
+    blocks            how many there are
+    block_cycles      between two of them, on average
     mac_cycles, decode_cycles, output_cycles  that each unit is at work
     causes            of `main_cycles`; they add up to it
     """
@@ -60,6 +61,7 @@ class Stages:
     constants_cycles: float
     main_cycles: float
     drain_cycles: float
+    blocks: int
     block_cycles: float
     mac_cycles: float
     decode_cycles: float
@@ -95,12 +97,15 @@ class _Block:
         return max(self.busy, self.output, self.turn)
 
 
-def stages_of(work: KernelWork, machine: Machine) -> Stages:
-    """Return how long an operation takes when nothing else is at work."""
+def stages_of(work: KernelWork, machine: Machine, beside: Sequence[BusUse] = ()) -> Stages:
+    """Return how long an operation takes when no other kernel operation is at work.
+
+    beside  what transfers move meanwhile
+    """
     uses, moves = uses_of(work, machine)
     sums = _blocks(work, machine, moves)
     by_bus: defaultdict[Port, float] = defaultdict(float)
-    for use in uses:
+    for use in (*uses, *beside):
         by_bus[use.bus.port] += use.cycles
     causes: dict[Reason, float] = dict(sums.causes)
     main = sums.main
@@ -113,6 +118,7 @@ def stages_of(work: KernelWork, machine: Machine) -> Stages:
         constants_cycles=moves.constants,
         main_cycles=main,
         drain_cycles=sums.short + moves.write_latency + moves.write,
+        blocks=work.blocks.total,
         block_cycles=main / max(1, work.blocks.total),
         mac_cycles=sums.mac,
         decode_cycles=sums.decode,
@@ -147,7 +153,7 @@ def _block(found: ArrayCycles, output: float, share: float, moves: Moves, jobs: 
     Buffers are free again when the array has done what they hold, and a block ends when it is
     written, so that latency shows where blocks are short.
     """
-    busy = max(found.mac, found.decode) + found.delay
+    busy = max(found.mac + found.delay, found.decode)
     fetch = jobs * (moves.fetch_latency + moves.fetch * share)
     write = moves.write_latency + moves.write * share
     turn = max((fetch + busy) / BUFFERS, (fetch + busy + output + write) / IN_FLIGHT)
@@ -163,7 +169,7 @@ def _attribute(
         causes[(Cause.FILL, None) if port is None else (Cause.MEMORY, port)] += time
     elif block.time > block.busy:
         causes[Cause.OUTPUT, None] += time
-    elif found.decode > found.mac:
+    elif found.decode > found.mac + found.delay:
         causes[Cause.WEIGHTS, None] += time
     else:
         useful = min(ideal, found.mac)

@@ -1,14 +1,15 @@
 """When each operation of a stream is at work: the front end, the kernel queue, the DMA, the buses.
 
 Events follow from each other: the front end starts operations in the stream's order and stops
-where a queue is full or a wait says so. A kernel operation has its buses while it works; transfers
-take what it leaves of them, so that more bandwidth never makes anything later.
+where a queue is full or a wait says so. Which transfer is beside which kernel operation follows
+from that order alone. The two share their buses, and it is the operation that gets longer by what
+the transfer moves. So nothing that a faster machine does earlier makes anything else later.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mizzen.targets.ethos_u.config import Port
@@ -45,15 +46,6 @@ class Timed:
     vela_cycles: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """Time in which a kernel operation takes so many bytes a cycle of each bus."""
-
-    start: float
-    end: float
-    taken: dict[Port, float]
-
-
 @dataclass(slots=True)
 class _Entry:
     """What follows an operation of the kernel queue must know of it."""
@@ -61,6 +53,7 @@ class _Entry:
     main_end: float
     end: float
     block_cycles: float
+    blocks: int
 
 
 class Timeline:
@@ -76,21 +69,20 @@ class Timeline:
         self._kernels: list[float] = []
         self._transfers: list[Timed] = []
         self._before: _Entry | None = None
-        self._segments: list[_Segment] = []
         self._chain = False
 
-    def run(self, steps: Iterable[Step]) -> float:
-        """Time all steps; return when the last of them has ended."""
-        for step in steps:
+    def run(self, steps: Sequence[Step]) -> None:
+        """Time all steps."""
+        beside = _beside(steps, self._machine)
+        for place, step in enumerate(steps):
             match step:
                 case Wait():
                     self._wait(step.queue, step.outstanding)
                 case KernelWork():
-                    self._kernel(step)
+                    self._kernel(step, beside.get(place, ()))
                 case TransferWork():
                     self._transfer(step)
         self._wait(Queue.TRANSFERS, 0)
-        return max([self._frontier, *self._kernels])
 
     def _wait(self, queue: Queue, outstanding: int) -> None:
         if queue is Queue.KERNELS:
@@ -122,51 +114,20 @@ class Timeline:
     def _transfer(self, work: TransferWork) -> None:
         self._wait(Queue.TRANSFERS, self._order.transfers - 1)
         start = self._issue(work.command_bytes)
-        if self._transfers:
-            start = max(start, self._transfers[-1].end)
         uses = tuple(transfer_uses(work, self._machine))
         latency = max(
             [use.bus.read_latency_cycles for use in uses if use.read_bytes]
             + [use.bus.write_latency_cycles for use in uses if use.written_bytes],
             default=0,
         )
-        alone = max((use.cycles for use in uses), default=0.0)
-        alone = max(alone, inside_cycles(work, self._machine))
-        end = self._moved(start + latency, alone, uses)
-        timed = Timed(work, uses, start, end)
+        alone = max([inside_cycles(work, self._machine), *_occupied(uses).values()])
+        start = max([start, *(row.end for row in self._transfers[-1:])])
+        timed = Timed(work, uses, start, start + latency + alone)
         self.operations.append(timed)
         self._transfers.append(timed)
 
-    def _moved(self, start: float, alone: float, uses: tuple[BusUse, ...]) -> float:
-        """Return when bytes are moved that take `alone` cycles with the buses for themselves."""
-        need: defaultdict[Port, float] = defaultdict(float)
-        width: dict[Port, float] = {}
-        for use in uses:
-            need[use.bus.port] += use.read_bytes + use.written_bytes
-            width[use.bus.port] = use.bus.bytes_per_cycle
-        left, now = alone, start
-        if not alone:
-            return start
-        for segment in self._segments:
-            if segment.end <= now:
-                continue
-            if segment.start > now:
-                gap = min(left, segment.start - now)
-                left, now = left - gap, now + gap
-            if left <= 0:
-                return now
-            speed = 1.0
-            for port, bytes_ in need.items():
-                free = max(0.0, width[port] - segment.taken.get(port, 0.0))
-                speed = min(speed, free * alone / bytes_ if bytes_ else 1.0)
-            span = segment.end - now
-            if left <= speed * span:
-                return now + left / speed
-            left, now = left - speed * span, segment.end
-        return now + left
-
-    def _kernel(self, work: KernelWork) -> None:
-        stages = stages_of(work, self._machine)
+    def _kernel(self, work: KernelWork, beside: Sequence[BusUse]) -> None:
+        stages = stages_of(work, self._machine, beside)
         if self._chain and self._before is not None:
             self._link(work, stages, self._before)
         else:
@@ -192,7 +153,8 @@ class Timeline:
         allowed = before.end
         if blockdep:
             buffered = before.main_end - before.block_cycles
-            allowed = max(before.end - blockdep * before.block_cycles, buffered)
+            open_blocks = min(blockdep, before.blocks)
+            allowed = max(before.end - open_blocks * before.block_cycles, buffered)
         return max(ready, allowed + stages.fetch_cycles, before.main_end)
 
     def _link(self, work: KernelWork, stages: Stages, before: _Entry) -> None:
@@ -209,15 +171,46 @@ class Timeline:
         timed.cycles = max(0.0, timed.end - self._frontier)
         timed.causes = _shares(stages, timed.cycles, waited)
         self._frontier = max(self._frontier, timed.end)
-        span = main_end - ready
-        taken: defaultdict[Port, float] = defaultdict(float)
-        for use in stages.uses:
-            taken[use.bus.port] += (use.read_bytes + use.written_bytes) / span if span else 0
-        self._segments.append(_Segment(ready, main_end, dict(taken)))
-        del self._segments[:-8]
-        self._before = _Entry(main_end, timed.end, stages.block_cycles)
+        self._before = _Entry(main_end, timed.end, stages.block_cycles, stages.blocks)
         self._kernels.append(timed.end)
         self.operations.append(timed)
+
+
+def _beside(steps: Sequence[Step], machine: Machine) -> dict[int, list[BusUse]]:
+    """Return what transfers have on the buses beside each kernel operation, by its place.
+
+    A transfer is beside the last operation before it, unless that is waited for; then it is beside
+    the next one, unless the transfer is waited for before.
+    """
+    found: defaultdict[int, list[BusUse]] = defaultdict(list)
+    at_work: int | None = None
+    moving: list[BusUse] = []
+    for place, step in enumerate(steps):
+        match step:
+            case Wait(queue=Queue.KERNELS, outstanding=0):
+                at_work = None
+            case Wait(queue=Queue.TRANSFERS, outstanding=0):
+                moving = []
+            case TransferWork():
+                uses = transfer_uses(step, machine)
+                if at_work is None:
+                    moving += uses
+                else:
+                    found[at_work] += uses
+            case KernelWork():
+                found[place] += moving
+                at_work, moving = place, []
+            case _:
+                pass
+    return found
+
+
+def _occupied(uses: Iterable[BusUse]) -> dict[Port, float]:
+    """Return the cycles for which each bus is needed."""
+    found: defaultdict[Port, float] = defaultdict(float)
+    for use in uses:
+        found[use.bus.port] += use.cycles
+    return found
 
 
 def _shares(stages: Stages, cycles: float, waited: float) -> Causes:

@@ -238,7 +238,7 @@ class _Reader:
         """Whether results are clipped to less than their type."""
         bits = 8 * self.registers.element_bytes("OFM")
         signed = _says(self.registers, "SET_OFM_PRECISION", "activation_type", "SIGNED")
-        if bits > 16:
+        if bits > 16 or not self.registers.has("SET_ACTIVATION_MIN"):
             return False
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
         found = [self.registers.number(f"SET_ACTIVATION_{end}") & 0xFFFF for end in ("MIN", "MAX")]
