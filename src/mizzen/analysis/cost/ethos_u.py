@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mizzen.analysis.cost.rounding import whole_parts, whole_steps
-from mizzen.diagnostics import Device
+from mizzen.diagnostics import Device, Origin
 from mizzen.report.cost import Bound, OperationCost, Purpose, Span, Traffic, Unit
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Memory, Port
 from mizzen.targets.ethos_u.program import Program
@@ -19,6 +20,9 @@ from mizzen.targets.ethos_u.timing import (
     WorkKind,
     estimate,
 )
+
+TRANSFER = "OP_DMA_START"
+"""Transfers serve several operators, and belong to none."""
 
 MEMORY_BOUNDS = {
     Memory.SRAM: Bound.SRAM,
@@ -38,9 +42,28 @@ def ethos_u_operations(
         _row(row, index, count, configuration)
         for index, (row, count) in enumerate(zip(timed, cycles, strict=True))
     ]
+    rows = list(_of_operators(rows))
     spans = [span for index, row in enumerate(timed) for span in _spans(row, index)]
     total = sum(cycles)
     return rows, [_within(span, total) for span in spans]
+
+
+def _of_operators(rows: Sequence[OperationCost]) -> Iterator[OperationCost]:
+    """Give kernel operations that no operator is known of to the next one's that has one.
+
+    The compiler makes several operations of some operators, and says of the last whose it is.
+    """
+    owners: list[Origin | None] = []
+    known: Origin | None = None
+    for row in reversed(rows):
+        if row.name != TRANSFER and row.origin is not None and row.origin.operator is not None:
+            known = row.origin
+        owners.append(known)
+    for row, owner in zip(rows, reversed(owners), strict=True):
+        if row.name == TRANSFER or owner is None or row.origin is None:
+            yield row
+        else:
+            yield replace(row, origin=replace(owner, command=row.origin.command))
 
 
 def _row(row: Timed, index: int, cycles: int, configuration: EthosUConfiguration) -> OperationCost:

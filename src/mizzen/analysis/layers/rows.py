@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 from mizzen.analysis.layers.advice import advice
 from mizzen.diagnostics import Device
@@ -12,8 +13,9 @@ from mizzen.report.cost import CostReport, OperationCost, added
 from mizzen.report.layers import Layer
 from mizzen.report.memory import MemoryReport
 
-NO_OPERATOR = "transfers"
-"""The kind of a layer that is no operator's: what the NPU moves for several of them."""
+OF_NO_OPERATOR = {Device.NPU: "transfers", Device.CPU: "conversions"}
+"""Kinds of layers that are no operator's: what the NPU moves for several of them, and what brings
+numbers into the form that the NPU takes, or back."""
 
 
 def layers(
@@ -21,23 +23,40 @@ def layers(
 ) -> tuple[Layer, ...]:
     """Return the operators of a model with what they cost and need, in the model's order.
 
-    What belongs to no operator is one last row, if there is any, so that the rows' cycles add up
-    to the inference's.
+    What belongs to no operator is a last row for each device, so that the rows' cycles add up to
+    the inference's.
     """
     alive = _alive(memory)
-    operations: dict[int | None, list[OperationCost]] = {}
-    known = {row.index for row in report.placements}
-    for row in cost.operations:
-        index = None if row.origin is None else row.origin.operator
-        operations.setdefault(index if index in known else None, []).append(row)
+    operations: dict[int | Device, list[OperationCost]] = {}
+    for row, index in zip(cost.operations, _owners(report, cost), strict=True):
+        operations.setdefault(row.device if index is None else index, []).append(row)
     rows = [
         _layer(placement, operations.get(placement.index, ()), cost.cycles, alive)
         for placement in report.placements
     ]
-    if of_none := operations.get(None):
-        nobody = OperatorPlacement(-1, NO_OPERATOR, "", Device.NPU, 0, 0)
-        rows.append(_layer(nobody, of_none, cost.cycles, alive))
+    for device, kind in OF_NO_OPERATOR.items():
+        if found := operations.get(device):
+            nobody = OperatorPlacement(-1, kind, "", device, 0, 0)
+            rows.append(_layer(nobody, found, cost.cycles, alive))
     return tuple(rows)
+
+
+def _owners(report: CompileReport, cost: CostReport) -> Iterator[int | None]:
+    """Return the operator of each operation; None where it is of none.
+
+    Steps of the CPU may know only the types of their operators, which are in the model's order.
+    """
+    known = {row.index for row in report.placements}
+    waiting: dict[str, deque[int]] = {}
+    for placement in report.on_cpu:
+        waiting.setdefault(placement.kind, deque()).append(placement.index)
+    for row in cost.operations:
+        if row.origin is None and row.device is Device.CPU:
+            queue = waiting.get(row.name)
+            yield queue.popleft() if queue else None
+        else:
+            index = None if row.origin is None else row.origin.operator
+            yield index if index in known else None
 
 
 def _alive(memory: MemoryReport | None) -> Callable[[int], int | None]:

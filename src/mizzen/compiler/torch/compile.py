@@ -28,6 +28,7 @@ from mizzen.compiler.codegen import RegionCode, step_of
 from mizzen.compiler.edges import edges_of_graph
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.report import NOTHING_COMPILED, compile_report
+from mizzen.compiler.torch.numbering import numbered, operator_numbers
 from mizzen.compiler.torch.placement import (
     DEQUANTIZE,
     NARROW,
@@ -82,9 +83,9 @@ def _placements(
     cycles: dict[int, int] = {}
     for region in used:
         cycles.update(region.cycles)
-    edges = _edges(lowered)
-    rows = [row for group, row in sorted(partition.groups.items()) if group not in edges]
-    indices: dict[int | None, int] = {row.group: index for index, row in enumerate(rows)}
+    numbers = operator_numbers(lowered, partition)
+    rows = [partition.groups[group] for group in numbers]
+    indices: dict[int | None, int] = {**numbers}
     before = edges_of_graph(lowered.graph, lambda row: indices.get(row.group))
     return tuple(
         OperatorPlacement(
@@ -108,14 +109,6 @@ def _name(lowered: Lowered, group: int) -> str:
     return place or origin.name or ""
 
 
-def _edges(lowered: Lowered) -> set[int]:
-    members: dict[int, list[Operation]] = {}
-    for operation in lowered.graph:
-        if operation.group is not None:
-            members.setdefault(operation.group, []).append(operation)
-    return {group for group, rows in members.items() if all(map(is_edge, rows))}
-
-
 def assemble(
     lowered: Lowered,
     placed: Placement,
@@ -131,6 +124,7 @@ def assembled(
     chosen: ResolvedTarget,
 ) -> tuple[Artifact, Mapping[object, int]]:
     """Return the artifact of a placed program, and its tensors by the values that they are."""
+    placed = numbered(lowered, placed)
     assembly = _Assembly(lowered, placed.partition, placed.code)
     return _artifact(lowered, placed, chosen, assembly.contents()), assembly.tensors
 
