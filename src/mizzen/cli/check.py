@@ -129,6 +129,7 @@ def _layers(found: CheckReport, order: str | None) -> tuple[Layer, ...]:
     """
     from mizzen.analysis.cost import cost_report
     from mizzen.analysis.layers import layers
+    from mizzen.analysis.memory import memory_report
 
     if found.artifact is None:
         return ()
@@ -138,7 +139,8 @@ def _layers(found: CheckReport, order: str | None) -> tuple[Layer, ...]:
         if error.diagnostic.code == NO_TIMING_MODEL:
             return ()
         raise
-    return tuple(sorted_layers(layers(found.compilation, cost), order))
+    memory = memory_report(found.artifact)
+    return tuple(sorted_layers(layers(found.compilation, cost, memory), order))
 
 
 def _cliffs(

@@ -29,6 +29,7 @@ from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.proof.written import SAYS_SOMETHING, Written
 from mizzen.compiler.torch.compile import assembled
 from mizzen.compiler.torch.exported import load_exported
+from mizzen.compiler.torch.numbering import operator_numbers
 from mizzen.compiler.torch.placement import is_edge, lowered_program, place, require_quantized
 from mizzen.diagnostics import Device, ProgressCallback, fail
 from mizzen.frontends.torch.int_lowering.int_context import signed_offset
@@ -76,7 +77,8 @@ def program_beside(
     placed = place(lowered, compiler, (), target.proof, on_progress)
     made, tensors = assembled(lowered, placed, target)
     on_npu = {group for group, row in placed.partition.groups.items() if row.device is Device.NPU}
-    return ProgramComparison(name, lowered, made, tensors, on_npu)
+    numbers = operator_numbers(lowered, placed.partition)
+    return ProgramComparison(name, lowered, made, tensors, on_npu, numbers)
 
 
 @dataclass(eq=False)
@@ -85,6 +87,7 @@ class ProgramComparison:
 
     tensors  of the artifact, by the values of the lowered graph
     on_npu   groups of nodes that are there
+    numbers  of operators, by which streams name them, by their groups
     """
 
     name: str
@@ -92,22 +95,19 @@ class ProgramComparison:
     artifact: Artifact
     tensors: Mapping[Any, int]
     on_npu: set[int]
+    numbers: Mapping[int, int]
     reference: str = NAME
     _seen: dict[Any, Tally] = field(default_factory=dict[Any, Tally])
 
     def __post_init__(self) -> None:
         self.layers = layers_of(self.lowered, self.on_npu)
         report = self.artifact.report
-        nodes = self.lowered.program.nodes
-        place = {node: index for index, node in enumerate(nodes)}
         layer = {key: row.index for row in self.layers.rows for key in row.gives}
         found = {
-            place[node]: layer[key]
-            for group in self.lowered.nodes.values()
-            for key in _results(group)
+            number: layer[key]
+            for group, number in self.numbers.items()
+            for key in _results(self.lowered.nodes.get(group, ()))
             if key in layer
-            for node in group
-            if node in place
         }
         origins = () if report is None else report.origins
         self.observer = Observer(self.artifact, commands_of(origins, found))
