@@ -579,6 +579,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.conformance",
         "mizzen.emulate",
         "mizzen",
+        "mizzen.analysis.memory",
     ),
     "mizzen.__main__": ("mizzen.cli",),
 }
