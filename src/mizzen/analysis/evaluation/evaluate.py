@@ -126,7 +126,7 @@ def _samples(
     if isinstance(data, Mapping):
         arrays = cast("Mapping[str, Array]", data)
         return _stored(artifact, arrays, labels, classes, streaming)
-    return Yielded(data, inputs)
+    return Yielded(data, inputs, streaming)
 
 
 def _stored(

@@ -76,10 +76,14 @@ class Stored:
 
 @dataclass(eq=False)
 class Yielded:
-    """What an iterable yields: `(x, label)` of a sample, or of a batch as a DataLoader does."""
+    """What an iterable yields: `(x, label)` of a sample, or of a batch as a DataLoader does.
+
+    With `sequences`, what is yielded at once is one sample, whose rows follow one another.
+    """
 
     rows: Iterable[Any]
     inputs: Sequence[TensorInfo]
+    sequences: bool = False
     name: str = "data"
     _labels: list[Array] = field(default_factory=list["Array"])
 
@@ -102,7 +106,7 @@ class Yielded:
         rows = iter(self.rows)
         first = 0
         while group := [_arrays(row) for row in islice(rows, 1)]:
-            if self._is_sample(group[0][0]):
+            if not self.sequences and self._is_sample(group[0][0]):
                 group += [_arrays(row) for row in islice(rows, largest - 1)]
             part = self._part(group, first)
             first += part.size
@@ -116,11 +120,13 @@ class Yielded:
         columns: list[ArrayColumn] = []
         for place, info in enumerate(self.inputs):
             rows = [self._rows(given, place, info) for given, _ in group]
-            stacked = np.concatenate(rows)[:, np.newaxis]
+            joined = np.concatenate(rows)
+            stacked = joined[np.newaxis] if self.sequences else joined[:, np.newaxis]
             columns.append(ArrayColumn(stacked, self.name, first))
         data = data_set(columns)
         labels = np.concatenate([np.atleast_1d(label) for _, label in group])
-        if len(labels) != data.size:
+        steps = columns[0].rows.shape[1]  # 1 unless there are sequences
+        if len(labels) not in (data.size, data.size * steps):
             raise fail(
                 "E242",
                 f"{self.name} must yield a label for each sample, not {len(labels)} for "
