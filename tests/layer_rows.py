@@ -407,6 +407,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.reference",
+        "mizzen.flatbuffer",
+        "mizzen.data",
         "mizzen.analysis.cost",
     ),
     "mizzen.analysis.findings": (

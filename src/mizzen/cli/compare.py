@@ -1,7 +1,8 @@
 """Compare a model with its reference layer by layer, or versions by cost.
 
 One MODEL for one configuration is compiled, executed and held against the
-quantised reference. Several models, accelerators or memory modes, or a
+quantised reference; with --float, its quantised reference is held against the
+floating-point network. Several models, accelerators or memory modes, or a
 baseline, are compared by cycles and memory.
 """
 
@@ -9,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mizzen.cli.comparison import comparison_text, growth_text, versions_text
+from mizzen.cli.comparison import comparison_text, growth_text, precision_text, versions_text
 from mizzen.cli.configuration import (
     Keywords,
     add_configuration_options,
@@ -28,7 +29,7 @@ from mizzen.diagnostics import Diagnostic, fail
 
 if TYPE_CHECKING:
     from mizzen.analysis.comparison.exactness import SideBySide
-    from mizzen.artifact.interface import Array
+    from mizzen.artifact.interface import Array, TensorInfo
     from mizzen.report.versions import Version, VersionGrowth
 
 SUMMARY = "layer by layer beside the reference; versions side by side; growth since a baseline"
@@ -43,6 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a quantised .tflite or .pt2 file, or a .tosa file; compared by cost also artifacts",
     )
     _add_exactness_options(parser)
+    _add_float_options(parser)
     _add_cost_options(parser)
     add_configuration_options(parser, "append")
 
@@ -75,6 +77,29 @@ def _add_exactness_options(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         help="inferences in a row from the initial state (default: 4 where the network keeps "
         "state, else 1)",
+    )
+
+
+def _add_float_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("with the floating-point network")
+    group.add_argument(
+        "--float",
+        metavar="NET",
+        dest="floating",
+        help="the .tflite or .pt2 that MODEL was quantised from: noise, errors and saturation of "
+        "each layer, the worst first",
+    )
+    group.add_argument(
+        "--data",
+        metavar="[NAME=]PATH",
+        nargs="+",
+        help="real inputs: a .npz, .npy or a folder of files, as for `mizzen evaluate`",
+    )
+    group.add_argument(
+        "--min-sqnr",
+        metavar="DB",
+        type=float,
+        help="exit status 1 where a layer has a lower signal to quantisation noise",
     )
 
 
@@ -114,10 +139,12 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     configurations = _configurations(options)
     several = len(options.model) > 1 or len(configurations) > 1
     files = options.baseline or options.write_baseline or options.markdown
+    if options.floating is not None:
+        return _precision(options, console)
     if not (several or options.costs or files):
         return _exactness(options, configurations[0], console)
-    given = ("artifact", "input", "inputs", "seed", "run")
-    wrong = [f"--{name}" for name in given if getattr(options, name) is not None]
+    given = ("artifact", "input", "inputs", "seed", "run", "data", "min_sqnr")
+    wrong = [f"--{name.replace('_', '-')}" for name in given if getattr(options, name) is not None]
     if wrong:
         raise fail(
             "E200",
@@ -139,10 +166,65 @@ def _configurations(options: argparse.Namespace) -> list[Keywords]:
     return found
 
 
+def _precision(options: argparse.Namespace, console: Console) -> Answer:
+    """Hold the quantised network against its floating-point one."""
+    from mizzen.analysis.comparison.precision import (
+        Data,
+        failures_of,
+        measured,
+        notes_of,
+        two_networks,
+    )
+    from mizzen.report.precision import as_dict
+
+    wrong = [f"--{name}" for name in ("artifact", "input", "run") if getattr(options, name)]
+    if wrong or len(options.model) > 1:
+        raise fail(
+            "E200",
+            "the command line is wrong: --float compares one MODEL with one network, on --data"
+            + (f", and takes no {wrong[0]}" if wrong else ""),
+            help="mizzen compare --help",
+        )
+    (model,) = options.model
+    with console.progress(f"comparing {model} with {options.floating}"):
+        networks, names = two_networks(model, options.floating)
+        arrays = _data(options, networks.inputs, console)
+        data = Data(arrays, options.inputs, _seed(options))
+        found = measured(networks, *names, data)
+    return Answer(
+        as_dict(found),
+        precision_text(found, width=console.width),
+        failures=tuple(failures_of(found, options.min_sqnr)),
+        diagnostics=tuple(notes_of(found)),
+    )
+
+
+def _seed(options: argparse.Namespace) -> int:
+    from mizzen.analysis.comparison.exactness import SEED
+
+    return SEED if options.seed is None else options.seed
+
+
+def _data(
+    options: argparse.Namespace, infos: Sequence[TensorInfo], console: Console
+) -> list[Array] | None:
+    """Return the first of the user's inputs, as many as are asked for, or all."""
+    if not options.data:
+        return None
+    import numpy as np
+
+    from mizzen.data.opening import open_data
+
+    opened = open_data(options.data, infos)
+    for line in opened.notes:
+        console.note(line)
+    chosen = opened.data.cut(0, options.inputs or opened.data.size)
+    return [np.concatenate(column.read()) for column in chosen.columns]
+
+
 def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -> Answer:
     """Compile, execute, and say of each layer whether it is what the reference computes."""
     from mizzen.analysis.comparison.exactness import (
-        SEED,
         Inputs,
         failures_of,
         run,
@@ -152,6 +234,7 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
     from mizzen.report.comparison import as_dict
 
     (model,) = options.model
+    _refuse_float_options(options)
     artifact = None if options.artifact is None else load(options.artifact)
     if artifact is not None and asked["accelerator"] is None:
         asked["accelerator"] = artifact.accelerator
@@ -159,15 +242,24 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
     with console.progress(f"compiling {model}") as change:
         compared = side_by_side(model, target, artifact)
         change(f"comparing {model}")
-        seed = SEED if options.seed is None else options.seed
         arrays = _arrays(options, compared, console)
-        found = run(compared, target, Inputs(arrays, options.inputs, seed, options.run))
+        found = run(compared, target, Inputs(arrays, options.inputs, _seed(options), options.run))
     return Answer(
         {"artifact": compared.artifact.name, **as_dict(found)},
         comparison_text(found, width=console.width),
         failures=tuple(failures_of(found)),
         diagnostics=tuple(_diagnostics(compared)),
     )
+
+
+def _refuse_float_options(options: argparse.Namespace) -> None:
+    for name in ("data", "min_sqnr"):
+        if getattr(options, name) is not None:
+            raise fail(
+                "E200",
+                f"the command line is wrong: --{name.replace('_', '-')} needs --float NET",
+                help="give the inputs with --input" if name == "data" else "mizzen compare --help",
+            )
 
 
 def _arrays(

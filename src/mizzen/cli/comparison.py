@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mizzen.cli.layout import count, fields, size, table
+from mizzen.cli.layout import count, fields, share, size, table
 from mizzen.report.comparison import Outcome
+from mizzen.report.precision import BINS
 
 if TYPE_CHECKING:
     from mizzen.report.comparison import Comparison, LayerComparison
+    from mizzen.report.precision import LayerPrecision, Precision
     from mizzen.report.versions import Version, VersionGrowth
 
 NAME_WIDTH = 24
@@ -118,3 +120,47 @@ def growth_text(rows: Sequence[VersionGrowth], baseline: str, *, width: int) -> 
         text = table(lines, width=width, headings=headings, right=(1, 2, 3, 4), indent="    ")
         parts.append(text)
     return "\n".join(parts)
+
+
+def precision_text(found: Precision, *, width: int) -> str:
+    """List the layers of both networks, the noisiest first, and how the worst one's errors lie."""
+    data = "the user's own" if found.real_data else "made"
+    rows = [("inputs", f"{count(found.inputs, 'input')}, {data}")]
+    rows.append(("layers", f"{len(found.layers)} in both"))
+    if found.unmatched:
+        rows.append(("unmatched", ", ".join(f"{row[1]} {row[0]}" for row in found.unmatched)))
+    parts = [f"{found.model} beside {found.floating}\n{fields(rows, width=width)}"]
+    cells = [_precision_row(row) for row in found.worst_first]
+    headings = ("#", "type", "SQNR", "largest", "mean", "in steps", "saturated", "output")
+    lines = table(cells, width=width, headings=headings, right=(0, 2, 3, 4, 5, 6))
+    parts.append(f"Layers, the worst first (errors absolute)\n{lines}")
+    if found.layers:
+        parts.append(_histogram(found.worst_first[0]))
+    return "\n\n".join(parts)
+
+
+def _precision_row(row: LayerPrecision) -> tuple[str, ...]:
+    return (
+        str(row.index),
+        row.kind,
+        "-" if row.sqnr_db is None else f"{row.sqnr_db:.1f} dB",
+        f"{row.largest:.3g}",
+        f"{row.mean:.3g}",
+        f"{row.largest / row.step:.1f}" if row.step else "-",
+        share(round(row.saturated * row.elements), row.elements),
+        row.name if len(row.name) <= NAME_WIDTH else f"...{row.name[3 - NAME_WIDTH :]}",
+    )
+
+
+def _histogram(row: LayerPrecision) -> str:
+    edges = [f"up to {edge:g}" for edge in BINS] + ["beyond"]
+    most = max(*row.bins, 1)
+    cells = [
+        (edge, share(number, row.elements), "#" * round(BAR_WIDTH * number / most))
+        for edge, number in zip(edges, row.bins, strict=True)
+    ]
+    lines = "\n".join(f"  {edge:<9} {part:>7}  {bar}".rstrip() for edge, part, bar in cells)
+    return f"Errors of layer {row.index} in steps of {row.step:.3g}\n{lines}"
+
+
+BAR_WIDTH = 40

@@ -135,7 +135,7 @@ class ProgramComparison:
         """Return inputs that tell, `[count, *shape]` each."""
         program = self.lowered.program
         given = [node for node, role in program.roles.items() if role is Role.INPUT]
-        return stimuli([_stimulus(node) for node in given], count, seed)
+        return stimuli([input_stimulus(node) for node in given], count, seed)
 
     def add(self, inputs: Sequence[Sequence[Array]]) -> None:
         """Compare inferences in a row, each of a batch: for each its inputs, `[N, *shape]`."""
@@ -264,7 +264,12 @@ def layers_of(lowered: Lowered, on_npu: set[int]) -> Layers:
         if all(is_edge(row) for row in lowered.graph if row.group == group)
     }
     rows: list[Layer] = []
-    maker = {node: group for group, nodes in lowered.nodes.items() for node in nodes}
+    maker = {
+        node: group
+        for group, nodes in lowered.nodes.items()
+        for node in nodes
+        if group not in edges
+    }
     gives = {group: tuple(_results(nodes)) for group, nodes in lowered.nodes.items()}
     for group in sorted(set(lowered.nodes) - edges):
         nodes, origin = lowered.nodes[group], lowered.origins[group]
@@ -331,8 +336,8 @@ def ordered(row: Written, reference: Array) -> Iterator[Array]:
             yield array.transpose(0, *back).reshape(reference.shape)
 
 
-def _stimulus(node: Any) -> Stimulus:
-    """Return what an input may be: what the integers that it is rounded to stand for."""
+def input_stimulus(node: Any) -> Stimulus:
+    """Return what an input of a program may be: what the integers it is rounded to stand for."""
     value = node.meta["val"]
     shape, dtype = tuple(value.shape), np.dtype(str(value.dtype).removeprefix("torch."))
     for user in node.users:

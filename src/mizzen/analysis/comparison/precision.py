@@ -1,0 +1,180 @@
+"""Hold a quantised network against the floating-point one that it was made of, layer by layer.
+
+The quantised side is its reference: TensorFlow Lite Micro, or PyTorch for a converted program. What
+the NPU gives are the same integers, which `exactness` shows, so no NPU is asked. Both sides get the
+same real numbers; of integers that an input cannot hold the rounding is part of the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+
+import numpy as np
+
+from mizzen.analysis.comparison.pairs import Pair, TwoNetworks
+from mizzen.artifact.interface import Array, TensorInfo
+from mizzen.compiler.compile import PYTORCH, TFLITE, file_of, front_end_of
+from mizzen.compiler.proof.options import ProofOptions
+from mizzen.diagnostics import Diagnostic, Severity, fail
+from mizzen.report.precision import BINS, LayerPrecision, Precision
+
+HALF = 0.5
+"""Of a step: what is further beyond the range than that is not rounded but cut off."""
+
+BATCH = 16
+"""Inferences that are held in memory at once."""
+
+
+@dataclass(eq=False)
+class _Noise:
+    """What was counted of a pair so far, in double precision."""
+
+    elements: int = 0
+    signal: float = 0.0
+    noise: float = 0.0
+    total: float = 0.0
+    largest: float = 0.0
+    saturated: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    bins: Array = field(default_factory=lambda: np.zeros(len(BINS) + 1, np.int64))
+
+    def add(self, pair: Pair, ours: Array, theirs: Array) -> None:
+        """Count integers and the real numbers that they should stand for."""
+        exact = theirs.astype(np.float64).ravel()
+        given = ours.astype(np.float64).ravel()
+        if pair.step:
+            ideal = exact / pair.step + pair.zero
+            beyond = (ideal < pair.low - HALF) | (ideal > pair.high + HALF)
+            self.saturated += int(np.count_nonzero(beyond))
+            given = (given - pair.zero) * pair.step
+        error = np.abs(given - exact)
+        self.elements += error.size
+        self.signal += float(np.square(exact).sum())
+        self.noise += float(np.square(error).sum())
+        self.total += float(error.sum())
+        self.largest = max(self.largest, float(error.max(initial=0.0)))
+        self.low = min(self.low, float(exact.min(initial=math.inf)))
+        self.high = max(self.high, float(exact.max(initial=-math.inf)))
+        steps = error / pair.step if pair.step else error
+        self.bins += np.bincount(np.searchsorted(BINS, steps), minlength=len(BINS) + 1)
+
+    def layer(self, pair: Pair) -> LayerPrecision:
+        """Return what was found of the pair."""
+        sqnr = 10 * math.log10(self.signal / self.noise) if self.signal and self.noise else None
+        return LayerPrecision(
+            pair.index, pair.kind, pair.name, pair.counterpart, self.elements, sqnr,
+            self.largest, self.total / max(1, self.elements), pair.step,
+            tuple(map(int, self.bins)), self.saturated / max(1, self.elements), self.low, self.high,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What to infer: the user's arrays, as for `Artifact.run`, or None for made ones."""
+
+    arrays: Sequence[Array] | None = None
+    count: int | None = None
+    seed: int = 1
+
+
+def precision(
+    model: str | PathLike[str] | bytes,
+    floating: str | PathLike[str] | bytes,
+    data: Data | None = None,
+) -> Precision:
+    """Hold a quantised network against its floating-point one.
+
+    Both are `.tflite` files, or both `.pt2` programs. Arrays are real numbers, or an input's own
+    integers. Raises E495 where nothing of the two is alike, E702 for operators that TensorFlow Lite
+    Micro has not.
+    """
+    networks, names = two_networks(model, floating)
+    return measured(networks, *names, data or Data())
+
+
+def two_networks(
+    model: str | PathLike[str] | bytes, floating: str | PathLike[str] | bytes
+) -> tuple[TwoNetworks, tuple[str, str]]:
+    """Read both networks, and return them with their names."""
+    (data, name), (other, floating_name) = file_of(model), file_of(floating)
+    forms = front_end_of(data, name), front_end_of(other, floating_name)
+    networks: TwoNetworks
+    if forms == (TFLITE, TFLITE):
+        from mizzen.analysis.comparison.precision_tflite import TfliteNetworks
+        from mizzen.artifact.steps import read_network
+
+        networks = TfliteNetworks(read_network(data, name), read_network(other, floating_name))
+    elif forms == (PYTORCH, PYTORCH):
+        from mizzen.analysis.comparison.precision_torch import programs
+
+        networks = programs(data, name, other, floating_name)
+    else:
+        raise fail(
+            "E495",
+            f"both networks must be .tflite files, or both .pt2 programs; {name} is "
+            f"{forms[0].name} and {floating_name} is {forms[1].name}",
+        )
+    if not networks.pairs:
+        raise fail(
+            "E495",
+            f"{name} and {floating_name} must have layers in common, and have none of one name and "
+            "shape",
+            help="give the network that was quantised, converted by the same version of the same "
+            "converter",
+        )
+    return networks, (name, floating_name)
+
+
+def measured(networks: TwoNetworks, model: str, floating: str, data: Data) -> Precision:
+    """Infer what is asked for, and return what was found."""
+    arrays = data.arrays
+    if arrays is None:
+        count = data.count or ProofOptions().inputs_for(networks.values_bytes)
+        arrays = networks.stimuli(count, data.seed)
+    arrays = [_shaped(array, info) for array, info in zip(arrays, networks.inputs, strict=True)]
+    size = len(arrays[0]) if arrays else 1
+    counted = [_Noise() for _ in networks.pairs]
+    for start in range(0, size, BATCH):
+        ours, theirs = networks.infer([array[start : start + BATCH] for array in arrays])
+        for noise, pair in zip(counted, networks.pairs, strict=True):
+            noise.add(pair, ours[pair.ours], theirs[pair.theirs])
+    rows = [noise.layer(pair) for noise, pair in zip(counted, networks.pairs, strict=True)]
+    rows.sort(key=lambda row: row.index)
+    unmatched = tuple(networks.unmatched)
+    return Precision(model, floating, size, data.arrays is not None, tuple(rows), unmatched)
+
+
+def _shaped(array: Array, info: TensorInfo) -> Array:
+    """Return an array as `[N, *shape]`. E246 for one of another shape."""
+    from mizzen.data.columns import array_column
+
+    return array_column(np.asarray(array), info, "an array", sequences=False).rows[:, 0]
+
+
+def failures_of(found: Precision, least_db: float | None) -> Iterator[Diagnostic]:
+    """Return which layers are noisier than they may be: E486."""
+    for row in found.worst_first if least_db is not None else ():
+        if row.sqnr_db is not None and least_db is not None and row.sqnr_db < least_db:
+            yield Diagnostic(
+                "E486",
+                f'layer {row.index} {row.kind} -> "{row.name}" must have an SQNR of at least '
+                f"{least_db:g} dB, and has {row.sqnr_db:.1f} dB",
+                rule="--min-sqnr",
+                help="quantise it with 16 bits, with scales by channel, or with more calibration "
+                "data",
+            )
+
+
+def notes_of(found: Precision) -> Iterator[Diagnostic]:
+    """Return what makes the numbers less than they look: W492 for inputs that were made."""
+    if not found.real_data:
+        yield Diagnostic(
+            "W492",
+            "noise must be measured on real inputs to tell of accuracy, and these were made",
+            Severity.WARNING,
+            help="give some dozens of real inputs with --data",
+        )
