@@ -60,7 +60,12 @@ def _of_operators(rows: Sequence[OperationCost]) -> Iterator[OperationCost]:
             known = row.origin
         owners.append(known)
     for row, owner in zip(rows, reversed(owners), strict=True):
-        if row.name == TRANSFER or owner is None or row.origin is None:
+        if (
+            row.name == TRANSFER
+            or owner is None
+            or row.origin is None
+            or row.origin.operator is not None
+        ):
             yield row
         else:
             yield replace(row, origin=replace(owner, command=row.origin.command))

@@ -22,6 +22,8 @@ from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, are_alike, bytes_of
 from mizzen.targets.ethos_u.hazards.operations import ORDERS, Access, Kernel, Operation, Transfer
+from mizzen.targets.ethos_u.hazards.registers import Registers
+from mizzen.targets.ethos_u.hazards.shared_buffer import misfits
 from mizzen.targets.ethos_u.hazards.stream import Queue, Wait, steps
 from mizzen.targets.ethos_u.program import Program, accelerator_of
 
@@ -78,6 +80,7 @@ class _Checker:
     ) -> None:
         self._program = program
         self._accelerator = accelerator
+        self._registers = Registers()
         self._order = ORDERS[accelerator.arch]
         self.contents = Contents(program, accelerator, around)
         self._kernels: list[Entry] = []
@@ -88,7 +91,7 @@ class _Checker:
 
     def run(self) -> Iterator[Finding]:
         """Return the findings in the order of the stream, then those about the outputs."""
-        for step in steps(self._program, self._accelerator):
+        for step in steps(self._program, self._accelerator, self._registers):
             match step:
                 case Wait():
                     self._wait(step)
@@ -114,7 +117,8 @@ class _Checker:
         self._transfers.append(transfer)
 
     def _kernel(self, kernel: Kernel) -> Iterator[Race | Misfit]:
-        yield from (Misfit(kernel, what) for what in kernel.misfits)
+        for what in misfits(kernel, self._registers, self._accelerator):
+            yield Misfit(kernel, what)
         if not (self._goes_on and self._kernels):
             _finish(self._kernels, self._order.kernels - 1)
             self._before = self._kernels[-1] if self._kernels else []

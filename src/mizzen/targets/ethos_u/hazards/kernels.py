@@ -31,13 +31,6 @@ from mizzen.targets.ethos_u.hazards.operations import (
     Kernel,
 )
 from mizzen.targets.ethos_u.hazards.registers import Registers
-from mizzen.targets.ethos_u.hazards.shared_buffer import (
-    LONGEST_SCALAR_BYTES,
-    Use,
-    block_fault,
-    input_channels,
-    parts,
-)
 
 UNARY = {"LRELU", "ABS", "CLZ", "NOT"}
 FIRST_TABLE = 16
@@ -85,7 +78,6 @@ class KernelsU55:
     def __init__(self, registers: Registers, accelerator: Accelerator) -> None:
         assert accelerator.shram_kib is not None
         self.registers = registers
-        self._accelerator = accelerator
         self._cores = accelerator.cores
         self._buffer_bytes = accelerator.shram_kib * 1024 // accelerator.cores
 
@@ -110,39 +102,8 @@ class KernelsU55:
             blockdep=registers.number("SET_BLOCKDEP"),
             table=table,
             scratch=scratch,
-            misfits=tuple(self._misfits(instruction, shape, has_table=bool(table))),
             mode=_mode(instruction),
         )
-
-    def _misfits(self, instruction: Instruction, shape: Shape, *, has_table: bool) -> Iterator[str]:
-        """Say which parts of the shared buffer the operation overflows."""
-        fault = block_fault(self.registers, self._accelerator)
-        if fault:
-            yield f"a block {fault}"
-            return
-        is_elementwise = instruction.name == "OP_ELEMENTWISE"
-        use = Use(is_elementwise, is_elementwise and self._has_second(instruction), has_table,
-                  self._job_channels(instruction))  # fmt: skip
-        for part in parts(self.registers, self._accelerator, shape, use):
-            if part.is_too_small:
-                yield (
-                    f"{part.what} must have {part.needed} banks of the shared buffer, and has "
-                    f"{max(0, part.end - part.start)} from bank {part.start}"
-                )
-
-    def _has_second(self, instruction: Instruction) -> bool:
-        """Whether a second input takes room; a short scalar is in a register."""
-        if mode_of(instruction, "elementwise_mode") in UNARY:
-            return False
-        scalar = self.registers.fields("SET_IFM2_BROADCAST")["broadcast_constant"]
-        return not scalar or self.registers.element_bytes("IFM2") > LONGEST_SCALAR_BYTES
-
-    def _job_channels(self, instruction: Instruction) -> int:
-        sums = instruction.name == "OP_CONV" or (
-            instruction.name == "OP_POOL" and mode_of(instruction, "pooling_mode") == "REDUCE_SUM"
-        )
-        part = instruction.name == "OP_CONV" and is_part_kernel(self.registers)
-        return input_channels(self.registers, sums_channels=sums, is_part_kernel=part)
 
     def _map(self, prefix: str, shape: Shape) -> Map:
         place = self.registers.region(f"SET_{prefix}_REGION")

@@ -48,7 +48,6 @@ class Kernel:
     table     the lookup table that it reads, if any
     scratch   bytes of the shared buffer that it uses for itself
     goes_on   whether its result stays in a chain buffer, so that the next one is of its chain
-    misfits   what it is given too little of, or is too large, inside the NPU
     mode      of pooling, an elementwise operation or a resize; else empty
     """
 
@@ -61,7 +60,6 @@ class Kernel:
     table: Footprint = NOTHING
     scratch: Footprint = NOTHING
     goes_on: bool = False
-    misfits: tuple[str, ...] = ()
     mode: str = ""
 
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards.blocks import Shape
-from mizzen.targets.ethos_u.hazards.operations import BANK_BYTES, OUTPUT_BANKS
+from mizzen.targets.ethos_u.hazards.kernels import UNARY, is_part_kernel
+from mizzen.targets.ethos_u.hazards.operations import BANK_BYTES, OUTPUT_BANKS, Kernel
 from mizzen.targets.ethos_u.hazards.registers import Registers
 
 BUFFERS = 2
@@ -101,14 +102,50 @@ class Use:
     channels: int
 
 
-def input_channels(registers: Registers, *, sums_channels: bool, is_part_kernel: bool) -> int:
+def misfits(kernel: Kernel, registers: Registers, accelerator: Accelerator) -> Iterator[str]:
+    """Say which parts of the buffer an operation overflows; `registers` are those it starts with.
+
+    Of U85, which has no such buffer, nothing.
+    """
+    if accelerator.name not in GRANULES:
+        return
+    fault = block_fault(registers, accelerator)
+    if fault:
+        yield f"a block {fault}"
+        return
+    is_elementwise = kernel.name == "OP_ELEMENTWISE"
+    use = Use(
+        is_elementwise,
+        is_elementwise and _has_second(kernel, registers),
+        bool(kernel.table),
+        _job_channels(kernel, registers),
+    )
+    for part in parts(registers, accelerator, kernel.blocks.shape, use):
+        if part.is_too_small:
+            yield (
+                f"{part.what} must have {part.needed} banks of the shared buffer, and has "
+                f"{max(0, part.end - part.start)} from bank {part.start}"
+            )
+
+
+def _has_second(kernel: Kernel, registers: Registers) -> bool:
+    """Whether a second input takes room; a short scalar is in a register."""
+    if kernel.mode in UNARY:
+        return False
+    scalar = registers.fields("SET_IFM2_BROADCAST")["broadcast_constant"]
+    return not scalar or registers.element_bytes("IFM2") > LONGEST_SCALAR_BYTES
+
+
+def _job_channels(kernel: Kernel, registers: Registers) -> int:
     """Return how many channels of its input a job reads."""
-    if not sums_channels:
+    is_convolution = kernel.name == "OP_CONV"
+    if not (is_convolution or kernel.mode == "REDUCE_SUM"):
         return registers.block()[2]
     depth = registers.number("SET_IFM_DEPTH_M1")
     if registers.element_bytes("IFM") == 2:
         return _rounded(min(depth, WIDE_INPUT_CHANNELS), WIDE_INPUT_GRANULE)
-    slab = PART_KERNEL_CHANNELS if is_part_kernel else DEPTH_FIRST_CHANNELS
+    part = is_convolution and is_part_kernel(registers)
+    slab = PART_KERNEL_CHANNELS if part else DEPTH_FIRST_CHANNELS
     return _rounded(min(depth, slab), CHANNEL_GRANULE)
 
 
