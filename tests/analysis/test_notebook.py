@@ -78,7 +78,7 @@ def test_an_artifact_shows_its_page_without_commands(
     html = page(artifact._repr_html_() or "")
     assert "Layers</h2>" in html
     assert "Commands</h2>" not in html
-    assert "Time of an inference" in html
+    assert "On the NPU" in html
 
 
 def test_what_has_no_page_shows_its_text() -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import mizzen
 from mizzen.analysis.page import report_page
 from mizzen.report.cost import Unit
 from mizzen.report.page import Graph, Occupancy, Page, Points, Shares, Table, Timeline, render
@@ -210,3 +216,21 @@ return best;
     found = browser.answer(render(report_page(findings(OPERATORS))), script, "", dark)
     assert len(found) == 5
     assert max(found.values()) < MOST_MS, found
+
+
+MOST_SECONDS, MOST_BYTES = 2.0, 3_000_000
+"""Of the report of a real network: of the processor, imports included, and of its file."""
+
+
+def test_a_report_is_quick_and_small(
+    model_file: Callable[[str], Path], tmp_path: Path, slowness: float
+) -> None:
+    artifact = mizzen.compile(model_file("vww_96_int8.tflite"), "ethos-u55-128", prove="off")
+    artifact.save(tmp_path / artifact.name)
+    words = [sys.executable, "-m", "mizzen", "report", artifact.name, "-o", "page.html"]
+    start = os.times()
+    subprocess.run(words, check=True, cwd=tmp_path, capture_output=True)
+    end = os.times()
+    spent = end.children_user + end.children_system - start.children_user - start.children_system
+    assert spent < MOST_SECONDS * slowness
+    assert (tmp_path / "page.html").stat().st_size < MOST_BYTES

@@ -110,3 +110,26 @@ def test_an_artifact_without_its_report_has_a_page(here: Path, run: Run) -> None
     assert "compiled elsewhere" in html
     assert "operators are not known" in html
     assert "What bounds the time" in html
+    status, _, err = run("report", "output/digits_vela.tflite", "--model-explorer", "nodes.json")
+    assert status == 2
+    assert "error[E588]: the report of digits_vela.tflite must be beside it" in err
+
+
+def test_a_damaged_stream_is_told_and_not_timed(here: Path, run: Run) -> None:
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-128")
+    path = here / "output" / "digits_vela.tflite"
+    words = mizzen.load(path).steps[0].program.words  # pyright: ignore[reportAttributeAccessIssue] - the only step is on the NPU
+    data, stream = path.read_bytes(), words.tobytes()
+    assert data.count(stream) == 1
+    half = data.index(stream) + len(stream) // 2 // 4 * 4
+    path.write_bytes(data[:half] + b"\xff\x03\xff\xff" + data[half + 4 :])
+    status, out, err = run("report", path, "-o", "page.html")
+    assert status == 2
+    assert "page.html" in out
+    assert "error[" in err
+    html = (here / "page.html").read_text()
+    assert "The stream cannot be read further" in html
+    assert "What operations cost is not known" in html
+    status, _, err = run("report", path, "-o", "page.html", "--trace", "trace.json")
+    assert status == 2
+    assert "error[E586]: digits_vela.tflite must have operations that can be timed" in err

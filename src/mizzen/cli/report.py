@@ -15,7 +15,7 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.layout import fields, size
+from mizzen.cli.layout import count, fields
 from mizzen.cli.placement import artifact_text
 from mizzen.diagnostics import fail
 
@@ -60,7 +60,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
-    """Find out what is known of the artifact, and write it."""
+    """Find out what is known of the artifact, and write it.
+
+    A stream that cannot be read is told on the page, and makes the exit status 2.
+    """
     from mizzen.analysis.files import findings_document
     from mizzen.analysis.findings import findings_of
     from mizzen.analysis.page import report_page
@@ -73,17 +76,34 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         page = render(report_page(findings)).encode()
     path = Path(options.output or Path(options.artifact).with_suffix(".html").name)
     _write(path, page)
-    paths = [path, *_files(options, findings)]
-    document = {"files": [str(path) for path in paths], **findings_document(findings)}
-    rows = [(str(path), size(path.stat().st_size)) for path in paths]
+    operations = sum(row.starts for stream in findings.streams for row in stream.work)
+    rows = [(str(path), f"the page: {count(operations, 'operation')} on the NPU")]
+    rows += [(str(path), what) for path, what in _files(options, findings)]
+    document = {"files": [name for name, _ in rows], **findings_document(findings)}
     text = f"Written\n{fields(rows, width=console.width)}"
-    return Answer(document, text, diagnostics=findings.problems)
+    problem, *others = (*findings.problems, None)
+    return Answer(document, text, diagnostics=[row for row in others if row], error=problem)
 
 
-def _files(options: argparse.Namespace, findings: Findings) -> Iterator[Path]:
-    """Write the files that were asked for. E586 where costs are needed that are not known."""
+def _files(options: argparse.Namespace, findings: Findings) -> Iterator[tuple[Path, str]]:
+    """Write the files that were asked for, and say what they are."""
     from mizzen.analysis.files import inference_trace, node_data, write_vela_tables
 
+    _require_known(options, findings)
+    if findings.cost is not None and options.trace:
+        trace = inference_trace(findings.cost, findings.memory)
+        data = json.dumps(trace).encode()
+        yield _write(Path(options.trace), data), "units over time, for Perfetto"
+    if options.csv:
+        for path in write_vela_tables(findings, _folder(Path(options.csv))):
+            yield path, "a table in Vela's columns"
+    if options.model_explorer:
+        data = json.dumps(node_data(findings), indent=1).encode()
+        yield _write(Path(options.model_explorer), data), "cycles, for Model Explorer"
+
+
+def _require_known(options: argparse.Namespace, findings: Findings) -> None:
+    """Refuse files of what is not known: E586 without costs, E588 without the model's operators."""
     asked = [name for name in ("trace", "csv", "model_explorer") if getattr(options, name)]
     if asked and findings.cost is None:
         said = [row.message for row in findings.problems]
@@ -93,14 +113,13 @@ def _files(options: argparse.Namespace, findings: Findings) -> Iterator[Path]:
             f"--{asked[0].replace('_', '-')}: {said[0] if said else 'it has none'}",
             help="leave the option out, or compile the model again",
         )
-    if findings.cost is not None and options.trace:
-        trace = inference_trace(findings.cost, findings.memory)
-        yield _write(Path(options.trace), json.dumps(trace).encode())
-    if options.csv:
-        yield from write_vela_tables(findings, _folder(Path(options.csv)))
-    if options.model_explorer:
-        data = json.dumps(node_data(findings), indent=1)
-        yield _write(Path(options.model_explorer), data.encode())
+    if options.model_explorer and findings.compilation is None:
+        raise fail(
+            "E588",
+            f"the report of {findings.name} must be beside it for --model-explorer, as it names "
+            "the model's operators, and is not",
+            help="compile the model again, or give the model itself",
+        )
 
 
 def _evaluation(options: argparse.Namespace) -> dict[str, Any] | None:

@@ -36,11 +36,11 @@ def _costs(findings: Findings, rows: Sequence[Layer]) -> Table:
     return Table(
         "Operators of the model, with what they cost",
         (
-            "#", "type", "on", "cycles", "of the time", "bound by", "utilisation", "MACs", "SRAM",
-            "compiler's cycles", "commands", "shape", "output",
+            "#", "type", "shape", "on", "cycles", "of the time", "bound by", "utilisation", "MACs",
+            "SRAM", "compiler's cycles", "commands", "output",
         ),
         tuple(_cost(row, None if row.index is None else works.get(row.index)) for row in rows),
-        frozenset({4, 6}),
+        frozenset({5, 7}),
         tuple("" if row.index is None else anchors.of_layer(row.index) for row in rows),
         frozenset({12}),
     )  # fmt: skip
@@ -48,9 +48,9 @@ def _costs(findings: Findings, rows: Sequence[Layer]) -> Table:
 
 def _cost(row: Layer, work: Work | None) -> tuple[Cell, ...]:
     return (
-        row.index, row.kind, row.device.value, row.cycles, row.share,
+        row.index, row.kind, row.shape or None, row.device.value, row.cycles, row.share,
         None if row.bound is None else row.bound.value, row.utilisation or None,
-        row.macs, row.sram_bytes, row.compiler_cycles, link_to(work), row.shape or None,
+        row.macs, row.sram_bytes, row.compiler_cycles, link_to(work),
         short_name(row.name) or None,
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ def _time(findings: Findings) -> Iterator[Figure]:
     cost, report = findings.cost, findings.compilation
     if cost is not None:
         at = f"at {cost.clock_hz / 1e6:g} MHz, estimated"
-        yield Figure("Time of an inference", duration(cost.seconds), at)
+        yield Figure("Inference", duration(cost.seconds), at)
         cpu = f", {cost.cpu_cycles:,} of them on the CPU" if cost.cpu_cycles else ""
         yield Figure("Cycles", f"{cost.cycles:,}", f"estimated{cpu}")
     elif report is not None:
@@ -65,7 +65,7 @@ def _placement(findings: Findings) -> Iterator[Figure]:
         return
     work = f"{share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
     operators = f"{len(report.on_npu)} of {len(report.placements)}"
-    yield Figure("Operators on the NPU", operators, work if report.macs else "")
+    yield Figure("On the NPU", operators, f"operators, {work}" if report.macs else "operators")
 
 
 def _memory(findings: Findings) -> Iterator[Figure]:
@@ -74,8 +74,8 @@ def _memory(findings: Findings) -> Iterator[Figure]:
         for name, used_bytes in memory.by_memory.items():
             yield Figure(_capital(memory_name(name)), size(used_bytes), f"{used_bytes:,} bytes")
         if memory.arena_bytes is not None:
-            label = "Arena of TensorFlow Lite Micro"
-            yield Figure(label, size(memory.arena_bytes), f"{memory.arena_bytes:,} bytes")
+            label = "Tensor arena"
+            yield Figure(label, size(memory.arena_bytes), f"{memory.arena_bytes:,} bytes, for TFLM")
         return
     if report is not None:
         for area in report.areas:

@@ -127,7 +127,8 @@ class MemoryScale:
     @property
     def columns(self) -> list[float]:
         """Columns to write below."""
-        return [float(round(self.count * index / TICKS)) for index in range(TICKS + 1)]
+        parts = min(TICKS, self.count)
+        return [float(round(self.count * index / parts)) for index in range(parts + 1)]
 
 
 @dataclass(frozen=True, slots=True)
