@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mizzen.analysis.layers.advice import advice
 from mizzen.diagnostics import Device
-from mizzen.report.cost import Bound, OperationCost
+from mizzen.report.cost import Bound, OperationCost, Purpose, Traffic
 
 
 def operation(
@@ -40,10 +42,16 @@ ONE = operation("OP_CONV", 100, (1, 16), (8, 16))
         (FULL, {Bound.ROUNDING: 60, Bound.MAC: 40}, ""),
         (CONV, {Bound.ROUNDING: 39, Bound.MAC: 31, Bound.FILL: 30}, ""),
         (
-            CONV,
+            replace(CONV, traffic=(Traffic("OffChipFlash", "Axi1", Purpose.WEIGHTS, 9, 0),)),
             {Bound.FLASH: 51, Bound.ROUNDING: 49},
             "mostly waiting for flash: have the constants in SRAM (--memory-mode Sram_Only) if "
             "they fit, or fewer weights",
+        ),
+        (
+            CONV,
+            {Bound.FLASH: 51, Bound.ROUNDING: 49},
+            "mostly waiting for flash, for commands and lookup tables: have the constants in SRAM "
+            "(--memory-mode Sram_Only) if they fit",
         ),
     ],
 )

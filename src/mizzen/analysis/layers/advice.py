@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from mizzen.report.cost import Bound, OperationCost
+from mizzen.report.cost import Bound, OperationCost, Purpose
 
 LEAST_SHARE = 0.05
 """Layers that take less of the time are not worth advice."""
@@ -28,9 +28,15 @@ def advice(operations: Sequence[OperationCost], causes: Mapping[Bound, int], sha
 
 
 def _flash(operations: Sequence[OperationCost]) -> str:
+    purposes = {part.purpose for row in operations for part in row.traffic}
+    if purposes & {Purpose.WEIGHTS, Purpose.TRANSFER}:
+        return (
+            "mostly waiting for flash: have the constants in SRAM (--memory-mode Sram_Only) if "
+            "they fit, or fewer weights"
+        )
     return (
-        "mostly waiting for flash: have the constants in SRAM (--memory-mode Sram_Only) if they "
-        "fit, or fewer weights"
+        "mostly waiting for flash, for commands and lookup tables: have the constants in SRAM "
+        "(--memory-mode Sram_Only) if they fit"
     )
 
 
