@@ -340,7 +340,7 @@ def channels_of(model: Model) -> list[int]:
 def test_channels_that_are_constant_leave_with_what_is_made_of_them(seed: int) -> None:
     """Zero weights with a bias: a constant that a depthwise, a pool and a flattening pass on."""
     net = Net(seed)
-    shape = (1, 6, 6, 3)
+    shape = (1, 3, 3, 3)
     first = net.map(shape)
     data, made = net.convolution(
         first, shape, 7, kernel=(3, 3), stride=(1, 1), same=True, dead=(1, 4, 6), offset=seed,
@@ -350,16 +350,9 @@ def test_channels_that_are_constant_leave_with_what_is_made_of_them(seed: int) -
         data, made, 6, kernel=(1, 1), stride=(1, 1), same=True, dead=(0, 2), activation=0
     )
     data, made = net.convolution(
-        data,
-        made,
-        6,
-        kernel=(3, 3),
-        stride=(1, 1),
-        same=True,
-        depthwise=True,
-        result=(0.1, 3),
+        data, made, 6, kernel=(3, 3), stride=(1, 1), same=True, depthwise=True, result=(0.1, 3),
         activation=0,
-    )
+    )  # fmt: skip
     last = net.dense(net.pool(data, made), made[3], 5)
     found = require_same(net.finish([first], [last]), ("prune",))
     assert channels_of(found.model) == [3, 4, 4, 4, 4]
