@@ -377,9 +377,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.analysis.cost",
+        "mizzen.analysis.memory",
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
+        "mizzen.compiler.budget",
     ),
     "mizzen.analysis.evaluation": (
         "mizzen.diagnostics",

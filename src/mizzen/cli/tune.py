@@ -31,6 +31,9 @@ SUMMARY = "search for fewer cycles or less memory, all proved"
 OBJECTIVES = {"cycles": "cycles", "sram": "SRAM", "flash": "constants"}
 """What there may be least of, in the words of the option and of the table."""
 
+DOES_NOT_FIT = "E267"
+"""The refusal of a rewrite that does not fit a network as others left it: a search meets that."""
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
@@ -49,8 +52,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--sram-budget",
         metavar="BYTES",
         type=size_in_bytes,
-        help="take the best that needs no more SRAM than this, whatever else it needs; exit "
-        "status 1 if nothing does; 384K means KiB",
+        help="take the best that needs no more SRAM than this, what the runtime keeps included, "
+        "whatever else it needs; exit status 1 if nothing does; 384K means KiB",
     )
     group.add_argument(
         "--jobs",
@@ -116,8 +119,9 @@ def _teller(model: str, change: Callable[[str], None]) -> Callable[[int, int], N
 def _head(report: TuningReport, console: Console) -> str:
     tried = f"{count(report.tried, 'compilation')}, {report.distinct} different artifacts"
     rows = [("tried", tried)]
-    if report.refused:
-        rows.append(("refused", f"{len(report.refused)}: {report.refused[0].message}"))
+    refused = [row for row in report.refused if row.code != DOES_NOT_FIT]
+    if refused:
+        rows.append(("refused", f"{len(refused)}: {refused[0].message}"))
     rows.append(("as asked for", _measures(report.base)))
     if report.chosen is not None:
         rows.append(("chosen", f"{_measures(report.chosen)}, for least {_objective(report)}"))

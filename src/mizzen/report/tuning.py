@@ -64,7 +64,8 @@ class Candidate:
     sram_bytes        written and read in SRAM: feature maps, buffers
     other_bytes       written and read in other memory
     constants_bytes   read only: weights, scales, tables, command streams
-    sram_total_bytes  everything in SRAM, constants included where the memory mode puts them there
+    sram_total_bytes  everything that must be in SRAM: what the runtime keeps as well, and constants
+                      where the memory mode has them there
     file_bytes        of the artifact
     on_cpu            operators on the CPU
     proof             of what was compiled; not tried where it is not on the front

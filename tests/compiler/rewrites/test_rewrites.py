@@ -378,6 +378,29 @@ def test_a_constant_in_front_of_a_padded_window_must_be_the_zero_point(
         assert not allowed(model, "prune")
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_channels_in_another_order_are_the_same(seed: int) -> None:
+    net = Net(seed)
+    shape = (1, 4, 4, 3)
+    first = net.map(shape)
+    data, made = net.convolution(first, shape, 7, kernel=(3, 3), stride=(1, 1), same=True)
+    data, made = net.convolution(
+        data, made, 7, kernel=(3, 3), stride=(1, 1), same=True, depthwise=True, result=(0.1, 3)
+    )
+    data, made = net.convolution(
+        net.pool(data, made), (1, 1, 1, 7), 6, kernel=(1, 1), stride=(1, 1), same=True,
+        result=(0.1, 3),
+    )  # fmt: skip
+    model = net.finish([first], [net.dense(data, made[3], 5)])
+    found = require_same(model, ("sort",))
+    before, after = (
+        row.main.tensors[row.main.operators[0].inputs[1]].values for row in (model, found.model)
+    )
+    assert before is not None
+    assert after is not None
+    assert not np.array_equal(before, after)
+
+
 def test_channels_that_nothing_weighs_leave() -> None:
     net = Net(4)
     shape = (1, 5, 5, 3)
@@ -481,8 +504,8 @@ def test_what_is_no_rewrite_is_refused() -> None:
     with pytest.raises(MizzenError) as caught:
         rewritten(chain(1), b"", ("flip",))
     assert caught.value.diagnostic.render() == (
-        "error[E261]: a rewrite must be of prune, same, pads, foldIxO, foldIxOxN, swap, poolK, "
-        "not 'flip'\n"
+        "error[E261]: a rewrite must be of prune, sort, same, pads, foldIxO, foldIxOxN, swap, "
+        "poolK, not 'flip'\n"
         "  help `mizzen tune` finds those that a network gains by"
     )
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from mizzen.analysis.cost import cost_report
+from mizzen.analysis.memory import memory_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
+from mizzen.compiler.budget import sram_of
 from mizzen.compiler.compile import compile_file
 from mizzen.compiler.options import CompileOptions
 from mizzen.diagnostics import MizzenError
@@ -154,7 +156,7 @@ def measured(choice: Choice, artifact: Artifact) -> Candidate:
         sram_bytes=sum(row.used_bytes for row in written if row.is_sram),
         other_bytes=sum(row.used_bytes for row in written if not row.is_sram),
         constants_bytes=sum(row.used_bytes for row in report.areas if row.name == CONSTANTS),
-        sram_total_bytes=report.sram_bytes,
+        sram_total_bytes=sram_of(report, memory_report(artifact)),
         file_bytes=report.flash_bytes,
         on_cpu=len(report.on_cpu),
     )

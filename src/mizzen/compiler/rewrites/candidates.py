@@ -32,6 +32,7 @@ def candidates(model: Model) -> tuple[tuple[Ladder, ...], ...]:
         return ()
     groups: tuple[tuple[Ladder, ...], ...] = (
         (("prune",),),
+        (("sort",),),
         (("same",),),
         (("pads",),),
         tuple(_folds(model)),

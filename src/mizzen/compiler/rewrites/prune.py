@@ -12,15 +12,14 @@ outputs keep all. Sums have the same value: exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import numpy.typing as npt
 
 from mizzen.compiler.rewrites.draft import Array, Draft, Step, Wire
-from mizzen.compiler.rewrites.ranges import DENSE, POOLS, Range, ranges_of, rows_of
-from mizzen.compiler.rewrites.windows import CONVOLUTION, DEPTHWISE
-from mizzen.flatbuffer.tflite import Padding, TensorType
+from mizzen.compiler.rewrites.groups import Group, bias_of, groups_of
+from mizzen.compiler.rewrites.ranges import Range, ranges_of, rows_of
+from mizzen.compiler.rewrites.windows import CONVOLUTION
+from mizzen.flatbuffer.tflite import Padding
 
 Mask = npt.NDArray[np.bool_]
 """One for each channel."""
@@ -32,100 +31,28 @@ LARGEST_BIAS = 1 << 30
 def prune(draft: Draft) -> bool:
     """Take away such channels; False where there is none."""
     known = ranges_of(draft)
-    groups = [group for step in draft.steps if (group := _group_of(draft, step, known)) is not None]
-    found = [group for group in groups if group.dropped.any()]
-    for group in found:
-        group.apply(draft)
+    found = [(group, dropped) for group in groups_of(draft)
+             if (dropped := _dropped(group, known)).any()]  # fmt: skip
+    for group, dropped in found:
+        for user in group.users:
+            _keep_sums(draft, user, dropped, known.get(user.data))
+        group.take(draft, np.flatnonzero(~dropped))
     return bool(found)
 
 
-@dataclass(slots=True, eq=False)
-class _Group:
-    """Maps whose channels leave together: what an operator with weights gives, and views of it.
-
-    root     gives the first of them
-    between  depthwise convolutions, pools and views
-    users    operators with weights that take them, and which map
-    dropped  the channels that leave
-    """
-
-    root: Step
-    known: dict[Wire, Range]
-    wires: list[Wire] = field(default_factory=list[Wire])
-    between: list[Step] = field(default_factory=list[Step])
-    users: list[Step] = field(default_factory=list[Step])
-    dropped: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
-
-    def apply(self, draft: Draft) -> None:
-        """Change the network."""
-        kept = ~self.dropped
-        for user in self.users:
-            _without_inputs(draft, user, self.dropped, self.known.get(user.data))
-        _without_outputs(draft, self.root, kept)
-        for step in self.between:
-            if step.kind == DEPTHWISE:
-                _without_outputs(draft, step, kept)
-            elif step.kind == "RESHAPE":
-                shape = (*step.result.shape[:-1], int(kept.sum()))
-                step.inputs[1] = draft.numbers(f"{step.result.name}/shape", shape)
-                step.fields["new_shape"] = np.asarray(shape, np.int32)
-        for wire in self.wires:
-            wire.shape = (*wire.shape[:-1], int(kept.sum()))
-
-
-def _group_of(draft: Draft, root: Step, known: dict[Wire, Range]) -> _Group | None:
-    if root.kind not in (CONVOLUTION, DENSE) or not _is_plain(root):
-        return None
-    group = _Group(root, known)
-    waiting = [root.result]
-    while waiting:
-        wire = waiting.pop()
-        group.wires.append(wire)
-        users = draft.users(wire)
-        if wire in draft.outputs or not users:
-            return None
-        for step in users:
-            if _keeps_channels(step, wire):
-                group.between.append(step)
-                waiting.append(step.result)
-            elif step.kind in (CONVOLUTION, DENSE) and _is_plain(step) and step.data is wire:
-                group.users.append(step)
-            else:
-                return None
+def _dropped(group: Group, known: dict[Wire, Range]) -> Mask:
+    """Return which channels of a group can leave; one always stays."""
     masks = [_droppable(step, known.get(step.data)) for step in group.users]
-    group.dropped = np.logical_and.reduce(masks)
-    if group.dropped.all():
-        group.dropped[0] = False
-    return group
-
-
-def _is_plain(step: Step) -> bool:
-    """Whether an operator has constant int8 weights, and a constant 32-bit bias."""
-    bias = step.inputs[2] if len(step.inputs) > 2 else None
-    fits = bias is not None and bias.values is not None and bias.type is TensorType.INT32
-    is_map = len(step.data.shape) in (2, 4) and len(step.result.shape) in (2, 4)
-    return fits and is_map and step.data.type is TensorType.INT8 and rows_of(step) is not None
-
-
-def _keeps_channels(step: Step, wire: Wire) -> bool:
-    """Whether an operator makes of each channel one of its own."""
-    if step.kind == DEPTHWISE:
-        return step.data is wire and wire.channels == step.result.channels and _is_plain(step)
-    if step.kind == "RESHAPE":
-        flat = (
-            wire.channels == step.result.channels
-            and wire.shape[:-1].count(1) >= len(wire.shape) - 1
-        )
-        return flat and step.data is wire and len(step.inputs) > 1
-    return step.kind in POOLS
+    found: Mask = np.all(masks, axis=0)
+    if found.all():
+        found[0] = False
+    return found
 
 
 def _droppable(step: Step, known: Range | None) -> Mask:
     """Return which input channels an operator with weights can do without."""
-    rows, bias = rows_of(step), step.inputs[2]
-    assert rows is not None, "it is plain"
-    assert bias is not None, "it is plain"
-    assert bias.values is not None, "it is plain"
+    rows = rows_of(step)
+    assert rows is not None, "it is in a group"
     unused: Mask = ~np.any(rows, axis=(0, 1))
     if known is None:
         return unused
@@ -133,7 +60,7 @@ def _droppable(step: Step, known: Range | None) -> Mask:
     constant: Mask = known.low == known.high
     if step.kind == CONVOLUTION and not _is_inside(step):
         constant = constant & (known.low == zero)
-    added = bias.values.astype(np.int64) + _constants(rows, constant, known, zero)
+    added = bias_of(step).astype(np.int64) + _constants(rows, constant, known, zero)
     fits = int(np.abs(added).max(initial=0)) < LARGEST_BIAS
     return np.logical_or(unused, constant) if fits else unused
 
@@ -141,7 +68,7 @@ def _droppable(step: Step, known: Range | None) -> Mask:
 def _is_inside(step: Step) -> bool:
     """Whether a convolution's windows never reach over its input."""
     weights = step.inputs[1]
-    assert weights is not None, "it is plain"
+    assert weights is not None, "it is in a group"
     alone = weights.shape[1:3] == (1, 1)
     return alone or int(step.fields["padding"]) == Padding.VALID
 
@@ -152,34 +79,13 @@ def _constants(rows: Array, dropped: Mask, known: Range, zero: int) -> Array:
     return rows[:, :, dropped].astype(np.int64).sum(1) @ values.astype(np.int64)
 
 
-def _without_inputs(draft: Draft, step: Step, dropped: Mask, known: Range | None) -> None:
-    """Take input channels away from weights, and put what they add into the bias."""
-    rows, weights, bias = rows_of(step), step.inputs[1], step.inputs[2]
-    assert rows is not None, "it is plain"
-    assert weights is not None, "it is plain"
-    assert bias is not None, "it is plain"
+def _keep_sums(draft: Draft, step: Step, dropped: Mask, known: Range | None) -> None:
+    """Put what constant channels that leave add to the sums into the bias."""
+    rows, bias = rows_of(step), step.inputs[2]
+    assert rows is not None, "it is in a group"
+    assert bias is not None, "it is in a group"
     if known is not None:
-        of_constants = dropped & (known.low == known.high)
-        added = _constants(rows, of_constants, known, int(step.data.zero_points[0]))
-        step.inputs[2] = draft.constant(bias, (bias.values + added).astype(np.int32))
-    shape = (*weights.shape[:-1], -1) if step.kind == CONVOLUTION else (rows.shape[0], -1)
-    step.inputs[1] = draft.constant(
-        weights, np.ascontiguousarray(rows[:, :, ~dropped]).reshape(shape)
-    )
-
-
-def _without_outputs(draft: Draft, step: Step, kept: Mask) -> None:
-    """Take output channels away from weights, scales and bias."""
-    weights, bias = step.inputs[1], step.inputs[2]
-    assert weights is not None, "it is plain"
-    assert weights.values is not None, "it is plain"
-    assert bias is not None, "it is plain"
-    assert bias.values is not None, "it is plain"
-    axis = 3 if step.kind == DEPTHWISE else 0
-    values = np.ascontiguousarray(np.compress(kept, weights.values, axis))
-    step.inputs[1] = draft.constant(weights, values, _of(weights.scales, kept), axis)
-    step.inputs[2] = draft.constant(bias, bias.values[kept], _of(bias.scales, kept))
-
-
-def _of(scales: Array, kept: Mask) -> Array | None:
-    return scales[kept] if scales.size > 1 else None
+        constant: Mask = known.low == known.high
+        zero = int(step.data.zero_points[0])
+        added = bias_of(step) + _constants(rows, dropped & constant, known, zero)
+        step.inputs[2] = draft.constant(bias, added.astype(np.int32))

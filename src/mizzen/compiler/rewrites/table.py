@@ -12,6 +12,7 @@ from mizzen.compiler.rewrites.fold import Fold, fold
 from mizzen.compiler.rewrites.pads import pads_as_same, pads_as_weights
 from mizzen.compiler.rewrites.pool_view import view_pools
 from mizzen.compiler.rewrites.prune import prune
+from mizzen.compiler.rewrites.sort import sort_channels
 from mizzen.compiler.rewrites.swap import swap
 from mizzen.diagnostics import fail
 
@@ -54,6 +55,10 @@ FORMS = (
     Form(
         "prune", re.compile("prune"), _plain(prune),
         "a channel must be constant, or have zero weights wherever it is taken",
+    ),
+    Form(
+        "sort", re.compile("sort"), _plain(sort_channels),
+        "maps must stand between convolutions or FULLY_CONNECTED with constant weights and biases",
     ),
     Form(
         "same", re.compile("same"), _plain(pads_as_same),
