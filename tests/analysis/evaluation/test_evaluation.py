@@ -176,3 +176,31 @@ def test_what_does_not_fit(
     with pytest.raises(MizzenError, match=said) as found:
         evaluate(digits, forms.get(data, data), truth)
     assert found.value.diagnostic.code == code
+
+
+@pytest.mark.parametrize(
+    ("truth", "task", "code", "said"),
+    [
+        (np.where(np.arange(100) == 5, np.nan, 1.0), None, "E243", r"that of data\[5\] is not"),
+        (np.array(3), None, "E243", "must have a row of labels, not one value: 3"),
+        (np.zeros(100), "values", "E242", r"labels of values must suit the output, .* \[100, 10\]"),
+        (np.zeros((100, 3)), None, "E242", r"and have the shape \[100, 3\]"),
+        (np.zeros(100, int), "detection", "E242", "labels of detection must suit the output"),
+        (np.full(100, 0.5), "classes", "E244", "every label of a class must be a whole number"),
+        (np.zeros(100, int), "anomaly", "E242", "an anomaly is how far output probabilities is"),
+    ],
+)
+def test_labels_that_do_not_suit_the_task(
+    digits: Artifact, images: Any, truth: Any, task: str | None, code: str, said: str
+) -> None:
+    with pytest.raises(MizzenError, match=said) as found:
+        evaluate(digits, images, truth, task=task)
+    assert found.value.diagnostic.code == code
+
+
+def test_a_data_loader(digits: Artifact, images: Any, labels: Any) -> None:
+    torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed")
+    pairs = torch.utils.data.TensorDataset(torch.from_numpy(images), torch.from_numpy(labels))
+    loader = torch.utils.data.DataLoader(pairs, batch_size=30)
+    assert same(evaluate(digits, loader), evaluate(digits, images, labels))
+    assert same(evaluate(digits, pairs), evaluate(digits, images, labels))

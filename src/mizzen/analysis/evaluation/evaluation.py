@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from mizzen.analysis.evaluation.judging import (
     is_anomaly,
     is_binary,
     joined,
+    require_suitable,
     task_of,
 )
 from mizzen.analysis.evaluation.metrics import (
@@ -29,7 +31,7 @@ from mizzen.analysis.evaluation.metrics import (
     confusion,
     usual,
 )
-from mizzen.analysis.evaluation.reference import Network
+from mizzen.analysis.evaluation.reference import Network, referred
 from mizzen.analysis.evaluation.samples import PART, Samples, peeked
 from mizzen.analysis.evaluation.spreading import Done, Engine, spread
 from mizzen.data.fitting import real
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 SHOWN_MISTAKES = 10
 PARTS_EACH = 4
 """Of a worker, at least: who is done early has something left to do."""
+REHEARSED = 1 << 22
+"""Numbers of outputs up to which labels are tried on zeros first."""
 MANY = 16
 """Workers, where a cluster decides."""
 SETTINGS = ("system_config", "memory_mode", "optimise")
@@ -113,6 +117,9 @@ def judge(
             help="--labels FILE names a CSV or .npy file, or an array of the .npz; sub-folders "
             "named by class are labels too; without any, --reference compares networks",
         )
+    if reference is not None:
+        examples = [np.zeros((1, *info.shape), info.dtype) for info in artifact.inputs]
+        referred(reference[1], artifact, examples)  # before anything is inferred
     inference = Inference(
         artifact,
         judgement.output,
@@ -120,6 +127,7 @@ def judge(
         judgement.streaming,
         None if reference is None else reference[1],
     )
+    _rehearse(inference, samples, judgement)
     start = time.perf_counter()
     found = _collected(inference, parts, engine, listener)
     seconds = time.perf_counter() - start
@@ -139,6 +147,23 @@ def judge(
         reference=_reference(inference, found, scores, truth, judgement, samples, reference),
         seconds=seconds,
     )
+
+
+def _rehearse(inference: Inference, samples: Samples, judgement: Judgement) -> None:
+    """Refuse labels that cannot be right before anything is inferred, as far as that is known."""
+    if samples.labels is None:
+        return
+    labels = _finite(samples.labels.values, samples)
+    info = inference.artifact.outputs[judgement.output]
+    if samples.inferences is not None and len(labels) not in (samples.size, samples.inferences):
+        raise _wrong_count(samples, samples.size or 0, len(labels))
+    shape = (1,) if inference.judged is Judged.RECONSTRUCTION else info.shape
+    if samples.size != len(labels) or len(labels) * math.prod(shape) > REHEARSED:
+        return
+    values = flattened(np.zeros((len(labels), *shape), np.float32))
+    if inference.judged is Judged.RECONSTRUCTION:
+        values = values[:, 0]
+    _truth(Scores(values, np.arange(len(labels))), samples, judgement, inference.judged)
 
 
 def _part_size(samples: int | None, engine: Engine | None) -> int:
@@ -241,26 +266,45 @@ def _truth(scores: Scores, samples: Samples, judgement: Judgement, judged: Judge
     labels = samples.labels
     if labels is None:
         return None
-    values = labels.values
+    values = _finite(labels.values, samples)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if len(values) != len(scores.samples):
         if len(values) != int(scores.samples[-1]) + 1:
-            raise fail(
-                "E242",
-                f"{samples.name} must have a label for each of its {int(scores.samples[-1]) + 1} "
-                f"samples, not {len(values)}",
-                help="give one label for each sample, in the order of the samples",
-            )
+            raise _wrong_count(samples, int(scores.samples[-1]) + 1, len(values))
         values = values[scores.samples]
     if judged is Judged.RECONSTRUCTION:
         return _Truth(Task.ANOMALY, _binary(values), ())
     task = judgement.task or task_of(scores.values, values)
+    require_suitable(task, scores.values, values)
     if task is Task.CLASSES:
         return _Truth(task, class_labels(scores.values, values, labels.classes), labels.classes)
     if task is Task.DETECTION:
         return _Truth(task, _binary(values), labels.classes)
     return _Truth(task, values, ())
+
+
+def _finite(labels: Array, samples: Samples) -> Array:
+    """Return labels that are numbers, one after the other. E243 for NaN and single values."""
+    if not labels.ndim:
+        raise fail("E243", f"{samples.name} must have a row of labels, not one value: {labels}")
+    wrong = np.flatnonzero(~np.isfinite(labels.reshape(len(labels), -1)).all(axis=1))
+    if wrong.size:
+        raise fail(
+            "E243",
+            f"every label must be a finite number, and that of {samples.sample(int(wrong[0]))} is "
+            "not",
+            help="leave the sample out, or label it",
+        )
+    return labels
+
+
+def _wrong_count(samples: Samples, wanted: int, came: int) -> MizzenError:
+    return fail(
+        "E242",
+        f"{samples.name} must have a label for each of its {wanted} samples, not {came}",
+        help="give one label for each sample, in the order of the samples",
+    )
 
 
 def _binary(labels: Array) -> Array:

@@ -72,23 +72,36 @@ def flattened(values: Array) -> Array:
 
 
 def task_of(values: Array, labels: Array) -> Task:
-    """Return what labels say that a network is for. E242 if they do not suit its outputs."""
+    """Return what labels say that a network is for."""
     whole = labels.dtype.kind in "biu"
     number = values[0].size
     if values.shape[-1] > 1 and labels.shape == values.shape[:-1] and (whole or _whole(labels)):
         return Task.CLASSES
     if one_hot(values, labels):
         return Task.CLASSES
-    if number == 1 and labels.size == len(values):
-        return Task.DETECTION if is_binary(labels) else Task.VALUES
-    if labels.size == values.size:
-        return Task.VALUES
-    raise fail(
-        "E242",
-        f"labels must suit the output, one for each of its {list(values.shape)[:-1]} or as many "
-        f"numbers, and have the shape {list(labels.shape)}",
-        help="--output names the output that is judged, --task what it is for",
-    )
+    binary = number == 1 and labels.size == len(values) and is_binary(labels)
+    return Task.DETECTION if binary else Task.VALUES
+
+
+def require_suitable(task: Task, values: Array, labels: Array) -> None:
+    """Raise E242 for labels of another shape than a task compares outputs with, or E244."""
+    several = values.ndim > 1 and values.shape[-1] > 1
+    match task:
+        case Task.CLASSES:
+            suits = several and (labels.shape == values.shape[:-1] or one_hot(values, labels))
+        case Task.DETECTION:
+            suits = labels.size == values.size == len(values)
+        case _:
+            suits = labels.size == values.size
+    if not suits:
+        raise fail(
+            "E242",
+            f"labels of {task.value} must suit the output, which is {list(values.shape)}, and have "
+            f"the shape {list(labels.shape)}",
+            help="--output names the output that is judged, --task what it is for",
+        )
+    if task is Task.CLASSES and not _whole(labels):
+        raise fail("E244", "every label of a class must be a whole number")
 
 
 def one_hot(values: Array, labels: Array) -> bool:

@@ -38,6 +38,11 @@ class Samples(Protocol):
         ...
 
     @property
+    def inferences(self) -> int | None:
+        """How many inferences they have, where that is known beforehand."""
+        ...
+
+    @property
     def labels(self) -> Labels | None:
         """The labels of all parts that were given so far, or of all."""
         ...
@@ -63,6 +68,12 @@ class Stored:
     def size(self) -> int:
         """How many samples there are."""
         return self.data.size
+
+    @property
+    def inferences(self) -> int | None:
+        """How many inferences they have; files have to be read for it."""
+        column = self.data.columns[0]
+        return self.size * column.rows.shape[1] if isinstance(column, ArrayColumn) else None
 
     def sample(self, index: int) -> str:
         """Return what a sample is called."""
@@ -90,6 +101,11 @@ class Yielded:
     @property
     def size(self) -> int | None:
         """Nobody knows how many samples there will be."""
+        return None
+
+    @property
+    def inferences(self) -> int | None:
+        """Nobody knows how many inferences there will be."""
         return None
 
     def sample(self, index: int) -> str:
