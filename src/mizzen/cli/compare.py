@@ -227,6 +227,7 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
     from mizzen.analysis.comparison.exactness import (
         Inputs,
         failures_of,
+        notes_of,
         run,
         side_by_side,
     )
@@ -248,7 +249,7 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
         {"artifact": compared.artifact.name, **as_dict(found)},
         comparison_text(found, width=console.width),
         failures=tuple(failures_of(found)),
-        diagnostics=tuple(_diagnostics(compared)),
+        diagnostics=(*_diagnostics(compared), *notes_of(found)),
     )
 
 

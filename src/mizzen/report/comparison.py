@@ -16,6 +16,8 @@ class Outcome(Enum):
     EQUAL = "equal"
     BOUNDED = "within its bound"
     """It differs as far as the table of exceptions says that it may."""
+    ROUNDED = "rounded otherwise"
+    """It differs, and layers before it of which nothing is seen round otherwise, as documented."""
     DIFFERS = "differs"
     INHERITED = "differs, as its input does"
     """It differs, and so does what it takes."""

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.analysis.comparison.exactness import Inputs, compare, failures_of
+from mizzen.analysis.comparison.exactness import Inputs, compare, failures_of, notes_of
 from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
+from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.comparison import Outcome
 
 DIGITS = Path(__file__).resolve().parents[3] / "examples" / "digits" / "digits.tflite"
@@ -108,12 +109,6 @@ def test_an_artifact_of_another_network_is_refused(model_file: Callable[[str], P
         compare(DIGITS, artifact=other)
 
 
-def test_states_go_on(model_file: Callable[[str], Path]) -> None:
-    found = compare(model_file("rnnoise_INT8.tflite"), "ethos-u55-128", inputs=Inputs(count=2))
-    assert found.holds
-    assert found.run == 1
-
-
 def test_what_a_kernel_leaves_unwritten_is_not_compared(
     model_file: Callable[[str], Path],
 ) -> None:
@@ -153,3 +148,59 @@ def test_the_reference_is_the_kernels_themselves(monkeypatch: pytest.MonkeyPatch
     found = compare(DIGITS, "ethos-u55-128", inputs=Inputs(count=1), prove="off")
     assert not found.holds
     assert found.differing == 10
+
+
+def test_an_npu_that_rounds_otherwise_is_told_apart(model_file: Callable[[str], Path]) -> None:
+    """Ethos-N scales with 16 bits; layers inside of its operators are not seen."""
+    found = compare(model_file("vww_96_int8.tflite"), "ethos-n78-4tops-4ple", prove="off")
+    assert found.holds
+    assert found.count(Outcome.ROUNDED) == 1
+    assert found.count(Outcome.UNSEEN) == 29
+    (note,) = notes_of(found)
+    assert note.code == "W493"
+
+
+def test_state_goes_on_from_inference_to_inference() -> None:
+    """An LSTM on the NPU, its twin behind it: each inference starts from what the last one left."""
+    found = compare(memory(), "ethos-u55-128", inputs=Inputs(count=3))
+    assert found.holds
+    assert (found.inputs, found.run, found.elements) == (3, 4, 3 * 4 * 4)
+    assert found.count(Outcome.EQUAL) == 1
+
+
+def memory() -> bytes:
+    """One step of an LSTM a call."""
+    rng = np.random.default_rng(7)
+    net = NetworkBuilder()
+    x = net.tensor("x", (1, 1, 3), "int8", 0.02, 4)
+    weights = [rng.integers(-127, 128, (4, n)).astype(np.int8) for n in (3,) * 4 + (4,) * 4]
+    held = [net.constant(f"w{i}", row, 0.01) for i, row in enumerate(weights)]
+    noise = rng.integers(-900, 900, (4, 4)).astype(np.int32)
+    biases = [net.constant(f"b{i}", row, 0.01 * 0.02) for i, row in enumerate(noise)]
+    hidden = net.tensor("hidden", (1, 4), "int8", 1 / 128, variable=True)
+    cell = net.tensor("cell", (1, 4), "int16", 2.0**-11, variable=True)
+    y = net.tensor("y", (1, 1, 4), "int8", 1 / 128)
+    gates = [net.tensor(f"g{i}", (0,), "int16", 2.0**-12) for i in range(4)]
+    gates.append(net.tensor("g4", (0,), "int8", 1 / 128))
+    none = [-1] * 3
+    operands = [x, *held, *none, *biases, -1, -1, hidden, cell, *none, -1]
+    options = {"fused_activation_function": 4, "cell_clip": 8.0, "time_major": False}
+    net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", operands, [y],
+                 ("UnidirectionalSequenceLSTMOptions", options), intermediates=gates)  # fmt: skip
+    return net.finish([x], [y])
+
+
+def test_a_bounded_layer_does_not_blame_those_behind_it() -> None:
+    """The table of SOFTMAX of 16 bits has other entries than the kernel's; the ADD is exact."""
+    net = NetworkBuilder()
+    x = net.tensor("x", (1, 64), "int16", 1e-4)
+    soft = net.tensor("soft", (1, 64), "int16", 1 / 32768)
+    y = net.tensor("y", (1, 64), "int16", 1 / 16384)
+    net.operator("SOFTMAX", [x], [soft], ("SoftmaxOptions", {"beta": 1.0}))
+    net.operator("ADD", [soft, soft], [y], ("AddOptions", {}))
+    found = compare(net.finish([x], [y]), "ethos-u55-128", inputs=Inputs(count=64))
+    assert found.holds
+    outcomes = {row.kind: row.outcome for row in found.layers}
+    assert outcomes == {"SOFTMAX": Outcome.BOUNDED, "ADD": Outcome.EQUAL}
+    (soft_layer,) = (row for row in found.layers if row.kind == "SOFTMAX")
+    assert (soft_layer.steps, soft_layer.bound_steps) == (1, 1)

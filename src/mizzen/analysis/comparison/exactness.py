@@ -17,8 +17,8 @@ from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, file_of, front_end_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.diagnostics import Diagnostic, ProgressCallback, fail
-from mizzen.report.comparison import Comparison, LayerComparison, OutputComparison
+from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail
+from mizzen.report.comparison import Comparison, LayerComparison, Outcome, OutputComparison
 
 SEED = 1
 """Of inputs that are made: another than the proof's, whose inputs are seen already."""
@@ -236,6 +236,21 @@ def failures_of(found: Comparison) -> Iterator[Diagnostic]:
         )
     for row in wrong:
         yield _failure(row, found, said)
+
+
+def notes_of(found: Comparison) -> Iterator[Diagnostic]:
+    """Return what the comparison cannot say: W493 for NPUs that round otherwise unseen."""
+    rounded = found.count(Outcome.ROUNDED)
+    if rounded:
+        unseen = found.count(Outcome.UNSEEN)
+        yield Diagnostic(
+            "W493",
+            f"{rounded} of {len(found.layers)} layers differ from {found.reference} by more than "
+            f"one operator may, behind {unseen} that the NPU computes unseen and rounds otherwise",
+            Severity.WARNING,
+            rule="docs/explanation/ethos-n-numbers.md",
+            help="the code itself is proved against the NPU's own roundings as it is compiled",
+        )
 
 
 def _failure(row: LayerComparison, found: Comparison, said: str) -> Diagnostic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mizzen.analysis.comparison.layers import Key, Layers
+from mizzen.analysis.comparison.layers import Key, Layer, Layers
 from mizzen.analysis.comparison.matching import Matcher, nearest
 from mizzen.analysis.comparison.observing import Observer, Seen, commands_of
 from mizzen.analysis.comparison.tally import Tally
@@ -35,6 +35,7 @@ class TfliteComparison:
     artifact: Artifact
     bounds: Bounds
     reference: str = NAME
+    _rounded: set[Key] = field(default_factory=set[Key])
     _bounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
     _tensors: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
 
@@ -81,7 +82,12 @@ class TfliteComparison:
         main = self.model.main
         names = [main.tensors[index].name for index in main.outputs]
         layers = judged(
-            self.layers, self._tensors, self.matcher.found(), self.bounds, self._bounded
+            self.layers,
+            self._tensors,
+            self.matcher.found(),
+            self.bounds,
+            self._bounded,
+            self._rounded,
         )
         return layers, outputs_of(names, main.outputs, self._outputs, self._bounded)
 
@@ -118,13 +124,34 @@ class TfliteComparison:
                 differs = False
                 for one, truth in zip(seen, values, strict=True):
                     array = self._nearest(one, key, truth[key])
-                    if array is None or not is_within(array, truth[key], bound.steps, bound.part):
+                    if array is None:
                         break
+                    if not is_within(array, truth[key], bound.steps, bound.part):
+                        if not self._rounds_before(layer, one):
+                            break
+                        self._rounded.add(key)
                     differs |= bool((array != truth[key]).any())
                 else:
                     if differs:
                         return key
         return None
+
+    def _rounds_before(self, layer: Layer, seen: Seen) -> bool:
+        """Whether layers before one may round otherwise, of which the family shows nothing."""
+        if seen.inside:
+            return False
+        known = {self._keys[index] for index in seen.tensors if index in self._keys}
+        waiting, done = list(layer.takes), set[Key]()
+        while waiting:
+            key = waiting.pop()
+            row = self.layers.maker.get(key)
+            if key in done or key in known or row is None:
+                continue
+            done.add(key)
+            if key in self.bounds:
+                return True
+            waiting += row.takes
+        return False
 
     def _nearest(self, seen: Seen, key: int, truth: Array) -> Array | None:
         """Return what the NPU has for a tensor."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mizzen.analysis.comparison.layers import Key, Layer, Layers
@@ -21,6 +21,7 @@ def judged(
     maps: Mapping[Place, Found],
     bounds: Bounds,
     bounded: Mapping[Key, Tally],
+    rounded: Container[Key] = (),
 ) -> tuple[LayerComparison, ...]:
     """Return the outcome of each layer.
 
@@ -28,6 +29,7 @@ def judged(
     maps     what was seen inside of NPU operators
     bounded  tensors that differ within their bound, and how; the others are compared with what the
              reference makes of these
+    rounded  those of `bounded` that are beyond it, behind layers that nothing was seen of
     """
     seen: dict[Key, tuple[Tally, bool]] = {}
     for found in maps.values():
@@ -36,9 +38,9 @@ def judged(
             seen[found.key] = found.tally, found.certain
     seen.update({key: (tally, True) for key, tally in tensors.items()})
     seen.update({key: (tally, True) for key, tally in bounded.items()})
-    rows = [_seen(row, seen, bounds, bounded) for row in layers.rows]
+    rows = [_seen(row, seen, bounds, bounded, rounded) for row in layers.rows]
     rows = [row or _unseen(layers, layer) for row, layer in zip(rows, layers.rows, strict=True)]
-    return tuple(_settled(layers, rows, seen))
+    return tuple(_settled(layers, rows, seen, inside=bool(maps)))
 
 
 def _seen(
@@ -46,6 +48,7 @@ def _seen(
     seen: Mapping[Key, tuple[Tally, bool]],
     bounds: Bounds,
     bounded: Mapping[Key, Tally],
+    rounded: Container[Key],
 ) -> LayerComparison | None:
     keys = [key for key in layer.gives if key in seen]
     if not keys:
@@ -55,6 +58,8 @@ def _seen(
     if any(row.differing for row in tallies):
         within = all(key in bounded for key in keys if seen[key][0].differing)
         outcome = Outcome.BOUNDED if within else Outcome.DIFFERS
+        if within and any(key in rounded for key in keys):
+            outcome = Outcome.ROUNDED
     return LayerComparison(
         layer.index,
         layer.kind,
@@ -77,8 +82,13 @@ def _settled(
     layers: Layers,
     rows: Sequence[LayerComparison],
     seen: Mapping[Key, tuple[Tally, bool]],
+    *,
+    inside: bool,
 ) -> Iterator[LayerComparison]:
-    """Say which differences are inherited, which maps are no tensors, what fused layers are in."""
+    """Say which differences are inherited, which maps are no tensors, what fused layers are in.
+
+    inside  whether anything inside of NPU operators was seen
+    """
     found = {row.index: row for row in rows}
     differs = {row.index for row in rows if row.outcome is Outcome.DIFFERS}
     for row in rows:
@@ -98,7 +108,9 @@ def _settled(
             yield replace(row, outcome=Outcome.INHERITED)
         elif row.outcome is Outcome.UNSEEN:
             into = next(iter(sorted(_seen_behind(layers, layer, found))), None)
-            outcome = Outcome.UNSEEN if into is None else Outcome.FUSED
+            shown = inside or row.device is Device.CPU
+            outcome = Outcome.FUSED if shown and into is not None else Outcome.UNSEEN
+            into = into if shown else None
             yield replace(row, outcome=outcome, into=into)
         else:
             yield row
