@@ -412,6 +412,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.flatbuffer",
         "mizzen.data",
         "mizzen.analysis.cost",
+        "mizzen.analysis.memory",
     ),
     "mizzen.analysis.findings": (
         "mizzen.diagnostics",

@@ -45,9 +45,10 @@ class Version:
                      estimated too
     compiler_cycles  the compiler's own figure of the NPU's part; None where it gives none
     sram_bytes       that the network needs at its peak
-    flash_bytes      of constants in memory that is not SRAM
+    flash_bytes      of what is only read and lies in memory that is not SRAM
     file_bytes       of the artifact
     areas            bytes by what they hold: ``arena in Sram``
+    peak             bytes alive in SRAM where the most is, by the names of tensors
     utilisation      multiply-accumulates of the NPU over what its array could have done, 0 to 1
     """
 
@@ -63,6 +64,7 @@ class Version:
     flash_bytes: int
     file_bytes: int
     areas: Mapping[str, int] = field(default_factory=dict[str, int])
+    peak: Mapping[str, int] = field(default_factory=dict[str, int])
     layers: tuple[LayerCost, ...] = ()
 
     @property
@@ -191,7 +193,9 @@ def _where(measure: Measure, before: Version, now: Version) -> Iterator[tuple[st
     match measure:
         case Measure.CYCLES:
             parts = [_layers(row) for row in (before, now)]
-        case Measure.SRAM | Measure.FLASH:
+        case Measure.SRAM:
+            parts = [{**row.areas, **row.peak} for row in (before, now)]
+        case Measure.FLASH:
             parts = [dict(row.areas) for row in (before, now)]
         case Measure.CPU_OPERATORS:
             parts = [_on_cpu(row) for row in (before, now)]
@@ -223,6 +227,7 @@ def versions_as_dict(versions: Sequence[Version]) -> dict[str, Any]:
                 **asdict(row),
                 "configuration": dict(row.configuration),
                 "areas": dict(row.areas),
+                "peak": dict(row.peak),
                 "layers": [{**asdict(i), "device": i.device.value} for i in row.layers],
             }
             for row in versions
@@ -273,6 +278,7 @@ def _version(row: dict[str, Any]) -> Version:
         flash_bytes=int(row["flash_bytes"]),
         file_bytes=int(row["file_bytes"]),
         areas={str(key): int(value) for key, value in row["areas"].items()},
+        peak={str(key): int(value) for key, value in row["peak"].items()},
         layers=tuple(
             LayerCost(
                 int(i["index"]), str(i["kind"]), str(i["name"]), Device(i["device"]),

@@ -9,20 +9,26 @@ from typing import TYPE_CHECKING
 
 from mizzen.analysis.comparison.exactness import configuration_of
 from mizzen.analysis.cost import cost_report
+from mizzen.analysis.memory import memory_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.compile import TFLITE, compile_file, file_of
-from mizzen.diagnostics import Device, ProgressCallback, fail
+from mizzen.diagnostics import Device, ProgressCallback
 from mizzen.report import CompileReport, read_sidecar
+from mizzen.report.compilation import SRAM
 from mizzen.report.versions import LayerCost, Version
 
 if TYPE_CHECKING:
     from mizzen.report.cost import CostReport
+    from mizzen.report.memory import MemoryReport
 
 ARTIFACTS = (".zip", ".pte", ".npz")
 """How the names of files end that are compiled already."""
+
+CONSTANTS = "constants"
+"""The area of what is only read, as it lies in the file."""
 
 NAMED = ("accelerator", "system_config", "memory_mode", "optimise")
 
@@ -43,16 +49,13 @@ def version_of(
 
 
 def version_of_artifact(path: str | PathLike[str]) -> Version:
-    """Say what an artifact costs. E494 without the report that was written beside it."""
+    """Say what an artifact costs, whoever compiled it; with its report in the model's own words."""
     data, name = file_of(path)
     report = read_sidecar(Path(path), data)
+    artifact = artifact_of(data, name, report, () if report is None else report.origins)
     if report is None:
-        raise fail(
-            "E494",
-            f"{path} must have the report of its compilation beside it, and has none",
-            help="compile the model with `mizzen compile`, or give the model itself",
-        )
-    artifact = artifact_of(data, name, report, report.origins)
+        named = {"accelerator": artifact.accelerator} if artifact.accelerator else {}
+        return cost_of(artifact, None, named)
     named = {key: str(report.configuration[key]) for key in NAMED if report.configuration.get(key)}
     return cost_of(artifact, report, named)
 
@@ -65,33 +68,58 @@ def is_artifact(path: str | PathLike[str]) -> bool:
     return name.endswith(ARTIFACTS)
 
 
-def cost_of(artifact: Artifact, report: CompileReport, configuration: Mapping[str, str]) -> Version:
-    """Return what an artifact costs, by its report and by what its streams take."""
-    cost = cost_report(artifact)
+def cost_of(
+    artifact: Artifact, report: CompileReport | None, configuration: Mapping[str, str]
+) -> Version:
+    """Return what an artifact costs: its streams' time, and the memories that it must have."""
+    cost, memory = cost_report(artifact), memory_report(artifact)
+    layers = tuple(_operations(cost) if report is None else _layers(cost, report))
+    macs = sum(row.macs for row in cost.operations)
     return Version(
-        model=report.model,
+        model=memory.model,
         configuration=dict(configuration),
-        operators=len(report.placements),
-        cpu_operators=len(report.on_cpu),
-        macs=report.macs,
+        operators=len(layers),
+        cpu_operators=sum(row.device is Device.CPU for row in layers),
+        macs=macs if report is None else report.macs,
         cycles=cost.cycles,
         compiler_cycles=cost.compiler_cycles,
-        utilisation=_utilisation(cost, report),
-        sram_bytes=report.sram_bytes,
+        utilisation=_utilisation(cost),
+        sram_bytes=memory.by_memory.get(SRAM, 0),
         flash_bytes=sum(
-            row.used_bytes for row in report.areas if row.name == "constants" and not row.is_sram
+            row.used_bytes for row in memory.areas if row.area == CONSTANTS and row.memory != SRAM
         ),
-        file_bytes=len(artifact.data),
-        areas={f"{row.name} in {row.memory}": row.used_bytes for row in report.areas},
-        layers=tuple(_layers(cost, report)),
+        file_bytes=memory.file_bytes,
+        areas={f"{row.area} in {row.memory}": row.used_bytes for row in memory.areas},
+        peak=_peak(memory),
+        layers=layers,
     )
 
 
-def _utilisation(cost: CostReport, report: CompileReport) -> float | None:
+def _utilisation(cost: CostReport) -> float | None:
     """Return the multiply-accumulates of the NPU's part over what its array could have done."""
     rate = max((row.macs_per_cycle for row in cost.operations), default=0)
     possible = rate * cost.npu_cycles
-    return report.macs_on_npu / possible if possible else None
+    done = sum(row.macs for row in cost.operations if row.device is Device.NPU)
+    return done / possible if possible else None
+
+
+def _peak(memory: MemoryReport) -> dict[str, int]:
+    """Return what is alive in SRAM where the most is, by name."""
+    areas = [row for row in memory.areas if row.memory == SRAM and row.live_bytes]
+    if not areas:
+        return {}
+    largest = max(areas, key=lambda row: max(row.live_bytes))
+    found: dict[str, int] = {}
+    for row in memory.alive_at(largest.peak, SRAM):
+        found[row.name] = found.get(row.name, 0) + row.size_bytes
+    return found
+
+
+def _operations(cost: CostReport) -> Iterator[LayerCost]:
+    """Return the operations of an artifact of which nobody says what they were made of."""
+    for row in cost.operations:
+        name = row.origin.name if row.origin is not None and row.origin.name else ""
+        yield LayerCost(row.index, row.name, name, row.device, row.cycles)
 
 
 def _layers(cost: CostReport, report: CompileReport) -> Iterator[LayerCost]:
