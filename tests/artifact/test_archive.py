@@ -21,7 +21,8 @@ from torch import nn
 
 from mizzen.archives import packed, unpacked
 from mizzen.artifact.host_steps import TorchStep
-from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.loading import artifact_of, load
+from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
 from mizzen.torch import compile
 
@@ -44,6 +45,18 @@ def archive() -> bytes:
     torch.manual_seed(0)
     calls = [torch.randn(1, 8) for _ in range(4)]
     return compile(Split().eval(), (calls[0],), "ethos-u55-128", calibration=calls).data
+
+
+def test_commands_of_a_saved_program_name_its_operators(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    calls = [torch.randn(1, 8) for _ in range(4)]
+    artifact = compile(Split().eval(), (calls[0],), "ethos-u55-128", calibration=calls)
+    artifact.save(tmp_path / artifact.name)
+    loaded = load(tmp_path / artifact.name)
+    streams = [step.program.origins for step in loaded.steps if isinstance(step, NpuStep)]
+    assert len(streams) == 2
+    assert streams == [step.program.origins for step in artifact.steps if isinstance(step, NpuStep)]
+    assert all(row.kind == "aten.linear" for stream in streams for row in stream.values())
 
 
 def error_of(data: bytes) -> str:

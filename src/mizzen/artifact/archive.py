@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,10 @@ from mizzen.artifact.host_steps import (
     TorchStep,
     WidenStep,
 )
-from mizzen.artifact.interface import Array, Carried, TensorInfo
+from mizzen.artifact.interface import Array, Carried, Origins, TensorInfo
 from mizzen.artifact.region_step import RegionStep, edge_of
 from mizzen.artifact.steps import NpuStep, Step, is_npu, npu_step, read_network
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.tflite import Quantization
 
 PLAN = "plan.json"
@@ -70,9 +70,12 @@ def pack(name: str, contents: Contents, networks: Sequence[bytes]) -> bytes:
     return _zipped(files)
 
 
-def unpack(data: bytes, name: str) -> Contents:
-    """Read a program. E115 for a damaged one, E165 without PyTorch where a step needs it, E169 for
-    one that has more than tensors and operators for PyTorch."""
+def unpack(data: bytes, name: str, origins: Sequence[Origins] = ()) -> Contents:
+    """Read a program; `origins` of its NPU operators' streams, in order.
+
+    E115 for a damaged one, E165 without PyTorch where a step needs it, E169 for one that has more
+    than tensors and operators for PyTorch.
+    """
     try:
         files = unpacked(data)
         plan = json.loads(files[PLAN])
@@ -80,7 +83,7 @@ def unpack(data: bytes, name: str) -> Contents:
             key.removesuffix(".npy"): array_of(held)
             for key, held in unpacked(files[ARRAYS]).items()
         }
-        contents = _contents(plan, files, arrays, name)
+        contents = _contents(plan, files, arrays, name, origins)
         require_fit(contents)
     except MizzenError:
         raise
@@ -95,15 +98,22 @@ def unpack(data: bytes, name: str) -> Contents:
 
 
 def _contents(
-    plan: dict[str, Any], files: dict[str, bytes], arrays: dict[str, Array], name: str
+    plan: dict[str, Any],
+    files: dict[str, bytes],
+    arrays: dict[str, Array],
+    name: str,
+    origins: Sequence[Origins],
 ) -> Contents:
     if plan["version"] != VERSION:
         raise ValueError(f"it has version {plan['version']}, not {VERSION}")
+    known = iter(origins)
     return Contents(
         inputs=tuple(plan["inputs"]),
         outputs=tuple(plan["outputs"]),
         infos={int(index): _info(row) for index, row in plan["tensors"].items()},
-        steps=tuple(_step(index, row, files, name) for index, row in enumerate(plan["steps"])),
+        steps=tuple(
+            _step(index, row, files, name, known) for index, row in enumerate(plan["steps"])
+        ),
         constants={index: arrays[f"constant{index}"] for index in plan["constants"]},
         carried=tuple(
             Carried(read_network, write, arrays[f"state{read_network}"])
@@ -136,13 +146,15 @@ def _step_data(index: int, step: Step, files: dict[str, bytes]) -> dict[str, Any
             raise AssertionError(step)
 
 
-def _step(index: int, row: dict[str, Any], files: dict[str, bytes], name: str) -> Step:
+def _step(
+    index: int, row: dict[str, Any], files: dict[str, bytes], name: str, origins: Iterator[Origins]
+) -> Step:
     match row["kind"]:
         case "npu":
             network = read_network(files[f"npu{index}.tflite"], name)
             (operator,) = [found for found in network.main.operators if is_npu(found)]
             shapes = {int(tensor): tuple(shape) for tensor, shape in row["shapes"].items()}
-            step = npu_step(network, operator, {})
+            step = npu_step(network, operator, next(origins, dict[int, Origin]()))
             taken = [network.main.tensors[place].shape for place in step.inputs]
             edge = edge_of(network, step)
             return RegionStep(step, row["inputs"], row["outputs"], shapes, edge, taken)

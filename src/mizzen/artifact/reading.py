@@ -33,7 +33,7 @@ def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Content
         from mizzen.artifact.archive import is_program, unpack
 
         if is_program(data):
-            return unpack(data, name)
+            return unpack(data, name, origins)
     from mizzen.artifact import vela_raw
 
     return vela_raw.contents_of(data, name)
