@@ -60,8 +60,8 @@ class Pair:
 
     @property
     def sram_ratio(self) -> float:
-        """SRAM at about the same cycles."""
-        return self.smallest.sram_bytes / max(self.base.sram_bytes, 1)
+        """SRAM at about the same cycles; 1 where none is written."""
+        return self.smallest.sram_bytes / self.base.sram_bytes if self.base.sram_bytes else 1.0
 
 
 def used_seconds() -> float:

@@ -45,8 +45,8 @@ class Wire:
 
     @property
     def channels(self) -> int:
-        """Its last extent."""
-        return self.shape[-1]
+        """Its last extent; a number has one."""
+        return self.shape[-1] if self.shape else 1
 
 
 @dataclass(slots=True, eq=False)
