@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import mizzen
+from mizzen.boards import reference_page
 from mizzen.cli.parser import help_texts
 from mizzen.compiler.backend import backend_for
 from mizzen.isa import listing
@@ -68,6 +69,7 @@ def pages() -> dict[str, str]:
         "reference/ethos-n-composites.md": ethos_n_composites_page(),
         "reference/commands-ethos-n.md": ethos_n_commands_page(),
         "reference/c-runtime.md": c_runtime_page(),
+        "reference/boards.md": reference_page.markdown(),
         "reference/mesh-machines.md": key_page.markdown(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "]("),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),

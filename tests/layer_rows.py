@@ -228,6 +228,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.analysis.memory": (
         "mizzen.diagnostics",
+        "mizzen.boards",
         "mizzen.report",
         "mizzen.package",
         "mizzen.frontends.tflite",

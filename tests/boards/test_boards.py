@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
-from mizzen.boards import Board, Role, board_header, board_names, find_board, linker_script
+from mizzen.boards import (
+    Board,
+    Role,
+    board_header,
+    board_names,
+    find_board,
+    linker_script,
+    reading,
+)
 from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.config import ACCELERATORS
 
-BOARDS = [find_board(name) for name in board_names()]
+EVERY = [find_board(name) for name in board_names()]
+BOARDS = [board for board in EVERY if board.places]
+"""Those that say where firmware lies; others only answer whether something fits."""
 
 
 def macros(board: Board, product: str, mode: str) -> dict[str, int | str]:
@@ -21,10 +33,32 @@ def macros(board: Board, product: str, mode: str) -> dict[str, int | str]:
 
 
 def test_the_boards_are_these() -> None:
-    assert board_names() == ("corstone300", "corstone310", "corstone320")
+    assert [board.name for board in BOARDS] == ["corstone300", "corstone310", "corstone320"]
+    assert board_names() == (
+        "alif_ensemble_e7", "alif_ensemble_e8", "corstone300", "corstone310", "corstone320",
+        "grove_vision_ai_v2", "himax_we2", "infineon_pse84", "nxp_imx93", "renesas_ra8p1",
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+@pytest.mark.parametrize("name", board_names())
+def test_the_source_of_every_figure_is_in_the_file(name: str) -> None:
+    text = (reading.FOLDER / f"{name}.toml").read_text()
+    assert re.search(r"^# (Sources?: |.* Sources?: )", text, re.M)
+
+
+@pytest.mark.parametrize("board", EVERY, ids=lambda board: board.name)
+def test_every_memory_mode_is_one_of_the_npus(board: Board) -> None:
+    for mode in board.modes:
+        for role in (Role.MODEL, Role.ARENA, Role.FAST):
+            assert board.memory(role, mode).npu, (mode.names, role)
+
+
+@pytest.mark.parametrize("board", EVERY, ids=lambda board: board.name)
+def test_accelerators_of_a_board_are_known(board: Board) -> None:
+    assert set(board.npu.accelerators) <= ACCELERATORS.keys()
+
+
+@pytest.mark.parametrize("board", EVERY, ids=lambda board: board.name)
 def test_a_board_is_named_after_its_file(board: Board) -> None:
     assert find_board(board.name).name == board.name
 
@@ -91,7 +125,7 @@ def test_an_unknown_board_is_refused() -> None:
     with pytest.raises(MizzenError) as caught:
         find_board("corstone330")
     assert str(caught.value) == (
-        "error[E414]: the board must be corstone300, corstone310, corstone320 or a file .toml, not "
+        f"error[E414]: the board must be {', '.join(board_names())} or a file .toml, not "
         "'corstone330'\n  help did you mean corstone320?"
     )
 
@@ -101,6 +135,36 @@ def test_a_product_that_the_board_has_not_is_refused() -> None:
         board_header(find_board("corstone320"), "ethos-u55-128")
     assert str(caught.value) == (
         "error[E415]: the NPU on corstone320 must be of ethos-u85, not 'ethos-u55-128'"
+    )
+
+
+def test_another_configuration_of_the_product_is_refused() -> None:
+    with pytest.raises(MizzenError) as caught:
+        find_board("himax_we2").require_npu("ethos-u55-128")
+    assert str(caught.value) == (
+        "error[E442]: the NPU on himax_we2 must be ethos-u55-64, not 'ethos-u55-128'\n"
+        "  help compile the network with --accelerator-config ethos-u55-64"
+    )
+
+
+FOR_FIRMWARE: list[tuple[Callable[[Board], object], str]] = [
+    (linker_script, "the address of ITCM"),
+    (lambda board: board_header(board, "ethos-u55"), "the NPU's ports on infineon_pse84"),
+    (lambda board: board.npu.irq, "the NPU's interrupt"),
+    (lambda board: board.uart, "the console of infineon_pse84"),
+    (lambda board: board.memory(Role.CODE), "the memory of code on infineon_pse84"),
+    (lambda board: board.modes[0].qconfig, "the port of the command stream"),
+]
+
+
+@pytest.mark.parametrize(("what", "needs"), FOR_FIRMWARE)
+def test_firmware_for_a_board_without_addresses_is_refused(
+    what: Callable[[Board], object], needs: str
+) -> None:
+    with pytest.raises(MizzenError) as caught:
+        what(find_board("infineon_pse84"))
+    assert str(caught.value).startswith(
+        f"error[E441]: firmware needs {needs}, which the board's file does not say\n  help give "
     )
 
 

@@ -565,3 +565,33 @@ def test_targets_of_an_operation_of_the_support_library(run: Run) -> None:
     assert (answer["type"], answer["npus"]) == ("MeanXy", ["Ethos-N78"])
     limits = {rule["id"]: rule["limit"] for rule in answer["rules"]}
     assert limits["plane"] == "a plane of 7x7 or 8x8"
+
+
+def test_check_says_what_a_board_has_left(here: Path, run: Run) -> None:
+    status, out, _ = run(
+        "check", "digits.tflite", "--board", "grove_vision_ai_v2", "--clock", "400M", "--json"
+    )
+    answer = document(out)
+    assert status == 0
+    assert answer["configuration"]["accelerator"] == "ethos-u55-64"  # the board's own
+    rows = {row["memory"]: row for row in answer["board"]["headroom"]}
+    assert rows["SRAM"]["used_bytes"] == answer["memory"]["arena_bytes"]
+    assert rows["SRAM"]["left_bytes"] == (2 << 20) - rows["SRAM"]["used_bytes"]
+    assert rows["FLASH"]["used_bytes"] == answer["memory"]["file_bytes"]
+    assert answer["time"]["clock_hz"] == 400_000_000
+
+
+def test_check_fails_on_a_board_that_is_too_small(here: Path, run: Run) -> None:
+    (here / "small.toml").write_text(
+        'inherits = "himax_we2"\nname = "small"\n[[memory]]\nname = "SRAM"\nsize_kib = 4\n'
+    )
+    status, out, err = run("check", "digits.tflite", "--board", "small.toml")
+    assert status == 1
+    assert "error[E468]: SRAM of small must hold " in err
+    assert "too small" in out
+
+
+def test_a_clock_is_written_with_its_unit(here: Path, run: Run) -> None:
+    status, _, err = run("check", "digits.tflite", "--clock", "fast")
+    assert status == 2
+    assert "a clock is written like 400M or 1.2G, not like 'fast'" in err

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 import mizzen
+from mizzen.analysis.memory import memory_report, needs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.boards import Board, Role, find_board
 from mizzen.diagnostics import Diagnostic
-from mizzen.export import board_fit, c_container
+from mizzen.export import board_fit, c_container, memory_fit
 from mizzen.export.board_fit import RELEASED
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u import driver
@@ -134,3 +135,36 @@ def test_compilers_write_no_newer_architecture_than_the_hardware_has() -> None:
         boards = {"ethos-u85-2048": "corstone320"}
         board = find_board(boards.get(accelerator, "corstone300"))
         assert board_fit(compiled(accelerator), board).findings == ()
+
+
+def test_what_each_memory_has_left_is_told() -> None:
+    artifact = compiled()
+    report = memory_report(artifact)
+    board = find_board("corstone300")
+    found = memory_fit(artifact, board, needs_of(report))
+    assert not found.findings
+    rows = {row.memory: row for row in found.headroom}
+    assert rows["SRAM"].used_bytes == report.arena_bytes
+    assert rows["SRAM"].left_bytes == (2048 << 10) - rows["SRAM"].used_bytes
+    assert rows["DDR"].used_bytes == len(artifact.data)
+
+
+def test_a_memory_that_is_too_small_for_the_interpreter_is_told() -> None:
+    artifact = compiled()
+    needed = needs_of(memory_report(artifact))
+    board = smaller(find_board("corstone300"), "SRAM", needed[Role.ARENA] - 16)
+    found = memory_fit(artifact, board, needed)
+    assert codes(found.findings) == ["E468"]
+    assert found.headroom[0].left_bytes == -16
+
+
+def test_a_board_with_another_configuration_is_told() -> None:
+    found = memory_fit(compiled(), find_board("grove_vision_ai_v2"), {})
+    assert codes(found.findings) == ["E442"]
+    assert found.findings[0].help == "compile the network with --accelerator-config ethos-u55-64"
+
+
+def test_a_board_without_the_memory_mode_is_told() -> None:
+    found = memory_fit(compiled(), find_board("himax_we2"), {Role.ARENA: 1}, "Shared_Sram")
+    assert codes(found.findings) == ["E442", "E415"]
+    assert found.headroom == ()

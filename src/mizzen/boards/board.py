@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from mizzen.diagnostics import fail
 
@@ -48,22 +49,41 @@ class UartKind(Enum):
     PL011 = "pl011"
 
 
+Fact = TypeVar("Fact")
+
+
+def _known(fact: Fact | None, what: str, where: str) -> Fact:
+    """Return what a board's file says; E441 for what firmware needs and it does not say."""
+    if fact is None:
+        raise fail(
+            "E441",
+            f"firmware needs {what}, which the board's file does not say",
+            help=f"give {where}, in a file of your own that inherits the board's",
+        )
+    return fact
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One memory.
 
-    base          address that firmware is linked to
+    address       that firmware is linked to; None where the board's file does not say
     alias         the same bytes in the other security state; None if there is no other address
     npu           whether the NPU's ports reach it
     """
 
     name: str
-    base: int
+    address: int | None
     alias: int | None
     size_bytes: int
     kind: MemoryKind
     writable: bool
     npu: bool
+
+    @property
+    def base(self) -> int:
+        """Address that firmware is linked to. E441 where the file does not say."""
+        return _known(self.address, f"the address of {self.name}", "base in its [[memory]]")
 
     @property
     def bases(self) -> tuple[int, ...]:
@@ -73,17 +93,33 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Npu:
-    """Where the NPU is.
+    """What the NPU is, and where; None where the board's file does not say.
 
-    base, alias  registers, as firmware is linked to them and in the other security state
-    irq          number of its external interrupt
-    products     architectures that the board may have, as ``ethos-u55``
+    address, alias  registers, as firmware is linked to them and in the other security state
+    interrupt       number of its external interrupt
+    products        architectures that the board may have, as ``ethos-u55``
+    accelerators    configurations that it may have, as ``ethos-u55-128``; empty for any of these
+    clock_hz        the fastest that it runs at
+    driver          version of Arm's core driver that the board's software has
     """
 
-    base: int
+    address: int | None
     alias: int | None
-    irq: int
+    interrupt: int | None
     products: tuple[str, ...]
+    accelerators: tuple[str, ...] = ()
+    clock_hz: int | None = None
+    driver: str | None = None
+
+    @property
+    def base(self) -> int:
+        """Address of its registers. E441 where the file does not say."""
+        return _known(self.address, "the address of the NPU's registers", "base in [npu]")
+
+    @property
+    def irq(self) -> int:
+        """Number of its external interrupt. E441 where the file does not say."""
+        return _known(self.interrupt, "the NPU's interrupt", "irq in [npu]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +147,25 @@ class MemoryMode:
 
     names    memory modes of `vela.ini` that it is for
     places   memory of each role
-    qconfig  QCONFIG: the index of port settings that the command stream is read with
-    regions  REGIONCFG: the index of each region
+    queue    QCONFIG: the index of port settings that the command stream is read with
+    regions  REGIONCFG: the index of each region; empty where the file does not say
     """
 
     names: tuple[str, ...]
     places: Mapping[Role, str]
-    qconfig: int
+    queue: int | None
     regions: tuple[int, ...]
 
     @property
+    def qconfig(self) -> int:
+        """The QCONFIG word. E441 where the file does not say."""
+        return _known(self.queue, "the port of the command stream", "qconfig in [[memory_mode]]")
+
+    @property
     def regioncfg(self) -> int:
-        """The REGIONCFG word: two bits a region, region 0 lowest."""
-        return sum(index << 2 * region for region, index in enumerate(self.regions))
+        """The REGIONCFG word: two bits a region, region 0 lowest. E441 where nothing says so."""
+        regions = _known(self.regions or None, "the ports of regions", "regions in [[memory_mode]]")
+        return sum(index << 2 * region for region, index in enumerate(regions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +197,35 @@ class Ports:
 class Cpu:
     """The processor.
 
-    core        as compilers name it, ``cortex-m55``
-    interrupts  external interrupts that it has
-    qemu        machine of qemu-system-arm that has the same map; None if none has
+    core      as compilers name it, ``cortex-m55``
+    external  interrupts that it has; None where the board's file does not say
+    fastest   clock in Hz; None where the file does not say
+    qemu      machine of qemu-system-arm that has the same map; None if none has
     """
 
     core: str
-    interrupts: int
-    clock_hz: int
+    external: int | None
+    fastest: int | None
     qemu: str | None
+
+    @property
+    def clock_hz(self) -> int:
+        """Clock. E441 where the file does not say."""
+        return _known(self.fastest, "the processor's clock", "clock_hz in [cpu]")
+
+    @property
+    def interrupts(self) -> int:
+        """External interrupts that it has. E441 where the file does not say."""
+        return _known(self.external, "how many interrupts the processor has", "interrupts in [cpu]")
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One board, as its file says it."""
+    """One board, as its file says it.
+
+    places   memory of each role that firmware has; empty where the file places none
+    console  None where the file does not say
+    """
 
     name: str
     title: str
@@ -176,16 +233,22 @@ class Board:
     memories: tuple[Memory, ...]
     places: Mapping[Role, str]
     npu: Npu
-    uart: Uart
+    console: Uart | None
     timing_adapters: tuple[Window, ...]
     modes: tuple[MemoryMode, ...]
     ports: tuple[Ports, ...]
 
+    @property
+    def uart(self) -> Uart:
+        """The console's serial port. E441 where the file does not say."""
+        return _known(self.console, f"the console of {self.name}", "a table [uart]")
+
     def memory(self, role: Role, mode: MemoryMode | None = None) -> Memory:
         """Return the memory of a role in a memory mode, the first one's by default."""
         chosen = mode or self.modes[0]
-        name = (self.places if role in OF_BOARD else chosen.places)[role]
-        return next(memory for memory in self.memories if memory.name == name)
+        name = (self.places if role in OF_BOARD else chosen.places).get(role)
+        chosen_name = _known(name, f"the memory of {role.value} on {self.name}", "a [placement]")
+        return next(memory for memory in self.memories if memory.name == chosen_name)
 
     def mode(self, name: str) -> MemoryMode:
         """Return how a memory mode is laid out. E415 if the board does not say."""
@@ -195,10 +258,24 @@ class Board:
             raise fail("E415", f"the memory mode on {self.name} must be {known}, not {name!r}")
         return found
 
-    def ports_of(self, accelerator: str) -> Ports:
-        """Return the port settings for an accelerator, as ``ethos-u55-128``. E415 if not there."""
-        found = next((row for row in self.ports if accelerator.startswith(row.product)), None)
-        if found is None or found.product not in self.npu.products:
+    def require_npu(self, accelerator: str) -> None:
+        """Refuse an accelerator, as ``ethos-u55-128``, that the board has not.
+
+        E415 for another product, E442 for another configuration of one that it has.
+        """
+        if not accelerator.startswith(self.npu.products):
             known = ", ".join(self.npu.products)
             raise fail("E415", f"the NPU on {self.name} must be of {known}, not {accelerator!r}")
-        return found
+        known = self.npu.accelerators
+        if known and accelerator not in known and accelerator not in self.npu.products:
+            raise fail(
+                "E442",
+                f"the NPU on {self.name} must be {', '.join(known)}, not {accelerator!r}",
+                help=f"compile the network with --accelerator-config {known[0]}",
+            )
+
+    def ports_of(self, accelerator: str) -> Ports:
+        """Return the port settings for an accelerator. E415, E442 if not there, E441 if unsaid."""
+        self.require_npu(accelerator)
+        found = next((row for row in self.ports if accelerator.startswith(row.product)), None)
+        return _known(found, f"the NPU's ports on {self.name}", "a table [[ports]]")

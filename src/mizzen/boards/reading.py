@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -26,6 +27,7 @@ from mizzen.boards.board import (
     UartKind,
     Window,
 )
+from mizzen.boards.inheriting import inherited
 from mizzen.boards.table import Table
 from mizzen.diagnostics import fail
 
@@ -35,6 +37,7 @@ SUFFIX = ".toml"
 LARGEST_FILE_BYTES = 1 << 20
 """No board's file is nearly as long; what is longer is something else."""
 
+MOST_PARENTS = 8
 PAGE_BYTES = 0x1000
 ADDRESS_LIMIT = 1 << 32
 PRODUCTS = ("ethos-u55", "ethos-u65", "ethos-u85")
@@ -56,6 +59,12 @@ def find_board(name: str) -> Board:
     """
     if name.endswith(SUFFIX):
         return read_board(Path(name))
+    find_known(name)
+    return read_board(FOLDER / f"{name}{SUFFIX}")
+
+
+def find_known(name: str) -> None:
+    """Refuse a name that no board has: E414."""
     if name not in board_names():
         close = difflib.get_close_matches(name, board_names(), n=1)
         raise fail(
@@ -63,14 +72,31 @@ def find_board(name: str) -> Board:
             f"the board must be {', '.join(board_names())} or a file .toml, not {name!r}",
             help=f"did you mean {close[0]}?" if close else None,
         )
-    return read_board(FOLDER / f"{name}{SUFFIX}")
 
 
 def read_board(path: Path) -> Board:
     """Read a board's file. E410 if it cannot be read, E411 to E413 for what is wrong in it."""
-    board = _board(Table(path.name, "", _parse(path)))
+    board = _board(Table(path.name, "", inherited(path.name, _parse(path), _parent_of(path))))
     _check_overlaps(path.name, board)
     return board
+
+
+def _parent_of(path: Path) -> Callable[[str], Mapping[str, object]]:
+    """Return what reads boards that a file inherits: by name, or by a path beside the file."""
+
+    def read(name: str, depth: int = 1) -> Mapping[str, object]:
+        if not name.endswith(SUFFIX):
+            find_known(name)
+        parent = path.parent / name if name.endswith(SUFFIX) else FOLDER / f"{name}{SUFFIX}"
+        if depth > MOST_PARENTS:
+            raise fail(
+                "E443",
+                f"{path.name}: boards must inherit at most {MOST_PARENTS} others, one of the other",
+                help="do any of them inherit one another?",
+            )
+        return inherited(parent.name, _parse(parent), lambda above: read(above, depth + 1))
+
+    return read
 
 
 def _parse(path: Path) -> dict[str, object]:
@@ -85,18 +111,20 @@ def _parse(path: Path) -> dict[str, object]:
 
 
 def _board(file: Table) -> Board:
-    memories = tuple(_memory(table) for table in file.tables("memory"))
+    """Return a board; one that places firmware says all that firmware needs."""
+    placed = file.has("placement")
+    memories = tuple(_memory(table, placed) for table in file.tables("memory"))
     names = tuple(memory.name for memory in memories)
     board = Board(
         name=file.text("name"),
         title=file.text("title"),
-        cpu=_cpu(file.table("cpu")),
+        cpu=_cpu(file.table("cpu"), placed),
         memories=memories,
-        places=_places(file.table("placement"), OF_BOARD, names),
-        npu=_npu(file.table("npu")),
-        uart=_uart(file.table("uart")),
+        places=_places(file.table("placement"), OF_BOARD, names) if placed else {},
+        npu=_npu(file.table("npu"), placed),
+        console=_uart(file.table("uart")) if placed or file.has("uart") else None,
         timing_adapters=tuple(_window(table) for table in file.tables("timing_adapter")),
-        modes=tuple(_mode(table, names) for table in file.tables("memory_mode")),
+        modes=tuple(_mode(table, names, placed) for table in file.tables("memory_mode")),
         ports=tuple(_ports(table) for table in file.tables("ports")),
     )
     file.finish()
@@ -105,22 +133,24 @@ def _board(file: Table) -> Board:
     return board
 
 
-def _cpu(table: Table) -> Cpu:
+def _cpu(table: Table, placed: bool) -> Cpu:
+    external, clocked = (placed or table.has(key) for key in ("interrupts", "clock_hz"))
     cpu = Cpu(
         core=table.text("core"),
-        interrupts=table.whole("interrupts", 1, 480),
-        clock_hz=table.whole("clock_hz", 1, 10**10),
+        external=table.whole("interrupts", 1, 480) if external else None,
+        fastest=table.whole("clock_hz", 1, 10**10) if clocked else None,
         qemu=table.optional_text("qemu"),
     )
     table.finish()
     return cpu
 
 
-def _memory(table: Table) -> Memory:
+def _memory(table: Table, placed: bool) -> Memory:
     size_bytes = table.whole("size_kib", 4, ADDRESS_LIMIT >> 10) << 10
+    addressed = placed or table.has("base")
     memory = Memory(
         name=table.name("name"),
-        base=_base(table, "base", size_bytes),
+        address=_base(table, "base", size_bytes) if addressed else None,
         alias=_alias(table, size_bytes),
         size_bytes=size_bytes,
         kind=MemoryKind(table.choice("kind", [kind.value for kind in MemoryKind])),
@@ -151,13 +181,20 @@ def _places(table: Table, roles: tuple[Role, ...], memories: tuple[str, ...]) ->
     return places
 
 
-def _npu(table: Table) -> Npu:
+def _npu(table: Table, placed: bool) -> Npu:
+    addressed, wired = placed or table.has("base"), placed or table.has("irq")
     npu = Npu(
-        base=_base(table, "base", 2 * PAGE_BYTES),
+        address=_base(table, "base", 2 * PAGE_BYTES) if addressed else None,
         alias=_alias(table, 2 * PAGE_BYTES),
-        irq=table.whole("irq", 0, 479),
+        interrupt=table.whole("irq", 0, 479) if wired else None,
         products=tuple(table.choices("products", PRODUCTS)),
+        accelerators=tuple(table.texts("accelerators")) if table.has("accelerators") else (),
+        clock_hz=table.whole("clock_hz", 1, 10**10) if table.has("clock_hz") else None,
+        driver=table.optional_text("driver"),
     )
+    for name in npu.accelerators:
+        if not name.startswith(tuple(f"{product}-" for product in npu.products)):
+            raise table.wrong("accelerators", f"be of {', '.join(npu.products)}", repr(name))
     table.finish()
     return npu
 
@@ -178,12 +215,14 @@ def _window(table: Table) -> Window:
     return window
 
 
-def _mode(table: Table, memories: tuple[str, ...]) -> MemoryMode:
+def _mode(table: Table, memories: tuple[str, ...], placed: bool) -> MemoryMode:
+    queued, reached = placed or table.has("qconfig"), placed or table.has("regions")
+    regions = table.wholes("regions", REGION_COUNT, PORT_SETTINGS - 1) if reached else ()
     mode = MemoryMode(
         names=tuple(table.texts("names")),
         places=_places(table, OF_MODE, memories),
-        qconfig=table.whole("qconfig", 0, PORT_SETTINGS - 1),
-        regions=tuple(table.wholes("regions", REGION_COUNT, PORT_SETTINGS - 1)),
+        queue=table.whole("qconfig", 0, PORT_SETTINGS - 1) if queued else None,
+        regions=tuple(regions),
     )
     table.finish()
     return mode
@@ -211,22 +250,20 @@ class _Range:
 
 def _check_overlaps(file: str, board: Board) -> None:
     """E413 where two things lie at one address, which then answers for neither."""
-    memories = [
+    ranges = [
         _Range(row.name, base, base + row.size_bytes)
         for row in board.memories
+        if row.address is not None
         for base in row.bases
     ]
-    devices = [("npu", board.npu, 2 * PAGE_BYTES), ("uart", board.uart, PAGE_BYTES)]
-    ranges = [
-        *memories,
-        *(
-            _Range(name, base, base + size)
-            for name, row, size in devices[1:]
-            for base in (row.base, row.alias)
+    if board.console is not None:
+        ranges += [
+            _Range("uart", base, base + PAGE_BYTES)
+            for base in (board.console.base, board.console.alias)
             if base is not None
-        ),
-        _Range("npu", board.npu.base, board.npu.base + PAGE_BYTES),
-    ]
+        ]
+    if board.npu.address is not None:
+        ranges.append(_Range("npu", board.npu.address, board.npu.address + PAGE_BYTES))
     for one, other in combinations(ranges, 2):
         if one.start < other.end and other.start < one.end:
             raise fail(

@@ -14,6 +14,14 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
+from mizzen.cli.fit import (
+    Needs,
+    add_board_options,
+    board_of,
+    for_board,
+    needs_of_network,
+    needs_text,
+)
 from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cpu_text, operators_text, summary_rows
@@ -49,12 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="instead of a model: what some compiler made, a .tflite, .zip or .pte, or Vela's raw "
         ".npz; its command streams are read for damage and hazards, and nothing is executed",
     )
-    parser.add_argument(
-        "--board",
-        metavar="NAME",
-        help="with --artifact: whether it fits this board; corstone300, corstone310, corstone320, "
-        "or the file .toml of a board of your own",
-    )
+    add_board_options(parser)
     parser.add_argument(
         "--sort",
         metavar="{cycles,macs,sram,utilisation}",
@@ -79,13 +82,6 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             "the command line is wrong: check takes either MODEL or --artifact ARTIFACT",
             help="mizzen check --help",
         )
-    if options.board is not None and options.artifact is None:
-        raise fail(
-            "E200",
-            "the command line is wrong: --board needs --artifact ARTIFACT",
-            help="compile the network first, and check what was made: mizzen check --artifact "
-            "ARTIFACT --board NAME",
-        )
     return _model(options, console) if options.artifact is None else _artifact(options, console)
 
 
@@ -93,7 +89,8 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     import mizzen
     from mizzen.cli.compile import document
 
-    asked = keywords(options)
+    board = board_of(options)
+    asked = for_board(keywords(options), board)
     chosen = show_configuration(asked, options.model, console)
     with console.progress(f"compiling {options.model}"):
         found = mizzen.check(
@@ -105,6 +102,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     report = found.compilation
     rows = _layers(found, options.sort)
     steps = _cliffs(options, chosen, rows, console) if options.cliffs else ()
+    needs = needs_of_network(found.artifact, board, options)
     allowed = {
         "max_cpu_ops": found.max_cpu_ops,
         "sram_budget_bytes": found.sram_budget_bytes,
@@ -113,11 +111,12 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
         {
             **allowed,
             **document(report),
+            **needs.as_dict(),
             "layers": [row.as_dict() for row in rows],
             **({"cliffs": [row.as_dict() for row in steps]} if options.cliffs else {}),
         },
-        _text(report, rows, steps, console),
-        failures=found.failures,
+        _text(report, rows, steps, needs, console),
+        failures=(*found.failures, *needs.findings),
         diagnostics=report.diagnostics,
     )
 
@@ -208,12 +207,12 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _fit(options: argparse.Namespace, artifact: Artifact) -> BoardFit | None:
-    if options.board is None:
+    board = board_of(options)
+    if board is None:
         return None
-    from mizzen.boards import find_board
     from mizzen.export import board_fit
 
-    return board_fit(artifact, find_board(options.board), options.memory_mode)
+    return board_fit(artifact, board, options.memory_mode)
 
 
 def _artifact_text(
@@ -243,7 +242,11 @@ def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
 
 
 def _text(
-    report: CompileReport, rows: Sequence[Layer], steps: Sequence[Cliff], console: Console
+    report: CompileReport,
+    rows: Sequence[Layer],
+    steps: Sequence[Cliff],
+    needs: Needs,
+    console: Console,
 ) -> str:
     wide = console.table_width
     parts = [
@@ -253,4 +256,6 @@ def _text(
     ]
     if report.on_cpu:
         parts.append(cpu_text(report.on_cpu, width=console.width))
+    if text := needs_text(needs, console):
+        parts.append(text)
     return "\n\n".join(parts)

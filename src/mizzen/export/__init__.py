@@ -8,7 +8,7 @@ the way; `runner` needs no compiler, for boards that are emulated.
 It must not know compilers: what it exports has been compiled.
 """
 
-from mizzen.export.board_fit import BoardFit, board_fit
+from mizzen.export.board_fit import BoardFit, Headroom, board_fit, memory_fit
 from mizzen.export.c_container import CContainer, c_container
 from mizzen.export.c_project import c_project
 from mizzen.export.executorch_project import executorch_project
@@ -21,6 +21,7 @@ __all__ = [
     "RUNTIMES",
     "BoardFit",
     "CContainer",
+    "Headroom",
     "Project",
     "Request",
     "board_fit",
@@ -28,6 +29,7 @@ __all__ = [
     "c_project",
     "checkouts_for",
     "executorch_project",
+    "memory_fit",
     "runner",
     "tflm_project",
 ]

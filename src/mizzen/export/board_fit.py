@@ -39,6 +39,29 @@ REACHED = (Role.MODEL, Role.ARENA, Role.FAST)
 
 
 @dataclass(frozen=True, slots=True)
+class Headroom:
+    """A memory of the board: what lies in it, and what is left of it."""
+
+    memory: str
+    size_bytes: int
+    used_bytes: int
+
+    @property
+    def left_bytes(self) -> int:
+        """What is left; below zero where it is too small."""
+        return self.size_bytes - self.used_bytes
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON-ready data."""
+        return {
+            "memory": self.memory,
+            "size_bytes": self.size_bytes,
+            "used_bytes": self.used_bytes,
+            "left_bytes": self.left_bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class BoardFit:
     """What an artifact needs of a board, and what is in the way.
 
@@ -52,12 +75,30 @@ class BoardFit:
     needed: Mapping[Role, int]
     findings: tuple[Diagnostic, ...]
 
+    @property
+    def headroom(self) -> tuple[Headroom, ...]:
+        """The memories that the artifact needs; none where the board lacks the memory mode."""
+        try:
+            mode = self.board.mode(self.memory_mode)
+        except MizzenError:
+            return ()
+        used: dict[str, int] = {}
+        for role, needed in self.needed.items():
+            name = self.board.memory(role, mode).name
+            used[name] = used.get(name, 0) + needed
+        return tuple(
+            Headroom(row.name, row.size_bytes, used[row.name])
+            for row in self.board.memories
+            if used.get(row.name)
+        )
+
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON-ready data."""
         return {
             "board": self.board.name,
             "memory_mode": self.memory_mode,
             "bytes": {role.value: size for role, size in self.needed.items()},
+            "headroom": [row.as_dict() for row in self.headroom],
             "findings": [row.as_dict() for row in self.findings],
         }
 
@@ -68,9 +109,10 @@ def board_fit(artifact: Artifact, board: Board, memory_mode: str | None = None) 
     memory_mode  a name of `vela.ini`; by default the one that the artifact was compiled with, else
                  the board's first
 
-    Findings: E415 for an NPU or a memory mode that the board has not, E480 for an architecture that
-    its hardware is too old for, E481 for a memory that the NPU does not reach, E468 for one that is
-    too small, E450 to E454 for what no device executes, E464 and E465 for missing kernels.
+    Findings: E415 and E442 for an NPU, E415 for a memory mode that the board has not, E480 for an
+    architecture that its hardware is too old for, E481 for a memory that the NPU does not reach,
+    E468 for one that is too small, E450 to E454 for what no device executes, E464 and E465 for
+    missing kernels.
     """
     mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
     findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
@@ -86,13 +128,31 @@ def board_fit(artifact: Artifact, board: Board, memory_mode: str | None = None) 
     return BoardFit(board, mode, needed, tuple(findings))
 
 
+def memory_fit(
+    artifact: Artifact, board: Board, needed: Mapping[Role, int], memory_mode: str | None = None
+) -> BoardFit:
+    """Check an artifact against a board, whatever runtime executes it.
+
+    needed  bytes by role, as `mizzen.analysis.memory.needs_of` counts them
+
+    Findings: E415 and E442 for an NPU, E415 for a memory mode that the board has not, E481 for a
+    memory that the NPU does not reach, E468 for one that is too small.
+    """
+    mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
+    findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
+    if not any(row.code == "E415" for row in _of_mode(board, mode)):
+        findings += memory_findings(board, mode, needed)
+    return BoardFit(board, mode, needed, tuple(findings))
+
+
 def _of_npu(artifact: Artifact, board: Board) -> Iterator[Diagnostic]:
     if artifact.accelerator is None:
         return
     try:
-        board.ports_of(artifact.accelerator)
+        board.require_npu(artifact.accelerator)
     except MizzenError as error:
-        yield replace(error.diagnostic, help="compile the network for an NPU that the board has")
+        help = error.diagnostic.help or "compile the network for an NPU that the board has"
+        yield replace(error.diagnostic, help=help)
 
 
 def _of_mode(board: Board, name: str) -> Iterator[Diagnostic]:

@@ -10,6 +10,7 @@ runtime, in an ExecuTorch program's. `operations` puts every access of an infere
 `lifetimes` follows the bytes, `constants` are what is only read. It must not know compilers.
 """
 
+from mizzen.analysis.memory.needs import needs_of
 from mizzen.analysis.memory.report import memory_report
 
-__all__ = ["memory_report"]
+__all__ = ["memory_report", "needs_of"]

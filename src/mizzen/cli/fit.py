@@ -1,0 +1,167 @@
+"""Whether a network or an artifact fits a board, for the verb `check`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mizzen.cli.configuration import Keywords
+from mizzen.cli.console import Console
+from mizzen.cli.layout import fields, size
+from mizzen.diagnostics import Diagnostic, MizzenError
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.boards import Board
+    from mizzen.export import BoardFit
+    from mizzen.report.memory import MemoryReport
+
+CLOCK_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+
+
+def frequency(text: str) -> int:
+    """Read the value of an option that is a clock: `400M`, `1.25GHz`, `32000000`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)(?:[hH][zZ])?", text)
+    hertz = 0 if found is None else round(float(found[1]) * CLOCK_UNITS[found[2].lower()])
+    if hertz <= 0:
+        raise argparse.ArgumentTypeError(f"a clock is written like 400M or 1.2G, not like {text!r}")
+    return hertz
+
+
+def add_board_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ask whether something fits."""
+    parser.add_argument(
+        "--board",
+        metavar="NAME|FILE.toml",
+        help="whether it fits this board, and what each memory has left: a board that is built in, "
+        "or a file of your own, which may inherit one; its NPU is the default accelerator",
+    )
+    parser.add_argument(
+        "--clock",
+        metavar="HZ",
+        type=frequency,
+        help="clock of the NPU that times are told for, as 400M (default: the board's, else the "
+        "system configuration's)",
+    )
+
+
+def board_of(options: argparse.Namespace) -> Board | None:
+    """Return the board that is asked about. E410 to E414, E443 for one that is not."""
+    if options.board is None:
+        return None
+    from mizzen.boards import find_board
+
+    return find_board(options.board)
+
+
+def for_board(asked: Keywords, board: Board | None) -> Keywords:
+    """Return what is asked for, with the board's NPU and memory mode where none is."""
+    if board is None:
+        return asked
+    changed = asked.copy()
+    if changed["accelerator"] is None and board.npu.accelerators:
+        changed["accelerator"] = board.npu.accelerators[0]
+    if changed["memory_mode"] is None and changed["config"] is None:
+        changed["memory_mode"] = _mode(board, changed["accelerator"])
+    return changed
+
+
+def _mode(board: Board, accelerator: str | None) -> str | None:
+    """Return a memory mode of the board; None where the accelerator's default is one of them."""
+    from mizzen.compiler.options import DEFAULT_ACCELERATOR
+    from mizzen.targets.ethos_u.config import ACCELERATORS
+
+    row = ACCELERATORS.get(accelerator or DEFAULT_ACCELERATOR)
+    names = [name for mode in board.modes for name in mode.names]
+    if row is None or row.traits.memory_mode in names:
+        return None
+    return names[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a compiled network needs, of a board if one is asked about.
+
+    seconds  of an inference at `clock_hz`; None where no timing model knows
+    """
+
+    memory: MemoryReport | None
+    fit: BoardFit | None
+    clock_hz: float | None
+    cycles: int | None
+
+    @property
+    def seconds(self) -> float | None:
+        """Time of an inference; None where nothing says."""
+        return None if self.cycles is None or not self.clock_hz else self.cycles / self.clock_hz
+
+    @property
+    def findings(self) -> Sequence[Diagnostic]:
+        """What does not fit."""
+        return () if self.fit is None else self.fit.findings
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON-ready data."""
+        found: dict[str, object] = {}
+        if self.memory is not None:
+            found["memory"] = {
+                "bytes": dict(self.memory.by_memory),
+                "arena_bytes": self.memory.arena_bytes,
+                "file_bytes": self.memory.file_bytes,
+            }
+        if self.fit is not None:
+            found["board"] = self.fit.as_dict()
+        if self.seconds is not None:
+            found["time"] = {"clock_hz": self.clock_hz, "seconds": self.seconds}
+        return found
+
+
+def needs_of_network(
+    artifact: Artifact | None, board: Board | None, options: argparse.Namespace
+) -> Needs:
+    """Count what a compiled network needs; nothing of one that nothing could run."""
+    from mizzen.analysis.cost import cost_report
+    from mizzen.analysis.memory import memory_report, needs_of
+    from mizzen.export import memory_fit
+
+    if artifact is None:
+        return Needs(None, None, None, None)
+    memory = memory_report(artifact)
+    fit = None if board is None else memory_fit(artifact, board, needs_of(memory))
+    clock_hz = options.clock or (None if board is None else board.npu.clock_hz)
+    if clock_hz is None:
+        return Needs(memory, fit, None, None)
+    try:
+        return Needs(memory, fit, clock_hz, cost_report(artifact).cycles)
+    except MizzenError:  # no timing model knows the NPU
+        return Needs(memory, fit, clock_hz, None)
+
+
+def needs_text(needs: Needs, console: Console) -> str:
+    """Return what is needed of a board, and the time at a clock, for people; else nothing."""
+    rows: list[tuple[str, str]] = []
+    if needs.fit is not None:
+        rows += headroom_rows(needs.fit)
+    if needs.seconds is not None and needs.clock_hz is not None:
+        microseconds = f"{needs.seconds * 1e6:,.1f} us"
+        rows.append(("time", f"{needs.cycles:,} cycles, {microseconds} at {_mega(needs.clock_hz)}"))
+    if not rows:
+        return ""
+    title = "At another clock" if needs.fit is None else f"On {needs.fit.board.title}"
+    return f"{title}\n{fields(rows, width=console.width)}"
+
+
+def headroom_rows(fit: BoardFit) -> list[tuple[str, str]]:
+    """Return what each memory of the board holds and has left."""
+    rows = [("memory mode", fit.memory_mode)]
+    for row in fit.headroom:
+        left = f"{size(row.left_bytes)} left" if row.left_bytes >= 0 else "too small"
+        rows.append((row.memory, f"{size(row.used_bytes)} of {size(row.size_bytes)}, {left}"))
+    return rows
+
+
+def _mega(clock_hz: float) -> str:
+    return f"{clock_hz / 1e6:g} MHz"
