@@ -87,7 +87,7 @@ def test_every_code_is_in_the_reference_with_what_it_says(
     assert len(named) > 200
     for code in named:
         assert re.search(rf"^## {code}\n\n- .*[a-z]{{2,}} .*[a-z]{{2,}}", page, re.MULTILINE), code
-    assert "the network may use *sram budget bytes* bytes of SRAM, but needs *used*" in page
+    assert "the network may use *budget bytes* bytes of SRAM, but needs *used*" in page
 
 
 def test_every_machine_and_key_is_in_the_reference(generated: dict[str, str]) -> None:
