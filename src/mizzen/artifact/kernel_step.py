@@ -16,7 +16,6 @@ import numpy as np
 from mizzen.artifact.host_steps import PROCESS
 from mizzen.artifact.interface import Array, Values
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.frontends.torch.exported_rules import computes_on_tensors
 from mizzen.package.pte.reading import CallKernel, PteTensor, Tensors, Value
 
 COPIES = {
@@ -157,6 +156,8 @@ def _operator(kernel: str) -> Any:
     Names come from outside, and PyTorch finds operators by attribute.
     """
     import torch
+
+    from mizzen.frontends.torch.exported_rules import computes_on_tensors
 
     name, _, overload = kernel.partition(".")
     library, separator, base = name.partition("::")

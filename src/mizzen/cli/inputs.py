@@ -107,7 +107,6 @@ def _reader(
 ) -> Source:
     from mizzen.data.arrays import read_array
     from mizzen.data.files import KINDS, NUMPY
-    from mizzen.data.forms import Forms
     from mizzen.data.opening import files_at
 
     kind = Path(path).suffix.lower()
@@ -117,7 +116,7 @@ def _reader(
     def read() -> Array:
         import numpy as np
 
-        found = files_at(Path(path), info, forms or Forms())
+        found = files_at(Path(path), info, forms)
         for said in found.notes:
             note(said)
         return merged(np.concatenate(found.column.read()), info)

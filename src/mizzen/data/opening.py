@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.data.arrays import read_archive, read_array
 from mizzen.data.columns import Column, DataSet, FileColumn, array_column, data_set
-from mizzen.data.files import KINDS, NUMPY, files_in, reader_for, suffix_of
-from mizzen.data.forms import Forms
 from mizzen.data.labels import KEYS, Labels, labels_of, read_labels
-from mizzen.data.listing import Listed, listed
 from mizzen.diagnostics import MizzenError, fail
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from mizzen.artifact.interface import TensorInfo
+    from mizzen.data.forms import Forms
 
     Array = npt.NDArray[Any]
 
-ARCHIVE = ".npz"
+ARCHIVE, NUMPY = ".npz", ".npy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +58,7 @@ def open_data(
     if len(paths) == 1 and paths[0].suffix.lower() == ARCHIVE:
         return _archive(paths[0], inputs, labels, classes, sequences)
     found = [
-        _column(path, info, labels, classes, sequences, forms or Forms())
+        _column(path, info, labels, classes, sequences, forms)
         for path, info in zip(paths, inputs, strict=True)
     ]
     notes = tuple(note for row in found for note in row.notes)
@@ -108,12 +106,14 @@ def _column(
     labels: str | Path | None,
     classes: Sequence[str],
     sequences: bool,
-    forms: Forms,
+    forms: Forms | None,
 ) -> Found:
     if path.suffix.lower() == NUMPY:
         column = array_column(read_array(path), info, str(path), sequences=sequences)
         found = None if labels is None else read_labels(_existing(Path(labels)), classes)
         return Found(column, found)
+    from mizzen.data.files import KINDS  # arrays need nothing of what reads files
+
     if not path.is_dir() and path.suffix.lower() not in KINDS:
         raise fail(
             "E240",
@@ -126,7 +126,7 @@ def _column(
 def files_at(
     path: Path,
     info: TensorInfo,
-    forms: Forms,
+    forms: Forms | None,
     labels: str | Path | None = None,
     classes: Sequence[str] = (),
 ) -> Found:
@@ -134,9 +134,13 @@ def files_at(
 
     Raises E240 for a folder without samples, E241 to E244 for labels that do not fit.
     """
+    from mizzen.data.files import files_in, reader_for, suffix_of
+    from mizzen.data.forms import Forms
+    from mizzen.data.listing import Listed, listed
+
     folder, names = (path, files_in(path)) if path.is_dir() else (path.parent, (path.name,))
     rows = listed(folder, names, labels, classes) if path.is_dir() or labels else Listed(names)
-    reader, said = reader_for(suffix_of(rows.names), info, forms, rows.window)
+    reader, said = reader_for(suffix_of(rows.names), info, forms or Forms(), rows.window)
     notes = tuple(note for note in (*rows.notes, said) if note)
     return Found(FileColumn(folder, rows.names, reader), rows.labels, notes)
 

@@ -17,10 +17,9 @@ import pytest
 
 import mizzen
 from mizzen.analysis.evaluation import Judgement, Listener, evaluate, judge
-from mizzen.analysis.evaluation.evaluation import Engine
 from mizzen.analysis.evaluation.inference import Inference
 from mizzen.analysis.evaluation.samples import Stored
-from mizzen.analysis.evaluation.spreading import OnProcesses, OnRay
+from mizzen.analysis.evaluation.spreading import Engine, OnProcesses, OnRay
 from mizzen.artifact.artifact import Artifact
 from mizzen.data.columns import DataSet, array_column
 from mizzen.data.labels import Labels

@@ -13,7 +13,6 @@ from mizzen.analysis.evaluation.judging import Join
 from mizzen.analysis.evaluation.metrics import Function, Task
 from mizzen.analysis.evaluation.reference import open_reference
 from mizzen.analysis.evaluation.samples import Samples, Stored, Yielded
-from mizzen.analysis.evaluation.spreading import Engine, OnProcesses, OnRay
 from mizzen.data.columns import array_column, data_set
 from mizzen.data.labels import Labels, labels_of
 from mizzen.data.opening import Opened, open_data
@@ -23,6 +22,7 @@ from mizzen.report.evaluation import Evaluation
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from mizzen.analysis.evaluation.spreading import Engine
     from mizzen.artifact.artifact import Artifact
 
     Array = npt.NDArray[Any]
@@ -89,9 +89,13 @@ def evaluate(
 
 def engine_of(jobs: int | None, ray: str | None) -> Engine | None:
     """Return who infers: None for this process."""
-    if ray is not None:
-        return OnRay(None if ray == LOCAL else ray, jobs)
-    return None if jobs is None or jobs < 2 else OnProcesses(jobs)
+    if ray is None and (jobs is None or jobs < 2):
+        return None
+    from mizzen.analysis.evaluation.spreading import OnProcesses, OnRay
+
+    if ray is None:
+        return OnProcesses(jobs or 1)
+    return OnRay(None if ray == LOCAL else ray, jobs)
 
 
 def output_of(artifact: Artifact, name: str | None) -> int:

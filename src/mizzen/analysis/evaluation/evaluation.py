@@ -33,7 +33,6 @@ from mizzen.analysis.evaluation.metrics import (
 )
 from mizzen.analysis.evaluation.reference import Network, referred
 from mizzen.analysis.evaluation.samples import PART, Samples, peeked
-from mizzen.analysis.evaluation.spreading import Done, Engine, spread
 from mizzen.data.fitting import real
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.report.evaluation import Confusion, Evaluation, Metric, Reference
@@ -41,6 +40,7 @@ from mizzen.report.evaluation import Confusion, Evaluation, Metric, Reference
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from mizzen.analysis.evaluation.spreading import Done, Engine
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.interface import TensorInfo
     from mizzen.data.columns import DataSet
@@ -215,6 +215,8 @@ def _collected(
     if engine is None:
         found = [_here(inference, part, done) for part in parts]
     else:
+        from mizzen.analysis.evaluation.spreading import spread
+
         found = spread(inference, parts, engine, done, listener.warn)
     theirs = [row.reference for row in found if row.reference is not None]
     return _Found(
