@@ -537,6 +537,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.boards",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.sim",
+        "mizzen.targets.ethos_u.timing",
     ),
     "mizzen": (
         "mizzen.notebook",

@@ -19,18 +19,18 @@ Output
   sum 5050, product in thousandths -499, ends 100
   mizzen: ok
 
-NPU, cycles of the work alone
+NPU (cycles are estimates)
   run  cycles  STATUS
-    0       8  0xffff0022
-    1       8  0xffff0022
-    2       8  0xffff0022
-    3       8  0xffff0022
-    4       8  0xffff0022
-    5       8  0xffff0022
-    6       8  0xffff0022
-    7       8  0xffff0022
-    8       8  0xffff0022
-    9       8  0xffff0022
+    0     292  0xffff0022
+    1     292  0xffff0022
+    2     292  0xffff0022
+    3     292  0xffff0022
+    4     292  0xffff0022
+    5     292  0xffff0022
+    6     292  0xffff0022
+    7     292  0xffff0022
+    8     292  0xffff0022
+    9     292  0xffff0022
   and 90 more
 
 Run

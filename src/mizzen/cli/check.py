@@ -24,8 +24,8 @@ from mizzen.cli.fit import (
 )
 from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import count, fields, size
-from mizzen.cli.placement import cpu_text, operators_text, summary_rows
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.cli.placement import cost_of, cpu_text, operators_text, summary_rows
+from mizzen.diagnostics import fail
 from mizzen.report.layers import ORDERS, sorted_layers
 
 if TYPE_CHECKING:
@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.compiler.check import CheckReport
     from mizzen.export import BoardFit
-    from mizzen.report import CompileReport
     from mizzen.report.cliffs import Cliff
+    from mizzen.report.cost import CostReport
     from mizzen.report.layers import Layer
 
-NO_TIMING_MODEL = "E573"
 
 SUMMARY = "placement with reasons, costs and fixes; fit on the board; hazards of an artifact"
 
@@ -100,7 +99,8 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
             **asked,
         )
     report = found.compilation
-    rows = _layers(found, options.sort)
+    cost = cost_of(found.artifact)
+    rows = _layers(found, cost, options.sort)
     steps = _cliffs(options, chosen, rows, console) if options.cliffs else ()
     needs = needs_of_network(found.artifact, board, options)
     allowed = {
@@ -110,34 +110,27 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     return Answer(
         {
             **allowed,
-            **document(report),
+            **document(report, cost),
             **needs.as_dict(),
             "layers": [row.as_dict() for row in rows],
             **({"cliffs": [row.as_dict() for row in steps]} if options.cliffs else {}),
         },
-        _text(report, rows, steps, needs, console),
+        _text(found, cost, rows, steps, needs, console),
         failures=(*found.failures, *needs.findings),
         diagnostics=report.diagnostics,
     )
 
 
-def _layers(found: CheckReport, order: str | None) -> tuple[Layer, ...]:
+def _layers(found: CheckReport, cost: CostReport | None, order: str | None) -> tuple[Layer, ...]:
     """Return the layers with what they cost.
 
     None of a `.tosa`, which nothing could run, nor for a family without a timing model.
     """
-    from mizzen.analysis.cost import cost_report
     from mizzen.analysis.layers import layers
     from mizzen.analysis.memory import memory_report
 
-    if found.artifact is None:
+    if cost is None or found.artifact is None:
         return ()
-    try:
-        cost = cost_report(found.artifact)
-    except MizzenError as error:
-        if error.diagnostic.code == NO_TIMING_MODEL:
-            return ()
-        raise
     memory = memory_report(found.artifact)
     return tuple(sorted_layers(layers(found.compilation, cost, memory), order))
 
@@ -242,15 +235,16 @@ def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
 
 
 def _text(
-    report: CompileReport,
+    found: CheckReport,
+    cost: CostReport | None,
     rows: Sequence[Layer],
     steps: Sequence[Cliff],
     needs: Needs,
     console: Console,
 ) -> str:
-    wide = console.table_width
+    report, wide = found.compilation, console.table_width
     parts = [
-        f"{report.model}\n{fields(summary_rows(report), width=console.width)}",
+        f"{report.model}\n{fields(summary_rows(report, cost), width=console.width)}",
         layers_text(rows, width=wide) if rows else operators_text(report, width=wide),
         *(cliff_text(row, width=console.width) for row in steps),
     ]

@@ -17,13 +17,14 @@ from mizzen.cli.configuration import (
 )
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, size
-from mizzen.cli.placement import cpu_text, summary_rows
+from mizzen.cli.placement import cost_of, cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport
+    from mizzen.report.cost import CostReport
 
 SUMMARY = "quantised TFLite, .pt2, TOSA -> artifact; placement and memory"
 
@@ -61,9 +62,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
                 compile_again=again(options.model, **asked),
             )
         )
+    cost = cost_of(artifact)
     return Answer(
-        {**{what: str(file) for what, file in files.items()}, **document(report)},
-        _text(report, list(files.values()), console),
+        {**{what: str(file) for what, file in files.items()}, **document(report, cost)},
+        _text(report, cost, list(files.values()), console),
         failures=failures,
         diagnostics=(*report.diagnostics, *replaced),
     )
@@ -111,15 +113,22 @@ def _replaced(path: Path, report: CompileReport) -> Iterator[Diagnostic]:
         )
 
 
-def document(report: CompileReport) -> dict[str, object]:
-    """Return a report for programs; origins stay in the file beside the artifact."""
+def document(report: CompileReport, cost: CostReport | None = None) -> dict[str, object]:
+    """Return a report for programs; origins stay in the file beside the artifact.
+
+    Of the timing model's estimate it has the sums.
+    """
+    from mizzen.analysis.files import sums
     from mizzen.report.compilation import as_dict
 
-    return {key: value for key, value in as_dict(report).items() if key != "origins"}
+    found = {key: value for key, value in as_dict(report).items() if key != "origins"}
+    return found if cost is None else {**found, "cost": sums(cost)}
 
 
-def _text(report: CompileReport, written: list[Path], console: Console) -> str:
-    parts = [f"{report.model}\n{fields(summary_rows(report), width=console.width)}"]
+def _text(
+    report: CompileReport, cost: CostReport | None, written: list[Path], console: Console
+) -> str:
+    parts = [f"{report.model}\n{fields(summary_rows(report, cost), width=console.width)}"]
     if report.on_cpu:
         parts.append(cpu_text(report.on_cpu, width=console.width))
     parts.append(written_text(written, width=console.width))

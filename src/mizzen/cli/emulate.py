@@ -185,7 +185,7 @@ def _text(result: EmulationResult, width: int) -> str:
         shown = table(rows, width=width, headings=headings, right=(0, 1))
         more = result.invocation_count - len(runs)
         others = f"\n  and {more:,} more" if more else ""
-        parts.append(f"NPU, cycles of the work alone\n{shown}{others}")
+        parts.append(f"NPU (cycles are estimates)\n{shown}{others}")
     status = "" if result.exit_status is None else f", status {result.exit_status}"
     ended = [
         ("ended", f"{result.reason.value}{status}"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
+    from mizzen.report.cost import CostReport
     from mizzen.report.proof import Proof
 
 SHOWN_SETTINGS = (("system_config", "system"), ("memory_mode", "memory mode"))
@@ -62,7 +63,7 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
     return fields(rows, width=width)
 
 
-def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
+def summary_rows(report: CompileReport, cost: CostReport | None = None) -> list[tuple[str, str]]:
     """Return what one looks at first: placement, memory, cycles."""
     operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
     work = f", {share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
@@ -81,7 +82,7 @@ def summary_rows(report: CompileReport) -> list[tuple[str, str]]:
             if report.on_cpu
             else ()
         ),
-        ("estimate", estimate(report)),
+        ("estimate", estimate(report, cost)),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
 
@@ -100,15 +101,40 @@ def proof_text(proof: Proof) -> str:
     return text
 
 
-def estimate(report: CompileReport) -> str:
-    """Say how long an inference takes on the NPU, by the compiler's estimate."""
-    cycles = count(report.cycles, "cycle")
+NO_TIMING_MODEL = "E573"
+
+
+def cost_of(artifact: Artifact | None) -> CostReport | None:
+    """Return what an artifact costs; None without one, and of a family without a timing model."""
+    from mizzen.analysis.cost import cost_report
+    from mizzen.diagnostics import MizzenError
+
+    if artifact is None:
+        return None
+    try:
+        return cost_report(artifact)
+    except MizzenError as error:
+        if error.diagnostic.code == NO_TIMING_MODEL:
+            return None
+        raise
+
+
+def estimate(report: CompileReport, cost: CostReport | None) -> str:
+    """Say how long an inference takes by the timing model, and what the compiler's formula gives.
+
+    Without the timing model's figure it is the compiler's alone, of the NPU's part.
+    """
+    told = report.cycles if cost is None else cost.cycles
+    text = count(told, "cycle")
     clock_hz = core_clock_hz(report.configuration)
     if clock_hz is not None:
-        cycles += f", {duration(report.cycles / clock_hz)} at {clock_hz / 1e6:g} MHz"
-    if report.npu_cycles == report.cycles:
-        return cycles
-    return f"{cycles}; {report.npu_cycles:,} with ideal memory"
+        text += f", {duration(told / clock_hz)} at {clock_hz / 1e6:g} MHz"
+    if cost is None:
+        return f"{text}; NPU part only" if report.on_cpu else text
+    if cost.cpu_cycles:
+        core = cost.processor.title()
+        text += f", {cost.cpu_cycles:,} of them on a {core} at the same clock"
+    return text if report.cycles == told else f"{text}; {report.compiler}: {report.cycles:,}"
 
 
 def operators_text(report: CompileReport, *, width: int) -> str:

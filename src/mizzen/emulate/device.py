@@ -12,7 +12,7 @@ from enum import Enum
 
 from mizzen.diagnostics import Diagnostic, Severity
 from mizzen.emulate.counters import Counters
-from mizzen.emulate.estimate import NO_CYCLES, Cycles, TimingModel, work_estimate
+from mizzen.emulate.estimate import NO_CYCLES, Cycles, TimingModel, stream_estimate
 from mizzen.emulate.guest import GuestMemory
 from mizzen.emulate.queue import Executor, OnTime, Queue, Stop
 from mizzen.emulate.registers import (
@@ -94,7 +94,7 @@ class NpuDevice:
         accelerator: Accelerator,
         memory: GuestMemory,
         fault: Fault | None = None,
-        timing: TimingModel = work_estimate,
+        timing: TimingModel = stream_estimate,
         on_time: OnTime = lambda _seconds: None,
     ) -> None:
         self.accelerator = accelerator

@@ -1,8 +1,7 @@
-"""How long the NPU would be busy, and how long this machine is: estimates from a stream's work.
+"""How long the NPU would be busy, and how long this machine is.
 
-A timing model is any function from a plan to `Cycles`. The one here counts work only: multiplies
-over the multipliers, bytes over the port's width, and whichever is longer for each operation. Real
-hardware overlaps, stalls and waits for memory, so the figure is an order of magnitude.
+A timing model is any function from a program to `Cycles`. The one here is the model that times
+artifacts, in the accelerator's default system: a board's memories are not in it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.config import Accelerator
+from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.program import Program, accelerator_of
 from mizzen.targets.ethos_u.sim.operations import (
     Convolution,
     Dma,
@@ -19,9 +19,9 @@ from mizzen.targets.ethos_u.sim.operations import (
     MatrixProduct,
     Operation,
     Pooling,
-    Resize,
 )
-from mizzen.targets.ethos_u.sim.plan import Plan
+from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.timing import estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,24 @@ class Cycles:
 
 NO_CYCLES = Cycles()
 
-TimingModel = Callable[[Plan, Accelerator], Cycles]
-"""Says how long the NPU is busy with a plan."""
+TimingModel = Callable[[Program], Cycles]
+"""Says how long the NPU is busy with a program."""
 
-ELEMENTS_PER_CYCLE = 4
-"""Results of elementwise operations, as a round figure for every product."""
+BRANCHES = "E677"
+"""The code of a stream with branches, whose way nothing knows before it runs."""
 
 
-def work_estimate(plan: Plan, accelerator: Accelerator) -> Cycles:
-    """Return the cycles that the plan's work takes at least, rounded up for each operation."""
-    costs = [_cost(step.operation, accelerator) for step in plan.steps]
-    return Cycles(sum(max(cost) for cost in costs), sum(cost[0] for cost in costs))
+def stream_estimate(program: Program) -> Cycles:
+    """Return the cycles of a program by the timing model; none of a stream with branches."""
+    system = resolve(accelerator_of(program.hardware).name)
+    try:
+        rows = estimate(program, system)
+    except MizzenError as error:
+        if error.diagnostic.code == BRANCHES:
+            return NO_CYCLES
+        raise
+    at_work = sum(row.stages.mac_cycles for row in rows if row.stages is not None)
+    return Cycles(math.ceil(sum(row.cycles for row in rows)), math.ceil(at_work))
 
 
 HOST_MULTIPLIES_PER_SECOND = 5e9
@@ -78,17 +85,3 @@ def multiplies(operation: Operation) -> int:
             return height * width * depth * window * (operation.ifm.depth if deep else 1)
         case _:
             return 0
-
-
-def _cost(operation: Operation, accelerator: Accelerator) -> tuple[int, int]:
-    """Return cycles of the multipliers, and of everything else."""
-    width = accelerator.traits.axi_bytes_per_cycle
-    match operation:
-        case Dma():
-            return 0, math.ceil(operation.length * operation.rows * operation.planes / width)
-        case Elementwise() | Resize():
-            return 0, math.ceil(math.prod(operation.output.shape) / ELEMENTS_PER_CYCLE)
-        case _:
-            written = math.prod(operation.output.shape) * operation.output.fm.dtype.itemsize
-            macs = math.ceil(multiplies(operation) / accelerator.macs)
-            return macs, math.ceil(written / width)

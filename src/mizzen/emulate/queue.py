@@ -112,7 +112,7 @@ class TimeIsUpError(Exception):
 class Executor:
     """Executes queues over a board's memory, with plans that it keeps.
 
-    timing   how long the NPU is busy with a plan
+    timing   how long the NPU is busy with a program
     on_time  called before each operation with the seconds that it takes about; it may raise
              `TimeIsUpError`
     """
@@ -120,7 +120,6 @@ class Executor:
     def __init__(
         self, accelerator: Accelerator, memory: GuestMemory, timing: TimingModel, on_time: OnTime
     ) -> None:
-        self._accelerator = accelerator
         self._memory = memory
         self._timing = timing
         self._on_time = on_time
@@ -219,7 +218,7 @@ class Executor:
             simulator,
             used,
             self._digests(stream, queue, views, used),
-            self._timing(simulator.plan, self._accelerator),
+            self._timing(program),
             [host_seconds(step.operation) for step in simulator.plan.steps],
         )
         self._plans[place] = planned

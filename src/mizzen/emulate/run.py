@@ -11,7 +11,7 @@ from mizzen.boards import Board, find_board
 from mizzen.diagnostics import Diagnostic, fail
 from mizzen.emulate.console import Console
 from mizzen.emulate.device import Fault, NpuDevice
-from mizzen.emulate.estimate import TimingModel, work_estimate
+from mizzen.emulate.estimate import TimingModel, stream_estimate
 from mizzen.emulate.guest import GuestMemory
 from mizzen.emulate.image import Image, read_image
 from mizzen.emulate.processor import Core, Deadline, End, Limits
@@ -40,7 +40,7 @@ class Options:
     seconds: float = TIMEOUT_SECONDS
     instructions: int | None = None
     marker: str = MARKER
-    timing: TimingModel = work_estimate
+    timing: TimingModel = stream_estimate
     on_text: Callable[[str], None] | None = None
 
 

@@ -8,7 +8,7 @@ be converted; what they have no place for comes behind what they have.
 Numbers are those of `mizzen.analysis.findings`, the same as on the page.
 """
 
-from mizzen.analysis.files.document import findings_document
+from mizzen.analysis.files.document import findings_document, sums
 from mizzen.analysis.files.model_explorer import node_data
 from mizzen.analysis.files.schema import document_schema
 from mizzen.analysis.files.trace_file import inference_trace
@@ -20,5 +20,6 @@ __all__ = [
     "inference_trace",
     "node_data",
     "per_layer_table",
+    "sums",
     "write_vela_tables",
 ]

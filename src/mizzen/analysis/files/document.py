@@ -24,14 +24,14 @@ def findings_document(findings: Findings) -> dict[str, Any]:
         "model": findings.model,
         "accelerator": findings.accelerator,
         "compilation": None if report is None else as_dict(report),
-        "cost": None if cost is None else {**plain(cost), **_sums(cost)},
+        "cost": None if cost is None else {**plain(cost), **sums(cost)},
         "memory": None if findings.memory is None else plain(findings.memory),
         "layers": [row.as_dict() for row in findings.layers],
         "evaluation": None if findings.evaluation is None else dict(findings.evaluation),
     }
 
 
-def _sums(cost: CostReport) -> dict[str, Any]:
+def sums(cost: CostReport) -> dict[str, Any]:
     """Return what a cost report adds up, which are no fields of it."""
     return {
         "cycles": cost.cycles,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -27,13 +29,18 @@ class Held(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BusUse:
-    """Bytes on a bus, and the cycles that it takes to move them when nothing else does."""
+    """Bytes of one reader or writer on a bus.
+
+    cycles       that it takes to move them when nothing else does
+    port_cycles  for which nothing else can have the bus
+    """
 
     bus: Bus
     held: Held
     read_bytes: int
     written_bytes: int
     cycles: float
+    port_cycles: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +93,37 @@ def transfer_uses(work: TransferWork, machine: Machine) -> Iterator[BusUse]:
     for run in work.sources:
         bus = machine.bus(run.place)
         if bus is not None and run.bytes_:
-            rate = bus.read_bytes_per_cycle(run.run_bytes, room)
-            yield BusUse(bus, held, run.bytes_, 0, run.bytes_ / rate)
+            yield _reading(bus, held, run.bytes_, run.run_bytes, room)
     run = work.destination
     bus = machine.bus(run.place)
     if bus is not None and run.bytes_:
-        rate = bus.write_bytes_per_cycle(run.run_bytes)
-        yield BusUse(bus, held, 0, run.bytes_, run.bytes_ / rate)
+        yield _writing(bus, held, run.bytes_, run.run_bytes)
     yield _commands(work.command_bytes, machine)
+
+
+def _reading(bus: Bus, held: Held, total: int, run_bytes: float, room: int | None) -> BusUse:
+    cycles = total / bus.read_bytes_per_cycle(run_bytes, room)
+    return BusUse(bus, held, total, 0, cycles, total / bus.shared_bytes_per_cycle(run_bytes))
+
+
+def _writing(bus: Bus, held: Held, total: int, run_bytes: float) -> BusUse:
+    cycles = total / bus.write_bytes_per_cycle(run_bytes)
+    return BusUse(bus, held, 0, total, cycles, total / bus.shared_bytes_per_cycle(run_bytes))
+
+
+def occupied(uses: Iterable[BusUse]) -> dict[Port, float]:
+    """Return the cycles for which each bus is needed: by all together, or by the slowest of them.
+
+    Commands are read ahead, and not counted.
+    """
+    together: defaultdict[Port, float] = defaultdict(float)
+    slowest: defaultdict[Port, float] = defaultdict(float)
+    for use in uses:
+        if use.held is not Held.COMMANDS:
+            port = use.bus.port
+            together[port] += use.port_cycles
+            slowest[port] = max(slowest[port], use.cycles)
+    return {port: max(cycles, slowest[port]) for port, cycles in together.items()}
 
 
 def inside_cycles(work: TransferWork, machine: Machine) -> float:
@@ -108,8 +138,8 @@ def _inputs(work: KernelWork, machine: Machine) -> Iterator[tuple[BusUse, Moved]
     for moved in reads_of(work, machine.beat_bytes):
         bus = machine.bus(moved.place)
         if bus is not None:
-            rate = bus.read_bytes_per_cycle(moved.run_bytes, room)
-            yield BusUse(bus, Held.FEATURE_MAP, moved.bytes_, 0, moved.bytes_ / rate), moved
+            run_bytes = _run_bytes(moved)
+            yield _reading(bus, Held.FEATURE_MAP, moved.bytes_, run_bytes, room), moved
 
 
 def _output(work: KernelWork, machine: Machine) -> tuple[BusUse, Moved] | None:
@@ -117,8 +147,7 @@ def _output(work: KernelWork, machine: Machine) -> tuple[BusUse, Moved] | None:
     bus = machine.bus(moved.place) if moved else None
     if moved is None or bus is None:
         return None
-    rate = bus.write_bytes_per_cycle(moved.run_bytes)
-    return BusUse(bus, Held.FEATURE_MAP, 0, moved.bytes_, moved.bytes_ / rate), moved
+    return _writing(bus, Held.FEATURE_MAP, moved.bytes_, _run_bytes(moved)), moved
 
 
 def _constants(work: KernelWork, machine: Machine) -> Iterator[BusUse]:
@@ -128,8 +157,12 @@ def _constants(work: KernelWork, machine: Machine) -> Iterator[BusUse]:
         if bus is not None and row.bytes_:
             held = Held.WEIGHTS if row.what == "weights" else Held.SCALES
             room = None if buffers is None else _room(work, held, buffers)
-            total = times * row.bytes_
-            yield BusUse(bus, held, total, 0, total / bus.read_bytes_per_cycle(row.bytes_, room))
+            yield _reading(bus, held, times * row.bytes_, row.bytes_, room)
+
+
+def _run_bytes(moved: Moved) -> float:
+    """Return the length of runs; behind one that is alone nothing waits for its burst."""
+    return moved.run_bytes if moved.bytes_ > moved.run_bytes else math.inf
 
 
 def _room(work: KernelWork, held: Held, buffers: Buffers) -> int:
@@ -140,7 +173,8 @@ def _room(work: KernelWork, held: Held, buffers: Buffers) -> int:
 
 def _commands(total: int, machine: Machine) -> BusUse:
     bus = machine.constants
-    return BusUse(bus, Held.COMMANDS, total, 0, total / bus.bytes_per_cycle)
+    cycles = total / bus.bytes_per_cycle
+    return BusUse(bus, Held.COMMANDS, total, 0, cycles, cycles)
 
 
 def _buffers(machine: Machine) -> Buffers | None:

@@ -54,7 +54,7 @@ class Bus:
     outstanding_share: float = 1.0
 
     def read_bytes_per_cycle(self, run_bytes: float, held_bytes: int | None = None) -> float:
-        """Return the rate at which runs of so many bytes can be read.
+        """Return the rate at which one reader can have runs of so many bytes.
 
         Runs shorter than a burst take a burst's time; what is outstanding takes the latency's.
 
@@ -66,11 +66,15 @@ class Bus:
         return min(rate, BUFFER_SHARE * held_bytes / self.read_latency_cycles)
 
     def write_bytes_per_cycle(self, run_bytes: float) -> float:
-        """Return the rate at which runs of so many bytes can be written."""
+        """Return the rate at which one writer can write runs of so many bytes."""
         return self._rate(run_bytes, self.writes, self.write_latency_cycles)
 
+    def shared_bytes_per_cycle(self, run_bytes: float) -> float:
+        """Return the rate of all readers and writers together, in runs of so many bytes."""
+        return self.bytes_per_cycle * min(1.0, max(run_bytes, 1.0) / self.burst_bytes)
+
     def _rate(self, run_bytes: float, outstanding: int | None, latency_cycles: int) -> float:
-        rate = self.bytes_per_cycle * min(1.0, max(run_bytes, 1.0) / self.burst_bytes)
+        rate = self.shared_bytes_per_cycle(run_bytes)
         if not outstanding or not latency_cycles:
             return rate
         share = self.outstanding_share

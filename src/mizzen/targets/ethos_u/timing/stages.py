@@ -17,7 +17,7 @@ from mizzen.targets.ethos_u.config import Port
 from mizzen.targets.ethos_u.hazards.blocks import Shape
 from mizzen.targets.ethos_u.hazards.shared_buffer import BUFFERS
 from mizzen.targets.ethos_u.timing.array import BITS, ArrayCycles, array_of
-from mizzen.targets.ethos_u.timing.buses import BusUse, Moves, jobs_of, uses_of
+from mizzen.targets.ethos_u.timing.buses import BusUse, Moves, jobs_of, occupied, uses_of
 from mizzen.targets.ethos_u.timing.machine import Machine
 from mizzen.targets.ethos_u.timing.output import bias_cycles, output_rate
 from mizzen.targets.ethos_u.timing.work import KernelWork
@@ -54,6 +54,7 @@ class Stages:
     blocks            how many there are
     block_cycles      between two of them, on average
     mac_cycles, decode_cycles, output_cycles  that each unit is at work
+    port_cycles       for which each bus is needed, transfers beside it included
     causes            of `main_cycles`; they add up to it
     """
 
@@ -66,6 +67,7 @@ class Stages:
     mac_cycles: float
     decode_cycles: float
     output_cycles: float
+    port_cycles: dict[Port, float]
     causes: dict[Reason, float]
     uses: tuple[BusUse, ...]
 
@@ -104,9 +106,7 @@ def stages_of(work: KernelWork, machine: Machine, beside: Sequence[BusUse] = ())
     """
     uses, moves = uses_of(work, machine)
     sums = _blocks(work, machine, moves)
-    by_bus: defaultdict[Port, float] = defaultdict(float)
-    for use in (*uses, *beside):
-        by_bus[use.bus.port] += use.cycles
+    by_bus = occupied((*uses, *beside))
     causes: dict[Reason, float] = dict(sums.causes)
     main = sums.main
     for port, cycles in by_bus.items():
@@ -123,6 +123,7 @@ def stages_of(work: KernelWork, machine: Machine, beside: Sequence[BusUse] = ())
         mac_cycles=sums.mac,
         decode_cycles=sums.decode,
         output_cycles=sums.output,
+        port_cycles=by_bus,
         causes=causes,
         uses=uses,
     )

@@ -9,13 +9,12 @@ the transfer moves. So nothing that a faster machine does earlier makes anything
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mizzen.targets.ethos_u.config import Port
 from mizzen.targets.ethos_u.hazards.operations import ORDERS, Order
 from mizzen.targets.ethos_u.hazards.stream import Queue, Wait
-from mizzen.targets.ethos_u.timing.buses import BusUse, inside_cycles, transfer_uses
+from mizzen.targets.ethos_u.timing.buses import BusUse, inside_cycles, occupied, transfer_uses
 from mizzen.targets.ethos_u.timing.machine import Machine
 from mizzen.targets.ethos_u.timing.stages import Cause, Reason, Stages, stages_of
 from mizzen.targets.ethos_u.timing.work import KernelWork, Step, TransferWork
@@ -48,10 +47,16 @@ class Timed:
 
 @dataclass(slots=True)
 class _Entry:
-    """What follows an operation of the kernel queue must know of it."""
+    """What follows an operation of the kernel queue, or goes on in its chain, must know of it.
 
+    ready          when the array has its first input
+    output_cycles  of the output unit, for all of a chain
+    """
+
+    ready: float
     main_end: float
     end: float
+    output_cycles: float
     block_cycles: float
     blocks: int
 
@@ -65,6 +70,7 @@ class Timeline:
         self._order: Order = ORDERS[machine.accelerator.arch]
         self._front = float(machine.constants.read_latency_cycles)
         self._issued = self._front
+        self._fetched = self._front
         self._frontier = 0.0
         self._kernels: list[float] = []
         self._transfers: list[Timed] = []
@@ -106,8 +112,13 @@ class Timeline:
             self._frontier = transfer.end
 
     def _issue(self, command_bytes: int) -> float:
-        """Return when the front end has read the commands of the next operation."""
-        self._front = max(self._front, self._issued + command_bytes / WORD_BYTES)
+        """Return when the front end has the commands of the next operation, read ahead.
+
+        They come over the port of the constants, beside what operations read through it.
+        """
+        cycles = command_bytes / self._machine.constants.bytes_per_cycle
+        self._fetched = max(self._fetched, self._issued) + cycles
+        self._front = max(self._front, self._issued + max(cycles, command_bytes / WORD_BYTES))
         self._issued = self._front
         return self._front
 
@@ -120,7 +131,7 @@ class Timeline:
             + [use.bus.write_latency_cycles for use in uses if use.written_bytes],
             default=0,
         )
-        alone = max([inside_cycles(work, self._machine), *_occupied(uses).values()])
+        alone = max([inside_cycles(work, self._machine), *occupied(uses).values()])
         start = max([start, *(row.end for row in self._transfers[-1:])])
         timed = Timed(work, uses, start, start + latency + alone)
         self.operations.append(timed)
@@ -139,10 +150,22 @@ class Timeline:
         start = self._issue(work.command_bytes)
         free = self._ready(start, stages, self._order.blockdep)
         ready = self._ready(start, stages, work.blockdep)
-        main_end = ready + stages.main_cycles
-        end = main_end + stages.drain_cycles
-        timed = Timed(work, stages.uses, ready - stages.fetch_cycles, end, stages=stages)
-        self._follow(timed, stages, ready, ready - free)
+        main_end = max(ready + stages.main_cycles, self._read(ready, stages))
+        entry = _Entry(ready, main_end, main_end + stages.drain_cycles, stages.output_cycles,
+                       stages.block_cycles, stages.blocks)  # fmt: skip
+        timed = Timed(work, stages.uses, ready - stages.fetch_cycles, entry.end, stages=stages)
+        late = main_end - ready - stages.main_cycles
+        over: dict[Reason, float] = {(Cause.WAITING, None): ready - free}
+        over[Cause.MEMORY, self._machine.constants.port] = late
+        self._follow(timed, stages, entry, over)
+
+    def _read(self, ready: float, stages: Stages) -> float:
+        """Return when an operation has its constants, which commands read ahead may delay."""
+        cycles = stages.port_cycles.get(self._machine.constants.port, 0.0)
+        if not cycles:
+            return ready
+        self._fetched = max(self._fetched, ready) + cycles
+        return self._fetched
 
     def _ready(self, start: float, stages: Stages, blockdep: int) -> float:
         """Return when the array has its first input and weights."""
@@ -158,20 +181,26 @@ class Timeline:
         return max(ready, allowed + stages.fetch_cycles, before.main_end)
 
     def _link(self, work: KernelWork, stages: Stages, before: _Entry) -> None:
-        """Let an operation join the chain before it, whose blocks it takes from inside the NPU."""
-        start = self.operations[-1].start
-        main_end = before.main_end + stages.main_cycles
-        timed = Timed(work, stages.uses, start, main_end + stages.drain_cycles, stages=stages)
-        self._kernels.pop()
-        self._follow(timed, stages, before.main_end, 0.0)
+        """Let an operation join the chain before it, whose blocks it takes from inside the NPU.
 
-    def _follow(self, timed: Timed, stages: Stages, ready: float, waited: float) -> None:
-        main_end = ready + stages.main_cycles
-        timed.end = max(timed.end, self._before.end if self._before else 0.0)
+        The output unit does what it does for each of them, one after the other.
+        """
+        output = before.output_cycles + stages.output_cycles
+        main_end = max(before.main_end, before.ready + max(output, stages.main_cycles))
+        entry = _Entry(before.ready, main_end, main_end + stages.drain_cycles, output,
+                       stages.block_cycles, stages.blocks)  # fmt: skip
+        timed = Timed(work, stages.uses, self.operations[-1].start, entry.end, stages=stages)
+        self._kernels.pop()
+        self._follow(timed, stages, entry, {})
+
+    def _follow(
+        self, timed: Timed, stages: Stages, entry: _Entry, over: Mapping[Reason, float]
+    ) -> None:
+        timed.end = entry.end = max(entry.end, self._before.end if self._before else 0.0)
         timed.cycles = max(0.0, timed.end - self._frontier)
-        timed.causes = _shares(stages, timed.cycles, waited)
+        timed.causes = _shares(stages, timed.cycles, over)
         self._frontier = max(self._frontier, timed.end)
-        self._before = _Entry(main_end, timed.end, stages.block_cycles, stages.blocks)
+        self._before = entry
         self._kernels.append(timed.end)
         self.operations.append(timed)
 
@@ -205,24 +234,19 @@ def _beside(steps: Sequence[Step], machine: Machine) -> dict[int, list[BusUse]]:
     return found
 
 
-def _occupied(uses: Iterable[BusUse]) -> dict[Port, float]:
-    """Return the cycles for which each bus is needed."""
-    found: defaultdict[Port, float] = defaultdict(float)
-    for use in uses:
-        found[use.bus.port] += use.cycles
-    return found
-
-
-def _shares(stages: Stages, cycles: float, waited: float) -> Causes:
+def _shares(stages: Stages, cycles: float, over: Mapping[Reason, float]) -> Causes:
     """Divide the cycles that an operation adds by what it waits for.
 
-    Of what is over, so much is waited for the operation before; the rest is filling and draining.
+    What its stages need comes first, then what is `over`; the rest is filling and draining.
     """
     main = sum(stages.causes.values())
     part = min(1.0, cycles / main) if main else 0.0
     found = {cause: share * part for cause, share in stages.causes.items() if share}
     rest = max(0.0, cycles - main * part)
-    for cause, share in ((Cause.WAITING, min(rest, waited)), (Cause.FILL, max(0.0, rest - waited))):
-        if share:
-            found[cause, None] = found.get((cause, None), 0.0) + share
+    filling: Reason = Cause.FILL, None
+    for cause, most in (*over.items(), (filling, rest)):
+        share = min(rest, most)
+        rest -= share
+        if share > 0:
+            found[cause] = found.get(cause, 0.0) + share
     return found
