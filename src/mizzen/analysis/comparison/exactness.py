@@ -17,7 +17,7 @@ from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, file_of, front_end_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, fail
+from mizzen.diagnostics import Device, Diagnostic, ProgressCallback, Severity, fail
 from mizzen.report.comparison import Comparison, LayerComparison, Outcome, OutputComparison
 
 SEED = 1
@@ -239,10 +239,22 @@ def failures_of(found: Comparison) -> Iterator[Diagnostic]:
 
 
 def notes_of(found: Comparison) -> Iterator[Diagnostic]:
-    """Return what the comparison cannot say: W493 for NPUs that round otherwise unseen."""
+    """Return what the comparison cannot say.
+
+    W493 for NPUs that round otherwise unseen, W490 for layers of which nothing else could be seen.
+    """
     rounded = found.count(Outcome.ROUNDED)
+    unseen = sum(row.outcome is Outcome.UNSEEN and row.device is Device.NPU for row in found.layers)
+    if unseen and not rounded:
+        yield Diagnostic(
+            "W490",
+            f"every layer must be seen to be compared by itself, and {unseen} of "
+            f"{len(found.layers)} are not: nothing says which operations of the stream are theirs",
+            Severity.WARNING,
+            help="give the options that the artifact was compiled with, as --optimise Size; inside "
+            "of Ethos-N's operators nothing is seen",
+        )
     if rounded:
-        unseen = found.count(Outcome.UNSEEN)
         yield Diagnostic(
             "W493",
             f"{rounded} of {len(found.layers)} layers differ from {found.reference} by more than "
