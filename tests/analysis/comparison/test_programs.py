@@ -66,6 +66,7 @@ def test_layers_are_those_of_the_program(program: Path, accelerator: str) -> Non
     assert found.layers[0].elements == 3 * 8 * 9 * 9
     assert found.layers[1].elements == 3 * 8 * 4 * 4
     assert found.elements == 3 * 4
+    assert found.count(Outcome.UNSEEN) == 0
 
 
 def test_pytorch_s_own_layers_are_compared(tmp_path: Path) -> None:

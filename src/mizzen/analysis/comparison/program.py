@@ -119,6 +119,7 @@ class ProgramComparison:
         }
         self._outputs = [Tally() for _ in self.lowered.program.outputs]
         self._beyond = set[Any]()
+        self._inside = False
 
     @property
     def keeps_state(self) -> bool:
@@ -187,6 +188,7 @@ class ProgramComparison:
         stream: int,
     ) -> None:
         rows = [row for inside in seen.inside.values() for row in inside]
+        self._inside |= bool(rows)
 
         def exchange(node: Any, result: Any) -> Any:
             if node not in self.layers.maker or not _is_array(result):
@@ -236,7 +238,7 @@ class ProgramComparison:
             for key, tally in self._seen.items()
             if tally.differing and key not in self._beyond and tally.steps <= bounds[key].steps
         }
-        layers = judged(self.layers, self._seen, {}, bounds, bounded)
+        layers = judged(self.layers, self._seen, {}, bounds, bounded, inside=self._inside)
         names = [row.name for row in self.artifact.outputs]
         outputs = outputs_of(names, self.lowered.program.outputs, self._outputs, {})
         return layers, outputs

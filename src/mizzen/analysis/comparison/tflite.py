@@ -81,13 +81,15 @@ class TfliteComparison:
         """Return what was found of layers, and of outputs."""
         main = self.model.main
         names = [main.tensors[index].name for index in main.outputs]
+        maps = self.matcher.found()
         layers = judged(
             self.layers,
             self._tensors,
-            self.matcher.found(),
+            maps,
             self.bounds,
             self._bounded,
             self._rounded,
+            inside=bool(maps),
         )
         return layers, outputs_of(names, main.outputs, self._outputs, self._bounded)
 

@@ -90,7 +90,8 @@ class TosaComparison:
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
         """Return what was found of layers, and of outputs."""
-        layers = judged(self.layers, self._tensors, self.matcher.found(), {}, {})
+        maps = self.matcher.found()
+        layers = judged(self.layers, self._tensors, maps, {}, {}, inside=bool(maps))
         names = [row.name for row in self.artifact.outputs]
         return layers, outputs_of(names, self.graph.outputs, self._outputs, {})
 

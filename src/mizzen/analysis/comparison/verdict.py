@@ -22,6 +22,8 @@ def judged(
     bounds: Bounds,
     bounded: Mapping[Key, Tally],
     rounded: Container[Key] = (),
+    *,
+    inside: bool,
 ) -> tuple[LayerComparison, ...]:
     """Return the outcome of each layer.
 
@@ -30,6 +32,7 @@ def judged(
     bounded  tensors that differ within their bound, and how; the others are compared with what the
              reference makes of these
     rounded  those of `bounded` that are beyond it, behind layers that nothing was seen of
+    inside   whether anything inside of NPU operators was seen
     """
     seen: dict[Key, tuple[Tally, bool]] = {}
     for found in maps.values():
@@ -40,7 +43,7 @@ def judged(
     seen.update({key: (tally, True) for key, tally in bounded.items()})
     rows = [_seen(row, seen, bounds, bounded, rounded) for row in layers.rows]
     rows = [row or _unseen(layers, layer) for row, layer in zip(rows, layers.rows, strict=True)]
-    return tuple(_settled(layers, rows, seen, inside=bool(maps)))
+    return tuple(_settled(layers, rows, seen, inside=inside))
 
 
 def _seen(
