@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from mizzen.cli.layout import count, duration, fields, share, table
 from mizzen.cli.placement import artifact_text
 from mizzen.cli.samples import add_form_options, forms_of
 from mizzen.diagnostics import Diagnostic, fail
+from mizzen.workers import use_one_thread
 
 if TYPE_CHECKING:
     from mizzen.report.evaluation import Confusion, Evaluation, Metric, Reference
@@ -134,7 +134,7 @@ def condition(text: str) -> tuple[str | None, float]:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Evaluate the artifact on the data set."""
-    with_one_thread()
+    use_one_thread()
     import mizzen
     from mizzen.analysis.evaluation import Judgement, Listener, Task, judge
     from mizzen.analysis.evaluation.evaluate import engine_of, output_of
@@ -187,17 +187,6 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         failures=_failures(found, options),
         diagnostics=(*artifact.notes, *warnings),
     )
-
-
-def with_one_thread() -> None:
-    """Keep BLAS from starting threads: the small products of a simulator only make them wait.
-
-    It counts for a NumPy that is not imported yet, and for the processes that this one starts.
-    """
-    from mizzen.workers import ONE_THREAD
-
-    for name, value in ONE_THREAD.items():
-        os.environ.setdefault(name, value)
 
 
 def _data_text(name: str, size: int, console: Console) -> str:

@@ -16,6 +16,7 @@ from mizzen.cli.layout import count, duration, fields, shape, table
 from mizzen.cli.placement import artifact_text
 from mizzen.cli.samples import add_form_options, forms_of
 from mizzen.diagnostics import fail
+from mizzen.workers import use_one_thread
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,6 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the artifact on the arrays and write its outputs."""
+    use_one_thread()
     artifact = _network(options, console)
     arrays = read_inputs(options.input, artifact.inputs, console.note, forms_of(options))
     if options.strict:

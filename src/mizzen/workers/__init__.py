@@ -23,6 +23,16 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """No worker multiplies matrices, and threads for it are half of what NumPy takes to start."""
 
 
+def use_one_thread() -> None:
+    """Keep BLAS from starting threads: the small products of a simulator only make them wait.
+
+    It counts for a NumPy that is not imported yet, and for the processes that this one starts;
+    what the environment says already stays.
+    """
+    for name, value in ONE_THREAD.items():
+        os.environ.setdefault(name, value)
+
+
 class Worker:
     """A process that answers requests; what it prints goes to a file, or nowhere."""
 

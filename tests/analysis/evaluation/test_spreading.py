@@ -25,6 +25,7 @@ from mizzen.data.columns import DataSet, array_column
 from mizzen.data.labels import Labels
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity
 from mizzen.report.evaluation import Evaluation
+from mizzen.workers import use_one_thread
 from mizzen.workers.crew import Crew, Lost, Processes
 
 
@@ -159,3 +160,12 @@ def test_without_ray_the_engine_says_so(
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MizzenError, match=r"E543.*ray must be installed for this engine"):
         judge(digits, samples, Judgement(), engine=OnRay(None))
+
+
+def test_one_thread_unless_the_environment_says_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    use_one_thread()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    use_one_thread()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
