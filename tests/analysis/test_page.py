@@ -88,6 +88,16 @@ def test_the_graph_says_where_operators_are_and_why() -> None:
     assert [box.letter for box in graph.boxes] == ["N", "N", "N", "C"]
     assert [box.after for box in graph.boxes] == [(), (0,), (0, 1), (2,)]
     assert "must have a beta of 1" in graph.boxes[3].title
+    assert [box.share for box in graph.boxes] == [0.1, 0.2, 0.3, 0.4]
+    assert "3,000 MACs, 30.0 % of the time" in graph.boxes[2].title
+
+
+def test_operations_stand_in_order_where_operators_are_not_known() -> None:
+    graph = block(report_page(replace(small(), compilation=None)), Graph)
+    assert isinstance(graph, Graph)
+    assert [box.name for box in graph.boxes][:2] == ["0 OP_CONV_2D", "1 OP_DEPTHWISE_CONV_2D"]
+    assert [box.after for box in graph.boxes] == [(), (0,), (1,), (2,)]
+    assert "not to what takes a result" in graph.text
 
 
 def test_what_is_not_known_is_said() -> None:
@@ -157,6 +167,20 @@ def test_keys_go_through_pictures(html: str, browser: Any) -> None:
     script = f"{PRESS} return {json.dumps(calls)}.map(([name, keys]) => told(name, keys));"
     for said, (_, _, words) in zip(browser.answer(html, script), ways, strict=True):
         assert words in said
+
+
+def test_pointers_tell_what_they_are_on_and_choose_it(html: str, browser: Any) -> None:
+    script = f"""{PRESS}
+const boxes = at("graph").querySelectorAll("[data-item]");
+boxes[1].dispatchEvent(new PointerEvent("pointerover", {{ bubbles: true }}));
+const found = [told("graph", []), boxes[1].classList.contains("chosen")];
+boxes[1].dispatchEvent(new PointerEvent("click", {{ bubbles: true }}));
+const link = at("graph").querySelector(".told a").getAttribute("href");
+return [...found, boxes[1].classList.contains("chosen"), link];
+"""
+    said, before, after, link = browser.answer(html, script)
+    assert "Operator 1 DEPTHWISE_CONV_2D on the NPU" in said
+    assert (before, after, link) == (False, True, "#layer-1")
 
 
 def test_enter_leads_to_the_row_and_plus_zooms(html: str, browser: Any) -> None:

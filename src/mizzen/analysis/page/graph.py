@@ -7,33 +7,67 @@ from mizzen.analysis.page import anchors
 from mizzen.analysis.page.colours import DEVICES
 from mizzen.diagnostics import Device
 from mizzen.report import OperatorPlacement
+from mizzen.report.cost import CostReport, OperationCost, Purpose
 from mizzen.report.page import Box, Graph, Note, Section
 from mizzen.report.words import count, short_name
 
 NAME_LETTERS = 24
 """Of a name in a box; the rest is told with the box."""
 
+LEGEND = (DEVICES[Device.NPU], "NPU"), (DEVICES[Device.CPU], "CPU")
+
 
 def network(findings: Findings) -> Section:
-    """Return the section: the graph of the model's operators."""
+    """Return the section: the graph of the model's operators, or else the operations in order."""
     report = findings.compilation
+    if report is None and findings.cost is not None:
+        return Section("Network", (_in_order(findings.cost),))
     if report is None or not report.placements:
         return Section("Network", (Note("The model's operators are not known."),))
     places = {row.index: place for place, row in enumerate(report.placements)}
-    boxes = tuple(_box(row, places) for row in report.placements)
+    shares = {row.index: row.share for row in findings.layers}
+    boxes = tuple(_box(row, places, shares.get(row.index, 0.0)) for row in report.placements)
     text = f"{count(len(report.on_npu), 'operator')} on the NPU (N), {len(report.on_cpu):,} on the "
     text += "CPU (C). A line leads down to what takes a result."
+    text += " The bar in a box is its share of the time." if shares else ""
     if len(boxes) > 1 and not any(box.after for box in boxes):
         text += " Which results they take is not known of this artifact: compile it again."
-    legend = (DEVICES[Device.NPU], "NPU"), (DEVICES[Device.CPU], "CPU")
-    return Section("Network", (Graph("Operators of the model", text, boxes, legend),))
+    return Section("Network", (Graph("Operators of the model", text, boxes, LEGEND),))
 
 
-def _box(row: OperatorPlacement, places: dict[int, int]) -> Box:
+def _in_order(cost: CostReport) -> Graph:
+    """Return the operations of an artifact that names no operators, without transfers."""
+    rows = [row for row in cost.operations if not _is_transfer(row)]
+    boxes = tuple(
+        Box(
+            name=f"{row.index} {row.name}",
+            detail=row.shape if len(row.shape) <= NAME_LETTERS else f"{row.shape[:21]}...",
+            letter=row.device.value[0],
+            colour=DEVICES[row.device],
+            title=f"Operation {row.index} {row.name} on the {row.device.value}: {row.shape}.",
+            after=(place - 1,) if place else (),
+            anchor=anchors.of_operation(row.index),
+        )
+        for place, row in enumerate(rows)
+    )
+    text = (
+        "The model's operators are not known: these are the artifact's operations but transfers. "
+    )
+    text += "A line leads to the next that is executed, not to what takes a result."
+    return Graph("Operations of the artifact", text, boxes, LEGEND)
+
+
+def _is_transfer(row: OperationCost) -> bool:
+    return any(part.purpose is Purpose.TRANSFER for part in row.traffic)
+
+
+def _box(row: OperatorPlacement, places: dict[int, int], share: float) -> Box:
     name = short_name(row.name)
     why = "".join(f" {reason.message}." for reason in row.reasons)
     macs = f", {count(row.macs, 'MAC')}" if row.macs else ""
-    title = f"Operator {row.index} {row.kind} on the {row.device.value}{macs}: {row.name}.{why}"
+    told = f", {100 * share:.1f} % of the time" if share else ""
+    title = f"Operator {row.index} {row.kind} on the {row.device.value}{macs}{told}: "
+    title += f"{short_name(row.name)}.{why}"
     return Box(
         name=f"{row.index} {row.kind}",
         detail=name if len(name) <= NAME_LETTERS else f"...{name[3 - NAME_LETTERS :]}",
@@ -46,4 +80,5 @@ def _box(row: OperatorPlacement, places: dict[int, int]) -> Box:
             if places.get(index, len(places)) < places[row.index]
         ),
         anchor=anchors.of_layer(row.index),
+        share=share,
     )

@@ -181,6 +181,7 @@ class Box:
     """A node of a graph: `letter` says by a sign what `colour` says, `title` all there is to say.
 
     after  places, among the boxes, of those that lead to it
+    share  of the whole, 0 to 1, drawn as a bar in the box
     """
 
     name: str
@@ -190,6 +191,7 @@ class Box:
     title: str
     after: tuple[int, ...] = ()
     anchor: str = ""
+    share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
