@@ -117,7 +117,9 @@ def _teller(model: str, change: Callable[[str], None]) -> Callable[[int, int], N
 
 
 def _head(report: TuningReport, console: Console) -> str:
-    tried = f"{count(report.tried, 'compilation')}, {report.distinct} different artifacts"
+    tried = (
+        f"{count(report.tried, 'compilation')}, {count(report.distinct, 'artifact')} that differ"
+    )
     rows = [("tried", tried)]
     refused = [row for row in report.refused if row.code != DOES_NOT_FIT]
     if refused:

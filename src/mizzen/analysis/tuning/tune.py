@@ -14,7 +14,7 @@ from mizzen.analysis.tuning.selection import best, told
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.compile import TFLITE, file_of, front_end_of, require_known
+from mizzen.compiler.compile import PYTORCH, TFLITE, file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import fail
 from mizzen.report.tuning import Candidate, Choice, Objective, TuningReport
@@ -47,7 +47,8 @@ def tune(
     objective       ``cycles``, ``sram`` or ``flash``: what to want the least of
     sram_budget     bytes of SRAM that the artifact may need; without one, fewer cycles must not
                     take more of any memory, and less memory at most 1 % more cycles
-    jobs            compilations at once; the processors that this process may use by default
+    jobs            compilations at once; the processors that this process may use by default. Of
+                    PyTorch programs there is one at once
     budget_seconds  no compilation begins after this time, but of what is to be proved
     on_progress     called with the compilations done, and how many there are at most
 
@@ -98,7 +99,8 @@ def begin(
     target = resolve_target(asked)
     require_known(target.configuration.ignore_ops)
     data, name = file_of(model)
-    network = read_network(data, name) if front_end_of(data, name) is TFLITE else None
+    front_end = front_end_of(data, name)
+    network = read_network(data, name) if front_end is TFLITE else None
     levers = target.backend.levers(network, target.configuration)
     if levers is None:
         raise fail(
@@ -107,7 +109,8 @@ def begin(
             help="compile with `mizzen compile`",
         )
     ends = None if budget_seconds is None else time.monotonic() + budget_seconds
-    bench = Bench(data, name, asked, jobs or _processors(), ends, on_progress=on_progress)
+    at_once = 1 if front_end is PYTORCH else jobs or _processors()  # it reads one file at a time
+    bench = Bench(data, name, asked, at_once, ends, on_progress=on_progress)
     search(bench, levers)
     return Search(bench, target.configuration.as_dict())
 

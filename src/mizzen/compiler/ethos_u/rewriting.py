@@ -59,8 +59,8 @@ def require_same(
 ) -> None:
     """Execute an artifact of a rewritten network, and compare it with the network as it was.
 
-    E268 if an output differs by more than is documented for its operator, or if nothing can be
-    compared.
+    E268 if an output differs by more than is documented for its operator, E269 if the network
+    cannot be executed here.
     """
     from mizzen.compiler.ethos_u.proof import NetworkProof
     from mizzen.frontends.tflite.lower import lower
@@ -97,7 +97,7 @@ def _differs(
 
 def _unproved(model: Model, names: Sequence[str], why: str) -> MizzenError:
     return fail(
-        "E268",
+        "E269",
         f"what is rewritten by {', '.join(names)} must be compared with the network, which cannot "
         f"be executed here: {why}",
         origin=Origin(model.name),

@@ -68,7 +68,7 @@ def compile_network(
     """Compile a network that was read from the file `data`, and prove what comes.
 
     Raises E3xx if the compiler fails, E267 for rewrites that the network does not allow, E268 if
-    what is rewritten does not give what the network gives.
+    what is rewritten does not give what the network gives, E269 if that cannot be executed here.
     """
     given = prepared(model, data)
     if configuration.rewrites:
