@@ -134,7 +134,10 @@ def estimate(report: CompileReport, cost: CostReport | None) -> str:
     if cost.cpu_cycles:
         core = cost.processor.title()
         text += f", {cost.cpu_cycles:,} of them on a {core} at the same clock"
-    return text if report.cycles == told else f"{text}; {report.compiler}: {report.cycles:,}"
+    if report.cycles == told:
+        return text
+    part = " for the NPU's part" if cost.cpu_cycles else ""
+    return f"{text}; {report.compiler}: {report.cycles:,}{part}"
 
 
 def operators_text(report: CompileReport, *, width: int) -> str:

@@ -118,9 +118,12 @@ class OperationCost:
 
     @property
     def utilisation(self) -> float:
-        """MACs per cycle over those of the whole array, 0 to 1, while it is at work."""
+        """MACs per cycle over those of the whole array, 0 to 1, while it is at work.
+
+        An algorithm that needs fewer products than there are (Winograd's) has 1.
+        """
         capacity = self.macs_per_cycle * max(self.end_cycles - self.start_cycles, 1)
-        return self.macs / capacity if capacity else 0.0
+        return min(1.0, self.macs / capacity) if capacity else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import mizzen
 from mizzen.analysis.cost import PROCESSORS, cost_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.diagnostics import Device, MizzenError
-from mizzen.report.cost import CostReport
+from mizzen.report.cost import Bound, CostReport
 from mizzen.targets.ethos_u.system_config import resolve
 
 Compiled = Callable[[str, str], Artifact]
@@ -48,6 +48,18 @@ def test_cycles_add_up(compiled: Compiled, network: str, accelerator: str) -> No
     require_sums(report)
     assert report.cycles > 0
     assert report.configuration["accelerator"] == accelerator
+
+
+def test_passes_of_ethos_n_have_arms_estimate(compiled: Compiled) -> None:
+    artifact = compiled("kws_ref_model", "ethos-n78-4tops-4ple")
+    report = cost_report(artifact)
+    require_sums(report)
+    assert artifact.report is not None
+    on_npu = [row for row in report.operations if row.device is Device.NPU]
+    assert abs(report.npu_cycles - artifact.report.cycles) <= len(on_npu), "each is rounded"
+    assert {row.bound for row in on_npu} <= {Bound.DRAM, Bound.MAC, Bound.ROUNDING, Bound.OUTPUT}
+    assert any(row.utilisation > 0 for row in on_npu)
+    assert all(row.traffic for row in on_npu)
 
 
 def test_multiplies_are_those_of_the_network(compiled: Compiled) -> None:

@@ -13,20 +13,25 @@ from __future__ import annotations
 
 from mizzen.targets.ethos_n.timing.cycles import (
     Estimated,
+    PassCycles,
     cycles,
     estimate,
     pass_cycles,
+    pass_units,
     statistics_of,
 )
-from mizzen.targets.ethos_n.timing.statistics import Pass, as_data, passes_of
+from mizzen.targets.ethos_n.timing.statistics import Pass, Statistics, as_data, passes_of
 
 __all__ = [
     "Estimated",
     "Pass",
+    "PassCycles",
+    "Statistics",
     "as_data",
     "cycles",
     "estimate",
     "pass_cycles",
+    "pass_units",
     "passes_of",
     "statistics_of",
 ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from mizzen.targets.ethos_n.commands_values import (
     Convert,
@@ -130,18 +131,44 @@ def cycles(passes: Iterable[Pass], capabilities: Capabilities) -> int:
     return math.ceil(sum(pass_cycles(*row, capabilities) for row in estimate(passes, capabilities)))
 
 
-def pass_cycles(row: Pass, figures: Statistics, capabilities: Capabilities) -> float:
-    """Return the cycles that a pass takes."""
+@dataclass(frozen=True, slots=True)
+class PassCycles:
+    """Cycles of a pass.
+
+    apart           of the DMA's, when nothing else is at work
+    read, written   of the DMA's, beside the engines
+    mce, ple        of the compute engine and the programmable layer engine
+    """
+
+    apart: float
+    read: float
+    written: float
+    mce: float
+    ple: float
+
+    @property
+    def total(self) -> float:
+        """What the pass takes: the units beside one another, and what is apart."""
+        return self.apart + max(self.read, self.written, self.mce, self.ple)
+
+
+def pass_units(row: Pass, figures: Statistics, capabilities: Capabilities) -> PassCycles:
+    """Return the cycles of each unit for a pass."""
     read_beside, read_apart = _dma_cycles(figures.input)
     weights_beside, weights_apart = _dma_cycles(figures.weights.traffic)
     written_beside, written_apart = _dma_cycles(figures.output)
-    beside = max(
-        read_beside + weights_beside,
-        written_beside,
-        _mce_cycles(row, figures),
-        _ple_cycles(row, capabilities),
+    return PassCycles(
+        apart=read_apart + weights_apart + written_apart,
+        read=read_beside + weights_beside,
+        written=written_beside,
+        mce=_mce_cycles(row, figures),
+        ple=_ple_cycles(row, capabilities),
     )
-    return read_apart + weights_apart + written_apart + beside
+
+
+def pass_cycles(row: Pass, figures: Statistics, capabilities: Capabilities) -> float:
+    """Return the cycles that a pass takes."""
+    return pass_units(row, figures, capabilities).total
 
 
 def _unit_cycles(work: float, stripes: int, stripe_cycles: int = STRIPE_CYCLES) -> float:
