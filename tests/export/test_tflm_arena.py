@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -242,6 +243,28 @@ OF_KERNELS = {
 }
 """Networks of one operator on the processor: what the interpreter used there."""
 
+MAP, HALF = (1, 4, 4, 8), (1, 2, 2, 8)
+BLOCKS = (np.array((2, 2), np.int32), np.zeros((2, 2), np.int32))
+POOL = {"padding": 1, "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2}
+PLAIN: tuple[tuple[Any, ...], ...] = (
+    ("EXP", (MAP, MAP), "float32", ("ExpOptions", {}), (), 1296),
+    ("FLOOR_DIV", (MAP, MAP, MAP), "float32", ("FloorDivOptions", {}), (), 1856),
+    ("LOG_SOFTMAX", ((1, 10), (1, 10)), "float32", ("LogSoftmaxOptions", {}), (), 368),
+    ("L2_NORMALIZATION", (MAP, MAP), "float32", ("L2NormOptions", {}), (), 1328),
+    ("L2_NORMALIZATION", (MAP, MAP), "int8", ("L2NormOptions", {}), (), 596),
+    ("L2_POOL_2D", (MAP, HALF), "float32", ("Pool2DOptions", POOL), (), 992),
+    ("DEPTH_TO_SPACE", (MAP, (1, 8, 8, 2)), "int8", ("DepthToSpaceOptions", {"block_size": 2}),
+     (), 612),
+    ("BATCH_TO_SPACE_ND", ((4, 2, 2, 8), MAP), "int8", ("BatchToSpaceNDOptions", {}), BLOCKS, 596),
+    ("SPACE_TO_BATCH_ND", (MAP, (4, 2, 2, 8)), "int8", ("SpaceToBatchNDOptions", {}), BLOCKS, 612),
+    ("ZEROS_LIKE", (MAP, MAP), "int8", ("ZerosLikeOptions", {}), (), 564),
+    ("CUMSUM", (MAP, MAP), "int8", ("CumsumOptions", {}), (np.array((1,), np.int32),), 628),
+    ("CUMSUM", (MAP, MAP), "float32", ("CumsumOptions", {}), (np.array((1,), np.int32),), 1312),
+    ("ADD_N", (MAP, MAP, MAP), "int8", ("AddNOptions", {}), (), 820),
+    ("ADD_N", (MAP, MAP, MAP), "float32", ("AddNOptions", {}), (), 1888),
+)  # fmt: skip
+"""An operator's tensors, options and constants, and what the interpreter used there."""
+
 
 @pytest.mark.filterwarnings("ignore::mizzen.diagnostics.MizzenWarning")
 @pytest.mark.parametrize(("name", "place"), TARGETS)
@@ -262,6 +285,28 @@ def test_kernels_ask_for_what_they_ask_for_there() -> None:
     assert found == OF_KERNELS
 
 
+@pytest.mark.parametrize(("kind", "shapes", "dtype", "options", "constants", "used"), PLAIN)
+def test_kernels_outside_the_conformance_networks(
+    kind: str,
+    shapes: tuple[tuple[int, ...], ...],
+    dtype: str,
+    options: tuple[str, dict[str, int]],
+    constants: tuple[Any, ...],
+    used: int,
+) -> None:
+    net = NetworkBuilder()
+    scale = 0.05 if dtype == "int8" else None
+    inputs = [
+        net.tensor(f"x{place}", shape, dtype, scale)
+        for place, shape in enumerate(shapes[:-1])
+    ]  # fmt: skip
+    rows = [net.constant(f"c{place}", np.array(row)) for place, row in enumerate(constants)]
+    y = net.tensor("y", shapes[-1], dtype, scale)
+    net.operator(kind, [*inputs, *rows], [y], options)
+    found = arena_of(read_network(net.finish(inputs, [y]), "net"))
+    assert (found.used_bytes, found.exact) == (used, True)
+
+
 def test_what_lies_in_the_plan_and_behind_it_adds_up() -> None:
     case = next(row for row in cases() if row.operator == "SOFTMAX")
     found = arena_of(read_network(case.build(), case.name))
@@ -274,11 +319,12 @@ def test_what_lies_in_the_plan_and_behind_it_adds_up() -> None:
 def test_a_kernel_without_a_row_is_bounded() -> None:
     pytest.importorskip("tflite_micro", reason="tflite-micro is not installed")
     net = NetworkBuilder()
-    x, y = (net.tensor(name, (1, 4, 4, 8), np.float32) for name in "xy")
-    net.operator("L2_NORMALIZATION", [x], [y], ("L2NormOptions", {}))
+    x, y = net.tensor("x", (), np.float32), net.tensor("y", (1, 4, 4, 8), np.float32)
+    shape = net.constant("shape", np.array((1, 4, 4, 8), np.int32))
+    net.operator("FILL", [shape, x], [y])
     found = arena_of(read_network(net.finish([x], [y]), "net"))
     assert not found.exact
-    assert found.used_bytes >= 2 * 512  # both tensors are there at once
+    assert found.used_bytes >= 512 + 16  # both tensors are there at once
 
 
 def test_the_plan_puts_the_largest_first_and_fills_gaps() -> None:

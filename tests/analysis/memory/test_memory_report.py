@@ -157,6 +157,29 @@ def test_state_on_the_processor_is_there_all_the_time() -> None:
     assert report.arena_bytes == report.by_memory["Sram"]
 
 
+def remembering(channels: int = 4, units: int = 8, kept: int = 16) -> bytes:
+    """Filter the last `kept` inputs on the processor: tensors without names, one of them state."""
+    net = NetworkBuilder()
+    x = net.tensor("", (1, channels), np.int8, 0.5)
+    features = net.constant("", np.ones((units, channels), np.int8), 0.5)
+    times = net.constant("", np.ones((units, kept), np.int16), 0.25)
+    bias = net.constant("", np.zeros(units, np.int32), 0.25)
+    state = net.tensor("", (1, kept * units), np.int16, 0.25, variable=True)
+    y = net.tensor("", (1, units), np.int8, 0.5)
+    net.operator("SVDF", [x, features, times, bias, state], [y], ("SVDFOptions", {"rank": 1}))
+    return net.finish([x], [y])
+
+
+def test_a_tensor_that_is_state_on_the_processor_is_counted_once() -> None:
+    report = memory_report(artifact_of(remembering(), "remembering.tflite"))
+    (state,) = of_use(report, Use.STATE)
+    assert state.size_bytes == 2 * 8 * 16
+    assert state.name == "tensor 4"
+    assert (state.first, state.last) == (0, len(report.operations) - 1)
+    assert report.arena_bytes == sum(area(report, name).used_bytes for name in ("arena", "runtime"))
+    assert all(row.name for row in report.allocations)
+
+
 def test_state_in_the_npus_arena_is_counted_once(model_file: Callable[[str], Path]) -> None:
     artifact = mizzen.compile(model_file("rnnoise_INT8.tflite"), "ethos-u55-128", prove="off")
     report = memory_report(artifact)

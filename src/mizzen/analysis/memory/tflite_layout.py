@@ -49,9 +49,10 @@ def tflite_layout(artifact: Artifact, model: Model) -> Layout:
     touched = {index for call in calls for index in (*call.reads, *call.writes)}
     touched.update((*model.main.inputs, *model.main.outputs))
     rows = {index: model.main.tensors[index] for index in sorted(touched)}
+    kept = {row.tensor for row in (() if arena is None else arena.kept)}
     tensors = {
-        index: _held(model, row, places.get(index)) for index, row in rows.items()
-        if row.data is None
+        index: _held(model, row, places.get(index), RUNTIME if (0, index) in kept else ARENA)
+        for index, row in rows.items() if row.data is None
     }  # fmt: skip
     return Layout(
         calls=calls,
@@ -60,7 +61,7 @@ def tflite_layout(artifact: Artifact, model: Model) -> Layout:
         outputs=model.main.outputs,
         states=tuple(index for index, row in tensors.items() if row.use is Use.STATE),
         constants=_with_tables(tuple(_constants(artifact, model)), artifact, arena),
-        runtime=tuple(_runtime(arena)),
+        runtime=tuple(_runtime(arena, tensors)),
         ends=_ends(artifact, arena),
         arena_bytes=None if arena is None else arena.least_bytes,
     )
@@ -81,7 +82,7 @@ def _places(arena: TflmArena | None) -> Mapping[int, int]:
     return {row.tensor[1]: row.offset_bytes for row in rows if row.tensor and row.tensor[0] == 0}
 
 
-def _held(model: Model, tensor: Tensor, address: int | None) -> Held:
+def _held(model: Model, tensor: Tensor, address: int | None, area: str) -> Held:
     if tensor.variable:
         use = Use.STATE
     elif tensor.index in model.main.inputs:
@@ -90,7 +91,8 @@ def _held(model: Model, tensor: Tensor, address: int | None) -> Held:
         use = Use.OUTPUT
     else:
         use = Use.CPU if _is_of_cpu(model, tensor.index) else Use.FEATURE_MAP
-    return Held(tensor.name, use, address, tensor.size_bytes or 0)
+    name = tensor.name or f"tensor {tensor.index}"
+    return Held(name, use, address, tensor.size_bytes or 0, area)
 
 
 def _is_of_cpu(model: Model, index: int) -> bool:
@@ -165,7 +167,7 @@ def _regions(step: NpuStep) -> Iterator[tuple[int, tuple[str, int]]]:
 
 def _named(model: Model, operator: Operator) -> str:
     outputs = model.main.present(operator.outputs)
-    return f"{operator.kind} {outputs[0].name}" if outputs else operator.kind
+    return f"{operator.kind} {outputs[0].name}".rstrip() if outputs else operator.kind
 
 
 def _variables(model: Model, indices: Sequence[int]) -> tuple[int, ...]:
@@ -180,16 +182,19 @@ def _variables(model: Model, indices: Sequence[int]) -> tuple[int, ...]:
     )
 
 
-def _runtime(arena: TflmArena | None) -> Iterator[Held]:
+def _runtime(arena: TflmArena | None, tensors: Mapping[int, Held]) -> Iterator[Held]:
     if arena is None:
         return
     sums: dict[tuple[str, bool], int] = {}
     for row in arena.kept:
-        key = row.name, row.state
-        sums[key] = sums.get(key, 0) + row.size_bytes
+        key, size = (row.name, row.state), row.size_bytes
+        if row.tensor is not None and row.tensor[0] == 0 and row.tensor[1] in tensors:
+            key, size = ("alignment", False), size - tensors[row.tensor[1]].size_bytes
+        sums[key] = sums.get(key, 0) + size
     for (name, state), size in sums.items():
         use = Use.STATE if state else Use.RUNTIME
-        yield Held(name, use, None, size, RUNTIME)
+        if size:
+            yield Held(name, use, None, size, RUNTIME)
     if arena.least_bytes > arena.used_bytes:
         room = arena.least_bytes - arena.used_bytes
         yield Held("room to prepare the network", Use.RUNTIME, None, room, RUNTIME)
@@ -218,7 +223,11 @@ def _constants(artifact: Artifact, model: Model) -> Iterator[Constant]:
                 continue
             seen.add(row.data.ctypes.data)
             at = row.data.ctypes.data - first
-            plain = Constant(row.name, row.data.nbytes, at if 0 <= at < file.nbytes else None)
+            plain = Constant(
+                row.name or f"tensor {row.index}",
+                row.data.nbytes,
+                at if 0 <= at < file.nbytes else None,
+            )
             parts = roles.get(row.index) if subgraph.index == 0 else None
             yield from (plain,) if parts is None else parts(plain)
 

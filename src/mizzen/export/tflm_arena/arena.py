@@ -42,11 +42,16 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Bytes at the arena's end; `state` where a network's variable is in them."""
+    """Bytes at the arena's end.
+
+    state   where a network's variable is in them
+    tensor  subgraph and tensor of such a variable, if it is one
+    """
 
     name: str
     size_bytes: int
     state: bool = False
+    tensor: Key | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +88,12 @@ class _Ends:
     least: int = 0
     kept: list[Kept] = field(default_factory=list[Kept])
 
-    def keep(self, name: str, block: Block, *, state: bool = False) -> None:
+    def keep(
+        self, name: str, block: Block, *, state: bool = False, tensor: Key | None = None
+    ) -> None:
         """Take a block from the end, for good."""
         before, self.tail = self.tail, _up(self.tail + block.size_bytes, block.alignment)
-        self.kept.append(Kept(name, self.tail - before, state))
+        self.kept.append(Kept(name, self.tail - before, state, tensor))
         self.need(self.head)
 
     def need(self, head: int) -> None:
@@ -206,9 +213,11 @@ class _Interpreter:
         ends.need(start)
         for subgraph in model.subgraphs:
             for row in subgraph.tensors:
-                if row.variable and (subgraph.index, row.index) not in self._offsets:
+                key = subgraph.index, row.index
+                if row.variable and key not in self._offsets:
                     block = Block(bytes_on_device(row), ALIGNMENT_BYTES)
-                    ends.keep(row.name, block, state=True)
+                    name = row.name or f"tensor {row.index}"
+                    ends.keep(name, block, state=True, tensor=key)
         buffers, keys = self._buffers()
         aligned = _up(start) + size.PLANNED_BYTES * len(buffers)
         ends.least = max(ends.least, aligned + _up(ends.tail))
@@ -252,7 +261,8 @@ class _Interpreter:
         for buffer, (tensor, operator), offset in zip(buffers, keys, offsets, strict=True):
             if tensor is not None:
                 row = self._model.subgraphs[tensor[0]].tensors[tensor[1]]
-                yield Planned(row.name, tensor, None, offset, bytes_on_device(row))
+                name = row.name or f"tensor {row.index}"
+                yield Planned(name, tensor, None, offset, bytes_on_device(row))
             elif operator is not None:
                 kind = self._model.subgraphs[operator[0]].operators[operator[1]].kind
                 yield Planned(kind, None, operator, offset, buffer.size_bytes)

@@ -23,6 +23,8 @@ from mizzen.frontends.tflite import Model, Operator, Subgraph, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 
 INT_BYTES = 4
+_WORD, _BYTE, _PAIR = Block(4), Block(1, 1), Block(2, 1)
+"""Options of most operators."""
 LOOKUP_BYTES = 2 * 513
 """A table of 16-bit numbers with one behind the last."""
 NPU_BASE_BYTES = 8
@@ -154,15 +156,37 @@ def _mirrored(facts: Facts) -> Requests:
     return Requests(Block(1, 1), (20,), (), (INT_BYTES * len(facts.given(0).shape),) * 2)
 
 
-def _gathered(facts: Facts) -> Requests:
-    """The output's shape, which the kernel writes anew."""
-    return Requests(Block(8), (), (_shape_bytes(facts.output),))
-
-
 def _added_up(facts: Facts) -> Requests:
     addresses = (INT_BYTES * len(facts.inputs),)
-    kept = () if facts.output.type is TensorType.FLOAT32 else (28,)
+    kept = () if facts.output.type is TensorType.FLOAT32 else (40,)
     return Requests(None, (), kept, addresses, looks=1)
+
+
+def _filtered(facts: Facts) -> Requests:
+    """Sums of every filter, and in integers of every unit; input 1 is [filters, features]."""
+    filters = facts.given(1).shape[0]
+    batch = facts.given(0).shape[0]
+    running = [INT_BYTES * batch * filters]
+    if facts.given(0).type is not TensorType.FLOAT32:
+        running.append(INT_BYTES * batch * (filters // facts.operator.options["rank"]))
+    return Requests(Block(8), (36,), (), tuple(running))
+
+
+def _reshaping(options: Block | None) -> Rule:
+    """The output's shape, which the kernel writes anew."""
+    return lambda facts: Requests(options, (), (_shape_bytes(facts.output),))
+
+
+def _summed_on(facts: Facts) -> Requests:
+    prepared = () if facts.output.type is TensorType.FLOAT32 else (36,)
+    return Requests(_PAIR, (), prepared)
+
+
+def _real(facts: Facts) -> Requests:
+    """A kernel that keeps nothing for real numbers."""
+    if facts.output.type is not TensorType.FLOAT32:
+        raise LookupError(facts.output.type)
+    return Requests()
 
 
 def _on_npu(facts: Facts) -> Requests:
@@ -213,7 +237,6 @@ def _subtracted(facts: Facts) -> Requests:
     return Requests(None, (44, 4 * facts.output.shape[-1]))
 
 
-_WORD, _BYTE, _PAIR = Block(4), Block(1, 1), Block(2, 1)
 _COMPARED = _plain(None, 32)
 
 RULES: Mapping[str, Rule] = {
@@ -225,23 +248,34 @@ RULES: Mapping[str, Rule] = {
     "ASSIGN_VARIABLE": _assigned,
     "AVERAGE_POOL_2D": _plain(Block(40), 32),
     "BATCH_MATMUL": _multiplied,
+    "BATCH_TO_SPACE_ND": _plain(),
+    "BROADCAST_TO": _plain(),
     "CALL_ONCE": _plain(_WORD, 8),
     "CAST": _plain(_PAIR),
     "CEIL": _plain(),
     "CONCATENATION": _plain(Block(8), 24),
     "CONV_2D": _windowed(Block(28), 56),
+    "COS": _plain(),
+    "CUMSUM": _summed_on,
     "DEPTHWISE_CONV_2D": _windowed(Block(28), 56),
+    "DEPTH_TO_SPACE": _reshaping(_WORD),
     "DEQUANTIZE": _plain(None, 32),
     "DIV": _plain(_BYTE, 28),
     "ELU": _plain(None, 256),
     "EQUAL": _COMPARED,
+    "EXP": _real,
     "EXPAND_DIMS": _plain(),
     "FLOOR": _plain(),
+    "FLOOR_DIV": _plain(),
+    "FLOOR_MOD": _plain(),
     "FULLY_CONNECTED": _dense,
-    "GATHER": _gathered,
+    "GATHER": _reshaping(Block(8)),
+    "GATHER_ND": _reshaping(None),
     "GREATER": _COMPARED,
     "GREATER_EQUAL": _COMPARED,
     "HARD_SWISH": _plain(None, 20),
+    "L2_NORMALIZATION": _plain(_BYTE, 4),
+    "L2_POOL_2D": _reshaping(Block(40)),
     "LEAKY_RELU": _plain(_WORD, 24),
     "LESS": _COMPARED,
     "LESS_EQUAL": _COMPARED,
@@ -250,6 +284,7 @@ RULES: Mapping[str, Rule] = {
     "LOGICAL_NOT": _plain(),
     "LOGICAL_OR": _plain(),
     "LOGISTIC": _plain(None, 16),
+    "LOG_SOFTMAX": _real,
     "MAXIMUM": _plain(),
     "MAX_POOL_2D": _plain(Block(40), 32),
     "MEAN": _averaged,
@@ -273,17 +308,25 @@ RULES: Mapping[str, Rule] = {
     "RESIZE_BILINEAR": _plain(_PAIR),
     "RESIZE_NEAREST_NEIGHBOR": _plain(_PAIR),
     "REVERSE_V2": _plain(),
+    "ROUND": _plain(),
     "RSQRT": _plain(None, 28),
     "SELECT_V2": _plain(None, 1),
+    "SHAPE": _plain(_BYTE),
+    "SIN": _plain(),
     "SLICE": _plain(),
     "SOFTMAX": _softmax,
+    "SPACE_TO_BATCH_ND": _plain(None, 4),
+    "SPACE_TO_DEPTH": _reshaping(_WORD),
     "SPLIT": _plain(_WORD),
     "SPLIT_V": _plain(_WORD),
+    "SQRT": _plain(),
+    "SQUARE": _plain(),
     "SQUARED_DIFFERENCE": _plain(None, 112),
     "SQUEEZE": _plain(Block(36)),
     "STRIDED_SLICE": _plain(Block(24), 84),
     "SUB": _plain(_PAIR, 52),
     "SUM": _averaged,
+    "SVDF": _filtered,
     "SignalEnergy": _plain(None, 8),
     "SignalFftAutoScale": _plain(),
     "SignalFilterBank": _banked,
@@ -299,6 +342,7 @@ RULES: Mapping[str, Rule] = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _recurrent,
     "UNPACK": _plain(Block(8)),
     "VAR_HANDLE": _plain(Block(8), 4),
+    "ZEROS_LIKE": _plain(),
     "ethos-u": _on_npu,
 }
 """By the operator's name in a network."""
