@@ -56,6 +56,20 @@ def test_several_accelerators_are_one_table(run: Run, here: Path) -> None:
     assert [line.split()[1] for line in lines[2:4]] == ["ethos-u55-128", "ethos-u65-256"]
 
 
+def test_pairs_that_there_are_not_are_left_out(run: Run, here: Path) -> None:
+    words = (*U55, "--accelerator-config", "ethos-u65-256", "--prove", "off")
+    modes = ("--memory-mode", "Shared_Sram", "--memory-mode", "Dedicated_Sram")
+    status, out, err = run("compare", "digits.tflite", *words, *modes, "--json")
+    assert status == 0
+    found = [row["configuration"] for row in json.loads(out)["versions"]]
+    assert [(row["accelerator"], row["memory_mode"]) for row in found] == [
+        ("ethos-u55-128", "Shared_Sram"),
+        ("ethos-u65-256", "Shared_Sram"),
+        ("ethos-u65-256", "Dedicated_Sram"),
+    ]
+    assert "warning[W494]: ethos-u55-128 with Dedicated_Sram is left out" in err
+
+
 def test_growth_fails_the_build(run: Run, here: Path) -> None:
     words = ("compare", "digits.tflite", *U55, "--prove", "off")
     status, _, _ = run(*words, "--write-baseline", "base.json")

@@ -25,7 +25,7 @@ from mizzen.cli.configuration import (
 )
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
-from mizzen.diagnostics import Diagnostic, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail
 
 if TYPE_CHECKING:
     from mizzen.analysis.comparison.exactness import SideBySide
@@ -285,7 +285,14 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
 
     allowances = allowances_of(options.allow_growth)
     baseline = () if options.baseline is None else read_versions(Path(options.baseline))
-    versions = list(_versions(options, configurations, console))
+    skipped: list[Diagnostic] = []
+    versions = list(_versions(options, configurations, console, skipped))
+    if not versions:
+        raise fail(
+            "E200",
+            f"the command line is wrong: nothing is left to compare: {skipped[0].message}",
+            help="mizzen targets lists what goes with each accelerator",
+        )
     rows = growths(versions, baseline, allowances)
     text = versions_text(versions, width=console.width)
     if options.baseline is not None:
@@ -299,13 +306,17 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
         {**versions_as_dict(versions), "growth": _growth_data(rows)},
         text,
         failures=tuple(failures_of(rows)),
-        diagnostics=tuple(notes_of(rows, options.baseline)) if options.baseline else (),
+        diagnostics=(*skipped, *(notes_of(rows, options.baseline) if options.baseline else ())),
     )
 
 
 def _versions(
-    options: argparse.Namespace, configurations: list[Keywords], console: Console
+    options: argparse.Namespace,
+    configurations: list[Keywords],
+    console: Console,
+    skipped: list[Diagnostic],
 ) -> Iterator[Version]:
+    """Return every version; pairs that there are not among others are told in `skipped`."""
     from mizzen.analysis.comparison.versions import is_artifact, version_of, version_of_artifact
 
     for model in options.model:
@@ -313,9 +324,29 @@ def _versions(
             yield version_of_artifact(model)
             continue
         for asked in configurations:
-            target = show_configuration(asked, model, console)
+            try:
+                target = show_configuration(asked, model, console)
+            except MizzenError as error:
+                if error.diagnostic.code not in NO_PAIR or len(configurations) == 1:
+                    raise
+                skipped.append(_skipped(asked, error))
+                continue
             with console.progress(f"compiling {model} for {target.accelerator}"):
                 yield version_of(model, target)
+
+
+NO_PAIR = ("E218",)
+"""What says that an accelerator and a memory mode do not go together."""
+
+
+def _skipped(asked: Keywords, error: MizzenError) -> Diagnostic:
+    return Diagnostic(
+        "W494",
+        f"{asked['accelerator']} with {asked['memory_mode']} is left out: "
+        f"{error.diagnostic.message}",
+        Severity.WARNING,
+        rule=error.diagnostic.rule,
+    )
 
 
 def _markdown(file: str, rows: tuple[VersionGrowth, ...], text: str) -> str:

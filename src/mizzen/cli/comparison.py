@@ -52,7 +52,10 @@ def _row(row: LayerComparison) -> tuple[str, ...]:
 def versions_text(versions: Sequence[Version], *, width: int) -> str:
     """List versions side by side; what all of them share is said once."""
     names = list(dict.fromkeys(name for row in versions for name in row.configuration))
-    values = {name: {row.configuration.get(name, "-") for row in versions} for name in names}
+    values = {
+        name: {row.configuration[name] for row in versions if name in row.configuration}
+        for name in names
+    }
     differing = [name for name in names if len(values[name]) > 1] or names[:1]
     headings = ("model", *(LABELS.get(name, name) for name in differing), *FIGURES)
     rows = [

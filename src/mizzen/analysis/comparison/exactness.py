@@ -241,7 +241,7 @@ def failures_of(found: Comparison) -> Iterator[Diagnostic]:
 def notes_of(found: Comparison) -> Iterator[Diagnostic]:
     """Return what the comparison cannot say.
 
-    W493 for NPUs that round otherwise unseen, W490 for layers of which nothing else could be seen.
+    W496 for NPUs that round otherwise unseen, W490 for layers of which nothing else could be seen.
     """
     rounded = found.count(Outcome.ROUNDED)
     unseen = sum(row.outcome is Outcome.UNSEEN and row.device is Device.NPU for row in found.layers)
@@ -256,7 +256,7 @@ def notes_of(found: Comparison) -> Iterator[Diagnostic]:
         )
     if rounded:
         yield Diagnostic(
-            "W493",
+            "W496",
             f"{rounded} of {len(found.layers)} layers differ from {found.reference} by more than "
             f"one operator may, behind {unseen} that the NPU computes unseen and rounds otherwise",
             Severity.WARNING,

@@ -7,12 +7,13 @@ where a stream has as many operations of each kind, in as many bytes, they are o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Origins
+from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
-from mizzen.report import CompileReport
 
 
 def with_origins(artifact: Artifact, compiled: Artifact) -> Artifact:
@@ -23,15 +24,8 @@ def with_origins(artifact: Artifact, compiled: Artifact) -> Artifact:
     known = dict(_alike(artifact, compiled))
     steps = sum(isinstance(step, NpuStep) for step in artifact.steps)
     origins = tuple(known.get(place, {}) for place in range(steps))
-    return Artifact(
-        artifact.data, artifact.name, artifact.contents, _report(compiled.report, origins)
-    )
-
-
-def _report(report: CompileReport, origins: tuple[Origins, ...]) -> CompileReport:
-    from dataclasses import replace
-
-    return replace(report, origins=origins)
+    report = replace(compiled.report, origins=origins)
+    return artifact_of(artifact.data, artifact.name, report, origins)
 
 
 def _alike(artifact: Artifact, compiled: Artifact) -> Iterator[tuple[int, Origins]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mizzen.analysis.comparison.integers import NAME as INTEGERS
+from mizzen.analysis.comparison.integers import IntegerReference
 from mizzen.analysis.comparison.layers import Key, Layer, Layers
 from mizzen.analysis.comparison.matching import Matcher, nearest
 from mizzen.analysis.comparison.observing import Observer, Seen, commands_of
@@ -17,8 +19,12 @@ from mizzen.artifact.resources import VARIABLE_KINDS
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.proof.difference import is_within
 from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
+from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.report.comparison import LayerComparison, OutputComparison
+
+REFUSED = ("E702", "E706")
+"""What says that TensorFlow Lite Micro does not take a network."""
 
 MOST_PASSES = 64
 """How often the reference goes on from layers that differ within their bounds."""
@@ -47,7 +53,7 @@ class TfliteComparison:
         origins = () if report is None else report.origins
         self.observer = Observer(self.artifact, commands_of(origins, indices))
         self.matcher = Matcher(self.layers)
-        self.micro = MicroReference(self.model)
+        self.micro: MicroReference | IntegerReference = MicroReference(self.model)
         self._keys = dict(_model_tensors(self.model, self.artifact))
         self._outputs = [Tally() for _ in self.model.main.outputs]
 
@@ -98,7 +104,7 @@ class TfliteComparison:
     ) -> list[dict[int, Array]]:
         """Return the reference's tensors, computed from the NPU's where these are within bounds."""
         known: list[dict[int, Array]] = [{} for _ in inputs]
-        values = self.micro.infer(inputs, known)
+        values = self._first(inputs, known)
         for _ in range(MOST_PASSES):
             found = self._within(seen, values, known)
             if found is None:
@@ -110,6 +116,21 @@ class TfliteComparison:
                 row[found] = array
             values = self.micro.infer(inputs, known)
         return values
+
+    def _first(
+        self, inputs: Sequence[Sequence[Array]], known: Sequence[Mapping[int, Array]]
+    ) -> list[dict[int, Array]]:
+        """Return the reference's tensors; of integers alone where the kernels take no such network.
+
+        Only for single inferences: the graph of integers keeps no state.
+        """
+        try:
+            return self.micro.infer(inputs, known)
+        except MizzenError as error:
+            if error.diagnostic.code not in REFUSED or len(inputs) > 1:
+                raise
+        self.micro, self.reference = IntegerReference(self.model), INTEGERS
+        return self.micro.infer(inputs, known)
 
     def _within(
         self,
