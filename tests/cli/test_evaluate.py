@@ -118,3 +118,37 @@ def test_a_reference_on_the_command_line(artifact: Path, run: Run) -> None:
         "  equal       100 of 100 outputs\n"
         "  difference  0 at most, 0 in the mean\n"
     )
+
+
+def test_processes_read_files_themselves(artifact: Path, here: Path, run: Run) -> None:
+    folder = folder_of_images(here)
+    documents: list[dict[str, object]] = []
+    for jobs in (1, 2):
+        status, out, _ = run("evaluate", artifact, "--data", folder, "--jobs", jobs, "--json")
+        assert status == 0
+        documents.append(json.loads(out))
+        del documents[-1]["seconds"]
+    assert documents[0] == documents[1]
+
+
+def test_a_damaged_file_in_a_folder_is_named(artifact: Path, here: Path, run: Run) -> None:
+    folder = folder_of_images(here)
+    (folder / "2" / "048.npy").write_bytes(b"\x93NUMPY")
+    for jobs in (1, 2):
+        status, _, err = run("evaluate", artifact, "--data", folder, "--jobs", jobs, "--quiet")
+        assert status == 2
+        assert err.startswith(f"error[E203]: {folder}/2/048.npy must be a NumPy file: ")
+
+
+def test_a_users_metric(
+    artifact: Path, here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "mine.py").write_text(
+        "def worst(outputs, labels):\n"
+        "    return min((outputs.argmax(1) == labels)[labels == c].mean() for c in range(10))\n"
+    )
+    monkeypatch.syspath_prepend(here)
+    words = ("--data", "set.npz", "--metrics", "mine:worst", "--at-least", "worst=0.95", "--quiet")
+    status, _, err = run("evaluate", artifact, *words)
+    assert status == 1
+    assert err == "error[E251]: worst must be at least 0.95, and is 0.9231\n"
