@@ -215,7 +215,7 @@ return [...document.querySelectorAll("figure.picture")].map((figure) => {
     assert all(row[1:] == [0, True, True] for row in found)
 
 
-def test_a_thousand_operators_are_smooth(browser: Any) -> None:
+def test_a_thousand_operators_are_smooth(browser: Any, slowness: float) -> None:
     """What a user does takes a moment each: scripts and layout, best of several times."""
     script = f"""{PRESS}
 const best = {{}};
@@ -225,6 +225,7 @@ const timed = (what, work) => {{
   document.body.getBoundingClientRect();
   best[what] = Math.min(best[what] ?? Infinity, performance.now() - start);
 }};
+timed("lay out", () => {{}});
 const input = document.querySelector("input");
 for (let i = 0; i < 4; i++) {{
   timed("zoom", () => press("timeline", "+"));
@@ -238,8 +239,8 @@ return best;
 """
     dark = "--blink-settings=preferredColorScheme=0"
     found = browser.answer(render(report_page(findings(OPERATORS))), script, "", dark)
-    assert len(found) == 5
-    assert max(found.values()) < MOST_MS, found
+    assert len(found) == 6
+    assert max(found.values()) < MOST_MS * slowness, found
 
 
 MOST_SECONDS, MOST_BYTES = 2.0, 3_000_000
