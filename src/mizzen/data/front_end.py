@@ -67,7 +67,7 @@ class FrontEnd:
                 help="cut it, or set --hop",
             )
         padded = np.pad(samples[:most], (0, max(0, most - len(samples))))
-        session = CpuKernels(self.network).session()
+        session = _kernels(self.network).session()
         starts = range(0, frames * self.hop, self.hop)
         rows = [
             session.run([padded[start : start + frame].reshape(1, *taken.shape)])[0]
@@ -76,6 +76,12 @@ class FrontEnd:
         found = np.concatenate(rows).reshape(1, *info.shape)
         alike = given.dtype == info.dtype and scale_of(given) == scale_of(info)
         return found if alike else real(found, given)
+
+
+@cache
+def _kernels(network: bytes) -> CpuKernels:
+    """Return a network's kernels, which every recording has a session of its own with."""
+    return CpuKernels(network)
 
 
 @cache

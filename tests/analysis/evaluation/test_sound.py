@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.analysis.evaluation import Judgement, judge
+from mizzen.analysis.evaluation import Judgement, evaluate, judge
 from mizzen.analysis.evaluation.samples import Stored
 from mizzen.data.features import Features, features
 from mizzen.data.forms import Forms, SoundForm
@@ -31,8 +31,7 @@ def test_the_example_hears_yes_and_no(tmp_path: Path, model_file: ModelFile) -> 
     artifact = mizzen.compile(network, "ethos-u55-128", prove="off")
     form = Forms(sound=SoundForm(front_end=model_file("audio_preprocessor_int8.tflite")))
     classes = ("silence", "unknown", "yes", "no")
-    opened = open_data([str(tmp_path)], artifact.inputs, classes=classes, forms=form)
-    found = judge(artifact, Stored(opened.name, opened.data, opened.labels), Judgement())
+    found = evaluate(artifact, tmp_path, classes=classes, forms=form)
     assert found.metrics[0].value == 1.0
     assert found.confusion is not None
     assert [found.confusion.counts[i][i] for i in (2, 3)] == [1, 1]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mizzen.analysis.evaluation.spreading import Engine
     from mizzen.artifact.artifact import Artifact
+    from mizzen.data.forms import Forms
 
     Array = npt.NDArray[Any]
     Data = str | Path | Array | Mapping[str, Array] | Iterable[Any]
@@ -43,6 +44,7 @@ def evaluate(
     join: str | None = None,
     streaming: bool = False,
     classes: Sequence[str] = (),
+    forms: Forms | None = None,
     reference: str | Path | None = None,
     jobs: int = 1,
     ray: str | None = None,
@@ -50,8 +52,9 @@ def evaluate(
 ) -> Evaluation:
     """Infer a data set on the simulated NPU, and judge the outputs.
 
-    data       path of a .npz or .npy file; an array `[N, ...]`; arrays by the inputs' names; or
-               an iterable of `(x, label)`, of samples or of batches, such as a DataLoader
+    data       path of a .npz or .npy file or of a folder; an array `[N, ...]`; arrays by the
+               inputs' names; or an iterable of `(x, label)`, of samples or of batches, such as a
+               DataLoader
     labels     for each sample: an array, a path, or the name of an array of the .npz
     metrics    names, ``module:function``, or functions of scores `[N, ...]` and labels; by default
                those that suit the labels
@@ -60,6 +63,7 @@ def evaluate(
     join       of a sample's several inferences: ``each``, ``mean``, ``highest`` or ``last``
     streaming  a sample's inferences follow one another, and state goes on between them
     classes    names of the classes, in the order of the outputs
+    forms      how images, recordings and raw files of a folder are read
     reference  path of a TFLite network, an artifact or a PyTorch program (``.pt2``) that is
                given the same data; labels need not be there then
     jobs       processes that infer; with `ray`, its actors
@@ -76,7 +80,7 @@ def evaluate(
         None if join is None else Join(join),
         streaming,
     )
-    samples = _samples(artifact, data, labels, tuple(classes), streaming)
+    samples = _samples(artifact, data, labels, tuple(classes), streaming, forms)
     return judge(
         artifact,
         samples,
@@ -116,11 +120,14 @@ def _samples(
     labels: Array | Sequence[Any] | str | Path | None,
     classes: tuple[str, ...],
     streaming: bool,
+    forms: Forms | None,
 ) -> Samples:
     inputs = artifact.inputs
     if isinstance(data, (str, Path)):
         said = labels if isinstance(labels, (str, Path)) or labels is None else None
-        opened = open_data([str(data)], inputs, said, classes=classes, sequences=streaming)
+        opened = open_data(
+            [str(data)], inputs, said, classes=classes, sequences=streaming, forms=forms
+        )
         if said is None and labels is not None:
             opened = Opened(opened.name, opened.data, _labels(labels, classes))
         return Stored(opened.name, opened.data, opened.labels)
