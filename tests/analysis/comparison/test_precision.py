@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mizzen.analysis.comparison.precision import Data, failures_of, precision
+from mizzen.analysis.comparison.precision import (
+    Data,
+    failures_of,
+    precision,
+    precision_of_programs,
+)
 from mizzen.cli.main import main
 from mizzen.diagnostics import MizzenError
 from mizzen.package.tflite.builder import NetworkBuilder
@@ -212,3 +217,7 @@ def test_programs_go_by_the_names_of_their_nodes(tmp_path: Path) -> None:
     assert found.layers[-1].sqnr_db == pytest.approx(sqnr_db(theirs, ours), abs=1e-3)
     assert found.layers[0].sqnr_db is not None
     assert found.layers[0].sqnr_db > 20
+    same = precision_of_programs(
+        torch.export.export(converted, example), exported, Data([images.numpy()])
+    )
+    assert same.layers == found.layers

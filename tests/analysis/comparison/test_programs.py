@@ -10,7 +10,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch programs need PyTorch")
 
-from mizzen.analysis.comparison.exactness import Inputs, compare, run, side_by_side  # noqa: E402
+from mizzen.analysis.comparison.exactness import (  # noqa: E402
+    Inputs,
+    compare,
+    compare_program,
+    run,
+    side_by_side,
+)
 from mizzen.artifact.steps import NpuStep  # noqa: E402
 from mizzen.compiler.backend import resolve_target  # noqa: E402
 from mizzen.compiler.options import CompileOptions  # noqa: E402
@@ -107,6 +113,12 @@ def test_tosa_is_held_against_its_meaning(program: Path, tmp_path: Path) -> None
     assert [row.elements for row in scaled][:2] == [2 * 8 * 9 * 9, 2 * 8 * 4 * 4]
     fused = [row for row in found.layers if row.kind == "CONV2D"]
     assert all(row.outcome is Outcome.FUSED and row.into is not None for row in fused)
+
+
+def test_a_program_in_memory_is_compared_like_its_file(program: Path) -> None:
+    exported = load_exported(program.read_bytes(), "net.pt2")
+    found = compare_program(exported, "ethos-u55-128", inputs=Inputs(count=3), name="net.pt2")
+    assert found == compare(program, "ethos-u55-128", inputs=Inputs(count=3))
 
 
 def test_an_artifact_beside_a_program_is_refused(program: Path, tmp_path: Path) -> None:

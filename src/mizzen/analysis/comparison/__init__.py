@@ -8,3 +8,18 @@ those behind it differ: the reference goes on from the NPU's numbers.
 
 Nothing here knows an NPU, or prints.
 """
+
+from mizzen.analysis.comparison.exactness import Inputs, compare, compare_program
+from mizzen.analysis.comparison.precision import Data, precision, precision_of_programs
+from mizzen.analysis.comparison.versions import version_of, version_of_artifact
+
+__all__ = [
+    "Data",
+    "Inputs",
+    "compare",
+    "compare_program",
+    "precision",
+    "precision_of_programs",
+    "version_of",
+    "version_of_artifact",
+]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from mizzen.analysis.comparison.naming import with_origins
 from mizzen.artifact.artifact import Artifact
@@ -15,10 +15,13 @@ from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import load
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, file_of, front_end_of
-from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.options import CompileKeywords, CompileOptions, SystemKeywords
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Device, Diagnostic, ProgressCallback, Severity, fail
 from mizzen.report.comparison import Comparison, LayerComparison, Outcome, OutputComparison
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
 
 SEED = 1
 """Of inputs that are made: another than the proof's, whose inputs are seen already."""
@@ -106,6 +109,26 @@ def compare(
     target = resolve_target(CompileOptions(accelerator, **options))
     compared = side_by_side(model, target, given, on_progress)
     return run(compared, target, inputs or Inputs())
+
+
+def compare_program(
+    exported: ExportedProgram,
+    accelerator: str | None = None,
+    *,
+    name: str = "model",
+    inputs: Inputs | None = None,
+    on_progress: ProgressCallback | None = None,
+    **options: Unpack[SystemKeywords],
+) -> Comparison:
+    """Compile a converted PyTorch program, execute it, and hold each layer against PyTorch.
+
+    The program is one that was exported after `convert_pt2e`; the keywords are those of
+    `mizzen.torch.compile_converted`. Raises what that does.
+    """
+    from mizzen.analysis.comparison.program import beside
+
+    target = resolve_target(CompileOptions(accelerator, **options))
+    return run(beside(exported, name, target, on_progress), target, inputs or Inputs())
 
 
 def side_by_side(

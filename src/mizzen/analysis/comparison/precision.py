@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from mizzen.compiler.compile import PYTORCH, TFLITE, file_of, front_end_of
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Diagnostic, Severity, fail
 from mizzen.report.precision import BINS, LayerPrecision, Precision
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
 
 HALF = 0.5
 """Of a step: what is further beyond the range than that is not rounded but cut off."""
@@ -44,8 +48,9 @@ class _Noise:
 
     def add(self, pair: Pair, ours: Array, theirs: Array) -> None:
         """Count integers and the real numbers that they should stand for."""
-        exact = theirs.astype(np.float64).ravel()
-        given = ours.astype(np.float64).ravel()
+        finite = np.isfinite(theirs).ravel()  # no integer stands for infinity, nor for NaN
+        exact = theirs.astype(np.float64).ravel()[finite]
+        given = ours.astype(np.float64).ravel()[finite]
         if pair.step:
             ideal = exact / pair.step + pair.zero
             beyond = (ideal < pair.low - HALF) | (ideal > pair.high + HALF)
@@ -68,7 +73,8 @@ class _Noise:
         return LayerPrecision(
             pair.index, pair.kind, pair.name, pair.counterpart, self.elements, sqnr,
             self.largest, self.total / max(1, self.elements), pair.step,
-            tuple(map(int, self.bins)), self.saturated / max(1, self.elements), self.low, self.high,
+            tuple(map(int, self.bins)), self.saturated / max(1, self.elements),
+            self.low if self.elements else 0.0, self.high if self.elements else 0.0,
         )  # fmt: skip
 
 
@@ -96,6 +102,22 @@ def precision(
     return measured(networks, *names, data or Data())
 
 
+def precision_of_programs(
+    converted: ExportedProgram, floating: ExportedProgram, data: Data | None = None
+) -> Precision:
+    """Hold a converted PyTorch program against the exported one that it was made of.
+
+    Layers go by the names of FX nodes, which conversion keeps. Raises E167 for a first program that
+    is not quantised, E495 where nothing of the two is alike.
+    """
+    from mizzen.analysis.comparison.precision_torch import networks_of
+
+    names = "the converted program", "the floating-point program"
+    networks = networks_of(converted, floating, names)
+    _require_pairs(networks, *names)
+    return measured(networks, *names, data or Data())
+
+
 def two_networks(
     model: str | PathLike[str] | bytes, floating: str | PathLike[str] | bytes
 ) -> tuple[TwoNetworks, tuple[str, str]]:
@@ -118,6 +140,11 @@ def two_networks(
             f"both networks must be .tflite files, or both .pt2 programs; {name} is "
             f"{forms[0].name} and {floating_name} is {forms[1].name}",
         )
+    _require_pairs(networks, name, floating_name)
+    return networks, (name, floating_name)
+
+
+def _require_pairs(networks: TwoNetworks, name: str, floating_name: str) -> None:
     if not networks.pairs:
         raise fail(
             "E495",
@@ -126,7 +153,6 @@ def two_networks(
             help="give the network that was quantised, converted by the same version of the same "
             "converter",
         )
-    return networks, (name, floating_name)
 
 
 def measured(networks: TwoNetworks, model: str, floating: str, data: Data) -> Precision:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,15 +26,25 @@ from mizzen.frontends.torch.narrowing import read
 from mizzen.frontends.torch.operators import overload_of
 from mizzen.frontends.torch.program import Role, TorchProgram, is_tensor, kind_of, origin_of
 
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
 NORMALISATIONS = ("aten.batch_norm", "aten._native_batch_norm_legit_no_training")
 """What a convolution in front of it takes in."""
 
 
 def programs(data: bytes, name: str, other: bytes, floating: str) -> ProgramNetworks:
     """Read both programs. E167 for a first one that is not quantised."""
-    converted, original = load_exported(data, name), load_exported(other, floating)
-    require_quantized(converted, name)
-    return ProgramNetworks(read(converted, Path(name).stem), read(original, Path(floating).stem))
+    names = Path(name).stem, Path(floating).stem
+    return networks_of(load_exported(data, name), load_exported(other, floating), names)
+
+
+def networks_of(
+    converted: ExportedProgram, original: ExportedProgram, names: tuple[str, str]
+) -> ProgramNetworks:
+    """Return both programs. E167 for a first one that is not quantised."""
+    require_quantized(converted, names[0])
+    return ProgramNetworks(read(converted, names[0]), read(original, names[1]))
 
 
 class ProgramNetworks:

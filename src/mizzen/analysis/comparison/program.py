@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from mizzen.reference import evaluate_batch
 from mizzen.report.comparison import LayerComparison, OutputComparison
 from mizzen.targets.bounds import Bound
 
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
 NAME = "the converted PyTorch program"
 
 HOPS = 3
@@ -70,7 +73,16 @@ def program_beside(
             f"{artifact.name} says which of its tensors are the program's",
             help="leave out --artifact: the same program is compiled to the same artifact",
         )
-    exported = load_exported(data, name)
+    return beside(load_exported(data, name), name, target, on_progress)
+
+
+def beside(
+    exported: ExportedProgram,
+    name: str,
+    target: ResolvedTarget,
+    on_progress: ProgressCallback | None = None,
+) -> ProgramComparison:
+    """Compile a converted program and return it beside PyTorch. E167 if it is not quantised."""
     require_quantized(exported, name)
     compiler = target.backend.region_compiler(target.configuration)
     lowered = lowered_program(exported, Path(name).stem, compiler.window_limits)
