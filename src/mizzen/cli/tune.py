@@ -117,9 +117,7 @@ def _teller(model: str, change: Callable[[str], None]) -> Callable[[int, int], N
 
 
 def _head(report: TuningReport, console: Console) -> str:
-    tried = (
-        f"{count(report.tried, 'compilation')}, {count(report.distinct, 'artifact')} that differ"
-    )
+    tried = f"{count(report.tried, 'compilation')}; artifacts that differ: {report.distinct}"
     rows = [("tried", tried)]
     refused = [row for row in report.refused if row.code != DOES_NOT_FIT]
     if refused:
