@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import mizzen
+from mizzen.report.page import rendering
 
 Run = Callable[..., tuple[int, str, str]]
 OPERATORS = 8
@@ -133,3 +137,14 @@ def test_a_damaged_stream_is_told_and_not_timed(here: Path, run: Run) -> None:
     status, _, err = run("report", path, "-o", "page.html", "--trace", "trace.json")
     assert status == 2
     assert "error[E586]: digits_vela.tflite must have operations that can be timed" in err
+
+
+def test_without_jinja_it_says_what_to_install(
+    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    rendering._environment.cache_clear()
+    status, _, err = run("report", "digits.tflite", "--prove", "off")
+    assert status == 2
+    assert "error[E566]: reports are written with Jinja, which is not installed" in err
+    assert "install Mizzen with its extra report: pip install '.[report]'" in err
