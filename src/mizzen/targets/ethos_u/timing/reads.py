@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.hazards.blocks import Blocks, Input, Sliding
-from mizzen.targets.ethos_u.hazards.maps import BRICK, Box, Map, MemoryBlock
+from mizzen.targets.ethos_u.hazards.blocks import (
+    Blocks,
+    Input,
+    Pointwise,
+    Sampled,
+    Sliding,
+    Whole,
+)
+from mizzen.targets.ethos_u.hazards.maps import BRICK, Map, MemoryBlock
 from mizzen.targets.ethos_u.hazards.shared_buffer import SUBKERNEL
 from mizzen.targets.ethos_u.timing.work import KernelWork, WorkKind
 
@@ -57,18 +64,21 @@ def write_of(work: KernelWork, beat_bytes: int) -> Moved | None:
 
 def _extents(blocks: Blocks, item: Input, axis: int) -> Extents:
     """Return what the blocks along one axis need of an input along it."""
-    size, step = blocks.shape[axis], blocks.block[axis]
-    found: Extents = []
-    for at in range(0, size, step):
-        start, stop = (
-            [0, 0, 0],
-            [min(a, b) for a, b in zip(blocks.shape, blocks.block, strict=True)],
-        )
-        start[axis], stop[axis] = at, min(size, at + step)
-        box = item.window.of(Box((start[0], start[1], start[2]), (stop[0], stop[1], stop[2])),
-                             item.map.shape)  # fmt: skip
-        found.append((box.start[axis], box.stop[axis]))
-    return found
+    size, step, extent = blocks.shape[axis], blocks.block[axis], item.map.shape[axis]
+    edges = [(at, min(size, at + step)) for at in range(0, size, step)]
+    match item.window:
+        case Sliding(y, x) if axis < 2:
+            along = x if axis else y
+            return [along.range(start, stop, extent) for start, stop in edges]
+        case Sliding(every_channel=True) | Whole():
+            return [(0, extent)] * len(edges)
+        case Sampled(y, x) if axis < 2:
+            along = x if axis else y
+            return [along.range(start, stop, extent) for start, stop in edges]
+        case Pointwise() if extent == 1:
+            return [(0, 1)] * len(edges)
+        case _:
+            return edges
 
 
 def _in_parts(work: KernelWork, window: Sliding, axes: list[Extents]) -> list[Extents]:
