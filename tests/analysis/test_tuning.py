@@ -188,6 +188,16 @@ def test_what_cannot_be_searched(arguments: dict[str, str], said: str) -> None:
     assert caught.value.diagnostic.render() == said
 
 
+def test_operators_that_are_known_to_be_wrong_are_not_called_exact(
+    model_file: Callable[[str], Path],
+) -> None:
+    path = model_file("audio_preprocessor_int8.tflite")
+    report = tune(path, "ethos-u55-128", allow_inexact=True, budget_seconds=0).report
+    assert report.chosen is not None
+    assert "MUL 15" in report.chosen.proof.differing
+    assert not report.chosen.is_exact
+
+
 def test_a_candidate_without_a_proof_is_not_exact() -> None:
     row = candidate(1, 1)
     assert not row.is_exact

@@ -119,7 +119,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A candidate that is none: the compiler did not take it, or its code is not exact."""
+    """A candidate that is none: it does not compile, or does not give what the network gives."""
 
     choice: Choice
     code: str

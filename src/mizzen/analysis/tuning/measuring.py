@@ -16,13 +16,17 @@ from mizzen.compiler.budget import sram_of
 from mizzen.compiler.compile import compile_file
 from mizzen.compiler.options import CompileOptions
 from mizzen.diagnostics import MizzenError
-from mizzen.report.proof import NOT_PROVED
+from mizzen.report import CompileReport
+from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.report.tuning import Candidate, Choice, Refused
 
 Told = Callable[[int, int], None]
 """Called with the compilations that are done, and how many there may be at most."""
 
 CONSTANTS = "constants"
+
+KNOWN_WRONG = "W306"
+"""The warning of an operator that is on the NPU though it is known to be wrong there."""
 
 
 @dataclass
@@ -74,7 +78,10 @@ class Bench:
         return [self.candidates[row] for row in choices if row in self.candidates]
 
     def prove(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Artifact]]:
-        """Compile candidates again with the proof that the user asked for; leave what differs."""
+        """Compile candidates again with the proof that the user asked for, and keep what stands.
+
+        What differs goes to the CPU in a compilation, or stays where the user allows it.
+        """
         with ThreadPoolExecutor(self.jobs) as pool:
             found = list(pool.map(self._proved, [row.choice for row in candidates]))
         rows: list[tuple[Candidate, Artifact]] = []
@@ -135,13 +142,19 @@ class Bench:
         try:
             artifact = self.compiled(choice, self.options.prove)
         except MizzenError as error:
+            if choice == Choice():  # as the user asked for it: a search has nothing to start from
+                raise
             return Refused(choice, error.diagnostic.code, error.diagnostic.message)
         report = artifact.report
         assert report is not None, "a compilation always reports"
-        if report.proof.differing:
-            said = f"results differ at {', '.join(report.proof.differing)}"
-            return Refused(choice, "E263", said)
-        return self._measure(choice, artifact).proved(report.proof), artifact
+        return self._measure(choice, artifact).proved(proof_of(report)), artifact
+
+
+def proof_of(report: CompileReport) -> Proof:
+    """Return what was proved; operators that are known to be wrong differ, seen or not."""
+    known = [row.origin for row in report.diagnostics if row.code == KNOWN_WRONG]
+    names = (f"{row.kind} {row.operator}" for row in known if row is not None)
+    return replace(report.proof, differing=tuple(dict.fromkeys((*report.proof.differing, *names))))
 
 
 def measured(choice: Choice, artifact: Artifact) -> Candidate:
