@@ -10,8 +10,10 @@ import pytest
 import mizzen
 from mizzen.analysis.cost import PROCESSORS, cost_report
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import Device, MizzenError
 from mizzen.report.cost import Bound, CostReport
+from mizzen.targets.ethos_u.recorded_config import recorded
 from mizzen.targets.ethos_u.system_config import resolve
 
 Compiled = Callable[[str, str], Artifact]
@@ -77,6 +79,38 @@ def test_a_stream_can_be_asked_about_in_another_system(compiled: Compiled) -> No
     assert there.clock_hz == 200e6
     assert there.cycles > cost_report(artifact).cycles, "its flash has half the bandwidth"
     assert there.configuration["system_config"] == "Ethos_U55_Deep_Embedded"
+
+
+def test_a_strangers_stream_is_timed_in_the_accelerators_default_system(
+    compiled: Compiled,
+) -> None:
+    """Without a report there is no compiler's total, but its formula over the stream."""
+    made = compiled("kws_ref_model", "ethos-u55-128")
+    bare = cost_report(artifact_of(made.data, made.name))
+    known = cost_report(made)
+    assert bare.configuration["system_config"] == "Ethos_U55_High_End_Embedded"
+    assert [row.cycles for row in bare.operations] == [row.cycles for row in known.operations]
+    assert bare.compiler_cycles == sum(row.compiler_cycles or 0 for row in bare.operations)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "system", "mode"),
+    [
+        ("ethos-u55-64", "Ethos_U55_Deep_Embedded", "Shared_Sram"),
+        ("ethos-u65-256", "Ethos_U65_Mid_End", "Dedicated_Sram_512KB"),
+        ("ethos-u85-512", "Ethos_U85_SYS_DRAM_High", "Sram_Only"),
+    ],
+)
+def test_a_report_holds_the_whole_system(accelerator: str, system: str, mode: str) -> None:
+    asked = resolve(accelerator, system_config=system, memory_mode=mode)
+    found = recorded(asked.as_dict())
+    assert found is not None
+    assert found.system == asked.system
+    assert found.accelerator == asked.accelerator
+    assert (found.mode.name, found.mode.constants, found.mode.arena, found.mode.cache) == (
+        asked.mode.name, asked.mode.constants, asked.mode.arena, asked.mode.cache,
+    )  # fmt: skip
+    assert recorded({"accelerator": accelerator}) is None
 
 
 def test_operators_on_the_cpu_cost_something_on_every_core(compiled: Compiled) -> None:

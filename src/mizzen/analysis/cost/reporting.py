@@ -94,6 +94,8 @@ def _compilers(rows: Sequence[OperationCost]) -> int | None:
 
 
 def _placed(row: OperationCost, step: int, first: int, start: int) -> OperationCost:
+    if not (step or first or start):
+        return row
     return replace(
         row,
         step=step,
