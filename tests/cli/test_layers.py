@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mizzen.cli.layers import cliff_text, layers_text, name_in
+from mizzen.cli.layers import cliff_text, layers_text
+from mizzen.cli.layout import name_in
 from mizzen.diagnostics import Device
 from mizzen.report.cliffs import Cliff, Neighbour
 from mizzen.report.cost import Bound

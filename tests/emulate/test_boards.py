@@ -54,7 +54,7 @@ def test_firmware_runs_on_its_board(name: str, accelerator: str, tmp_path: Path)
         emulate(firmware, board, accelerator, Options(core=Core.M55))
     assert caught.value.diagnostic.message == (
         "the processor m55 needs a board that QEMU has a machine of, and "
-        f"{find_board(board).name} is none"
+        f"{find_board(board).name} is not one"
     )
 
 

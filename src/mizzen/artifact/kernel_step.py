@@ -145,13 +145,13 @@ def _function(kernel: str) -> Kernel:
         return _through_copy(functional)
     raise fail(
         "E182",
-        f"kernels of a program must be those that PyTorch has, and {kernel} is none",
+        f"kernels of a program must be those that PyTorch has, and {kernel} is not one",
         help="run the program on a device, or in ExecuTorch's runtime with that kernel",
     )
 
 
 def _operator(kernel: str) -> Any:
-    """Return PyTorch's operator of a kernel's name, None for one that is none on tensors.
+    """Return PyTorch's operator of a kernel's name, None for one that is not on tensors.
 
     Names come from outside, and PyTorch finds operators by attribute.
     """

@@ -20,7 +20,7 @@ Contents = Mapping[str, object]
 
 
 def inherited(file: str, own: Contents, parent: Callable[[str], Contents]) -> dict[str, object]:
-    """Return the contents of a file with what it inherits. E411 for a parent that is no text."""
+    """Return the contents of a file with what it inherits. E411 for a parent that is not text."""
     if INHERITS not in own:
         return dict(own)
     name = own[INHERITS]

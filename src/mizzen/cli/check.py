@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mizzen.report.cliffs import Cliff
     from mizzen.report.cost import CostReport
     from mizzen.report.layers import Layer
+    from mizzen.report.memory import MemoryReport
 
 
 SUMMARY = "placement with reasons, costs and fixes; fit on the board; hazards of an artifact"
@@ -100,9 +101,9 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
         )
     report = found.compilation
     cost = cost_of(found.artifact)
-    rows = _layers(found, cost, options.sort)
-    steps = _cliffs(options, chosen, rows, console) if options.cliffs else ()
     needs = needs_of_network(found.artifact, board, options)
+    rows = _layers(found, cost, needs.memory, options.sort)
+    steps = _cliffs(options, chosen, rows, console) if options.cliffs else ()
     allowed = {
         "max_cpu_ops": found.max_cpu_ops,
         "sram_budget_bytes": found.sram_budget_bytes,
@@ -121,17 +122,17 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     )
 
 
-def _layers(found: CheckReport, cost: CostReport | None, order: str | None) -> tuple[Layer, ...]:
+def _layers(
+    found: CheckReport, cost: CostReport | None, memory: MemoryReport | None, order: str | None
+) -> tuple[Layer, ...]:
     """Return the layers with what they cost.
 
     None of a `.tosa`, which nothing could run, nor for a family without a timing model.
     """
     from mizzen.analysis.layers import layers
-    from mizzen.analysis.memory import memory_report
 
     if cost is None or found.artifact is None:
         return ()
-    memory = memory_report(found.artifact)
     return tuple(sorted_layers(layers(found.compilation, cost, memory), order))
 
 
@@ -244,7 +245,7 @@ def _text(
 ) -> str:
     report, wide = found.compilation, console.table_width
     parts = [
-        f"{report.model}\n{fields(summary_rows(report, cost), width=console.width)}",
+        f"{report.model}\n{fields(summary_rows(report, cost, needs.memory), width=console.width)}",
         layers_text(rows, width=wide) if rows else operators_text(report, width=wide),
         *(cliff_text(row, width=console.width) for row in steps),
     ]

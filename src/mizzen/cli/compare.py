@@ -193,7 +193,7 @@ def _precision(options: argparse.Namespace, console: Console) -> Answer:
         found = measured(networks, *names, data)
     return Answer(
         as_dict(found),
-        precision_text(found, width=console.width),
+        precision_text(found, width=console.table_width),
         failures=tuple(failures_of(found, options.min_sqnr)),
         diagnostics=tuple(notes_of(found)),
     )
@@ -247,7 +247,7 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
         found = run(compared, target, Inputs(arrays, options.inputs, _seed(options), options.run))
     return Answer(
         {"artifact": compared.artifact.name, **as_dict(found)},
-        comparison_text(found, width=console.width),
+        comparison_text(found, width=console.table_width),
         failures=tuple(failures_of(found)),
         diagnostics=(*_diagnostics(compared), *notes_of(found)),
     )
@@ -294,7 +294,7 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
             help="mizzen targets lists what goes with each accelerator",
         )
     rows = growths(versions, baseline, allowances)
-    text = versions_text(versions, width=console.width)
+    text = versions_text(versions, width=console.table_width)
     if options.baseline is not None:
         text += "\n\n" + growth_text(rows, options.baseline, width=console.width)
     if options.write_baseline is not None:

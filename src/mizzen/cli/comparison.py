@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mizzen.cli.layout import count, fields, share, size, table
+from mizzen.cli.layout import count, fields, named_table, share, size, table
 from mizzen.report.comparison import Outcome
 from mizzen.report.precision import BINS
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from mizzen.report.precision import LayerPrecision, Precision
     from mizzen.report.versions import Version, VersionGrowth
 
-NAME_WIDTH = 24
-"""Of an output in a table of a narrow terminal; the ends of names tell most."""
-
 
 def comparison_text(found: Comparison, *, width: int) -> str:
     """Say what was compared, how many elements differ, and what was found of each layer."""
     head = fields(_head(found), width=width)
-    rows = [_row(row) for row in found.layers]
-    headings = ("#", "type", "on", "elements", "differ", "steps", "found", "output")
-    text = table(rows, width=width, headings=headings, right=(0, 3, 4, 5))
+    text = named_table(
+        [_row(row) for row in found.layers],
+        [row.name for row in found.layers],
+        width=width,
+        headings=("#", "type", "on", "elements", "differ", "steps", "found", "output"),
+        right=(0, 3, 4, 5),
+    )
     return f"{found.model} beside {found.reference}\n{head}\n\nLayers\n{text}"
 
 
@@ -42,11 +43,10 @@ def _head(found: Comparison) -> list[tuple[str, str]]:
 
 def _row(row: LayerComparison) -> tuple[str, ...]:
     told = row.outcome.value if row.into is None else f"{row.outcome.value} with {row.into}"
-    name = row.name if len(row.name) <= NAME_WIDTH else f"...{row.name[3 - NAME_WIDTH :]}"
     if not row.elements:
-        return str(row.index), row.kind, row.device.value, "-", "-", "-", told, name
+        return str(row.index), row.kind, row.device.value, "-", "-", "-", told
     numbers = f"{row.elements:,}", f"{row.differing:,}", f"{row.steps:g}"
-    return str(row.index), row.kind, row.device.value, *numbers, told, name
+    return str(row.index), row.kind, row.device.value, *numbers, told
 
 
 def versions_text(versions: Sequence[Version], *, width: int) -> str:
@@ -133,9 +133,13 @@ def precision_text(found: Precision, *, width: int) -> str:
     if found.unmatched:
         rows.append(("unmatched", ", ".join(f"{row[1]} {row[0]}" for row in found.unmatched)))
     parts = [f"{found.model} beside {found.floating}\n{fields(rows, width=width)}"]
-    cells = [_precision_row(row) for row in found.worst_first]
-    headings = ("#", "type", "SQNR", "largest", "mean", "in steps", "saturated", "output")
-    lines = table(cells, width=width, headings=headings, right=(0, 2, 3, 4, 5, 6))
+    lines = named_table(
+        [_precision_row(row) for row in found.worst_first],
+        [row.name for row in found.worst_first],
+        width=width,
+        headings=("#", "type", "SQNR", "largest", "mean", "in steps", "saturated", "output"),
+        right=(0, 2, 3, 4, 5, 6),
+    )
     parts.append(f"Layers, the worst first (errors absolute)\n{lines}")
     if found.layers:
         parts.append(_histogram(found.worst_first[0]))
@@ -151,7 +155,6 @@ def _precision_row(row: LayerPrecision) -> tuple[str, ...]:
         f"{row.mean:.3g}",
         f"{row.largest / row.step:.1f}" if row.step else "-",
         share(round(row.saturated * row.elements), row.elements),
-        row.name if len(row.name) <= NAME_WIDTH else f"...{row.name[3 - NAME_WIDTH :]}",
     )
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mizzen.cli.console import MAXIMUM_WIDTH
-from mizzen.cli.layout import GAP, NARROWEST_LAST_COLUMN, paragraph, size, table
-from mizzen.report.words import short_name
+from mizzen.cli.layout import GAP, named_table, paragraph, size, table
 
 if TYPE_CHECKING:
     from mizzen.report.cliffs import Cliff
@@ -56,29 +55,15 @@ COLUMNS = (
 def layers_text(rows: Sequence[Layer], *, width: int) -> str:
     """Return the table of layers, and what would make some of them cheaper."""
     columns = [column for column in COLUMNS if column.from_width <= width]
-    cells = [tuple(column.text(row) for column in columns) for row in rows]
-    headings = tuple(column.heading for column in columns)
-    room = width - sum(
-        len(GAP) + max(map(len, texts)) for texts in zip(headings, *cells, strict=True)
+    text = named_table(
+        [tuple(column.text(row) for column in columns) for row in rows],
+        [row.name for row in rows],
+        width=width,
+        headings=(*(column.heading for column in columns), "output"),
+        right=[index for index, column in enumerate(columns) if column.is_number],
     )
-    room = max(room - len(GAP), NARROWEST_LAST_COLUMN)
-    names = [name_in(row.name, room) for row in rows]
-    lines = [(*texts, name) for texts, name in zip(cells, names, strict=True)]
-    numbers = [index for index, column in enumerate(columns) if column.is_number]
-    text = table(lines, width=width, headings=(*headings, "output"), right=numbers)
     told = list(_advice(rows, width=width))
     return "\n".join([HEADING, text, *(["", "What would make it cheaper", *told] if told else [])])
-
-
-def name_in(name: str, room: int) -> str:
-    """Return a name in `room` letters: all of what a converter joined, else the first of them.
-
-    Of a name that is longer all the same, the end: there such names differ.
-    """
-    if len(name) <= room:
-        return name
-    short = short_name(name)
-    return short if len(short) <= room else f"...{short[3 - room :]}"
 
 
 def _advice(rows: Sequence[Layer], *, width: int) -> Iterator[str]:

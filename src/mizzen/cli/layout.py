@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from mizzen.report.words import count, duration, exact_size, shape, share, size
+from mizzen.report.words import count, duration, exact_size, shape, share, short_name, size
 
 __all__ = [
     "count",
@@ -81,3 +81,33 @@ def table(
         text.append((start + wrapped[0]).rstrip())
         text += [" " * before + rest for rest in wrapped[1:]]
     return "\n".join(text)
+
+
+def named_table(
+    rows: Sequence[Sequence[str]],
+    names: Sequence[str],
+    *,
+    width: int,
+    headings: Sequence[str],
+    right: Sequence[int] = (),
+) -> str:
+    """Write rows in aligned columns and behind each a name, in what room there is in its line.
+
+    `headings` end with that of the names.
+    """
+    widths = [max(map(len, column)) for column in zip(headings[:-1], *rows, strict=True)]
+    room = width - len(GAP) - sum(len(GAP) + column for column in widths)
+    room = max(room, NARROWEST_LAST_COLUMN)
+    lines = [(*row, name_in(name, room)) for row, name in zip(rows, names, strict=True)]
+    return table(lines, width=width, headings=headings, right=right)
+
+
+def name_in(name: str, room: int) -> str:
+    """Return a name in `room` letters: all of what a converter joined, else the first of them.
+
+    Of a name that is longer all the same, the end: there such names differ.
+    """
+    if len(name) <= room:
+        return name
+    short = short_name(name)
+    return short if len(short) <= room else f"...{short[3 - room :]}"

@@ -143,7 +143,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _known_verb(parsers: dict[str, Parser], words: Sequence[str]) -> str:
-    """Return the verb that words begin with: ``mizzen mesh map``. E200 for one that is none."""
+    """Return the verb that words begin with: ``mizzen mesh map``. E200 for another word."""
     path = "mizzen"
     for word in words:
         names = [name.rpartition(" ")[2] for name in parsers if name.rpartition(" ")[0] == path]

@@ -10,12 +10,13 @@ from mizzen.cli.layout import (
     duration,
     exact_size,
     fields,
+    named_table,
     paragraph,
     share,
     size,
-    table,
 )
 from mizzen.diagnostics import Reason
+from mizzen.report.memory import Use
 from mizzen.report.words import memory_name
 
 if TYPE_CHECKING:
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
     from mizzen.report.cost import CostReport
+    from mizzen.report.memory import MemoryReport
     from mizzen.report.proof import Proof
 
 SHOWN_SETTINGS = (("system_config", "system"), ("memory_mode", "memory mode"))
 REASON_INDENT = "    "
-NAME_WIDTH = 24
-"""Of an output in a table; converters give names of a hundred letters whose ends tell most."""
 
 
 def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
@@ -63,7 +63,9 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
     return fields(rows, width=width)
 
 
-def summary_rows(report: CompileReport, cost: CostReport | None = None) -> list[tuple[str, str]]:
+def summary_rows(
+    report: CompileReport, cost: CostReport | None = None, memory: MemoryReport | None = None
+) -> list[tuple[str, str]]:
     """Return what one looks at first: placement, memory, cycles."""
     operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
     work = f", {share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
@@ -77,14 +79,24 @@ def summary_rows(report: CompileReport, cost: CostReport | None = None) -> list[
     return [
         ("on the NPU", operators + (work if report.macs else "")),
         *areas,
-        *(
-            [("not counted", "memory that operators on the CPU take for themselves")]
-            if report.on_cpu
-            else ()
-        ),
+        *_runtime_rows(report, memory),
         ("estimate", estimate(report, cost)),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
+
+
+def _runtime_rows(report: CompileReport, memory: MemoryReport | None) -> Iterator[tuple[str, str]]:
+    """Say what the runtime takes, states of CPU operators included, or that nobody counted it."""
+    if memory is None:
+        if report.on_cpu:
+            yield (
+                "not counted",
+                "what the runtime takes for operators on the CPU; `mizzen check` counts it",
+            )
+        return
+    for area in memory.areas:
+        if area.area == Use.RUNTIME.value:
+            yield area.area, f"{exact_size(area.used_bytes)} in {memory_name(area.memory)}"
 
 
 def proof_text(proof: Proof) -> str:
@@ -149,12 +161,12 @@ def operators_text(report: CompileReport, *, width: int) -> str:
             row.device.value,
             f"{row.macs:,}",
             f"{row.cycles:,}" if row.device.value == "NPU" else "-",
-            row.name if len(row.name) <= NAME_WIDTH else f"...{row.name[3 - NAME_WIDTH :]}",
         )
         for row in report.placements
     ]
     headings = ("#", "type", "on", "MACs", "cycles", "output")
-    text = table(rows, width=width, headings=headings, right=(0, 3, 4))
+    names = [row.name for row in report.placements]
+    text = named_table(rows, names, width=width, headings=headings, right=(0, 3, 4))
     return f"Operators (cycles are estimates)\n{text}"
 
 

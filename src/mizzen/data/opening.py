@@ -51,7 +51,7 @@ def open_data(
     sequences  an array's rows follow one another in one sample
     forms      how files of each kind are read
 
-    Raises E203 for files that cannot be read, E240 for what is no data set, E241 to E257 for
+    Raises E203 for files that cannot be read, E240 for what is not a data set, E241 to E257 for
     labels, shapes and forms that do not fit.
     """
     paths = paths_of(words, inputs)

@@ -158,7 +158,8 @@ def _machine(board: Board) -> Machine:
     if machine is None:
         raise fail(
             "E426",
-            f"the processor m55 needs a board that QEMU has a machine of, and {board.name} is none",
+            "the processor m55 needs a board that QEMU has a machine of, and "
+            f"{board.name} is not one",
             help="run it with --cpu m33, or on --board corstone300",
         )
     return machine

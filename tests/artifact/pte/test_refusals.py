@@ -95,7 +95,7 @@ CASES: list[tuple[Change, str, str]] = [
     (other_size, "E181", "net.pte: value 1 must have the 250 bytes that its delegate takes or "
      "gives, in elements of 1, and has 275 in int8"),
     (unknown_kernel, "E182", "kernels of a program must be those that PyTorch has, and "
-     "custom::thing.out is none"),
+     "custom::thing.out is not one"),
     (bfloat, "E176", "net.pte: value 0 must be of a type that NumPy has, not of scalar type 15"),
     (external, "E172", "net.pte: the data of value 0, 'head.weight', must be given, and is in "
      "another file"),

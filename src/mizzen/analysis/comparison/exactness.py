@@ -157,7 +157,7 @@ def side_by_side(
         return program_beside(data, name, target, artifact, on_progress)
     raise fail(
         "E489",
-        f"a model must be a .tflite, .tosa or .pt2 to have a reference, and {name} is none",
+        f"a model must be a .tflite, .tosa or .pt2 to have a reference, and {name} is not one",
         help="run the artifact with `mizzen run`, and compare what it gives yourself",
     )
 

@@ -40,7 +40,7 @@ def cost_report(
     processor_clock_hz  of that core; else the NPU's
 
     Raises E570 for a configuration of another accelerator, E571 for an unknown core, E572 for a
-    clock that is none, E6xx and E98x for streams that cannot be read.
+    clock that is not one, E6xx and E98x for streams that cannot be read.
     """
     core = find_processor(processor)
     chosen = _configuration(artifact, configuration)

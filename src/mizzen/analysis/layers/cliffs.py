@@ -70,7 +70,7 @@ def _neighbours(
         try:
             artifact = compile_file(neighbour(model, operator, form, count), model.name, target)
         except MizzenError:
-            continue  # what the compiler does not take is no neighbour
+            continue  # what the compiler does not take is not a neighbour
         report = artifact.report
         if report is None or report.on_cpu:
             continue

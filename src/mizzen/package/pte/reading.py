@@ -243,7 +243,9 @@ class _Reading:
                 places = tuple(None if item == -1 else item for item in _numbers(fields))
                 for item in places:
                     if item is not None and not self._is_tensor(item, members):
-                        raise self._damaged(f"value {place} must list tensors, and {item} is none")
+                        raise self._damaged(
+                            f"value {place} must list tensors, and {item} is not one"
+                        )
                 return Tensors(places)
             case _:
                 return None
@@ -253,7 +255,9 @@ class _Reading:
 
     def _integer(self, place: int, members: Sequence[Member]) -> int:
         if not 0 <= place < len(members) or members[place].table != "Int":
-            raise self._damaged(f"a list of integers must have integers, and value {place} is none")
+            raise self._damaged(
+                f"a list of integers must have integers, and value {place} is not one"
+            )
         return members[place].fields["int_val"]
 
     def _tensor(self, fields: Record, place: int) -> PteTensor:
@@ -330,7 +334,7 @@ class _Reading:
         found = () if places is None else tuple(places.tolist())
         for place in found:
             if not 0 <= place < len(values) or not isinstance(values[place], PteTensor):
-                raise self._damaged(f"{what} must be a tensor, and value {place} is none")
+                raise self._damaged(f"{what} must be a tensor, and value {place} is not one")
         return found
 
     def _instructions(self, values: int) -> Iterator[Instruction]:
