@@ -61,9 +61,11 @@ def test_layers_of_a_program_take_all_of_its_time() -> None:
     assert sum(row.cycles for row in rows) == cost.cycles
     by_kind = {row.kind: row for row in rows}
     assert len(by_kind["aten.bmm"].operations) >= 2 * 8  # a product and a sum for each column
-    (sorted_,) = [row for row in rows if row.kind == "aten.cumprod"]
-    assert sorted_.device is Device.CPU
-    assert sorted_.cycles > 0
+    (product,) = [row for row in rows if row.kind == "aten.cumprod"]
+    assert product.device is Device.CPU
+    assert product.cycles > 0
+    (own,) = cost.of_operator(product.index or 0)
+    assert (own.name, own.device) == ("aten.cumprod", Device.CPU)
     assert by_kind["conversions"].device is Device.CPU
     assert all(row.name == "OP_DMA_START" for row in cost.operations
                if row.index in by_kind["transfers"].operations)  # fmt: skip

@@ -6,35 +6,50 @@ report of its compilation has the model's. They have the names of what they comp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mizzen.diagnostics import Device, Origin
-from mizzen.report import CompileReport
+from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.cost import OperationCost
 
 WORD_BYTES = 4
 
 
-def of_model(row: OperationCost, report: CompileReport | None) -> OperationCost:
-    """Return an operation on the CPU with its operator in the model; None where that has none.
+def of_model(
+    rows: Sequence[OperationCost], report: CompileReport | None
+) -> Iterator[OperationCost]:
+    """Return operations, those on the CPU with the model's operators that they are.
 
-    Without a report the artifact is all that is known, and its own indices stay.
+    Steps of PyTorch know only the types of their operators, which are in the model's order. Without
+    a report the artifact is all that is known, and its own indices stay.
     """
-    origin = row.origin
-    if report is None or origin is None or row.device is not Device.CPU:
-        return row
-    found = next(
-        (
-            place
-            for place in report.placements
-            if (place.kind, place.name) == (origin.kind, origin.name)
-        ),
-        None,
-    )
-    if found is None:
-        return replace(row, origin=replace(origin, operator=None))
-    return replace(row, origin=Origin(report.model, found.index, found.kind, found.name))
+    if report is None:
+        yield from rows
+        return
+    named: dict[tuple[str | None, str | None], OperatorPlacement] = {}
+    waiting: dict[str, deque[OperatorPlacement]] = {}
+    for place in report.placements:
+        named.setdefault((place.kind, place.name), place)
+    for place in report.on_cpu:
+        waiting.setdefault(place.kind, deque()).append(place)
+    for row in rows:
+        origin = row.origin
+        if row.device is not Device.CPU:
+            yield row
+            continue
+        if origin is None:
+            queue = waiting.get(row.name)
+            found = queue.popleft() if queue else None
+        else:
+            found = named.get((origin.kind, origin.name))
+        if found is not None:
+            yield replace(row, origin=Origin(report.model, found.index, found.kind, found.name))
+        elif origin is not None:
+            yield replace(row, origin=replace(origin, operator=None))
+        else:
+            yield row
 
 
 def of_commands(rows: list[OperationCost], origins: Mapping[int, Origin]) -> list[OperationCost]:

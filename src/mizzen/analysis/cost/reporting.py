@@ -54,7 +54,7 @@ def cost_report(
         configuration=_named(artifact, chosen),
         clock_hz=clock_hz,
         processor=core.name if any(row.processor_cycles for row in rows) else "",
-        operations=tuple(rows),
+        operations=tuple(of_model(rows, report)),
         spans=tuple(sorted(spans, key=lambda span: span.start_cycles)),
         compiler_cycles=report.cycles if report is not None else _compilers(rows),
     )
@@ -79,7 +79,6 @@ def _operations(
                 raise fail("E573", f"no timing model knows the programs of {step.accelerator}")
             case _:
                 found, found_spans = cpu_operations(step, artifact, core, ratio)
-                found = [of_model(row, artifact.report) for row in found]
         first = len(rows)
         rows += [_placed(row, number, first, start) for row in found]
         spans += [_moved(span, first, start) for span in found_spans]

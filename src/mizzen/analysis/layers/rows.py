@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from mizzen.analysis.layers.advice import advice
 from mizzen.diagnostics import Device
@@ -28,8 +27,11 @@ def layers(
     """
     alive = _alive(memory)
     operations: dict[int | Device, list[OperationCost]] = {}
-    for row, index in zip(cost.operations, _owners(report, cost), strict=True):
-        operations.setdefault(row.device if index is None else index, []).append(row)
+    known = {row.index for row in report.placements}
+    for row in cost.operations:
+        index = None if row.origin is None else row.origin.operator
+        owner = index if index is not None and index in known else row.device
+        operations.setdefault(owner, []).append(row)
     rows = [
         _layer(placement, operations.get(placement.index, ()), cost.cycles, alive)
         for placement in report.placements
@@ -39,24 +41,6 @@ def layers(
             nobody = OperatorPlacement(-1, kind, "", device, 0, 0)
             rows.append(_layer(nobody, found, cost.cycles, alive))
     return tuple(rows)
-
-
-def _owners(report: CompileReport, cost: CostReport) -> Iterator[int | None]:
-    """Return the operator of each operation; None where it is of none.
-
-    Steps of the CPU may know only the types of their operators, which are in the model's order.
-    """
-    known = {row.index for row in report.placements}
-    waiting: dict[str, deque[int]] = {}
-    for placement in report.on_cpu:
-        waiting.setdefault(placement.kind, deque()).append(placement.index)
-    for row in cost.operations:
-        if row.origin is None and row.device is Device.CPU:
-            queue = waiting.get(row.name)
-            yield queue.popleft() if queue else None
-        else:
-            index = None if row.origin is None else row.origin.operator
-            yield index if index in known else None
 
 
 def _alive(memory: MemoryReport | None) -> Callable[[int], int | None]:
