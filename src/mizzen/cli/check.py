@@ -101,7 +101,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
         )
     report = found.compilation
     cost = cost_of(found.artifact)
-    needs = needs_of_network(found.artifact, board, options)
+    needs = needs_of_network(found.artifact, cost, board, options)
     rows = _layers(found, cost, needs.memory, options.sort)
     steps = _cliffs(options, chosen, rows, console) if options.cliffs else ()
     allowed = {

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from mizzen.cli.configuration import Keywords
 from mizzen.cli.console import Console
 from mizzen.cli.layout import fields, size
-from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.boards import Board
     from mizzen.export import BoardFit
+    from mizzen.report.cost import CostReport
     from mizzen.report.memory import MemoryReport
 
 CLOCK_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -120,10 +121,15 @@ class Needs:
 
 
 def needs_of_network(
-    artifact: Artifact | None, board: Board | None, options: argparse.Namespace
+    artifact: Artifact | None,
+    cost: CostReport | None,
+    board: Board | None,
+    options: argparse.Namespace,
 ) -> Needs:
-    """Count what a compiled network needs; nothing of one that nothing could run."""
-    from mizzen.analysis.cost import cost_report
+    """Count what a compiled network needs; nothing of one that nothing could run.
+
+    cost  what it costs; None where no timing model knows
+    """
     from mizzen.analysis.memory import memory_report, needs_of
     from mizzen.export import memory_fit
 
@@ -132,12 +138,8 @@ def needs_of_network(
     memory = memory_report(artifact)
     fit = None if board is None else memory_fit(artifact, board, needs_of(memory))
     clock_hz = options.clock or (None if board is None else board.npu.clock_hz)
-    if clock_hz is None:
-        return Needs(memory, fit, None, None)
-    try:
-        return Needs(memory, fit, clock_hz, cost_report(artifact).cycles)
-    except MizzenError:  # no timing model knows the NPU
-        return Needs(memory, fit, clock_hz, None)
+    cycles = None if cost is None or clock_hz is None else cost.cycles
+    return Needs(memory, fit, clock_hz, cycles)
 
 
 def needs_text(needs: Needs, console: Console) -> str:
