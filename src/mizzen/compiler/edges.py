@@ -12,7 +12,7 @@ Edges = Mapping[int, tuple[int, ...]]
 
 
 def edges_of_subgraph(subgraph: Subgraph) -> Edges:
-    """Return the edges of a TFLite network; what goes through variables is none."""
+    """Return the edges of a TFLite network; what goes through variables is not one."""
     made = {tensor: row.index for row in subgraph.operators for tensor in row.outputs}
     return {
         row.index: tuple(sorted({made[tensor] for tensor in row.inputs if tensor in made}))

@@ -49,7 +49,7 @@ def ethos_u_operations(
 
 
 def _of_operators(rows: Sequence[OperationCost]) -> Iterator[OperationCost]:
-    """Give kernel operations that no operator is known of to the next one's that has one.
+    """Return operations, kernels of no known operator as ones of the next that has one.
 
     The compiler makes several operations of some operators, and says of the last whose it is.
     """

@@ -212,7 +212,7 @@ def _named_by_readers(events: Sequence[Event], labels: Mapping[int, str]) -> lis
 
 
 def _name_transfers(found: Trace, start: int, events: Sequence[Event]) -> None:
-    """Give constants that a transfer reads the name of what it fills with them."""
+    """Name constants that a transfer reads after what it fills with them."""
     filled = {row.operation: row.name for row in events if row.use is Use.BUFFER and row.name}
     found.reads[start:] = [
         replace(row, name=filled.get(row.operation, row.name)) for row in found.reads[start:]
@@ -220,7 +220,7 @@ def _name_transfers(found: Trace, start: int, events: Sequence[Event]) -> None:
 
 
 def _renamed(events: Sequence[Event], tensors: Sequence[Held]) -> list[Event]:
-    """Give the writes that make a tensor, the last ones of its bytes, its name."""
+    """Return events; the writes that make a tensor, the last ones of its bytes, have its name."""
     rows = list(events)
     for held in tensors:
         assert held.address is not None, "tensors of a program have places"

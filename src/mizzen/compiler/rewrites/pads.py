@@ -21,7 +21,7 @@ from mizzen.flatbuffer.tflite import Padding, TensorType
 
 
 def pads_as_weights(draft: Draft) -> bool:
-    """Take away every such PAD that can be; False where there is none."""
+    """Take away every such PAD that can be; False without one."""
     changed = False
     for step in list(draft.steps):
         if step in draft.steps and (amount := _channels_added(step)):
@@ -76,7 +76,7 @@ def _pads_with_zero(step: Step) -> bool:
 
 
 def pads_as_same(draft: Draft) -> bool:
-    """Let windows pad themselves what a PAD gives them, where SAME is that; False where none is.
+    """Let windows pad themselves what a PAD gives them, where SAME is that; False without one.
 
     Conditions: the PAD's amounts are those of TFLite's SAME, it pads the zero point, and a window
     without pads alone takes what it gives.
@@ -171,7 +171,7 @@ class _Widening:
             wire.shape = (*wire.shape[:3], channels)
 
     def _widen(self, step: Step) -> None:
-        """Give a convolution rows and columns of zero weights."""
+        """Add rows and columns of zero weights to a convolution."""
         found = convolution_of(step)
         more_in = self.channels(step.data) - step.data.channels
         more_out = self.channels(step.result) - step.result.channels

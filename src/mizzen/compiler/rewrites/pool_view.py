@@ -17,7 +17,7 @@ MOST_POSITIONS = 256
 
 
 def view_pools(draft: Draft, columns: int) -> bool:
-    """View the maps of all such pools in `columns` columns; False where there is none."""
+    """View the maps of all such pools in `columns` columns; False without one."""
     found = [step for step in draft.steps if _fits(step, columns)]
     for step in found:
         _view(draft, step, columns)

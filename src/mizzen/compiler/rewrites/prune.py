@@ -29,7 +29,7 @@ LARGEST_BIAS = 1 << 30
 
 
 def prune(draft: Draft) -> bool:
-    """Take away such channels; False where there is none."""
+    """Take away such channels; False without one."""
     known = ranges_of(draft)
     found = [(group, dropped) for group in groups_of(draft)
              if (dropped := _dropped(group, known)).any()]  # fmt: skip

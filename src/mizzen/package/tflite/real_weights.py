@@ -1,4 +1,4 @@
-"""Give operators on floating-point numbers floating-point weights.
+"""Make the weights of operators on floating-point numbers floating-point.
 
 Converters leave the weights of such networks in 8 bits on request ("dynamic range"); LiteRT rounds
 the data for them as it runs, and TensorFlow Lite Micro has no such kernels. The weights stand for

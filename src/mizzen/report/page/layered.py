@@ -129,7 +129,7 @@ class _Layering:
         ]
 
     def _place(self) -> None:
-        """Give nodes their middles: those of their neighbours, as far as those beside let them."""
+        """Place nodes: at the middle of their neighbours, as far as those beside let them."""
         for row in self.rows:
             self._spread(row, [0.0] * len(row))
         for sweep in range(2 * SWEEPS):

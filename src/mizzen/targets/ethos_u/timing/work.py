@@ -148,6 +148,7 @@ class _Reader:
         return 4 * words
 
     def transfer(self, transfer: Transfer) -> TransferWork:
+        """Return what a transfer asks of the buses."""
         length = self.registers.number("SET_DMA0_LEN")
         rows = [
             Run(row.place, sum(part.length * part.columns * part.rows for part in row.bytes.grids),
@@ -163,6 +164,7 @@ class _Reader:
         )
 
     def kernel(self, kernel: Kernel) -> KernelWork:
+        """Return what an operation asks of the array, the other units and the buses."""
         registers = self.registers
         kind, mode = _kind(kernel, registers)
         convolved = kind in (WorkKind.CONVOLUTION, WorkKind.REDUCE_SUM)
