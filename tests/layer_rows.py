@@ -92,6 +92,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.isa",
     ),
+    "mizzen.targets.ethos_u.operations": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u",
+    ),
     "mizzen.targets.ethos_u.sim": (
         "mizzen.diagnostics",
         "mizzen.workers",
