@@ -96,6 +96,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u",
     ),
+    "mizzen.targets.ethos_u.weights": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+    ),
     "mizzen.targets.ethos_u.sim": (
         "mizzen.diagnostics",
         "mizzen.workers",

@@ -1,0 +1,15 @@
+"""Constants of convolutions as U55 and U65 read them: scale records and compressed weights.
+
+A blob is bound to the block depth, the traversal and the channels that it was made for: the machine
+walks weights in the order of its blocks, and a stream made for another block decodes to the wrong
+places. `blob` puts the parts of a blob together; `order` says where each weight of a stream
+belongs, both ways.
+
+It must not know schedules, addresses, nor what judges streams: simulator and checker hold the same
+order a second time, written apart.
+"""
+
+from mizzen.targets.ethos_u.weights.blob import encode, encoded_bytes
+from mizzen.targets.ethos_u.weights.order import StreamOrder, orders_of, places, restore
+
+__all__ = ["StreamOrder", "encode", "encoded_bytes", "orders_of", "places", "restore"]
