@@ -101,11 +101,15 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
     ),
-    "mizzen.targets.ethos_u.sim": (
+    "mizzen.targets.ethos_u.codec": (
         "mizzen.diagnostics",
         "mizzen.workers",
+    ),
+    "mizzen.targets.ethos_u.sim": (
+        "mizzen.diagnostics",
         "mizzen.isa",
         "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.codec",
     ),
     "mizzen.targets.ethos_u.hazards": (
         "mizzen.diagnostics",
@@ -319,6 +323,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.bounds",
         "mizzen.targets.families",
         "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.codec",
         "mizzen.targets.ethos_u.sim",
         "mizzen.targets.ethos_u.legal",
         "mizzen.targets.ethos_u.vela",

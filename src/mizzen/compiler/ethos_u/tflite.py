@@ -353,9 +353,9 @@ def _begun(model: Model, options: ProofOptions) -> NetworkProof | MizzenError:
     except MizzenError as error:  # tensors that are no arrays of numbers
         return error
     begin(lowered)
-    from mizzen.targets.ethos_u.sim import codec
+    from mizzen.targets.ethos_u.codec import decoding
 
-    codec.begin()
+    decoding.begin()
     from mizzen.compiler.ethos_u.proof import NetworkProof
 
     proof = NetworkProof(model, lowered, options)

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.sim import codec, fast_weights, weights_u85
+from mizzen.targets.ethos_u.codec import decoding
+from mizzen.targets.ethos_u.sim import fast_weights, weights_u85
 from mizzen.targets.ethos_u.sim.weights import WeightOrder, arrange
 from mizzen.targets.ethos_u.sim.weights_u85 import LayoutU85
 
@@ -53,7 +54,7 @@ def test_arrange_undoes_the_order_of_velas_encoder(order: WeightOrder, seed: int
     ifm_depth = 1 if order.depthwise else order.ifm_depth
     shape = (order.ofm_depth, order.kernel_height, order.kernel_width, ifm_depth)
     weights = np.random.default_rng(seed).integers(-255, 256, shape)
-    (decoded,) = codec.decode([vela_encoded(weights, order)])
+    (decoded,) = decoding.decode([vela_encoded(weights, order)])
     assert np.array_equal(arrange(decoded, order), weights)
 
 
@@ -64,8 +65,8 @@ def test_a_damaged_stream_is_a_diagnostic_and_the_next_one_decodes() -> None:
     weights = np.arange(8 * 9 * 8).reshape(8, 3, 3, 8) % 200 - 100
     stream = vela_encoded(weights, ORDER)
     with pytest.raises(MizzenError, match=r"^error\[E624\]: a weight stream must be whole, and"):
-        codec.decode([b""])
-    (decoded,) = codec.decode([stream])
+        decoding.decode([b""])
+    (decoded,) = decoding.decode([stream])
     assert np.array_equal(arrange(decoded, ORDER), weights)
 
 
@@ -73,7 +74,7 @@ def test_a_damaged_stream_is_a_diagnostic_and_the_next_one_decodes() -> None:
 @given(st.binary(max_size=64))
 def test_any_bytes_decode_or_are_refused(data: bytes) -> None:
     try:
-        (decoded,) = codec.decode([data])
+        (decoded,) = decoding.decode([data])
     except MizzenError as error:
         code = error.diagnostic.code
     else:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
 from mizzen.isa.command import Instruction
+from mizzen.targets.ethos_u.codec import decoding
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import (
-    codec,
     convolution_kernel,
     fast_weights,
     matrix_kernel,
@@ -345,7 +345,7 @@ class _Planner:
         """Decode every distinct stream once, and give each convolution its weights."""
         standard = [op for op in self._convolutions if not op.operation.layout.is_fast]
         needed = list(dict.fromkeys(data for op in standard for data in op.streams))
-        decoded = dict(zip(needed, codec.decode(needed), strict=True))
+        decoded = dict(zip(needed, decoding.decode(needed), strict=True))
         arranged: dict[object, Weights] = {}
         for pending in self._convolutions:
             op = pending.operation

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.workers import Worker, Workers
 
-SCRIPT = Path(__file__).with_name("codec_process.py")
+SCRIPT = Path(__file__).with_name("process.py")
 TIME_LIMIT_SECONDS = 60
 """A stream that takes longer to decode is damaged: whole ones need well under a second."""
 LATE = 1
