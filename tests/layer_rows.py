@@ -105,6 +105,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.workers",
     ),
+    "mizzen.targets.ethos_u.shared_buffer": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+    ),
     "mizzen.targets.ethos_u.sim": (
         "mizzen.diagnostics",
         "mizzen.isa",
