@@ -88,6 +88,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets": (),
     "mizzen.targets.rules": ("mizzen.diagnostics",),
+    "mizzen.targets.ethos_u.placement": ("mizzen.diagnostics",),
     "mizzen.targets.ethos_u": (
         "mizzen.diagnostics",
         "mizzen.isa",

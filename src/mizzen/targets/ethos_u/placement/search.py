@@ -1,0 +1,259 @@
+"""Exact search: is there a placement below a height, and if not, which height is the next to ask.
+
+Rows are placed in the order of their offsets, each on top of what it meets. Pushing every row of
+a placement down gives such an order, so nothing is missed. What is cut off: a row that leaves a
+hole beneath it in which another one would fit (that one would come first), rows that are equal to
+another that has not been placed, and states in which some step cannot hold what it still must.
+Rows that find a place whatever the others do are left out and placed at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mizzen.targets.ethos_u.placement.orders import lowest
+from mizzen.targets.ethos_u.placement.rows import Bools, Int64s, Rows
+
+_FAR = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to.
+
+    offsets  of the rows, at most `height` high; None if none was found
+    bound    a height below which there is none: the next to ask where all was seen, else 0
+    nodes    states that were looked at
+    """
+
+    offsets: list[int] | None
+    bound: int
+    nodes: int
+
+
+@dataclass(slots=True)
+class _Part:
+    """Rows that meet no others of those still to be placed, and so can be placed by themselves.
+
+    lows     where each of all rows would lie
+    floor    offset of the row that was placed last, and `last` its index: the next is no lower
+    creator  level of the stack at which the part came to be; -1 at the start
+    """
+
+    rows: Int64s
+    lows: Int64s
+    floor: int
+    last: int
+    creator: int
+
+
+_Agenda = tuple[_Part, "_Agenda"] | None
+
+
+@dataclass(slots=True)
+class _State:
+    """A part, the rows to try next (the best one last), and the parts that come after it."""
+
+    part: _Part
+    candidates: list[int]
+    rest: _Agenda
+
+
+class Search:
+    """A search among placements of rows, for one height after another."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._steps = _steps_that_tell(rows)
+        self._twins = _equal_rows(rows)
+        self._obstacles = _obstacles(rows)
+
+    def run(self, height: int, ranks: Sequence[int], nodes: int) -> Found:
+        """Return a placement of at most `height` bytes, or what was proved.
+
+        ranks  which of two rows that could lie equally low is tried first: the lesser
+        """
+        rows = self._rows
+        core, easy = _core(rows, height)
+        lows = self._raised(np.zeros(len(rows.fixed), np.int64), core)
+        need = self._need(core, lows, 0)
+        if need > height:
+            return Found(None, need, 1)
+        placed = list(rows.fixed)
+        bound, count = self._placed_core(core, lows, height, np.asarray(ranks), nodes, placed)
+        if bound is not None:
+            return Found(None, bound, count)
+        return Found(lowest(rows, easy, placed), height, count)
+
+    def _placed_core(
+        self,
+        core: Int64s,
+        lows: Int64s,
+        height: int,
+        rank: Int64s,
+        nodes: int,
+        placed: list[int | None],
+    ) -> tuple[int | None, int]:
+        """Fill in offsets, and return None, or the bound of `Found`; and the states seen.
+
+        Parts are independent: where one cannot be placed, what was tried in another is no reason,
+        and the search goes back to the row that set them apart.
+        """
+        stack: list[_State] = []
+        above, count = _FAR, 0
+        agenda = self._agenda(core, lows, 0, -1, -1, None)
+        while agenda is not None:
+            part, rest = agenda
+            stack.append(_State(part, self._candidates(part, rank), rest))
+            agenda = None
+            while agenda is None:
+                while not stack[-1].candidates:
+                    creator = stack[-1].part.creator
+                    if creator < 0:
+                        return above, count
+                    del stack[creator + 1 :]
+                if count >= nodes:
+                    return 0, count
+                count += 1
+                state = stack[-1]
+                row = state.candidates.pop()
+                part = state.part
+                at = int(part.lows[row])
+                placed[row] = at
+                left = part.rows[part.rows != row]
+                lows = self._after(part.lows, row, at, left)
+                need = self._need(left, lows, at)
+                if need > height:
+                    above = min(above, need)
+                    continue
+                agenda = self._agenda(left, lows, at, row, len(stack) - 1, state.rest)
+                if agenda is None:
+                    return None, count
+        return None, count
+
+    def _agenda(
+        self, left: Int64s, lows: Int64s, floor: int, last: int, creator: int, rest: _Agenda
+    ) -> _Agenda:
+        """Return the parts that rows fall into, before the rest."""
+        order = left[np.argsort(self._rows.firsts[left], kind="stable")]
+        ends = np.maximum.accumulate(self._rows.lasts[order])
+        cuts = np.flatnonzero(self._rows.firsts[order[1:]] > ends[:-1]) + 1
+        for rows in np.split(order, cuts):
+            if rows.size:
+                rest = (_Part(np.sort(rows), lows, floor, last, creator), rest)
+        return rest
+
+    def _after(self, lows: Int64s, row: int, at: int, left: Int64s) -> Int64s:
+        top = at + self._rows.sizes[row]
+        return self._raised(np.where(self._rows.meets[row], np.maximum(lows, top), lows), left)
+
+    def _raised(self, lows: Int64s, left: Int64s) -> Int64s:
+        """Return offsets that are aligned and clear of fixed rows."""
+        alignments = self._rows.alignments
+        lows = (lows + alignments - 1) & -alignments
+        if not self._obstacles:
+            return lows
+        for row in left.tolist():
+            size, alignment, at = int(self._rows.sizes[row]), int(alignments[row]), int(lows[row])
+            for start, stop in self._obstacles.get(row, ()):
+                if start < at + size and at < stop:
+                    at = -(-stop // alignment) * alignment
+            lows[row] = at
+        return lows
+
+    def _need(self, left: Int64s, lows: Int64s, floor: int) -> int:
+        """Return a height that what is left takes at least."""
+        if not left.size:
+            return 0
+        low = np.maximum(lows[left], floor)
+        sizes = self._rows.sizes[left]
+        live = self._steps[:, left]
+        least = np.where(live, low, _FAR).min(axis=1)
+        rest = live @ sizes
+        need = int(np.where(rest > 0, least + rest, 0).max(initial=0))
+        return max(need, int((low + sizes).max()))
+
+    def _candidates(self, part: _Part, rank: Int64s) -> list[int]:
+        """Return the rows of a part that may be placed next, the best one last."""
+        left = part.rows
+        low = part.lows[left]
+        allowed = (low > part.floor) | ((low == part.floor) & (left > part.last))
+        allowed &= low < (low + self._rows.sizes[left]).min()
+        allowed &= ~np.isin(self._twins[left], left)
+        chosen = np.flatnonzero(allowed)
+        order = np.lexsort((rank[left[chosen]], low[chosen]))[::-1]
+        return left[chosen[order]].tolist()
+
+
+def _core(rows: Rows, height: int) -> tuple[Int64s, list[int]]:
+    """Return rows that are hard to place, and the others in an order in which each finds a place.
+
+    A row finds one whatever those before it do, if all that they could keep it from is less than
+    the offsets that it could have: each keeps it from as many as the sizes of both, less one step.
+    """
+    granule = int(rows.alignments.min(initial=1 << 16))
+    left = {row for row, offset in enumerate(rows.fixed) if offset is None}
+    fixed = {row for row, offset in enumerate(rows.fixed) if offset is not None}
+    sizes = rows.sizes.tolist()
+    even = rows.alignments == granule
+    easy: list[int] = []
+    waiting = sorted(left)
+    while waiting:
+        row = waiting.pop()
+        if row not in left or not even[row]:
+            continue
+        near = [other for other in rows.neighbours[row] if other in left or other in fixed]
+        kept = sum(sizes[other] + sizes[row] - granule for other in near)
+        if kept <= height - sizes[row]:
+            left.remove(row)
+            easy.append(row)
+            waiting.extend(other for other in near if other in left)
+    return np.array(sorted(left), np.int64), easy[::-1]
+
+
+def _steps_that_tell(rows: Rows) -> Bools:
+    """Return which rows are taken at which step, for steps at which something begins: [S, rows]."""
+    steps = np.unique(rows.firsts)
+    live = (rows.firsts <= steps[:, None]) & (steps[:, None] <= rows.lasts)
+    kept: list[int] = []
+    # A step whose rows are all there at a neighbour too says nothing that the neighbour does not.
+    for index in range(len(steps)):
+        beside = [row for row in (index - 1, index + 1) if 0 <= row < len(steps)]
+        if not any(not (live[index] & ~live[row]).any() for row in beside):
+            kept.append(index)
+    return live[kept] if kept else live
+
+
+def _equal_rows(rows: Rows) -> Int64s:
+    """Return for each row the one before it that it cannot be told from, or -1."""
+    seen: dict[tuple[int, int, int, int], int] = {}
+    found = np.full(len(rows.fixed), -1, np.int64)
+    keys = zip(
+        rows.sizes.tolist(),
+        rows.firsts.tolist(),
+        rows.lasts.tolist(),
+        rows.alignments.tolist(),
+        strict=True,
+    )
+    for row, key in enumerate(keys):
+        if rows.fixed[row] is None:
+            found[row] = seen.get(key, -1)
+            seen[key] = row
+    return found
+
+
+def _obstacles(rows: Rows) -> dict[int, list[tuple[int, int]]]:
+    """Return for rows that meet fixed ones where those lie, lowest first."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row, neighbours in enumerate(rows.neighbours):
+        spans = [
+            (at, at + int(rows.sizes[other]))
+            for other in neighbours
+            if (at := rows.fixed[other]) is not None and rows.sizes[other]
+        ]
+        if spans and rows.fixed[row] is None:
+            found[row] = sorted(spans)
+    return found

@@ -1,0 +1,202 @@
+"""Placement: nothing overlaps, nothing is below the bound, what is told as optimal is."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.placement import Block, Placed, place
+
+
+@st.composite
+def networks(draw: st.DrawFn, most: int = 30) -> list[Block]:
+    blocks: list[Block] = []
+    for index in range(draw(st.integers(0, most))):
+        first = draw(st.integers(0, 20))
+        partners = [row for row in range(index) if blocks[row].last == first]
+        alignment = draw(st.sampled_from([1, 16, 64]))
+        if partners and draw(st.booleans()):
+            size = blocks[partners[0]].size_bytes
+            same = tuple(row for row in partners if blocks[row].size_bytes == size)
+            blocks.append(Block(size, first, first + 2, alignment, partners=same))
+        else:
+            size = draw(st.integers(0, 5000))
+            blocks.append(Block(size, first, first + draw(st.integers(0, 8)), alignment))
+    if blocks and not blocks[0].partners and draw(st.booleans()):
+        first = blocks[0]
+        at = 64 * draw(st.integers(0, 50))
+        blocks[0] = Block(first.size_bytes, first.first, first.last, first.alignment, at)
+    return blocks
+
+
+def assert_holds(blocks: list[Block], placed: Placed) -> None:
+    for block, at in zip(blocks, placed.offsets_bytes, strict=True):
+        assert at >= 0
+        assert at % block.alignment == 0
+        assert block.offset_bytes in {None, at}
+        assert at + block.size_bytes <= placed.peak_bytes
+    for (i, one), (j, other) in itertools.combinations(enumerate(blocks), 2):
+        a, b = placed.offsets_bytes[i], placed.offsets_bytes[j]
+        apart = one.last < other.first or other.last < one.first
+        above = a + one.size_bytes <= b or b + other.size_bytes <= a
+        in_place = a == b and (i in other.partners or j in one.partners)
+        assert apart or above or in_place, (i, j)
+    assert placed.bound_bytes <= placed.peak_bytes
+
+
+@given(networks())
+@settings(max_examples=150)
+def test_blocks_never_overlap(blocks: list[Block]) -> None:
+    assert_holds(blocks, place(blocks, states=200))
+
+
+def fits(blocks: list[Block], height: int, offsets: tuple[int, ...] = ()) -> bool:
+    """Return whether any offsets at all hold blocks below a height: by trying all."""
+    index = len(offsets)
+    if index == len(blocks):
+        return True
+    block = blocks[index]
+    for at in range(0, height - block.size_bytes + 1, block.alignment):
+        if all(
+            row.last < block.first
+            or block.last < row.first
+            or where + row.size_bytes <= at
+            or at + block.size_bytes <= where
+            or (at == where and other in block.partners)
+            for other, (row, where) in enumerate(zip(blocks, offsets, strict=False))
+        ) and fits(blocks, height, (*offsets, at)):
+            return True
+    return False
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=150)
+def test_what_is_told_as_optimal_is(seed: int) -> None:
+    chance = random.Random(seed)
+    blocks: list[Block] = []
+    for index in range(6):
+        first = chance.randrange(6)
+        partners = tuple(row for row in range(index) if blocks[row].last == first)[:1]
+        size = blocks[partners[0]].size_bytes if partners else chance.randint(1, 4)
+        last = first + chance.randrange(4)
+        blocks.append(Block(size, first, last, chance.choice([1, 1, 2]), None, partners))
+    placed = place(blocks)
+    assert_holds(blocks, placed)
+    assert fits(blocks, placed.peak_bytes)
+    assert not fits(blocks, placed.bound_bytes - 1)
+    if not any(row.partners for row in blocks):
+        assert placed.optimal
+
+
+def test_the_search_proves_that_the_live_set_cannot_be_reached() -> None:
+    """Every step takes at most 4 bytes, and no placement in 4 bytes holds them."""
+    spans = [(2, 0, 0), (2, 0, 1), (1, 1, 4), (1, 1, 3), (2, 2, 2), (1, 3, 3), (1, 3, 4)]
+    blocks = [Block(*row, alignment=1) for row in [*spans, (2, 4, 5), (2, 5, 5)]]
+    for step in range(6):
+        assert sum(row.size_bytes for row in blocks if row.first <= step <= row.last) <= 4
+    placed = place(blocks)
+    assert_holds(blocks, placed)
+    assert placed.optimal
+    assert placed.peak_bytes == 5
+    assert not fits(blocks, 4)
+
+
+def test_networks_reach_the_bound() -> None:
+    """Chains with branches, of as many operations as networks have."""
+    for seed, operations in itertools.product(range(5), (30, 100, 300)):
+        chance = random.Random(seed)
+        blocks = [
+            Block(16 * chance.randint(1, 400), at, at + life)
+            for at in range(operations)
+            for life in [1 if chance.random() > 0.3 else chance.randint(2, 8)]
+        ]
+        assert place(blocks).optimal, (seed, operations)
+
+
+def test_an_operation_in_place_takes_no_bytes_of_its_own() -> None:
+    chain = [Block(100, 0, 1), Block(100, 1, 2, partners=(0,)), Block(100, 2, 3, partners=(1,))]
+    placed = place(chain)
+    assert placed.offsets_bytes == (0, 0, 0)
+    assert placed.peak_bytes == placed.bound_bytes == 112
+
+
+def test_one_place_is_taken_over_once() -> None:
+    blocks = [Block(64, 0, 1), Block(64, 1, 2, partners=(0,)), Block(64, 1, 2, partners=(0,))]
+    placed = place(blocks)
+    assert_holds(blocks, placed)
+    assert placed.peak_bytes == 128
+
+
+def test_blocks_stay_apart_where_one_place_would_be_too_long() -> None:
+    """In one place the pair is in the way of a fixed block; apart it is not."""
+    blocks = [
+        Block(64, 0, 1),
+        Block(64, 1, 3, partners=(0,)),
+        Block(64, 0, 0, offset_bytes=64),
+        Block(64, 2, 3, offset_bytes=0),
+    ]
+    placed = place(blocks)
+    assert_holds(blocks, placed)
+    assert placed.peak_bytes == 128
+
+
+def test_fixed_blocks_are_gone_around() -> None:
+    blocks = [Block(64, 0, 9, offset_bytes=64), Block(64, 0, 9), Block(48, 3, 4)]
+    placed = place(blocks)
+    assert placed.offsets_bytes == (64, 0, 128)
+    assert placed.optimal
+
+
+def test_a_limit_ends_the_search() -> None:
+    chance = random.Random(3)
+    blocks = [
+        Block(16 * chance.randint(1, 99), first, first + chance.randrange(9))
+        for first in (chance.randrange(40) for _ in range(60))
+    ]
+    bound = place(blocks).bound_bytes
+    placed = place(blocks, limit_bytes=2 * bound, states=0)
+    assert placed.peak_bytes <= 2 * bound
+
+
+def test_the_same_blocks_come_to_the_same_places() -> None:
+    chance = random.Random(11)
+    blocks = [
+        Block(chance.randint(1, 999), first, first + chance.randrange(30))
+        for first in (chance.randrange(60) for _ in range(90))
+    ]
+    assert place(blocks, seed=5) == place(blocks, seed=5)
+
+
+def test_nothing_takes_nothing() -> None:
+    assert place([]) == Placed((), 0, 0)
+    assert place([Block(0, 0, 3), Block(16, 0, 3)]).peak_bytes == 16
+
+
+@pytest.mark.parametrize(
+    ("blocks", "said"),
+    [
+        ([Block(-1, 0, 0)], "E295: block 0 is not one: its size is negative"),
+        ([Block(1, 2, 1)], "E295: block 0 is not one: it ends before it begins"),
+        ([Block(1, 0, 0, alignment=3)], "E295: block 0 is not one: its alignment is not a power"),
+        ([Block(1, 0, 0, offset_bytes=8)], "E295: block 0 is not one: its offset is not aligned"),
+        (
+            [Block(16, 0, 3), Block(16, 1, 4, partners=(0,))],
+            "E296: block 1 cannot take the place of block 0",
+        ),
+        (
+            [Block(17, 0, 3, offset_bytes=0), Block(1, 3, 3, offset_bytes=16)],
+            "E297: blocks 0 and 1 lie in the same bytes",
+        ),
+    ],
+)
+def test_contradictions_are_refused(blocks: list[Block], said: str) -> None:
+    with pytest.raises(MizzenError) as refused:
+        place(blocks)
+    code, _, message = said.partition(": ")
+    assert refused.value.diagnostic.code == code
+    assert refused.value.diagnostic.message.startswith(message)
