@@ -127,6 +127,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.hazards",
     ),
+    "mizzen.targets.ethos_u.schedule": (
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+        "mizzen.targets.ethos_u.shared_buffer",
+        "mizzen.targets.ethos_u.weights",
+    ),
     "mizzen.targets.ethos_u.legal": (
         "mizzen.diagnostics",
         "mizzen.graph",

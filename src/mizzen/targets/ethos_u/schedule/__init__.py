@@ -1,0 +1,12 @@
+"""How a sequence is done: blocks, layouts, addresses, and when its constants are fetched.
+
+`plain` is a right schedule without search. Costs are computed for all legal blocks at once, as
+arrays; facts about rates are those of `timing`, whose simulation of streams judges what comes out
+and knows nothing of what is here.
+
+It must not know networks, command words, nor what judges streams.
+"""
+
+from mizzen.targets.ethos_u.schedule.plain import plain
+
+__all__ = ["plain"]

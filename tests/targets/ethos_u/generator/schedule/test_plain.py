@@ -1,0 +1,49 @@
+"""The schedule without search."""
+
+from __future__ import annotations
+
+import pytest
+
+from mizzen.targets.ethos_u.operations import Copy, Issue, Schedule
+from mizzen.targets.ethos_u.schedule import plain
+from mizzen.targets.ethos_u.shared_buffer import fit
+from mizzen.targets.ethos_u.system_config import resolve
+
+from .sequences import residual
+
+
+def overlaps(schedule: Schedule) -> list[tuple[int, int]]:
+    """Return pairs of tensors that hold something at once in the same bytes."""
+    lifetimes, found = schedule.sequence.lifetimes(), []
+    rows = [
+        (index, place.offset_bytes, place.offset_bytes + tensor.size_bytes(layout))
+        for index, (place, tensor, layout) in enumerate(
+            zip(schedule.places, schedule.sequence.tensors, schedule.layouts, strict=True)
+        )
+        if place is not None
+    ]
+    for one, start, end in rows:
+        for other, low, high in rows:
+            first, last = lifetimes[one]
+            since, until = lifetimes[other]
+            if one < other and start < high and low < end and first <= until and since <= last:
+                found.append((one, other))
+    return found
+
+
+@pytest.mark.parametrize("name", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])
+def test_every_operation_has_a_block_that_fits_and_tensors_do_not_overlap(name: str) -> None:
+    configuration = resolve(name)
+    found = plain(residual(), configuration)
+    assert overlaps(found) == []
+    assert len(found.items) == len(found.sequence.operations)
+    for item in found.items:
+        assert isinstance(item, Issue)
+        operation = found.sequence.operations[item.operation]
+        assert not isinstance(operation, Copy)
+        assert item.blocking is not None
+        assert fit(operation, item.blocking, configuration.accelerator) is not None
+    sizes = [
+        t.size_bytes(lay) for t, lay in zip(found.sequence.tensors, found.layouts, strict=True)
+    ]
+    assert max(sizes) <= found.region_bytes[1] < sum(sizes)
