@@ -102,6 +102,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
     ),
+    "mizzen.targets.ethos_u.arrange": (
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+    ),
     "mizzen.targets.ethos_u.codec": (
         "mizzen.diagnostics",
         "mizzen.workers",
