@@ -53,7 +53,7 @@ class Build:
 
 PROGRAMS = (
     "interrupt", "faults", "careful", "hasty", "floats", "ticks", "cycles", "semihosting",
-    "access", "priorities",
+    "access", "priorities", "turns",
 )  # fmt: skip
 ENDS = (
     "DEADLOCK", "ASLEEP", "LOOP", "STORM", "RESTARTS", "BAD_LOAD", "BAD_STORE", "READ_ONLY",

@@ -91,6 +91,12 @@ def test_instructions_may_be_limited(run: Run) -> None:
     assert result.failures[0].message == "the firmware did not end within 5000 instructions"
 
 
+def test_a_limit_of_instructions_is_of_all_of_them(run: Run) -> None:
+    """Not of those up to an access to the NPU, a wait or an interrupt."""
+    assert run(Build("careful"), instructions=20_000).ok
+    assert run(Build("careful"), instructions=200).reason is Reason.LIMIT
+
+
 def test_vector_instructions_need_the_other_processor(run: Run) -> None:
     result = run(Build("floats", core="m55"))
     (failure,) = result.failures

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -10,17 +12,19 @@ from mizzen.emulate import Core, Fault, Reason
 from .conftest import Run, need_qemu
 from .firmware import BUILDS, Build
 
+EVERY_END = [
+    "asleep: ends 1, errors 0",
+    "looking: ends 2, errors 0",
+    "masked: ends 3, errors 0",
+    "by status: ends 3, errors 0",
+    "mizzen: ok",
+]
+
 
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
 def test_every_way_to_learn_of_the_end(run: Run, core: Core, accelerator: str) -> None:
     result = run(Build("interrupt"), accelerator, core=core)
-    assert result.output.splitlines() == [
-        "asleep: ends 1, errors 0",
-        "looking: ends 2, errors 0",
-        "masked: ends 3, errors 0",
-        "by status: ends 3, errors 0",
-        "mizzen: ok",
-    ]
+    assert result.output.splitlines() == EVERY_END
     assert result.ok, result.failures
     assert [row.status for row in result.invocations] == [0xFFFF0022] * 4
 
@@ -62,6 +66,17 @@ def test_floating_point_survives_interrupts(run: Run, core: Core) -> None:
 
 def test_timers_and_calls_of_kernels(run: Run, core: Core) -> None:
     assert run(Build("ticks"), core=core).ok
+
+
+def test_ticks_come_to_who_only_loops(run: Run, core: Core) -> None:
+    """And none of them comes between a load and its end, which would make it twice."""
+    assert run(Build("turns"), core=core).ok
+
+
+def test_no_two_runs_differ(run: Run) -> None:
+    """Ticks come by what was executed, not by the host's clock."""
+    outputs = {run(Build("turns")).output for _ in range(2)}
+    assert outputs == {"turns 4166667\nmizzen: ok\n"}
 
 
 def test_cycles_are_counted(run: Run) -> None:
@@ -142,6 +157,18 @@ def test_a_late_end_shows_who_does_not_wait(run: Run, core: Core) -> None:
 
 def test_a_late_end_reaches_those_who_look_at_memory(run: Run, core: Core) -> None:
     assert run(Build("interrupt"), core=core, fault=Fault.LATE_INTERRUPT).ok
+
+
+@pytest.mark.parametrize(("source", "lines"), [("interrupt", EVERY_END), ("ticks", EVERY_END[-1:])])
+def test_a_character_is_sent_once(run: Run, core: Core, source: str, lines: list[str]) -> None:
+    """However long the host takes over it: something late or a tick may be due meanwhile."""
+
+    def hear(_line: str) -> None:
+        time.sleep(0.01)
+
+    result = run(Build(source), core=core, fault=Fault.LATE_INTERRUPT, on_text=hear)
+    assert result.ok
+    assert result.output.splitlines() == lines
 
 
 def test_the_bus_is_traced_in_order(run: Run, core: Core) -> None:

@@ -57,8 +57,9 @@ EXCEPTION_MASK = 0x1FF
 IDLE_WAITS = 200
 """Waits for an event in a row, with nothing between that could make one, that are a deadlock. WFE
 may wake for no reason, so firmware waits in a loop that looks again."""
-SLICE_MICROSECONDS = 2000
-"""How often a run looks for what comes by itself: SysTick, a late NPU, an unmasked interrupt."""
+SLICE_INSTRUCTIONS = 500_000
+"""How often a run looks for what comes by itself: SysTick, a late NPU, an unmasked interrupt. No
+clock says so: no two runs of a firmware differ. A slice takes about 2 ms."""
 WATCH_SECONDS = 0.05
 """How often the end is called for once the time is over."""
 
@@ -88,6 +89,7 @@ class UnicornProcessor:
         self._store: int | None = None
         self._bad: tuple[int, int] | None = None
         self._idle = 0
+        self._sliced = False
         self._raised: BaseException | None = None
         self._unmaskings = unmaskings(image)
         self._engine.stop_at([*self._unmaskings])
@@ -96,6 +98,8 @@ class UnicornProcessor:
     def run(self, limits: Limits, deadline: Deadline) -> End:
         """Run from reset until the firmware ends, or is ended."""
         self._reset()
+        if limits.instructions is not None:
+            self._engine.allow(limits.instructions)
         done = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(deadline, done), daemon=True)
         watcher.start()
@@ -120,10 +124,10 @@ class UnicornProcessor:
         while True:
             deadline.check()
             self._take_interrupt()
-            end = self._go(limits.instructions or 0) or self._consider()
+            end = self._go() or self._consider()
             if end is not None:
                 return end
-            if limits.instructions:
+            if self._engine.used_up:
                 message = f"the firmware did not end within {limits.instructions} instructions"
                 return End(Reason.LIMIT, diagnostic=Diagnostic("E439", message))
 
@@ -217,22 +221,23 @@ class UnicornProcessor:
 
     def _stop_at_store(self, address: int) -> None:
         """Look around behind this store, if it made something that has to be seen to."""
-        if self.system.reset_requested or self.system.waiting or self._bus.device.is_late:
+        ticks = self.system.ticks and not self._sliced
+        if self.system.reset_requested or self.system.waiting or self._bus.device.is_late or ticks:
             self._store = address
             self._engine.stop()
 
-    def _go(self, count: int) -> End | None:
+    def _go(self) -> End | None:
         """Run until something happens; say what, if it is the end."""
         self._exception, self._bad = None, None
-        slices = self.system.ticks or self._bus.device.is_late or self.system.waiting
+        self._sliced = self._can_wait or self.system.waiting
         try:
-            self._engine.run(SLICE_MICROSECONDS if slices else 0, count)
+            self._engine.run(SLICE_INSTRUCTIONS if self._sliced else 0)
         except EngineError:
             return self._on_error()
         return None
 
     def _pass_slice(self) -> None:
-        """Let come what comes while the processor runs, once a slice of time is over."""
+        """Let come what comes while the processor runs, once a slice is over."""
         if self._bus.device.is_late:
             self._finish_late()
         elif self.system.ticks:

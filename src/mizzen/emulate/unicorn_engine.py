@@ -3,6 +3,13 @@
 Facts of Unicorn 2.1.4 that matter: WFE and YIELD stop with an error, the program counter behind
 them; WFI stops without one; a stop within a store leaves the program counter at the store; the
 interrupt hook gives the exceptions of the QEMU inside; writing IPSR switches stack pointers.
+
+A stop is heeded behind the next load or store as well, and leaves the program counter at it, so
+that it would be made again: a character is sent twice, a register loaded from the address that it
+has overwritten. A stop from another thread, which Unicorn's own timeout is, comes at any of them,
+and is lost if it comes before the run has begun. So only a run that is over is stopped so; one that
+goes on is stopped by a count of instructions, which stops in front of one. Code that was translated
+before it is counted is not counted.
 """
 
 from __future__ import annotations
@@ -36,6 +43,7 @@ class _Uc(Protocol):
     ) -> None: ...
     def hook_add(self, kind: int, callback: Callable[..., Any]) -> int: ...
     def emu_start(self, begin: int, until: int, timeout: int = 0, count: int = 0) -> None: ...
+    def ctl_flush_tb(self) -> None: ...
     def emu_stop(self) -> None: ...
     def ctl_exits_enabled(self, enable: bool) -> None: ...
     def ctl_set_exits(self, exits: Sequence[int]) -> None: ...
@@ -82,6 +90,8 @@ class Engine:
         names = ("XPSR", "IPSR", "CONTROL", "PRIMASK", "BASEPRI", "FAULTMASK")
         self._special = {name: getattr(arm_const, f"UC_ARM_REG_{name}") for name in names}
         self._masks = [self._special[name] for name in names[3:]]
+        self._counts = False
+        self._left: int | None = None
 
     @property
     def pc(self) -> int:
@@ -187,10 +197,33 @@ class Engine:
         except self._error as error:
             raise EngineError(str(error)) from None
 
-    def run(self, timeout_microseconds: int = 0, count: int = 0) -> None:
-        """Run until something stops it. Raises `EngineError` for what cannot be executed."""
+    @property
+    def used_up(self) -> bool:
+        """Whether the instructions that were allowed are done."""
+        return self._left is not None and self._left < 0
+
+    def allow(self, instructions: int) -> None:
+        """Stop once so many instructions are done, in all runs together."""
+        self._left = instructions
+
+        def count(_uc: object, _address: int, _size: int, _data: object) -> None:
+            assert self._left is not None
+            self._left -= 1
+            if self._left < 0:
+                self.stop()
+
+        self._uc.hook_add(self._consts.UC_HOOK_CODE, count)
+
+    def run(self, instructions: int = 0) -> None:
+        """Run until something stops it, or so many instructions are done if it is not 0.
+
+        Raises `EngineError` for what cannot be executed.
+        """
+        if instructions and not self._counts:
+            self._uc.ctl_flush_tb()
+        self._counts = bool(instructions)
         try:
-            self._uc.emu_start(self.pc | 1, NOWHERE, timeout_microseconds, count)
+            self._uc.emu_start(self.pc | 1, NOWHERE, 0, instructions)
         except self._error as error:
             raise EngineError(str(error)) from None
 
@@ -203,5 +236,5 @@ class Engine:
         self._uc.ctl_set_exits([*addresses, NOWHERE])
 
     def stop(self) -> None:
-        """Stop the run, from a callback or another thread."""
+        """Stop the run: from a callback, or from another thread where it is not to go on."""
         self._uc.emu_stop()
