@@ -12,13 +12,26 @@ ALIGNMENT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
+class Partner:
+    """A block that is read while another one is written, and that nobody reads afterwards.
+
+    block        its index
+    reach_bytes  how far behind its start the other may begin at most, all lower places included:
+                 0 where each part is written where it has just been read, less where the writing
+                 would overtake the reading, more where it falls behind
+    """
+
+    block: int
+    reach_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Bytes that are taken from the start of step `first` to the end of step `last`.
 
     alignment     in bytes, of the offset
     offset_bytes  where it must lie; None if anywhere
-    partners      indices of blocks of the same size that end where it begins, and of which it may
-                  take over the place of one: the inputs of an operation that works in place
+    partners      blocks that end at the step at which it begins, and over which it may lie
     """
 
     size_bytes: int
@@ -26,7 +39,7 @@ class Block:
     last: int
     alignment: int = ALIGNMENT_BYTES
     offset_bytes: int | None = None
-    partners: tuple[int, ...] = ()
+    partners: tuple[Partner, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +76,29 @@ def check(blocks: Sequence[Block]) -> None:
     for index, block in enumerate(blocks):
         _check_block(index, block)
         for partner in block.partners:
-            other = blocks[partner]
-            if other.size_bytes != block.size_bytes or other.last > block.first:
+            other = blocks[partner.block]
+            if other.last > block.first or partner.block == index:
                 raise fail(
                     "E296",
-                    f"block {index} cannot take the place of block {partner}: {block}, {other}",
-                    rule="a partner has the same size and ends no later than the other begins",
+                    f"block {index} cannot lie over block {partner.block}: {block}, {other}",
+                    rule="a partner ends no later than the other begins",
                 )
     fixed = [row for row in enumerate(blocks) if row[1].offset_bytes is not None]
     for position, (index, block) in enumerate(fixed):
         for other, row in fixed[:position]:
-            if _collide(block, row) and not _in_place(blocks, index, other):
+            if _collide(block, row, reach(block, other)) and _collide(
+                row, block, reach(row, index)
+            ):
                 raise fail(
                     "E297",
                     f"blocks {other} and {index} lie in the same bytes: {row}, {block}",
                     rule="blocks that are taken at the same step have bytes of their own",
                 )
+
+
+def reach(block: Block, other: int) -> int | None:
+    """Return how far behind the start of another block a block may begin; None if above it only."""
+    return max((row.reach_bytes for row in block.partners if row.block == other), default=None)
 
 
 def _check_block(index: int, block: Block) -> None:
@@ -101,36 +121,43 @@ def _check_block(index: int, block: Block) -> None:
         )
 
 
-def _in_place(blocks: Sequence[Block], index: int, other: int) -> bool:
-    related = other in blocks[index].partners or index in blocks[other].partners
-    return related and blocks[index].offset_bytes == blocks[other].offset_bytes
-
-
-def _collide(one: Block, other: Block) -> bool:
-    """Return whether two fixed blocks share bytes at a step."""
+def _collide(one: Block, other: Block, reach_bytes: int | None) -> bool:
+    """Return whether a fixed block shares bytes with another one that it may not share."""
     if one.last < other.first or other.last < one.first:
         return False
     a, b = one.offset_bytes or 0, other.offset_bytes or 0
-    return a < b + other.size_bytes and b < a + one.size_bytes
+    apart = a >= b + other.size_bytes or b >= a + one.size_bytes
+    return not apart and (reach_bytes is None or a > b + reach_bytes)
+
+
+def saved_bytes(size: int, other: int, reach_bytes: int) -> int:
+    """Return how many bytes are shared at most by a block and a partner of `other` bytes."""
+    together = max(size, other + max(0, -reach_bytes))
+    return max(0, size + other - together)
 
 
 def largest_live_set(blocks: Sequence[Block]) -> int:
-    """Return the bytes that must be there at one step, in-place blocks counted as they gain most.
+    """Return the bytes that must be there at one step, blocks over others as they gain most.
 
     Every size counts up to the least alignment of all: no other block begins before that.
     """
     granule = min((row.alignment for row in blocks), default=1)
     sizes = [-(-row.size_bytes // granule) * granule for row in blocks]
     change: dict[int, int] = {}
+    saved: dict[int, int] = {}
     for block, size in zip(blocks, sizes, strict=True):
-        late = any(blocks[row].last == block.first for row in block.partners)
-        if late and block.last == block.first:
-            continue
-        change[block.first + late] = change.get(block.first + late, 0) + size
+        change[block.first] = change.get(block.first, 0) + size
         change[block.last + 1] = change.get(block.last + 1, 0) - size
-    most = live = 0
+        shared = sum(
+            saved_bytes(size, sizes[row.block], row.reach_bytes)
+            for row in block.partners
+            if blocks[row.block].last == block.first
+        )
+        saved[block.first] = saved.get(block.first, 0) + min(size, shared)
+    live = 0
+    ends = ((row.offset_bytes or 0) + size for row, size in zip(blocks, sizes, strict=True))
+    most = max(ends, default=0)
     for step in sorted(change):
         live += change[step]
-        most = max(most, live)
-    ends = [(row.offset_bytes or 0) + size for row, size in zip(blocks, sizes, strict=True)]
-    return max([most, *ends])
+        most = max(most, live - saved.get(step, 0))
+    return most

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from bisect import insort
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from mizzen.targets.ethos_u.placement.rows import Rows
+from mizzen.targets.ethos_u.placement.rows import Rows, forbidden
 
 
 def lowest(rows: Rows, order: Iterable[int], placed: Sequence[int | None]) -> list[int]:
@@ -16,19 +15,29 @@ def lowest(rows: Rows, order: Iterable[int], placed: Sequence[int | None]) -> li
     offsets = [-1 if row is None else row for row in placed]
     sizes = rows.sizes.tolist()
     alignments = rows.alignments.tolist()
+    special = {row for pair in rows.reaches for row in pair}
     for row in order:
         if offsets[row] >= 0:
             continue
-        taken: list[tuple[int, int]] = []
-        for other in rows.neighbours[row]:
-            start = offsets[other]
-            if start >= 0:
-                insort(taken, (start, start + sizes[other]))
-        at, size, alignment = 0, sizes[row], alignments[row]
-        for start, stop in taken:
-            if start >= at + size:
+        size, alignment = sizes[row], alignments[row]
+        if row in special:
+            gaps = sorted(
+                forbidden(rows, row, other, offsets[other])
+                for other in rows.neighbours[row]
+                if offsets[other] >= 0
+            )
+        else:
+            gaps = sorted(
+                (offsets[other] - size, offsets[other] + sizes[other])
+                for other in rows.neighbours[row]
+                if offsets[other] >= 0
+            )
+        at = 0
+        for low, high in gaps:
+            if at <= low:
                 break
-            at = max(at, -(-stop // alignment) * alignment)
+            if at < high:
+                at = -(-high // alignment) * alignment
         offsets[row] = at
     return offsets
 

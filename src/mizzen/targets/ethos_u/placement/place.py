@@ -8,7 +8,7 @@ import numpy as np
 
 from mizzen.targets.ethos_u.placement.blocks import Block, Placed, check, largest_live_set
 from mizzen.targets.ethos_u.placement.orders import climb, lowest, simple_orders
-from mizzen.targets.ethos_u.placement.rows import Rows, join
+from mizzen.targets.ethos_u.placement.rows import Rows, rows_of
 from mizzen.targets.ethos_u.placement.search import Search
 
 STATES = 3_000
@@ -35,20 +35,9 @@ def place(
             in the same bytes
     """
     check(blocks)
+    rows = rows_of(blocks)
     bound = largest_live_set(blocks)
     goal = max(bound, limit_bytes or 0)
-    rows = join(blocks, apart=frozenset())
-    found = _place_rows(rows, bound, goal, seed, states)
-    if found.peak_bytes > goal and len(rows.fixed) < len(blocks):
-        found = _with_some_apart(blocks, found, goal, seed, states)
-    return found
-
-
-def _place_rows(rows: Rows, bound: int, goal: int, seed: int, states: int) -> Placed:
-    """Return a placement of rows; `bound` rises where the search proves it.
-
-    It holds for these rows: blocks that are apart may go lower than blocks in one place.
-    """
     best: list[int] = []
     order: list[int] = []
     peak = -1
@@ -64,7 +53,7 @@ def _place_rows(rows: Rows, bound: int, goal: int, seed: int, states: int) -> Pl
     if rows.peak(best) > max(goal, bound) and states:
         walked = climb(rows, order, max(goal, bound), states // _STATES_A_WALK, seed)
         best = min(best, walked, key=rows.peak)
-    return Placed(rows.offsets_of_blocks(best), rows.peak(best), bound)
+    return Placed(tuple(best), rows.peak(best), bound)
 
 
 def _searched(
@@ -84,25 +73,7 @@ def _searched(
             break
         if found.offsets is not None:
             return found.offsets, bound
-        height = bound = found.bound
-    return best, min(bound, rows.peak(best))
-
-
-def _with_some_apart(
-    blocks: Sequence[Block], found: Placed, goal: int, seed: int, states: int
-) -> Placed:
-    """Return the best placement with each block in turn, then all, not in its partner's place.
-
-    What the search proved of rows in one place says nothing of blocks that are apart.
-    """
-    bound = largest_live_set(blocks)
-    paired = [index for index, block in enumerate(blocks) if block.partners]
-    options = [frozenset(paired), *(frozenset({index}) for index in paired)]
-    best = found
-    for apart in options:
-        if best.peak_bytes <= goal:
-            break
-        rows = join(blocks, apart=apart)
-        trial = _place_rows(rows, bound, goal, seed, states // len(options))
-        best = min(best, trial, key=lambda row: row.peak_bytes)
-    return Placed(best.offsets_bytes, best.peak_bytes, bound)
+        height = found.bound
+        if not rows.reaches:
+            bound = min(height, rows.peak(best))
+    return best, bound

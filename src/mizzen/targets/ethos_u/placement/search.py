@@ -5,17 +5,20 @@ a placement down gives such an order, so nothing is missed. What is cut off: a r
 hole beneath it in which another one would fit (that one would come first), rows that are equal to
 another that has not been placed, and states in which some step cannot hold what it still must.
 Rows that find a place whatever the others do are left out and placed at the end.
+
+Where a row may lie over another one and begin behind its start, pushing the other one down can put
+the row out of reach: placements are missed then, and nothing is proved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mizzen.targets.ethos_u.placement.orders import lowest
-from mizzen.targets.ethos_u.placement.rows import Bools, Int64s, Rows
+from mizzen.targets.ethos_u.placement.rows import Bools, Int64s, Rows, forbidden
 
 _FAR = 1 << 60
 
@@ -25,7 +28,8 @@ class Found:
     """What a search came to.
 
     offsets  of the rows, at most `height` high; None if none was found
-    bound    a height below which there is none: the next to ask where all was seen, else 0
+    bound    the next height to ask where all was seen, else 0; without reaches there is no
+             placement below it
     nodes    states that were looked at
     """
 
@@ -67,9 +71,18 @@ class Search:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._steps = _steps_that_tell(rows)
+        at, self._steps = _steps_that_tell(rows)
+        self._savings = (rows.firsts == at[:, None]) * rows.savings
         self._twins = _equal_rows(rows)
         self._obstacles = _obstacles(rows)
+        # How far above a row that is placed another one begins at least.
+        self._above = np.where(rows.meets, rows.sizes[:, None], -_FAR)
+        self._hard = np.zeros(len(rows.fixed), np.bool_)
+        for (row, other), reach in rows.reaches.items():
+            self._above[row, other] = -reach
+            if reach >= 0:
+                self._above[other, row] = -_FAR
+                self._obstacles.setdefault(row, [])
 
     def run(self, height: int, ranks: Sequence[int], nodes: int) -> Found:
         """Return a placement of at most `height` bytes, or what was proved.
@@ -78,11 +91,13 @@ class Search:
         """
         rows = self._rows
         core, easy = _core(rows, height)
-        lows = self._raised(np.zeros(len(rows.fixed), np.int64), core)
+        self._hard[:] = False
+        self._hard[core] = True
+        placed = list(rows.fixed)
+        lows = self._raised(np.zeros(len(rows.fixed), np.int64), core, placed)
         need = self._need(core, lows, 0)
         if need > height:
             return Found(None, need, 1)
-        placed = list(rows.fixed)
         bound, count = self._placed_core(core, lows, height, np.asarray(ranks), nodes, placed)
         if bound is not None:
             return Found(None, bound, count)
@@ -124,7 +139,7 @@ class Search:
                 at = int(part.lows[row])
                 placed[row] = at
                 left = part.rows[part.rows != row]
-                lows = self._after(part.lows, row, at, left)
+                lows = self._raised(np.maximum(part.lows, at + self._above[row]), left, placed)
                 need = self._need(left, lows, at)
                 if need > height:
                     above = min(above, need)
@@ -146,23 +161,33 @@ class Search:
                 rest = (_Part(np.sort(rows), lows, floor, last, creator), rest)
         return rest
 
-    def _after(self, lows: Int64s, row: int, at: int, left: Int64s) -> Int64s:
-        top = at + self._rows.sizes[row]
-        return self._raised(np.where(self._rows.meets[row], np.maximum(lows, top), lows), left)
-
-    def _raised(self, lows: Int64s, left: Int64s) -> Int64s:
-        """Return offsets that are aligned and clear of fixed rows."""
+    def _raised(self, lows: Int64s, left: Int64s, placed: Sequence[int | None]) -> Int64s:
+        """Return offsets that are aligned and clear of what lies higher than the last row."""
         alignments = self._rows.alignments
         lows = (lows + alignments - 1) & -alignments
         if not self._obstacles:
             return lows
-        for row in left.tolist():
-            size, alignment, at = int(self._rows.sizes[row]), int(alignments[row]), int(lows[row])
-            for start, stop in self._obstacles.get(row, ()):
-                if start < at + size and at < stop:
-                    at = -(-stop // alignment) * alignment
+        free = set(left.tolist())
+        for row, obstacles in self._obstacles.items():
+            if row not in free:
+                continue
+            gaps = sorted([*obstacles, *self._gaps_above(row, free, placed)])
+            at, alignment = int(lows[row]), int(alignments[row])
+            for low, high in gaps:
+                if low < at < high:
+                    at = -(-high // alignment) * alignment
             lows[row] = at
         return lows
+
+    def _gaps_above(
+        self, row: int, free: set[int], placed: Sequence[int | None]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield where a row must not begin because of placed rows that it may lie over."""
+        for other in self._rows.neighbours[row]:
+            start = placed[other]
+            over = self._rows.reaches.get((row, other), -1) >= 0
+            if over and self._hard[other] and other not in free and start is not None:
+                yield forbidden(self._rows, row, other, start)
 
     def _need(self, left: Int64s, lows: Int64s, floor: int) -> int:
         """Return a height that what is left takes at least."""
@@ -172,7 +197,7 @@ class Search:
         sizes = self._rows.sizes[left]
         live = self._steps[:, left]
         least = np.where(live, low, _FAR).min(axis=1)
-        rest = live @ sizes
+        rest = live @ sizes - self._savings[:, left].sum(axis=1)
         need = int(np.where(rest > 0, least + rest, 0).max(initial=0))
         return max(need, int((low + sizes).max()))
 
@@ -192,12 +217,13 @@ def _core(rows: Rows, height: int) -> tuple[Int64s, list[int]]:
     """Return rows that are hard to place, and the others in an order in which each finds a place.
 
     A row finds one whatever those before it do, if all that they could keep it from is less than
-    the offsets that it could have: each keeps it from as many as the sizes of both, less one step.
+    the offsets that it could have.
     """
     granule = int(rows.alignments.min(initial=1 << 16))
     left = {row for row, offset in enumerate(rows.fixed) if offset is None}
     fixed = {row for row, offset in enumerate(rows.fixed) if offset is not None}
     sizes = rows.sizes.tolist()
+    special = {row for pair in rows.reaches for row in pair}
     even = rows.alignments == granule
     easy: list[int] = []
     waiting = sorted(left)
@@ -206,7 +232,11 @@ def _core(rows: Rows, height: int) -> tuple[Int64s, list[int]]:
         if row not in left or not even[row]:
             continue
         near = [other for other in rows.neighbours[row] if other in left or other in fixed]
-        kept = sum(sizes[other] + sizes[row] - granule for other in near)
+        if row in special:
+            gaps = (forbidden(rows, row, other, 0) for other in near)
+            kept = sum(max(0, high - low - granule) for low, high in gaps)
+        else:
+            kept = sum(sizes[other] + sizes[row] - granule for other in near)
         if kept <= height - sizes[row]:
             left.remove(row)
             easy.append(row)
@@ -214,8 +244,8 @@ def _core(rows: Rows, height: int) -> tuple[Int64s, list[int]]:
     return np.array(sorted(left), np.int64), easy[::-1]
 
 
-def _steps_that_tell(rows: Rows) -> Bools:
-    """Return which rows are taken at which step, for steps at which something begins: [S, rows]."""
+def _steps_that_tell(rows: Rows) -> tuple[Int64s, Bools]:
+    """Return steps at which something begins, and which rows are taken then: [S, rows]."""
     steps = np.unique(rows.firsts)
     live = (rows.firsts <= steps[:, None]) & (steps[:, None] <= rows.lasts)
     kept: list[int] = []
@@ -224,13 +254,14 @@ def _steps_that_tell(rows: Rows) -> Bools:
         beside = [row for row in (index - 1, index + 1) if 0 <= row < len(steps)]
         if not any(not (live[index] & ~live[row]).any() for row in beside):
             kept.append(index)
-    return live[kept] if kept else live
+    return (steps[kept], live[kept]) if kept else (steps, live)
 
 
 def _equal_rows(rows: Rows) -> Int64s:
     """Return for each row the one before it that it cannot be told from, or -1."""
     seen: dict[tuple[int, int, int, int], int] = {}
     found = np.full(len(rows.fixed), -1, np.int64)
+    special = {row for pair in rows.reaches for row in pair}
     keys = zip(
         rows.sizes.tolist(),
         rows.firsts.tolist(),
@@ -239,21 +270,21 @@ def _equal_rows(rows: Rows) -> Int64s:
         strict=True,
     )
     for row, key in enumerate(keys):
-        if rows.fixed[row] is None:
+        if rows.fixed[row] is None and row not in special:
             found[row] = seen.get(key, -1)
             seen[key] = row
     return found
 
 
 def _obstacles(rows: Rows) -> dict[int, list[tuple[int, int]]]:
-    """Return for rows that meet fixed ones where those lie, lowest first."""
+    """Return for rows that meet fixed ones between which offsets they must not begin."""
     found: dict[int, list[tuple[int, int]]] = {}
     for row, neighbours in enumerate(rows.neighbours):
-        spans = [
-            (at, at + int(rows.sizes[other]))
+        gaps = [
+            forbidden(rows, row, other, at)
             for other in neighbours
             if (at := rows.fixed[other]) is not None and rows.sizes[other]
         ]
-        if spans and rows.fixed[row] is None:
-            found[row] = sorted(spans)
+        if gaps and rows.fixed[row] is None:
+            found[row] = gaps
     return found

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.placement import Block, Placed, place
+from mizzen.targets.ethos_u.placement import Block, Partner, Placed, place
 
 
 @st.composite
@@ -21,9 +21,10 @@ def networks(draw: st.DrawFn, most: int = 30) -> list[Block]:
         partners = [row for row in range(index) if blocks[row].last == first]
         alignment = draw(st.sampled_from([1, 16, 64]))
         if partners and draw(st.booleans()):
-            size = blocks[partners[0]].size_bytes
-            same = tuple(row for row in partners if blocks[row].size_bytes == size)
-            blocks.append(Block(size, first, first + 2, alignment, partners=same))
+            reaches = st.integers(-6000, 6000)
+            over = tuple(Partner(row, draw(reaches)) for row in partners)
+            size = draw(st.integers(0, 5000))
+            blocks.append(Block(size, first, first + 2, alignment, partners=over))
         else:
             size = draw(st.integers(0, 5000))
             blocks.append(Block(size, first, first + draw(st.integers(0, 8)), alignment))
@@ -41,16 +42,19 @@ def assert_holds(blocks: list[Block], placed: Placed) -> None:
         assert block.offset_bytes in {None, at}
         assert at + block.size_bytes <= placed.peak_bytes
     for (i, one), (j, other) in itertools.combinations(enumerate(blocks), 2):
+        if not one.size_bytes or not other.size_bytes:
+            continue
         a, b = placed.offsets_bytes[i], placed.offsets_bytes[j]
         apart = one.last < other.first or other.last < one.first
         above = a + one.size_bytes <= b or b + other.size_bytes <= a
-        in_place = a == b and (i in other.partners or j in one.partners)
-        assert apart or above or in_place, (i, j)
+        over = any(row.block == i and b <= a + row.reach_bytes for row in other.partners)
+        over |= any(row.block == j and a <= b + row.reach_bytes for row in one.partners)
+        assert apart or above or over, (i, j)
     assert placed.bound_bytes <= placed.peak_bytes
 
 
 @given(networks())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_blocks_never_overlap(blocks: list[Block]) -> None:
     assert_holds(blocks, place(blocks, states=200))
 
@@ -63,28 +67,30 @@ def fits(blocks: list[Block], height: int, offsets: tuple[int, ...] = ()) -> boo
     block = blocks[index]
     for at in range(0, height - block.size_bytes + 1, block.alignment):
         if all(
-            row.last < block.first
-            or block.last < row.first
-            or where + row.size_bytes <= at
+            each.last < block.first
+            or block.last < each.first
+            or where + each.size_bytes <= at
             or at + block.size_bytes <= where
-            or (at == where and other in block.partners)
-            for other, (row, where) in enumerate(zip(blocks, offsets, strict=False))
+            or any(row.block == other and at <= where + row.reach_bytes for row in block.partners)
+            for other, (each, where) in enumerate(zip(blocks, offsets, strict=False))
         ) and fits(blocks, height, (*offsets, at)):
             return True
     return False
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_what_is_told_as_optimal_is(seed: int) -> None:
     chance = random.Random(seed)
     blocks: list[Block] = []
-    for index in range(6):
+    for index in range(5):
         first = chance.randrange(6)
-        partners = tuple(row for row in range(index) if blocks[row].last == first)[:1]
-        size = blocks[partners[0]].size_bytes if partners else chance.randint(1, 4)
+        partners = tuple(
+            Partner(row, chance.randint(-3, 3)) for row in range(index) if blocks[row].last == first
+        )
         last = first + chance.randrange(4)
-        blocks.append(Block(size, first, last, chance.choice([1, 1, 2]), None, partners))
+        alignment = chance.choice([1, 1, 2])
+        blocks.append(Block(chance.randint(1, 4), first, last, alignment, None, partners))
     placed = place(blocks)
     assert_holds(blocks, placed)
     assert fits(blocks, placed.peak_bytes)
@@ -119,14 +125,22 @@ def test_networks_reach_the_bound() -> None:
 
 
 def test_an_operation_in_place_takes_no_bytes_of_its_own() -> None:
-    chain = [Block(100, 0, 1), Block(100, 1, 2, partners=(0,)), Block(100, 2, 3, partners=(1,))]
+    chain = [
+        Block(100, 0, 1),
+        Block(100, 1, 2, partners=(Partner(0),)),
+        Block(100, 2, 3, partners=(Partner(1),)),
+    ]
     placed = place(chain)
     assert placed.offsets_bytes == (0, 0, 0)
     assert placed.peak_bytes == placed.bound_bytes == 112
 
 
 def test_one_place_is_taken_over_once() -> None:
-    blocks = [Block(64, 0, 1), Block(64, 1, 2, partners=(0,)), Block(64, 1, 2, partners=(0,))]
+    blocks = [
+        Block(64, 0, 1),
+        Block(64, 1, 2, partners=(Partner(0),)),
+        Block(64, 1, 2, partners=(Partner(0),)),
+    ]
     placed = place(blocks)
     assert_holds(blocks, placed)
     assert placed.peak_bytes == 128
@@ -136,13 +150,32 @@ def test_blocks_stay_apart_where_one_place_would_be_too_long() -> None:
     """In one place the pair is in the way of a fixed block; apart it is not."""
     blocks = [
         Block(64, 0, 1),
-        Block(64, 1, 3, partners=(0,)),
+        Block(64, 1, 3, partners=(Partner(0),)),
         Block(64, 0, 0, offset_bytes=64),
         Block(64, 2, 3, offset_bytes=0),
     ]
     placed = place(blocks)
     assert_holds(blocks, placed)
     assert placed.peak_bytes == 128
+
+
+def test_writing_follows_reading() -> None:
+    """Maps of one size, each written three rows of 16 bytes behind where it is read."""
+    chain = [Block(256, 0, 1)] + [
+        Block(256, at, at + 1, partners=(Partner(at - 1, -48),)) for at in range(1, 4)
+    ]
+    placed = place(chain)
+    assert_holds(chain, placed)
+    assert placed.bound_bytes == 256 + 48
+    assert placed.peak_bytes == 256 + 2 * 48 + 48
+
+
+def test_writing_may_begin_behind_the_start_of_what_is_read() -> None:
+    """What shrinks frees its bytes faster than it takes new ones."""
+    blocks = [Block(256, 0, 1), Block(64, 1, 5, partners=(Partner(0, 96),)), Block(96, 2, 5)]
+    placed = place(blocks)
+    assert_holds(blocks, placed)
+    assert placed.peak_bytes == 256
 
 
 def test_fixed_blocks_are_gone_around() -> None:
@@ -185,8 +218,8 @@ def test_nothing_takes_nothing() -> None:
         ([Block(1, 0, 0, alignment=3)], "E295: block 0 is not one: its alignment is not a power"),
         ([Block(1, 0, 0, offset_bytes=8)], "E295: block 0 is not one: its offset is not aligned"),
         (
-            [Block(16, 0, 3), Block(16, 1, 4, partners=(0,))],
-            "E296: block 1 cannot take the place of block 0",
+            [Block(16, 0, 3), Block(16, 1, 4, partners=(Partner(0),))],
+            "E296: block 1 cannot lie over block 0",
         ),
         (
             [Block(17, 0, 3, offset_bytes=0), Block(1, 3, 3, offset_bytes=16)],
