@@ -115,6 +115,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
     ),
+    "mizzen.targets.ethos_u.lift": (
+        "mizzen.diagnostics",
+        "mizzen.isa",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+        "mizzen.targets.ethos_u.weights",
+        "mizzen.targets.ethos_u.codec",
+    ),
     "mizzen.targets.ethos_u.sim": (
         "mizzen.diagnostics",
         "mizzen.isa",

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError, Origin
+from mizzen.targets.ethos_u.codec import decoding
 from mizzen.targets.ethos_u.config import ACCELERATORS, Accelerator
 from mizzen.targets.ethos_u.operations import (
     Activation,
@@ -19,7 +20,7 @@ from mizzen.targets.ethos_u.operations import (
     Kernel,
     Map,
 )
-from mizzen.targets.ethos_u.sim import codec, scales
+from mizzen.targets.ethos_u.sim import scales
 from mizzen.targets.ethos_u.weights import (
     StreamOrder,
     encode,
@@ -78,7 +79,7 @@ def test_the_order_is_that_of_velas_encoder(order: StreamOrder, seed: int) -> No
         8 // order.dilation[0],
         8 // order.dilation[1],
     )
-    (decoded,) = codec.decode([bytes(encoded)])
+    (decoded,) = decoding.decode([bytes(encoded)])
     index = places(order)
     expected = np.append(weights.ravel(), 0)[index]
     assert padded == len(index)
@@ -105,7 +106,7 @@ def test_a_blob_holds_what_went_in(
         assert part.weights_offset_bytes % 16 == part.weights_bytes % 16 == 0
         assert part.scales_offset_bytes % 16 == part.scales_bytes % 16 == 0
         data = blob.data[part.weights_offset_bytes :][: part.weights_bytes]
-        streams += codec.decode([data]) if data else [np.zeros(0, np.int16)]
+        streams += decoding.decode([data]) if data else [np.zeros(0, np.int16)]
         records = np.frombuffer(blob.data, np.uint8)[part.scales_offset_bytes :][
             : part.scales_bytes
         ]

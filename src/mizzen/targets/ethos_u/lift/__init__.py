@@ -1,0 +1,16 @@
+"""Operations out of a command stream, so that they can be scheduled anew.
+
+A stream of Ethos-U55 or U65, Vela's or anybody's, says what is computed and how in one breath. Here
+the how is taken off: weights are decoded, transfers into buffers are followed back to constants,
+pieces of an operation put together, and addresses that hold one value after the other become
+tensors. What comes out computes what the stream does, bit for bit, or the program is refused with
+the command and the reason, and whoever asked keeps the words as they are.
+
+`registers` says what a command does, `stream` walks over commands, `values` over bytes, `slices`
+joins pieces, `frames` finds the map that views have in common and `tensors` makes the sequence. It
+must not know how operations are scheduled, nor what judges streams.
+"""
+
+from mizzen.targets.ethos_u.lift.lifting import lift
+
+__all__ = ["lift"]

@@ -1,0 +1,25 @@
+"""From a program to its operations over tensors."""
+
+from __future__ import annotations
+
+from mizzen.targets.ethos_u.lift.slices import merged
+from mizzen.targets.ethos_u.lift.stream import walk
+from mizzen.targets.ethos_u.lift.tensors import Tensors
+from mizzen.targets.ethos_u.operations import Sequence
+from mizzen.targets.ethos_u.program import Program
+
+
+def lift(program: Program) -> Sequence:
+    """Return what a program computes, over tensors that lie nowhere.
+
+    Inputs and outputs are those of the program, in its order; of a tensor that is larger than what
+    the interface names of it, there is a copy.
+
+    Raises E270 for a machine other than U55 and U65, E271 for what no operation stands for, E272
+    for registers that were not set, E273 for reads of what nobody wrote, E274 for weights and
+    tables that do not come from constants, E283 for weights that are not of the order that the
+    registers say.
+    """
+    found = walk(program)
+    steps = merged(found.steps, found.values)
+    return Tensors(program, found.values, steps).sequence()

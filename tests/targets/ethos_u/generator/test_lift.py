@@ -1,0 +1,229 @@
+"""What is lifted out of a stream computes what the simulator computes from the stream."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mizzen
+from mizzen.artifact.steps import NpuStep
+from mizzen.conformance.cases import cases
+from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.commands import encode
+from mizzen.targets.ethos_u.lift import lift
+from mizzen.targets.ethos_u.operations import (
+    Box,
+    Convolution,
+    Role,
+    Sequence,
+    maps_read,
+)
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.sim.machine import Simulator
+
+from ..sim.assembler import (  # noqa: TID252 tests are no package with a name
+    U55_128,
+    U85_256,
+    activation,
+    feature_map,
+    result,
+    window,
+)
+from .interpreter import interpret
+
+CASES = {case.name: case for case in cases()}
+LARGEST = 1000
+"""Of 32-bit inputs, whose products the machine would not hold else."""
+
+
+def programs(model: Path | bytes, accelerator: str, **options: Any) -> Iterator[Program]:
+    """Compile a network with Vela, and return what there is on the NPU."""
+    artifact = mizzen.compile(model, accelerator, prove="off", **options)
+    for step in artifact.steps:
+        if isinstance(step, NpuStep):
+            yield step.program
+
+
+def random_inputs(program: Program) -> list[npt.NDArray[Any]]:
+    generator = np.random.default_rng(0)
+    found: list[npt.NDArray[Any]] = []
+    for row in program.inputs:
+        low, high = -LARGEST, LARGEST
+        if row.dtype.itemsize < 4:
+            info = np.iinfo(row.dtype.name)
+            low, high = int(info.min), int(info.max)
+        values = generator.integers(low, high, row.shape, endpoint=True)
+        found.append(values.astype(row.dtype))
+    return found
+
+
+def require_same(program: Program, sequence: Sequence) -> None:
+    inputs = random_inputs(program)
+    expected = Simulator(program).run([values[None] for values in inputs], 1).outputs
+    found = interpret(sequence, inputs)
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours.ravel(), theirs.ravel())
+
+
+def free_share(sequence: Sequence) -> float:
+    """Return the share of tensors in the program's own memory that may have any layout."""
+    scratch = [row for row in sequence.tensors if row.role is Role.SCRATCH]
+    return sum(row.layout is None for row in scratch) / max(1, len(scratch))
+
+
+@pytest.mark.parametrize(
+    ("name", "accelerator"),
+    [
+        ("kws_ref_model", "ethos-u55-128"),
+        ("kws_ref_model", "ethos-u65-512"),
+        ("pretrainedResnet_quant", "ethos-u55-32"),
+        ("ad01_int8", "ethos-u65-256"),
+    ],
+)
+def test_networks(name: str, accelerator: str, model_file: Callable[[str], Path]) -> None:
+    for program in programs(model_file(f"{name}.tflite"), accelerator):
+        sequence = lift(program)
+        require_same(program, sequence)
+        assert free_share(sequence) > 0.5
+
+
+def test_slices_are_put_together(model_file: Callable[[str], Path]) -> None:
+    """Vela cuts the first convolution in 16 and 48 channels, and stages each layer's weights."""
+    (program,) = programs(model_file("kws_ref_model.tflite"), "ethos-u55-128")
+    commands = Counter(row.command.name for row in program.instructions)
+    assert (commands["OP_CONV"], commands["OP_DEPTHWISE"]) == (7, 4)
+    sequence = lift(program)
+    found = [row for row in sequence.operations if isinstance(row, Convolution)]
+    assert [row.weights.shape for row in found[:3]] == [
+        (64, 10, 4, 1), (64, 3, 3, 1), (64, 1, 1, 64),
+    ]  # fmt: skip
+    assert len(found) == 10
+    assert sequence.tensors[found[0].ofm.tensor].shape == (25, 5, 64)
+    kinds = Counter(type(row).__name__ for row in sequence.operations)
+    assert kinds["Copy"] == 0
+
+
+QUICK = (
+    "batch_matmul",
+    "concatenation_h_int8",
+    "conv_1x6x6x5_o4_k3x3_s1x1_d1x1_same_int16",
+    "dw_1x16x16x5",
+    "mean_1x5x9x8",
+    "mul_1x5x1x7_1x5x6x7_int16",
+    "pack_last",
+    "resize_bilinear_2",
+    "softmax_1x6x5x10_int8",
+    "split_v_int16",
+    "strided_slice_int32",
+    "tconv_1x6x6x5",
+    "transpose_0321_uint8",
+    "unpack_int16",
+)
+"""Beginnings of the names of cases that lay out maps in every way that there is."""
+
+
+@pytest.mark.parametrize("start", QUICK)
+def test_operators(start: str) -> None:
+    chosen = [name for name in CASES if name.startswith(start)]
+    assert chosen
+    for program in programs(CASES[chosen[0]].build(), "ethos-u55-128"):
+        require_same(program, lift(program))
+
+
+def test_views_of_free_tensors_are_boxes(model_file: Callable[[str], Path]) -> None:
+    (program,) = programs(model_file("pretrainedResnet_quant.tflite"), "ethos-u55-128")
+    sequence = lift(program)
+    for operation in sequence.operations:
+        for row in (*maps_read(operation), getattr(operation, "ofm", None)):
+            if row is not None and sequence.tensors[row.tensor].layout is None:
+                assert isinstance(row.view, Box)
+
+
+SHAPE = (2, 3, 16)
+POOL = {
+    **feature_map("IFM", SHAPE, np.int8, 0),
+    **result(SHAPE, np.int8, scale_mode=1),
+    **window(1, 1),
+    **activation(-128, 127),
+    "SET_OFM_SCALE": {"scale": 1, "shift": 0},
+}
+
+
+def pooling(**changed: dict[str, int]) -> Program:
+    """Return a program of one average over one element, with registers that are changed."""
+    made = U55_128.commands({**POOL, **changed}, "OP_POOL", pooling_mode=1)
+    return U55_128.program(made, [(SHAPE, np.int8)], (SHAPE, np.int8))
+
+
+def refusal(program: Program) -> str:
+    with pytest.raises(MizzenError) as caught:
+        lift(program)
+    return caught.value.diagnostic.render()
+
+
+def test_a_program_by_hand() -> None:
+    program = pooling()
+    sequence = lift(program)
+    assert [(row.shape, row.role) for row in sequence.tensors] == [
+        (SHAPE, Role.INPUT), (SHAPE, Role.OUTPUT),
+    ]  # fmt: skip
+    require_same(program, sequence)
+
+
+def test_what_nobody_wrote_is_refused() -> None:
+    assert refusal(pooling(SET_IFM_BASE0={"address": 48})) == (
+        "error[E273]: OP_POOL: all that is read must have been written, and some of bytes "
+        "48..144 of region 1 has not\n"
+        "  at   command at word 57\n"
+        "  help the command stream is damaged; compile it again"
+    )
+
+
+def test_a_map_outside_its_region_is_refused() -> None:
+    assert refusal(pooling(SET_OFM_BASE0={"address": 0x2FF0})).startswith(
+        "error[E273]: OP_POOL: bytes 12272..12368 must lie within the 12288 bytes of region 1"
+    )
+
+
+def test_a_register_that_was_not_set_is_refused() -> None:
+    settings = {name: values for name, values in POOL.items() if name != "SET_IFM_UPSCALE"}
+    made = U55_128.commands(settings, "OP_POOL", pooling_mode=1)
+    program = U55_128.program(made, [(SHAPE, np.int8)], (SHAPE, np.int8))
+    assert refusal(program).startswith(
+        "error[E272]: OP_POOL: SET_IFM_UPSCALE must be set before, and no command has set it"
+    )
+
+
+def test_a_pool_without_its_scale_is_refused() -> None:
+    ofm = feature_map("OFM", SHAPE, np.int8, 0x2000)["SET_OFM_PRECISION"]
+    assert refusal(pooling(SET_OFM_PRECISION=ofm)).startswith(
+        "error[E271]: OP_POOL: a pooling operation must take its scale from OFM_SCALE"
+    )
+
+
+def test_weights_that_are_computed_are_refused(model_file: Callable[[str], Path]) -> None:
+    """Without its transfers a stream reads weights from what was never filled."""
+    (program,) = programs(model_file("kws_ref_model.tflite"), "ethos-u55-128")
+    kept = [row for row in program.instructions if row.command.name != "OP_DMA_START"]
+    broken = replace(program, words=encode(kept, U55_128.arch))
+    assert refusal(broken).startswith(
+        "error[E274]: OP_CONV: the weights must come from constants, and bytes "
+    )
+
+
+def test_another_machine_is_refused() -> None:
+    made = U85_256.commands({}, "OP_DMA_START")
+    program = U85_256.program(made, [], ((1, 1, 1), np.int8))
+    assert refusal(program) == (
+        "error[E270]: streams of Ethos-U55 and U65 can be lifted, and this one is of "
+        "ethos-u85-256\n"
+        "  help keep the compiler's own words"
+    )
