@@ -110,6 +110,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.workers",
     ),
+    "mizzen.targets.ethos_u.lower": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+    ),
     "mizzen.targets.ethos_u.shared_buffer": (
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u",

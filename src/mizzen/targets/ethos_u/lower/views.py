@@ -1,0 +1,226 @@
+"""Where the elements of a value lie: a tensor, a start, and a stride for each axis of the value.
+
+Shapes change here and nothing is moved: RESHAPE, SLICE, TRANSPOSE and REVERSE of a view are views
+wherever strides can say them. All numbers are in elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+
+Ints = tuple[int, ...]
+
+AXES = 3
+"""Axes of a feature map: height, width, depth."""
+
+MOST = 1 << 16
+"""Extent of an axis of a feature map at most: the registers have 16 bits. Ref: ISA, IFM_DEPTH_M1
+and its like."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Elements of a tensor: element `index` is at `offset + sum(index * strides)`."""
+
+    tensor: int
+    offset: int
+    shape: Ints
+    strides: Ints
+
+    @property
+    def elements(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    def sliced(self, starts: Sequence[int], shape: Sequence[int]) -> View:
+        """Return a part of so many elements along each axis."""
+        offset = self.offset + sum(a * b for a, b in zip(starts, self.strides, strict=True))
+        return View(self.tensor, offset, tuple(shape), self.strides)
+
+    def stepped(self, axis: int, step: int, count: int) -> View:
+        """Return every `step`-th element along an axis, `count` of them."""
+        shape, strides = list(self.shape), list(self.strides)
+        shape[axis], strides[axis] = count, strides[axis] * step
+        return replace(self, shape=tuple(shape), strides=tuple(strides))
+
+    def part(self, axis: int, start: int, count: int) -> View:
+        """Return some elements along one axis."""
+        starts, shape = [0] * len(self.shape), list(self.shape)
+        starts[axis], shape[axis] = start, count
+        return self.sliced(starts, shape)
+
+    def permuted(self, axes: Sequence[int]) -> View:
+        """Return the view with axis i of the result being axis `axes[i]`."""
+        shape = tuple(self.shape[axis] for axis in axes)
+        strides = tuple(self.strides[axis] for axis in axes)
+        return replace(self, shape=shape, strides=strides)
+
+    def reversed(self, axis: int) -> View:
+        """Return the view with one axis backwards."""
+        strides = list(self.strides)
+        offset = self.offset + (self.shape[axis] - 1) * strides[axis]
+        strides[axis] = -strides[axis]
+        return View(self.tensor, offset, self.shape, tuple(strides))
+
+    def reshaped(self, shape: Sequence[int]) -> View | None:
+        """Return the elements in another shape; None where strides cannot say it."""
+        wanted = tuple(shape)
+        if prod(wanted) != self.elements:
+            return None
+        strides = _reshaped(self.shape, self.strides, wanted)
+        return None if strides is None else replace(self, shape=wanted, strides=strides)
+
+
+def dense(tensor: int, shape: Sequence[int]) -> View:
+    """Return the view of a whole tensor in a shape."""
+    return View(tensor, 0, tuple(shape), dense_strides(shape))
+
+
+def dense_strides(shape: Sequence[int]) -> Ints:
+    """Return the strides of elements that follow each other."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def _reshaped(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
+    """Return the strides in another shape of as many elements; None where there are none.
+
+    Runs of axes whose elements follow each other at one stride are taken apart as the other shape
+    needs it.
+    """
+    runs = _runs(shape, strides)
+    found: list[int] = []
+    place, left = 0, 1
+    step = 0
+    for extent in reversed(wanted):
+        if extent == 1:
+            found.append(step * 1 if step else 1)
+            continue
+        if left == 1:
+            if place == len(runs):
+                return None
+            left, step = runs[place]
+            place += 1
+        if left % extent:
+            return None
+        found.append(step)
+        left, step = left // extent, step * extent
+    return tuple(reversed(found)) if left == 1 else None
+
+
+def _runs(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
+    """Return (elements, stride) of runs of axes that are like one axis, the innermost first."""
+    runs: list[tuple[int, int]] = []
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent == 1:
+            continue
+        if runs and stride == runs[-1][0] * runs[-1][1]:
+            runs[-1] = (runs[-1][0] * extent, runs[-1][1])
+        else:
+            runs.append((extent, stride))
+    return runs
+
+
+def planes(*views: View) -> Iterator[tuple[View, ...]]:
+    """Cut views of as many axes into views of height, width and depth, which belong together.
+
+    An axis along which a view has one element and another more is broadcast. Depth has a stride of
+    1 in every view that has more than one element along it.
+    """
+    views = _without_leading(views)
+    last = -1
+    if any(view.shape and view.shape[last] > 1 and view.strides[last] != 1 for view in views):
+        views = tuple(_with_axis(view) for view in views)
+    while len(views[0].shape) > AXES:
+        merged = _without_ones(views) or _merged(views)
+        if merged is None:
+            for index in range(max(view.shape[0] for view in views)):
+                yield from planes(*(_at(view, index) for view in views))
+            return
+        views = merged
+    while len(views[0].shape) < AXES:
+        views = tuple(_in_front(view) for view in views)
+    for axis in range(AXES):
+        extent = max(view.shape[axis] for view in views)
+        if extent > MOST:
+            yield from _halves(views, axis, extent)
+            return
+    yield views
+
+
+def _halves(views: Sequence[View], axis: int, extent: int) -> Iterator[tuple[View, ...]]:
+    half = -(-extent // 2)
+    for start, count in ((0, half), (half, extent - half)):
+        yield from planes(
+            *(view if view.shape[axis] == 1 else view.part(axis, start, count) for view in views)
+        )
+
+
+def _at(view: View, index: int) -> View:
+    start = 0 if view.shape[0] == 1 else index
+    part = view.part(0, start, 1)
+    return replace(part, shape=part.shape[1:], strides=part.strides[1:])
+
+
+def _in_front(view: View) -> View:
+    whole = view.shape[0] * abs(view.strides[0]) if view.shape else 1
+    return replace(view, shape=(1, *view.shape), strides=(whole, *view.strides))
+
+
+def _with_axis(view: View) -> View:
+    return replace(view, shape=(*view.shape, 1), strides=(*view.strides, 1))
+
+
+def _without_leading(views: tuple[View, ...]) -> tuple[View, ...]:
+    while len(views[0].shape) > AXES and all(view.shape[0] == 1 for view in views):
+        views = tuple(_dropped(view, 0) for view in views)
+    return views
+
+
+def _without_ones(views: tuple[View, ...]) -> tuple[View, ...] | None:
+    """Drop the first axis, but the last, along which no view has more than one element."""
+    for axis in range(len(views[0].shape) - 1):
+        if all(view.shape[axis] == 1 for view in views):
+            return tuple(_dropped(view, axis) for view in views)
+    return None
+
+
+def _dropped(view: View, axis: int) -> View:
+    shape, strides = list(view.shape), list(view.strides)
+    del shape[axis], strides[axis]
+    return replace(view, shape=tuple(shape), strides=tuple(strides))
+
+
+def _merged(views: tuple[View, ...]) -> tuple[View, ...] | None:
+    """Make one of two axes beside each other that are like one in every view."""
+    for axis, _ in pairwise(range(len(views[0].shape))):
+        if all(_is_one(view, axis) for view in views) and _alike(views, axis):
+            return tuple(_joined(view, axis) for view in views)
+    return None
+
+
+def _is_one(view: View, axis: int) -> bool:
+    outer, inner = view.shape[axis : axis + 2]
+    if outer == 1 and inner == 1:
+        return True
+    return view.strides[axis] == view.strides[axis + 1] * inner
+
+
+def _alike(views: Sequence[View], axis: int) -> bool:
+    """Whether each view has all elements of both axes, or one of each."""
+    full = tuple(max(view.shape[place] for view in views) for place in (axis, axis + 1))
+    return all(view.shape[axis : axis + 2] in (full, (1, 1)) for view in views)
+
+
+def _joined(view: View, axis: int) -> View:
+    shape, strides = list(view.shape), list(view.strides)
+    shape[axis : axis + 2] = [shape[axis] * shape[axis + 1]]
+    del strides[axis]
+    return replace(view, shape=tuple(shape), strides=tuple(strides))
