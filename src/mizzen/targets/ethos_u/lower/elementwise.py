@@ -111,19 +111,19 @@ def operand_of(value: Value) -> Operand:
         ):
             break
         steps.append(current.producer)
-        current = current.producer.operands[0]
+        current = current.producer.operand
     narrow = next(
         (
             place
             for place in range(len(steps) - 1, -1, -1)
-            if steps[place].operands[0].dtype in LEFT_SHIFT
+            if steps[place].operand.dtype in LEFT_SHIFT
         ),
         None,
     )
     if narrow is None:
         return Operand(value, value.shape, values=value.constant)
     steps = steps[: narrow + 1]
-    source = steps[-1].operands[0]
+    source = steps[-1].operand
     found = Operand(source, source.shape, values=source.constant)
     for step in reversed(steps):
         taken = _taken(found, step)
@@ -135,12 +135,12 @@ def operand_of(value: Value) -> Operand:
 
 def _taken(found: Operand, step: Operation) -> Operand | None:
     """Return an operand with one more step; None where the NPU cannot do it on the way."""
-    shape = step.results[0].shape
+    shape = step.result.shape
     match step:
         case Reshape() | Identity() | Cast():
             return replace(found, shape=shape)
         case LogicalLeftShift():
-            amounts = step.operands[1].constant
+            amounts = step.input2.constant
             if amounts is None or found.power is None or len(set(amounts.reshape(-1).tolist())) > 1:
                 return None
             return replace(found, raised=found.raised + int(amounts.reshape(-1)[0]), shape=shape)
@@ -185,13 +185,13 @@ KINDS: dict[type[Operation], ElementwiseMode] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """One elementwise operation: its operands as they are read, and how they are scaled.
+    """One elementwise operation: its operands as they are read (`rows`), how they are scaled.
 
     rounding  of the result; its scale is that of the finish if None
     """
 
     mode: ElementwiseMode
-    operands: tuple[Operand, ...]
+    rows: tuple[Operand, ...]
     finish: Finish
     scale: Scale | None
     rounding: RoundMode
@@ -346,7 +346,7 @@ def negated(site: Site) -> Node:
 def shifted(site: Site) -> Node:
     """LOGICAL_LEFT_SHIFT or ARITHMETIC_RIGHT_SHIFT of 32 bits; the second rounds."""
     operation = site.operation
-    need(operation.operands[0].dtype is DType.INT32, "it shifts narrow integers")
+    need(operation.operand.dtype is DType.INT32, "it shifts narrow integers")
     need(not site.steps, "its 32-bit result is scaled")
     if isinstance(operation, ArithmeticRightShift):
         need(operation.round, "it rounds down")
@@ -356,7 +356,7 @@ def shifted(site: Site) -> Node:
 
 
 def _node(site: Site, plan: Plan) -> Node:
-    reads = [row.source for row in plan.operands if row.values is None]
+    reads = [row.source for row in plan.rows if row.values is None]
 
     def write(emitter: Emitter, target: View) -> None:
         write_elementwise(emitter, site, plan, target)
@@ -366,14 +366,14 @@ def _node(site: Site, plan: Plan) -> Node:
 
 def write_elementwise(emitter: Emitter, site: Site, plan: Plan, target: View) -> None:
     """Add an elementwise operation that writes a view."""
-    seen = [_seen(emitter, site, row, target.shape) for row in plan.operands]
+    seen = [_seen(emitter, site, row, target.shape) for row in plan.rows]
     if len(seen) == 1:
         (only,) = seen
         assert isinstance(only, View)
         for one, made in planes(only, target):
             emitter.operations.append(
                 _operation(
-                    emitter, site, plan, emitter.map(one, plan.operands[0].zero), None, made, False
+                    emitter, site, plan, emitter.map(one, plan.rows[0].zero), None, made, False
                 )
             )
         return
@@ -381,10 +381,10 @@ def write_elementwise(emitter: Emitter, site: Site, plan: Plan, target: View) ->
     full = target.shape
     turned = isinstance(first, Scalar) or (first.shape != full and not isinstance(second, Scalar))
     if turned and not isinstance(second, View):
-        first, turned = _stored(emitter, first, plan.operands[0]), False
+        first, turned = _stored(emitter, first, plan.rows[0]), False
     if turned:
         first, second = second, first
-    zeros = [row.zero for row in plan.operands]
+    zeros = [row.zero for row in plan.rows]
     if turned:
         zeros.reverse()
     assert isinstance(first, View)

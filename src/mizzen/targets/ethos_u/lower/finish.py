@@ -107,7 +107,7 @@ def chain(value: Value, outputs: Sequence[Value]) -> list[Operation]:
         if found and not is_alone(value, outputs):
             break
         found.append(operation)
-        value = operation.operands[0]
+        value = operation.operand
     return found[::-1]
 
 

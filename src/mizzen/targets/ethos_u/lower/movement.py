@@ -55,7 +55,7 @@ def moved(value: Value) -> Node | None:
 
 
 def _reshaped_back(operation: Operation, place: View) -> View | None:
-    return place.reshaped(operation.operands[0].shape)
+    return place.reshaped(operation.operand.shape)
 
 
 def _turned_back(operation: Operation, place: View) -> View | None:
@@ -63,7 +63,7 @@ def _turned_back(operation: Operation, place: View) -> View | None:
     assert isinstance(operation, Transpose)
     perms = operation.perms
     last = len(perms) - 1
-    if perms and perms[last] != last and operation.operands[0].shape[last] != 1:
+    if perms and perms[last] != last and operation.operand.shape[last] != 1:
         return None
     return place.permuted([perms.index(axis) for axis in range(len(perms))])
 
@@ -74,7 +74,7 @@ def _seen(
     see: See,
     back: Callable[[Operation, View], View | None] | None,
 ) -> Node:
-    source = operation.operands[0]
+    source = operation.operand
     origin = operation.origin or NOWHERE
 
     def emit(emitter: Emitter) -> None:
@@ -146,8 +146,9 @@ def _range(axis: int, start: int, count: int) -> Callable[[View], View]:
 def tile(site: Site) -> Node:
     """A value many times over."""
     operation = site.operation
-    source = operation.operands[0]
-    counts = numbers(operation.operands[1]).tolist()
+    source = operation.operand
+    assert isinstance(operation, Tile)
+    counts = numbers(operation.multiples).tolist()
     shape = source.shape
     parts: list[tuple[Value, Callable[[View], View]]] = []
     for place in product(*map(range, counts)):
@@ -170,8 +171,8 @@ def gather(site: Site) -> Node:
     """Rows of [N,K,C] by constant indices [N,W]: one copy for each run of them."""
     operation = site.operation
     assert isinstance(operation, Gather)
-    source = operation.operands[0]
-    indices = numbers(operation.operands[1]).reshape(operation.operands[1].shape)
+    source = operation.operand
+    indices = numbers(operation.indices).reshape(operation.indices.shape)
     runs = [(batch, *run) for batch, row in enumerate(indices.tolist()) for run in _runs(row)]
     need(len(runs) <= MOST_COPIES, f"its indices are {len(runs)} runs")
     need(not site.steps, "its result is only moved")
@@ -204,7 +205,7 @@ def pad(site: Site) -> Node:
     """A value with a number all round it."""
     operation = site.operation
     assert isinstance(operation, Pad)
-    source, filling = operation.operands[0], number(operation.pad_const)
+    source, filling = operation.operand, number(operation.pad_const)
     amounts = numbers(operation.padding).reshape(-1, 2).tolist()
     need(source.dtype in (DType.INT8, DType.INT16, DType.INT32), "it pads no integers")
     starts = [before for before, _ in amounts]

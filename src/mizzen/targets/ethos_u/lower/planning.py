@@ -105,12 +105,12 @@ def input_zero(site: Site) -> int:
 def node_of(value: Value, outputs: Collection[Value], carry: Carrier) -> Node:
     """Return the node of a value. Raises NoFormError if no rule has one."""
     steps = chain(value, tuple(outputs))
-    root = steps[0].operands[0] if steps else value
+    root = steps[0].operand if steps else value
     taken, first, error = _longest(root, steps, outputs, carry)
     if first is not None and taken == len(steps):
         return first
     for start in range(taken, len(steps)):
-        middle = steps[start].operands[0]
+        middle = steps[start].operand
         try:
             return carry(Site(value, middle, tuple(steps[start:]), outputs))
         except NoFormError as other:
@@ -126,7 +126,7 @@ def _longest(
     found = RULES.get(type(root.producer)) if root.producer is not None else None
     error: NoFormError | None = None
     for count in range(len(steps), -1, -1):
-        value = steps[count - 1].results[0] if count else root
+        value = steps[count - 1].result if count else root
         site = Site(value, root, tuple(steps[:count]), outputs)
         try:
             if found is not None:

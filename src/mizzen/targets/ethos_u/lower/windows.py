@@ -252,7 +252,7 @@ def _padded(
     amounts = numbers(producer.padding).tolist()
     if len(amounts) != 8 or any(amounts[:2]):
         return value, own, None
-    source = producer.operands[0]
+    source = producer.operand
     whole = (top + amounts[2], bottom + amounts[3], left + amounts[4], right + amounts[5])
     channels = (amounts[6], source.shape[3]) if any(amounts[6:]) else None
     return source, whole, channels
