@@ -8,11 +8,31 @@ which of them there are, and never a number that comes out.
     columns   few channels: the columns that a window covers become channels
     swap      height and width of some operations, and of the tensors between them
     views     a contiguous map in another shape: pools, 1x1 convolutions, elementwise operations
+    copies    what only moves numbers leaves, and the tensors at its ends become one
+    widen     convolutions write the constant channels that a map was padded with
 
-It must not know what anything costs, blocks, addresses, nor command words.
+`variants` gives all of one step; `best` takes those that pay, by costs that the caller gives. A
+variant is a whole sequence, so that they compose in any order.
+
+It must not know what anything costs, nor blocks, addresses, and command words.
 """
 
-from mizzen.targets.ethos_u.arrange.columns import columns_as_channels
+from mizzen.targets.ethos_u.arrange.columns import Pixels, columns_as_channels
+from mizzen.targets.ethos_u.arrange.orientation import Estimate, Layouts
+from mizzen.targets.ethos_u.arrange.search import Arranged, Judge, Step, best
 from mizzen.targets.ethos_u.arrange.swap import swap
+from mizzen.targets.ethos_u.arrange.variants import Variant, variants
 
-__all__ = ["columns_as_channels", "swap"]
+__all__ = [
+    "Arranged",
+    "Estimate",
+    "Judge",
+    "Layouts",
+    "Pixels",
+    "Step",
+    "Variant",
+    "best",
+    "columns_as_channels",
+    "swap",
+    "variants",
+]

@@ -10,7 +10,7 @@ Sums have the same terms: exact.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -43,10 +43,12 @@ def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
     None where one of them is a copy, or sees a tensor that stays in tiles or in bricks.
     """
     chosen = [sequence.operations[index] for index in operations]
-    turned = _turned(sequence, operations)
+    turned = turned_tensors(sequence, operations)
     changes: dict[int, tuple[Operation, ...]] = {}
     for index, operation in zip(operations, chosen, strict=True):
-        swapped = None if isinstance(operation, Copy) else _operation(operation, sequence, turned)
+        swapped = (
+            None if isinstance(operation, Copy) else exchanged(operation, sequence.tensors, turned)
+        )
         if swapped is None:
             return None
         changes[index] = (swapped,)
@@ -57,8 +59,8 @@ def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
     return replaced(sequence, changes, tensors=tensors)
 
 
-def _turned(sequence: Sequence, operations: Collection[int]) -> set[int]:
-    """Return the tensors that only operations of a set see, as boxes."""
+def turned_tensors(sequence: Sequence, operations: Collection[int]) -> set[int]:
+    """Return the tensors that only operations of a set see, as boxes: those that are exchanged."""
     inside, stays = set(operations), set[int]()
     for index, operation in enumerate(sequence.operations):
         if index not in inside or isinstance(operation, Copy):
@@ -71,11 +73,14 @@ def _turned(sequence: Sequence, operations: Collection[int]) -> set[int]:
     return own - stays - {*sequence.inputs, *sequence.outputs}
 
 
-def _operation(
-    operation: Computation, sequence: Sequence, turned: Collection[int]
+def exchanged(
+    operation: Computation, tensors: tuple[Tensor, ...], turned: Collection[int]
 ) -> Computation | None:
-    ifm = _map(operation.ifm, sequence.tensors, turned)
-    ofm = _map(operation.ofm, sequence.tensors, turned)
+    """Return an operation with height and width exchanged; some of its tensors lie so as well.
+
+    None where a tensor that does not is seen in tiles or in bricks.
+    """
+    ifm, ofm = _map(operation.ifm, tensors, turned), _map(operation.ofm, tensors, turned)
     if ifm is None or ofm is None:
         return None
     match operation:
@@ -86,7 +91,7 @@ def _operation(
         case Pooling():
             return replace(operation, ifm=ifm, ofm=ofm, kernel=swapped_kernel(operation.kernel))
         case Elementwise(ifm2=Map() as map_):
-            second = _map(map_, sequence.tensors, turned)
+            second = _map(map_, tensors, turned)
             return None if second is None else replace(operation, ifm=ifm, ifm2=second, ofm=ofm)
         case Elementwise():
             return replace(operation, ifm=ifm, ofm=ofm)
@@ -127,3 +132,25 @@ def swapped_kernel(kernel: Kernel) -> Kernel:
         pad_bottom=kernel.pad_right,
         pad_right=kernel.pad_bottom,
     )
+
+
+def regions(sequence: Sequence) -> Iterator[tuple[int, ...]]:
+    """Return sets of operations to exchange: all, then those that maps of one shape connect."""
+    maps = [
+        index
+        for index, operation in enumerate(sequence.operations)
+        if not isinstance(operation, Copy) and min(operation.ofm.shape[:2]) > 1
+    ]
+    computed = tuple(
+        index for index, row in enumerate(sequence.operations) if not isinstance(row, Copy)
+    )
+    if not maps:
+        return
+    yield computed
+    shapes: dict[tuple[int, int], list[int]] = {}
+    for index in maps:
+        operation = sequence.operations[index]
+        assert not isinstance(operation, Copy), "copies have no shape"
+        shapes.setdefault(operation.ofm.shape[:2], []).append(index)
+    if len(shapes) > 1:
+        yield from (tuple(rows) for rows in shapes.values())

@@ -1,0 +1,131 @@
+"""Take the rewrites of a sequence that pay, by what its operations cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.arrange.orientation import Costs, Estimate, Flips, cheapest
+from mizzen.targets.ethos_u.arrange.swap import regions, swap
+from mizzen.targets.ethos_u.arrange.variants import EXCHANGE, Variant, variants_of
+from mizzen.targets.ethos_u.config import Accelerator
+from mizzen.targets.ethos_u.operations import Sequence
+
+Judge = Callable[[Sequence], float]
+"""What a whole sequence costs once it is scheduled."""
+
+LEAST_GAIN = 0.001
+"""Of the whole, that a rewrite must bring: less is within what estimates leave out."""
+ROUNDS = 2
+"""What is exchanged decides what rewrites bring, and the other way round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was done, and to which operators of the network."""
+
+    what: str
+    origins: tuple[Origin, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arranged:
+    """A sequence, and what was done to the one that it was made of, step by step."""
+
+    sequence: Sequence
+    steps: tuple[Step, ...]
+
+
+def best(
+    sequence: Sequence, accelerator: Accelerator, estimate: Estimate, judge: Judge | None = None
+) -> Arranged:
+    """Return the sequence that costs least of those that rewrites reach one after another.
+
+    estimate  of one operation; chooses among its rewrites, and what has height and width exchanged
+    judge     of whole sequences; permits each step that was chosen. Without one estimates decide
+    """
+    search = _Search(accelerator, Costs(estimate), judge, sequence)
+    for _ in range(ROUNDS):
+        before = len(search.steps)
+        search.rewrite()
+        search.turn()
+        if len(search.steps) == before:
+            break
+    return Arranged(_turned(search.base, search.flips), search.steps)
+
+
+@dataclass(slots=True)
+class _Search:
+    """A sequence in which nothing is exchanged yet, and which operations are to be.
+
+    judged  what the judge said of it; None before it was asked
+    """
+
+    accelerator: Accelerator
+    costs: Costs
+    judge: Judge | None
+    base: Sequence
+    flips: Flips = frozenset()
+    steps: tuple[Step, ...] = ()
+    judged: float | None = None
+
+    def rewrite(self) -> None:
+        """Try the rewrites of every operation, and take the best of each."""
+        index = 0
+        while index < len(self.base.operations):
+            index += self._rewrite(index)
+
+    def _rewrite(self, index: int) -> int:
+        """Return how many operations there are then in the place of one."""
+        here = self.costs.total(self.base, self.flips)
+        choices: list[tuple[float, Variant, Flips, int]] = []
+        for variant in variants_of(self.base, index, self.accelerator):
+            count = 1 + len(variant.sequence.operations) - len(self.base.operations)
+            for flips in _moved(self.flips, index, count):
+                choices.append((self.costs.total(variant.sequence, flips), variant, flips, count))
+        for cost, variant, flips, count in sorted(choices, key=lambda row: row[0]):
+            if here - cost < LEAST_GAIN * here:
+                break
+            step = self._step(variant.what, variant.operations)
+            if self._take(variant.sequence, flips, step):
+                return count
+        return 1
+
+    def turn(self) -> None:
+        """Choose anew which operations have height and width exchanged."""
+        starts = (frozenset(region) for region in regions(self.base))
+        flips = cheapest(self.base, self.costs, self.flips, starts)
+        here, cost = (self.costs.total(self.base, row) for row in (self.flips, flips))
+        if here - cost >= LEAST_GAIN * here:
+            step = self._step(EXCHANGE, sorted(flips ^ self.flips))
+            self._take(self.base, flips, step)
+
+    def _step(self, what: str, operations: tuple[int, ...] | list[int]) -> Step:
+        origins = (self.base.operations[index].origin for index in operations)
+        return Step(what, tuple(dict.fromkeys(origins)))
+
+    def _take(self, base: Sequence, flips: Flips, step: Step) -> bool:
+        """Go on with another sequence if the judge permits; whether it does."""
+        if self.judge is not None:
+            if self.judged is None:
+                self.judged = self.judge(_turned(self.base, self.flips))
+            judged = self.judge(_turned(base, flips))
+            if judged >= self.judged:
+                return False
+            self.judged = judged
+        self.base, self.flips, self.steps = base, flips, (*self.steps, step)
+        return True
+
+
+def _moved(flips: Flips, index: int, count: int) -> Iterator[Flips]:
+    """Return which are exchanged where `count` operations have come for one: none of them, all."""
+    others = frozenset(row if row < index else row + count - 1 for row in flips - {index})
+    yield others
+    yield others | frozenset(range(index, index + count))
+
+
+def _turned(base: Sequence, flips: Flips) -> Sequence:
+    found = swap(base, sorted(flips)) if flips else base
+    assert found is not None, "what costs something can be"
+    return found

@@ -1,0 +1,90 @@
+"""All rewrites of one operation, or of several that are next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.arrange.columns import columns_as_channels
+from mizzen.targets.ethos_u.arrange.copies import without_copy
+from mizzen.targets.ethos_u.arrange.strided import HEIGHT, WIDTH
+from mizzen.targets.ethos_u.arrange.swap import regions, swap
+from mizzen.targets.ethos_u.arrange.views import (
+    COLUMNS,
+    elements_view,
+    pool_view,
+    positions_view,
+    view_shapes,
+)
+from mizzen.targets.ethos_u.arrange.widen import without_constant
+from mizzen.targets.ethos_u.config import Accelerator
+from mizzen.targets.ethos_u.operations import Copy, Elementwise, Sequence
+
+EXCHANGE = "exchange height and width"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variant:
+    """Another sequence that computes the same.
+
+    what        is done, in words
+    operations  indices of those that are changed, in the sequence that it was made of
+    sequence    with others in their place
+    """
+
+    what: str
+    operations: tuple[int, ...]
+    sequence: Sequence
+
+
+def variants(sequence: Sequence, accelerator: Accelerator) -> Iterator[Variant]:
+    """Return every rewrite of one step of a sequence."""
+    for index in range(len(sequence.operations)):
+        yield from variants_of(sequence, index, accelerator)
+    for region in regions(sequence):
+        found = swap(sequence, region)
+        if found is not None:
+            yield Variant(EXCHANGE, tuple(region), found)
+
+
+def variants_of(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
+    """Return every rewrite of one operation by itself; none exchanges height and width."""
+    for rewrite in (_copies, _columns, _pools, _shapes):
+        yield from rewrite(sequence, index)
+
+
+def _copies(sequence: Sequence, index: int) -> Iterator[Variant]:
+    found = without_copy(sequence, index)
+    if found is not None:
+        yield Variant("leave out a copy", (index,), found)
+    found = without_constant(sequence, index)
+    if found is not None:
+        yield Variant("write constant channels instead of copying them", (index,), found)
+
+
+def _columns(sequence: Sequence, index: int) -> Iterator[Variant]:
+    for axis, what in ((WIDTH, "columns"), (HEIGHT, "rows")):
+        found = columns_as_channels(sequence, index, axis)
+        if found is not None:
+            yield Variant(f"read {what} as channels", (index,), found)
+
+
+def _pools(sequence: Sequence, index: int) -> Iterator[Variant]:
+    for columns in COLUMNS:
+        found = pool_view(sequence, index, columns)
+        if found is not None:
+            yield Variant(f"pool {columns} columns of rows", (index,), found)
+
+
+def _shapes(sequence: Sequence, index: int) -> Iterator[Variant]:
+    operation = sequence.operations[index]
+    if isinstance(operation, Copy):
+        return
+    for shape in dict.fromkeys(view_shapes(operation)):
+        if isinstance(operation, Elementwise):
+            found = elements_view(sequence, index, shape)
+        else:
+            found = positions_view(sequence, index, shape[:2])
+        if found is not None:
+            extents = " x ".join(map(str, shape))
+            yield Variant(f"see the output as {extents}", (index,), found)
