@@ -103,6 +103,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.operations",
     ),
     "mizzen.targets.ethos_u.arrange": (
+        "mizzen.diagnostics",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
     ),
