@@ -152,6 +152,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.operations",
         "mizzen.targets.ethos_u.shared_buffer",
         "mizzen.targets.ethos_u.weights",
+        "mizzen.targets.ethos_u.placement",
+        "mizzen.targets.ethos_u.timing",
     ),
     "mizzen.targets.ethos_u.legal": (
         "mizzen.diagnostics",

@@ -8,5 +8,6 @@ It must not know networks, command words, nor what judges streams.
 """
 
 from mizzen.targets.ethos_u.schedule.plain import plain
+from mizzen.targets.ethos_u.schedule.scheduling import UNLIMITED, Effort, Limits, schedule
 
-__all__ = ["plain"]
+__all__ = ["UNLIMITED", "Effort", "Limits", "plain", "schedule"]

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mizzen.targets.ethos_u.operations import Copy, Issue, Schedule
+from mizzen.targets.ethos_u.operations import Copy, Issue
 from mizzen.targets.ethos_u.schedule import plain
 from mizzen.targets.ethos_u.shared_buffer import fit
 from mizzen.targets.ethos_u.system_config import resolve
 
-from .sequences import residual
-
-
-def overlaps(schedule: Schedule) -> list[tuple[int, int]]:
-    """Return pairs of tensors that hold something at once in the same bytes."""
-    lifetimes, found = schedule.sequence.lifetimes(), []
-    rows = [
-        (index, place.offset_bytes, place.offset_bytes + tensor.size_bytes(layout))
-        for index, (place, tensor, layout) in enumerate(
-            zip(schedule.places, schedule.sequence.tensors, schedule.layouts, strict=True)
-        )
-        if place is not None
-    ]
-    for one, start, end in rows:
-        for other, low, high in rows:
-            first, last = lifetimes[one]
-            since, until = lifetimes[other]
-            if one < other and start < high and low < end and first <= until and since <= last:
-                found.append((one, other))
-    return found
+from .networks import overlaps, residual
 
 
 @pytest.mark.parametrize("name", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])

@@ -1,0 +1,89 @@
+"""From what a search has found to a `Schedule`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mizzen.targets.ethos_u.operations import (
+    Blob,
+    Convolution,
+    Fetch,
+    Issue,
+    Place,
+    Schedule,
+    Staging,
+)
+from mizzen.targets.ethos_u.program import RegionIndex
+from mizzen.targets.ethos_u.schedule.fetching import Plan
+from mizzen.targets.ethos_u.schedule.stages import Stage
+from mizzen.targets.ethos_u.schedule.units import Costs
+
+Offsets = dict[RegionIndex, dict[int, int]]
+"""Of each region, where its tensors lie."""
+
+
+def assemble(
+    stage: Stage,
+    plan: Plan,
+    costs: Costs,
+    offsets: Offsets,
+    staged: dict[int, int],
+    region_bytes: dict[int, int],
+) -> Schedule:
+    """Return the schedule of units, of which the constants are fetched as planned.
+
+    staged  of each unit whose constants are fetched, the offset that they are fetched to
+    """
+    blobs, blob_of = _blobs(stage, plan, costs)
+    number = {unit: index for index, unit in enumerate(sorted(staged))}
+    stagings = tuple(
+        Staging(Place(int(costs.staging_region), staged[unit]), len(blobs[blob_of[unit]].data))
+        for unit in sorted(staged)
+    )
+    return Schedule(
+        sequence=stage.storage.sequence,
+        layouts=stage.storage.layouts,
+        places=_places(len(stage.storage.sequence.tensors), offsets),
+        stagings=stagings,
+        blobs=tuple(blobs),
+        items=tuple(_items(stage, plan, blob_of, number)),
+        region_bytes=region_bytes,
+    )
+
+
+def _blobs(stage: Stage, plan: Plan, costs: Costs) -> tuple[list[Blob], dict[int, int]]:
+    """Return the constants of all units, equal ones once, and which each unit has."""
+    blobs: list[Blob] = []
+    known: dict[bytes, int] = {}
+    found: dict[int, int] = {}
+    for index, (unit, choice) in enumerate(zip(stage.units, plan.choices, strict=True)):
+        row = stage.storage.sequence.operations[unit.operation]
+        if choice is None or not isinstance(row, Convolution):
+            continue
+        blob = costs.blob(unit.operation, unit.channels, choice)
+        if blob.data not in known:
+            known[blob.data] = len(blobs)
+            blobs.append(blob)
+        found[index] = known[blob.data]
+    return blobs, found
+
+
+def _places(tensors: int, offsets: Offsets) -> tuple[Place | None, ...]:
+    found: list[Place | None] = [None] * tensors
+    for region, rows in offsets.items():
+        for tensor, offset in rows.items():
+            found[tensor] = Place(int(region), offset)
+    return tuple(found)
+
+
+def _items(
+    stage: Stage, plan: Plan, blob_of: dict[int, int], number: dict[int, int]
+) -> Iterator[Issue | Fetch]:
+    for gap, pieces in enumerate(plan.gaps):
+        if gap:
+            unit, choice = stage.units[gap - 1], plan.choices[gap - 1]
+            blocking = choice.blocking if choice else None
+            blob, staging = blob_of.get(gap - 1), number.get(gap - 1)
+            yield Issue(unit.operation, blocking, unit.channels, blob, staging)
+        for piece in pieces:
+            yield Fetch(blob_of[piece.unit], piece.start, piece.stop, number[piece.unit])

@@ -1,0 +1,110 @@
+"""The schedule with search: layouts, blocks, what is fetched when, and where everything lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.operations import Schedule, Sequence
+from mizzen.targets.ethos_u.placement import Block, Placed, place
+from mizzen.targets.ethos_u.schedule.assembly import assemble
+from mizzen.targets.ethos_u.schedule.divisions import divided
+from mizzen.targets.ethos_u.schedule.fetching import Fetching, Plan
+from mizzen.targets.ethos_u.schedule.layouts import choose_layouts
+from mizzen.targets.ethos_u.schedule.stages import Stage, stage_of
+from mizzen.targets.ethos_u.schedule.storage import first_storage
+from mizzen.targets.ethos_u.schedule.units import Costs
+
+TRIES = 8
+"""Plans with less and less memory to stage in, until what is staged finds a place."""
+BYTE_PRICES_CYCLES = (0.0, 0.1, 1.0, 100.0)
+"""What a byte of a tensor is worth, tried in turn until all of them fit."""
+ENDLESS_BYTES = 1 << 40
+"""For a memory without a limit."""
+
+
+class Effort(Enum):
+    """How long to look for a better schedule."""
+
+    FAST = "fast"
+    THOROUGH = "thorough"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bytes that each memory may take in all; None for any number.
+
+    fast_bytes  of the region SCRATCH_FAST, where the arena is not in the memory of the cache
+    """
+
+    scratch_bytes: int | None = None
+    fast_bytes: int | None = None
+
+
+UNLIMITED = Limits()
+
+
+def schedule(
+    sequence: Sequence,
+    configuration: EthosUConfiguration,
+    limits: Limits = UNLIMITED,
+    effort: Effort = Effort.FAST,
+) -> Schedule:
+    """Return a schedule of few cycles by both models, the same for the same arguments.
+
+    Limits are kept as far as tensors by themselves do; what constants are staged in never goes
+    beyond what is the more, the limit or tensors by themselves.
+    """
+    costs = Costs(sequence, configuration)
+    limit = limits.fast_bytes if configuration.mode.spills else limits.scratch_bytes
+    limit = ENDLESS_BYTES if limit is None else limit
+    stage, peak = _laid_out(costs, limit)
+    return _staged(stage, costs, max(limit, peak))
+
+
+def _laid_out(costs: Costs, limit_bytes: int) -> tuple[Stage, int]:
+    """Return undivided units whose tensors fit a limit if layouts can do that, and their peak."""
+    stages: list[tuple[Stage, int]] = []
+    for price in BYTE_PRICES_CYCLES:
+        storage = choose_layouts(first_storage(costs.sequence, costs.machine), costs, price)
+        stage = stage_of(storage, costs, {}, costs.staging_region)
+        peak = place(stage.blocks, limit_bytes=limit_bytes).peak_bytes
+        if peak <= limit_bytes:
+            return stage, peak
+        stages.append((stage, peak))
+    return min(stages, key=lambda row: row[1])
+
+
+def _staged(stage: Stage, costs: Costs, limit_bytes: int) -> Schedule:
+    """Return a schedule whose constants are staged within a limit."""
+    stage, plan, placed = _fitted(stage, costs, limit_bytes)
+    count = len(stage.tensors)
+    region = costs.staging_region
+    offsets = dict(zip(stage.tensors, placed.offsets_bytes[:count], strict=True))
+    staged = dict(zip(sorted(plan.starts), placed.offsets_bytes[count:], strict=True))
+    return assemble(stage, plan, costs, {region: offsets}, staged, {int(region): placed.peak_bytes})
+
+
+def _fitted(whole: Stage, costs: Costs, limit_bytes: int) -> tuple[Stage, Plan, Placed]:
+    """Return units and a plan for them that can be placed within a limit."""
+    room = limit_bytes
+    for _ in range(TRIES):
+        free = [room - row for row in whole.live_bytes]
+        plan = Fetching(whole.jobs, free, costs.machine).best()
+        stage, plan = divided(whole, plan, room, costs)
+        placed = _placed(stage, plan, limit_bytes)
+        if placed.peak_bytes <= limit_bytes:
+            return stage, plan, placed
+        room -= placed.peak_bytes - limit_bytes
+    plan = Fetching(whole.jobs, whole.live_bytes, costs.machine).plan({})
+    return whole, plan, _placed(whole, plan, limit_bytes)
+
+
+def _placed(stage: Stage, plan: Plan, limit_bytes: int) -> Placed:
+    """Return where tensors lie, and behind them what constants are fetched to."""
+    more = [
+        Block(stage.jobs[unit].blob_bytes, max(0, plan.starts[unit]), unit)
+        for unit in sorted(plan.starts)
+    ]
+    return place([*stage.blocks, *more], limit_bytes=limit_bytes)

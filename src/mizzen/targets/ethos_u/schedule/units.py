@@ -1,0 +1,126 @@
+"""What is issued at once: an operation or some channels of it, with its best blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.operations import Blob, Convolution, Copy, Sequence
+from mizzen.targets.ethos_u.program import RegionIndex
+from mizzen.targets.ethos_u.schedule.blocks import traversals, usual
+from mizzen.targets.ethos_u.schedule.choices import Choice, Ranked, ranked
+from mizzen.targets.ethos_u.schedule.cost import Constants
+from mizzen.targets.ethos_u.schedule.facts import Facts, facts_of
+from mizzen.targets.ethos_u.schedule.storage import Storage
+from mizzen.targets.ethos_u.shared_buffer import demand_of
+from mizzen.targets.ethos_u.timing.machine import Bus, Machine, machine_of
+from mizzen.targets.ethos_u.weights import encode
+
+Channels = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """An operation, or some channels of its output.
+
+    channels   None for all
+    in_place   its blocks where constants are read where they lie, or it has none; None of a copy
+    staged     its blocks where constants are fetched first; None where that gains nothing
+    """
+
+    operation: int
+    channels: Channels | None
+    in_place: Ranked | None
+    staged: Ranked | None
+
+
+class Costs:
+    """Costs of a sequence's operations, whatever is asked for computed once."""
+
+    def __init__(self, sequence: Sequence, configuration: EthosUConfiguration) -> None:
+        self.sequence = sequence
+        self.machine: Machine = machine_of(configuration)
+        self.accelerator = configuration.accelerator
+        spills = configuration.mode.spills
+        self.staging_region = RegionIndex.SCRATCH_FAST if spills else RegionIndex.SCRATCH
+        self._facts: dict[tuple[int, Channels | None], Facts] = {}
+        self._lengths: dict[tuple[int, Channels | None], dict[bool, tuple[int, ...]]] = {}
+
+    def facts(self, operation: int, channels: Channels | None = None) -> Facts:
+        """Return the facts of an operation, or of some channels of it."""
+        key = operation, channels
+        if key not in self._facts:
+            row = self.sequence.operations[operation]
+            assert not isinstance(row, Copy)
+            self._facts[key] = facts_of(row, channels)
+        return self._facts[key]
+
+    def blob(self, operation: int, channels: Channels | None, choice: Choice) -> Blob:
+        """Return the constants of a convolution as a block needs them."""
+        row = self.sequence.operations[operation]
+        assert isinstance(row, Convolution)
+        blocking = choice.blocking
+        whole = channels or (0, len(row.weights))
+        return encode(row, whole, blocking.block[2], blocking.part_kernel, self.accelerator)
+
+    def unit(self, storage: Storage, operation: int, channels: Channels | None = None) -> Unit:
+        """Return an operation with its best blocks, for where everything lies."""
+        row = self.sequence.operations[operation]
+        if isinstance(row, Copy):
+            return Unit(operation, None, None, None)
+        if not isinstance(row, Convolution):
+            return Unit(operation, channels, self.ranked(storage, operation, channels, None), None)
+        in_place = self.ranked(storage, operation, channels, self.machine.constants)
+        if self.machine.constants == self.machine.cache:
+            return Unit(operation, channels, in_place, None)
+        staged = self.ranked(storage, operation, channels, self.machine.cache)
+        return Unit(operation, channels, in_place, staged)
+
+    def staged(self, storage: Storage, operation: int) -> Choice:
+        """Return the best block of an operation whose constants lie in the fastest memory."""
+        has_constants = isinstance(self.sequence.operations[operation], Convolution)
+        bus = self.machine.cache if has_constants else None
+        return self.ranked(storage, operation, None, bus).best
+
+    def ranked(
+        self, storage: Storage, operation: int, channels: Channels | None, bus: Bus | None
+    ) -> Ranked:
+        """Return the blocks of an operation; `bus` is that through which constants are read."""
+        row = self.sequence.operations[operation]
+        assert not isinstance(row, Copy)
+        facts = self.facts(operation, channels)
+        traffics = tuple(
+            storage.traffic(row, facts, self._constants(operation, channels, part_kernel, bus))
+            for part_kernel in traversals(facts)
+        )
+        return ranked(facts, demand_of(row), traffics, self.machine)
+
+    def _constants(
+        self, operation: int, channels: Channels | None, part_kernel: bool, bus: Bus | None
+    ) -> Constants | None:
+        if bus is None:
+            return None
+        return Constants(bus, self._streams(operation, channels, part_kernel))
+
+    def _streams(
+        self, operation: int, channels: Channels | None, part_kernel: bool
+    ) -> tuple[int, ...]:
+        key = operation, channels
+        if key not in self._lengths:
+            self._lengths[key] = self._encoded(operation, channels)
+        return self._lengths[key][part_kernel]
+
+    def _encoded(self, operation: int, channels: Channels | None) -> dict[bool, tuple[int, ...]]:
+        """Return the lengths of streams for each traversal; the block's depth is a usual one."""
+        row = self.sequence.operations[operation]
+        assert isinstance(row, Convolution)
+        facts = self.facts(operation, channels)
+        depth = usual(row, facts, self.accelerator).block[2]
+        whole = channels or (0, len(row.weights))
+        found: dict[bool, tuple[int, ...]] = {}
+        for part_kernel in traversals(facts):
+            blob = encode(row, whole, depth, part_kernel, self.accelerator)
+            found[part_kernel] = tuple(
+                length for part in blob.cores for length in (part.weights_bytes, part.scales_bytes)
+            )
+        return found

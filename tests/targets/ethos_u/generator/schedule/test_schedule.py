@@ -1,0 +1,63 @@
+"""The schedule with search."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from mizzen.targets.ethos_u.operations import Convolution, Copy, Fetch, Issue, Schedule
+from mizzen.targets.ethos_u.schedule import Limits, schedule
+from mizzen.targets.ethos_u.shared_buffer import fit
+from mizzen.targets.ethos_u.system_config import resolve
+
+from .networks import overlaps, residual
+
+MAPS_BYTES = 8 * 8 * (24 + 24 + 16)
+"""The largest maps that are there at once."""
+
+
+def fetched_before_use(found: Schedule) -> None:
+    """Hold a schedule to that all bytes of a staged blob are there when it is used."""
+    there: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    for item in found.items:
+        match item:
+            case Fetch():
+                there[item.staging, item.blob] |= set(range(item.start, item.stop))
+            case Issue(staging=int() as staging, blob=int() as blob):
+                assert there[staging, blob] == set(range(len(found.blobs[blob].data)))
+            case Issue():
+                pass
+
+
+@pytest.mark.parametrize("name", ["ethos-u55-32", "ethos-u55-128", "ethos-u55-256"])
+@pytest.mark.parametrize("limit_bytes", [None, 20_000, MAPS_BYTES])
+def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | None) -> None:
+    configuration = resolve(name)
+    found = schedule(residual(), configuration, Limits(limit_bytes))
+    assert overlaps(found) == []
+    fetched_before_use(found)
+    if limit_bytes is not None:
+        assert found.region_bytes[1] <= max(limit_bytes, MAPS_BYTES)
+    done: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for item in found.items:
+        if isinstance(item, Issue):
+            operation = found.sequence.operations[item.operation]
+            assert not isinstance(operation, Copy)
+            assert item.blocking is not None
+            assert fit(operation, item.blocking, configuration.accelerator) is not None
+            done[item.operation].append(item.channels or (0, operation.ofm.shape[2]))
+            assert (item.blob is None) == (not isinstance(operation, Convolution))
+    for index, ranges in done.items():
+        operation = found.sequence.operations[index]
+        assert not isinstance(operation, Copy)
+        assert sorted(row for start, stop in ranges for row in range(start, stop)) == list(
+            range(operation.ofm.shape[2])
+        )
+
+
+def test_the_same_is_found_again() -> None:
+    configuration = resolve("ethos-u55-128")
+    first, second = (schedule(residual(), configuration, Limits(9000)) for _ in range(2))
+    assert first.items == second.items
+    assert first.places == second.places

@@ -1,0 +1,55 @@
+"""Operations of Vela's streams as facts and traffic, for the costs that we compute of them."""
+
+from __future__ import annotations
+
+from mizzen.targets.ethos_u.commands_values import AccFormat, UpscaleMode
+from mizzen.targets.ethos_u.hazards.blocks import Axis, Sliding
+from mizzen.targets.ethos_u.hazards.maps import Map
+from mizzen.targets.ethos_u.schedule.cost import Constants, Stored, Traffic
+from mizzen.targets.ethos_u.schedule.facts import Facts, Function, Kind
+from mizzen.targets.ethos_u.timing import KernelWork
+from mizzen.targets.ethos_u.timing.machine import Machine
+
+FUNCTIONS = {"": Function.NONE, "relu": Function.RELU, "table": Function.TABLE}
+ONE = Axis(1, 1, 0, 1)
+
+
+def facts_of_work(work: KernelWork) -> Facts:
+    """Return the facts of an operation that was read from registers; without dilation."""
+    window = work.blocks.inputs[0].window
+    y, x = (window.y, window.x) if isinstance(window, Sliding) else (ONE, ONE)
+    return Facts(
+        kind=Kind(work.kind.value),
+        mode=work.mode,
+        shape=work.blocks.shape,
+        inputs=tuple(row.map.shape for row in work.blocks.inputs),
+        input_bits=work.input_bits,
+        output_bits=work.output_bits,
+        kernel=(y.extent, x.extent),
+        strides=(y.stride, x.stride),
+        dilations=(1, 1),
+        pads=(y.pad, x.pad),
+        upscale=UpscaleMode.NONE if y.upscale == 1 else UpscaleMode.NEAREST,
+        accumulators=AccFormat.I40 if work.wide else AccFormat.I32,
+        function=FUNCTIONS[work.activation],
+        reserves_second=False,
+        simple=work.simple,
+    )
+
+
+def traffic_of_work(work: KernelWork, machine: Machine) -> Traffic:
+    """Return what an operation that was read from registers moves."""
+    assert work.blocks.result is not None
+    constants = None
+    if work.streams:
+        bus = machine.bus(work.streams[0].place)
+        assert bus is not None
+        constants = Constants(bus, tuple(row.bytes_ for row in work.streams))
+    reads = tuple(_stored(row.map, machine) for row in work.blocks.inputs)
+    return Traffic(reads, _stored(work.blocks.result.map, machine), constants)
+
+
+def _stored(row: Map, machine: Machine) -> Stored:
+    bus = machine.bus(row.place)
+    assert bus is not None
+    return Stored(bus, row.shape, row.element_bytes, row.bricks, row.stride_x)
