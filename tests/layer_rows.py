@@ -97,6 +97,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u",
     ),
+    "mizzen.targets.ethos_u.occupancy": (
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+        "mizzen.targets.ethos_u.placement",
+    ),
     "mizzen.targets.ethos_u.weights": (
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u",

@@ -17,12 +17,15 @@ class Partner:
 
     block        its index
     reach_bytes  how far behind its start the other may begin at most, all lower places included:
-                 0 where each part is written where it has just been read, less where the writing
-                 would overtake the reading, more where it falls behind
+                 less than 0 where the writing would overtake the reading, more where it falls
+                 behind
+    in_place     whether the other may begin where it begins, whatever the reach: each part is
+                 written where it has just been read
     """
 
     block: int
     reach_bytes: int = 0
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +89,12 @@ def check(blocks: Sequence[Block]) -> None:
     fixed = [row for row in enumerate(blocks) if row[1].offset_bytes is not None]
     for position, (index, block) in enumerate(fixed):
         for other, row in fixed[:position]:
-            if _collide(block, row, reach(block, other)) and _collide(
-                row, block, reach(row, index)
-            ):
+            if _collide(block, row, other) and _collide(row, block, index):
                 raise fail(
                     "E297",
                     f"blocks {other} and {index} lie in the same bytes: {row}, {block}",
                     rule="blocks that are taken at the same step have bytes of their own",
                 )
-
-
-def reach(block: Block, other: int) -> int | None:
-    """Return how far behind the start of another block a block may begin; None if above it only."""
-    return max((row.reach_bytes for row in block.partners if row.block == other), default=None)
 
 
 def _check_block(index: int, block: Block) -> None:
@@ -121,19 +117,24 @@ def _check_block(index: int, block: Block) -> None:
         )
 
 
-def _collide(one: Block, other: Block, reach_bytes: int | None) -> bool:
-    """Return whether a fixed block shares bytes with another one that it may not share."""
+def _collide(one: Block, other: Block, index: int) -> bool:
+    """Return whether a fixed block shares bytes with the one at `index` that it may not share."""
     if one.last < other.first or other.last < one.first:
         return False
     a, b = one.offset_bytes or 0, other.offset_bytes or 0
-    apart = a >= b + other.size_bytes or b >= a + one.size_bytes
-    return not apart and (reach_bytes is None or a > b + reach_bytes)
+    if a >= b + other.size_bytes or b >= a + one.size_bytes:
+        return False
+    return not any(
+        a <= b + row.reach_bytes or (row.in_place and a == b)
+        for row in one.partners
+        if row.block == index
+    )
 
 
-def saved_bytes(size: int, other: int, reach_bytes: int) -> int:
+def saved_bytes(size: int, other: int, partner: Partner) -> int:
     """Return how many bytes are shared at most by a block and a partner of `other` bytes."""
-    together = max(size, other + max(0, -reach_bytes))
-    return max(0, size + other - together)
+    ahead = 0 if partner.in_place else max(0, -partner.reach_bytes)
+    return max(0, size + other - max(size, other + ahead))
 
 
 def largest_live_set(blocks: Sequence[Block]) -> int:
@@ -149,7 +150,7 @@ def largest_live_set(blocks: Sequence[Block]) -> int:
         change[block.first] = change.get(block.first, 0) + size
         change[block.last + 1] = change.get(block.last + 1, 0) - size
         shared = sum(
-            saved_bytes(size, sizes[row.block], row.reach_bytes)
+            saved_bytes(size, sizes[row.block], row)
             for row in block.partners
             if blocks[row.block].last == block.first
         )

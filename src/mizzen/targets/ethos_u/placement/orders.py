@@ -22,9 +22,10 @@ def lowest(rows: Rows, order: Iterable[int], placed: Sequence[int | None]) -> li
         size, alignment = sizes[row], alignments[row]
         if row in special:
             gaps = sorted(
-                forbidden(rows, row, other, offsets[other])
+                gap
                 for other in rows.neighbours[row]
                 if offsets[other] >= 0
+                for gap in forbidden(rows, row, other, offsets[other])
             )
         else:
             gaps = sorted(

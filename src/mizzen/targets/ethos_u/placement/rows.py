@@ -23,6 +23,7 @@ class Rows:
     meets        rows that are taken at the same step as another: [rows, rows], not themselves
     neighbours   the same as lists
     reaches      of a row, and another that it may lie over: how far behind its start it may begin
+    in_place     of those, the ones that may begin where the other does
     savings      of a row, the bytes that it shares at most at its first step
     """
 
@@ -34,6 +35,7 @@ class Rows:
     meets: Bools
     neighbours: tuple[tuple[int, ...], ...]
     reaches: dict[tuple[int, int], int]
+    in_place: frozenset[tuple[int, int]]
     savings: Int64s
 
     def peak(self, offsets: Sequence[int]) -> int:
@@ -50,13 +52,16 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
     meets = (firsts[:, None] <= lasts) & (firsts <= lasts[:, None])
     np.fill_diagonal(meets, val=False)
     reaches: dict[tuple[int, int], int] = {}
+    in_place: set[tuple[int, int]] = set()
     savings = np.zeros(len(blocks), np.int64)
     for index, block in enumerate(blocks):
         for partner in block.partners:
             other, reach = partner.block, partner.reach_bytes // granule * granule
-            if meets[index, other] and reach > -sizes[index]:
+            if meets[index, other] and (saved := saved_bytes(sizes[index], sizes[other], partner)):
                 reaches[index, other] = max(reach, reaches.get((index, other), reach))
-                savings[index] += saved_bytes(sizes[index], sizes[other], reach)
+                savings[index] += saved
+                if partner.in_place:
+                    in_place.add((index, other))
         savings[index] = min(int(savings[index]), sizes[index])
     return Rows(
         np.array(sizes, np.int64),
@@ -70,15 +75,19 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
         meets,
         tuple(tuple(np.flatnonzero(row).tolist()) for row in meets),
         reaches,
+        frozenset(in_place),
         savings,
     )
 
 
-def forbidden(rows: Rows, row: int, other: int, start: int) -> tuple[int, int]:
+def forbidden(rows: Rows, row: int, other: int, start: int) -> list[tuple[int, int]]:
     """Return between which offsets a row must not begin while another one begins at `start`."""
     low, high = start - int(rows.sizes[row]), start + int(rows.sizes[other])
     if (row, other) in rows.reaches:
-        low = start + rows.reaches[row, other]
+        low = max(low, start + rows.reaches[row, other])
     if (other, row) in rows.reaches:
-        high = start - rows.reaches[other, row]
-    return low, high
+        high = min(high, start - rows.reaches[other, row])
+    if (row, other) in rows.in_place or (other, row) in rows.in_place:
+        gaps = [(low, min(high, start)), (max(low, start), high)]
+        return [gap for gap in gaps if gap[0] < gap[1]]
+    return [(low, high)] if low < high else []

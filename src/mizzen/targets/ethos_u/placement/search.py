@@ -77,10 +77,13 @@ class Search:
         self._obstacles = _obstacles(rows)
         # How far above a row that is placed another one begins at least.
         self._above = np.where(rows.meets, rows.sizes[:, None], -_FAR)
+        self._special = np.zeros(len(rows.fixed), np.bool_)
+        self._special[[row for pair in rows.reaches for row in pair]] = True
         self._hard = np.zeros(len(rows.fixed), np.bool_)
+        self._over = _overlaps(rows)
         for (row, other), reach in rows.reaches.items():
-            self._above[row, other] = -reach
-            if reach >= 0:
+            self._above[row, other] = min(-reach, int(rows.sizes[row]))
+            if (row, other) in self._over:
                 self._above[other, row] = -_FAR
                 self._obstacles.setdefault(row, [])
 
@@ -185,9 +188,9 @@ class Search:
         """Yield where a row must not begin because of placed rows that it may lie over."""
         for other in self._rows.neighbours[row]:
             start = placed[other]
-            over = self._rows.reaches.get((row, other), -1) >= 0
+            over = (row, other) in self._over
             if over and self._hard[other] and other not in free and start is not None:
-                yield forbidden(self._rows, row, other, start)
+                yield from forbidden(self._rows, row, other, start)
 
     def _need(self, left: Int64s, lows: Int64s, floor: int) -> int:
         """Return a height that what is left takes at least."""
@@ -206,6 +209,7 @@ class Search:
         left = part.rows
         low = part.lows[left]
         allowed = (low > part.floor) | ((low == part.floor) & (left > part.last))
+        allowed |= (low == part.floor) & self._special[left]
         allowed &= low < (low + self._rows.sizes[left]).min()
         allowed &= ~np.isin(self._twins[left], left)
         chosen = np.flatnonzero(allowed)
@@ -233,7 +237,7 @@ def _core(rows: Rows, height: int) -> tuple[Int64s, list[int]]:
             continue
         near = [other for other in rows.neighbours[row] if other in left or other in fixed]
         if row in special:
-            gaps = (forbidden(rows, row, other, 0) for other in near)
+            gaps = (gap for other in near for gap in forbidden(rows, row, other, 0))
             kept = sum(max(0, high - low - granule) for low, high in gaps)
         else:
             kept = sum(sizes[other] + sizes[row] - granule for other in near)
@@ -276,14 +280,21 @@ def _equal_rows(rows: Rows) -> Int64s:
     return found
 
 
+def _overlaps(rows: Rows) -> frozenset[tuple[int, int]]:
+    """Return which rows may begin where another begins, or behind."""
+    behind = (pair for pair, reach in rows.reaches.items() if reach >= 0)
+    return rows.in_place.union(behind)
+
+
 def _obstacles(rows: Rows) -> dict[int, list[tuple[int, int]]]:
     """Return for rows that meet fixed ones between which offsets they must not begin."""
     found: dict[int, list[tuple[int, int]]] = {}
     for row, neighbours in enumerate(rows.neighbours):
         gaps = [
-            forbidden(rows, row, other, at)
+            gap
             for other in neighbours
             if (at := rows.fixed[other]) is not None and rows.sizes[other]
+            for gap in forbidden(rows, row, other, at)
         ]
         if gaps and rows.fixed[row] is None:
             found[row] = gaps

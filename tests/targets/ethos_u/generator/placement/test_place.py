@@ -22,7 +22,7 @@ def networks(draw: st.DrawFn, most: int = 30) -> list[Block]:
         alignment = draw(st.sampled_from([1, 16, 64]))
         if partners and draw(st.booleans()):
             reaches = st.integers(-6000, 6000)
-            over = tuple(Partner(row, draw(reaches)) for row in partners)
+            over = tuple(Partner(row, draw(reaches), draw(st.booleans())) for row in partners)
             size = draw(st.integers(0, 5000))
             blocks.append(Block(size, first, first + 2, alignment, partners=over))
         else:
@@ -33,6 +33,14 @@ def networks(draw: st.DrawFn, most: int = 30) -> list[Block]:
         at = 64 * draw(st.integers(0, 50))
         blocks[0] = Block(first.size_bytes, first.first, first.last, first.alignment, at)
     return blocks
+
+
+def may_lie_over(block: Block, other: int, at: int, where: int) -> bool:
+    return any(
+        at <= where + row.reach_bytes or (row.in_place and at == where)
+        for row in block.partners
+        if row.block == other
+    )
 
 
 def assert_holds(blocks: list[Block], placed: Placed) -> None:
@@ -47,8 +55,7 @@ def assert_holds(blocks: list[Block], placed: Placed) -> None:
         a, b = placed.offsets_bytes[i], placed.offsets_bytes[j]
         apart = one.last < other.first or other.last < one.first
         above = a + one.size_bytes <= b or b + other.size_bytes <= a
-        over = any(row.block == i and b <= a + row.reach_bytes for row in other.partners)
-        over |= any(row.block == j and a <= b + row.reach_bytes for row in one.partners)
+        over = may_lie_over(other, i, b, a) or may_lie_over(one, j, a, b)
         assert apart or above or over, (i, j)
     assert placed.bound_bytes <= placed.peak_bytes
 
@@ -71,7 +78,7 @@ def fits(blocks: list[Block], height: int, offsets: tuple[int, ...] = ()) -> boo
             or block.last < each.first
             or where + each.size_bytes <= at
             or at + block.size_bytes <= where
-            or any(row.block == other and at <= where + row.reach_bytes for row in block.partners)
+            or may_lie_over(block, other, at, where)
             for other, (each, where) in enumerate(zip(blocks, offsets, strict=False))
         ) and fits(blocks, height, (*offsets, at)):
             return True
@@ -86,7 +93,9 @@ def test_what_is_told_as_optimal_is(seed: int) -> None:
     for index in range(5):
         first = chance.randrange(6)
         partners = tuple(
-            Partner(row, chance.randint(-3, 3)) for row in range(index) if blocks[row].last == first
+            Partner(row, chance.randint(-3, 3), chance.random() < 0.3)
+            for row in range(index)
+            if blocks[row].last == first
         )
         last = first + chance.randrange(4)
         alignment = chance.choice([1, 1, 2])
@@ -133,6 +142,13 @@ def test_an_operation_in_place_takes_no_bytes_of_its_own() -> None:
     placed = place(chain)
     assert placed.offsets_bytes == (0, 0, 0)
     assert placed.peak_bytes == placed.bound_bytes == 112
+
+
+def test_in_place_holds_where_other_places_would_overtake() -> None:
+    blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64, in_place=True),))]
+    assert place(blocks).peak_bytes == 96
+    blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64),))]
+    assert place(blocks).peak_bytes == 160
 
 
 def test_one_place_is_taken_over_once() -> None:
