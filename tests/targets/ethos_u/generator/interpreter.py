@@ -123,13 +123,13 @@ class Memory:
 
     def read(self, map_: Map) -> Array:
         """Return the elements of a map."""
-        places = self._places(map_)
+        places = self.places(map_)
         return self.bytes[map_.tensor][places].view(map_.dtype)[..., 0]
 
     def write(self, map_: Map, values: Array) -> None:
         """Set the elements of a map."""
         dense = np.ascontiguousarray(values.astype(map_.dtype).reshape(map_.shape))
-        places = self._places(map_)
+        places = self.places(map_)
         self.bytes[map_.tensor][places] = dense.view(np.uint8).reshape(places.shape)
 
     def copy(self, row: Copy) -> None:
@@ -140,7 +140,7 @@ class Memory:
         assert 0 <= to <= destination.size - row.length_bytes
         destination[to : to + row.length_bytes] = source[first : first + row.length_bytes]
 
-    def _places(self, map_: Map) -> Array:
+    def places(self, map_: Map) -> Array:
         """Return where the bytes of a map's elements are, [height, width, depth, size]."""
         size = map_.dtype.itemsize
         height, width, depth = map_.shape

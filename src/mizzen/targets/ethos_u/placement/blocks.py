@@ -10,6 +10,9 @@ from mizzen.diagnostics import fail
 ALIGNMENT_BYTES = 16
 """Of a base address that a map, a weight stream or a transfer may have."""
 
+NOWHERE_BYTES = -(1 << 40)
+"""A reach that is further than any block is long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Partner:
@@ -24,8 +27,8 @@ class Partner:
     """
 
     block: int
-    reach_bytes: int = 0
-    in_place: bool = False
+    reach_bytes: int = NOWHERE_BYTES
+    in_place: bool = True
 
 
 @dataclass(frozen=True, slots=True)

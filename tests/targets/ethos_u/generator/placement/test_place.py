@@ -145,9 +145,9 @@ def test_an_operation_in_place_takes_no_bytes_of_its_own() -> None:
 
 
 def test_in_place_holds_where_other_places_would_overtake() -> None:
-    blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64, in_place=True),))]
-    assert place(blocks).peak_bytes == 96
     blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64),))]
+    assert place(blocks).peak_bytes == 96
+    blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64, in_place=False),))]
     assert place(blocks).peak_bytes == 160
 
 
@@ -178,7 +178,8 @@ def test_blocks_stay_apart_where_one_place_would_be_too_long() -> None:
 def test_writing_follows_reading() -> None:
     """Maps of one size, each written three rows of 16 bytes behind where it is read."""
     chain = [Block(256, 0, 1)] + [
-        Block(256, at, at + 1, partners=(Partner(at - 1, -48),)) for at in range(1, 4)
+        Block(256, at, at + 1, partners=(Partner(at - 1, -48, in_place=False),))
+        for at in range(1, 4)
     ]
     placed = place(chain)
     assert_holds(chain, placed)
@@ -188,7 +189,11 @@ def test_writing_follows_reading() -> None:
 
 def test_writing_may_begin_behind_the_start_of_what_is_read() -> None:
     """What shrinks frees its bytes faster than it takes new ones."""
-    blocks = [Block(256, 0, 1), Block(64, 1, 5, partners=(Partner(0, 96),)), Block(96, 2, 5)]
+    blocks = [
+        Block(256, 0, 1),
+        Block(64, 1, 5, partners=(Partner(0, 96, in_place=False),)),
+        Block(96, 2, 5),
+    ]
     placed = place(blocks)
     assert_holds(blocks, placed)
     assert placed.peak_bytes == 256

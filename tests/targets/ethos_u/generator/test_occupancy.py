@@ -1,0 +1,213 @@
+"""An output over an input: no block writes what a later one reads, shown by doing them in turn."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.occupancy import overlap, peak_bytes, repacked, tensor_blocks
+from mizzen.targets.ethos_u.operations import (
+    Blocking,
+    Box,
+    Computation,
+    Copy,
+    Elementwise,
+    Fetch,
+    Issue,
+    Kernel,
+    Place,
+    Pooling,
+    Role,
+    Schedule,
+    Sequence,
+    Shape,
+    Staging,
+    maps_read,
+)
+
+from .interpreter import Memory
+from .sequences import Network
+
+SAME_3X3 = Kernel(3, 3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1)
+KERNELS = [
+    Kernel(),
+    SAME_3X3,
+    Kernel(3, 3, 2, 2, pad_top=1, pad_left=1),
+    Kernel(5, 2, pad_top=2),
+    Kernel(3, 3, dilation_y=2, pad_top=2, pad_bottom=2, pad_left=1, pad_right=1),
+    Kernel(2, 2, 2, 2),
+]
+BLOCKS: list[Shape] = [(2, 16, 32), (4, 16, 16), (4, 8, 32), (16, 16, 32), (1, 2, 16)]
+LAYOUTS = list(itertools.product(Layout, Layout))
+
+
+def cases() -> list[Sequence]:
+    found: list[Sequence] = []
+    for kernel, depthwise in itertools.product(KERNELS, (False, True)):
+        network = Network()
+        source = network.tensor((13, 11, 32), Role.INPUT)
+        channels = 32 if depthwise else 24
+        output = network.convolution(source, channels, kernel, depthwise=depthwise)
+        found.append(network.sequence((source,), (output,)))
+    network = Network()
+    source, other = (
+        network.tensor((12, 10, 24), Role.INPUT),
+        network.tensor((12, 10, 24), Role.INPUT),
+    )
+    found.append(network.sequence((source, other), (network.add(source, other),)))
+    network = Network()
+    source = network.tensor((12, 10, 24), Role.INPUT)
+    found.append(network.sequence((source,), (network.pool(source, PoolingMode.MAX, Kernel()),)))
+    return found
+
+
+def blocks_of(operation: Computation, block: Shape) -> list[tuple[Shape, Shape]]:
+    """Return start and shape of each block, depth fastest, then width."""
+    ranges = [range(0, size, step) for size, step in zip(operation.ofm.shape, block, strict=True)]
+    found: list[tuple[Shape, Shape]] = []
+    for y, (x, c) in itertools.product(ranges[0], itertools.product(*ranges[1:])):
+        sides = zip((y, x, c), block, operation.ofm.shape, strict=True)
+        height, width, depth = (min(step, size - at) for at, step, size in sides)
+        found.append(((y, x, c), (height, width, depth)))
+    return found
+
+
+def needed(
+    operation: Computation, shape: Shape, start: Shape, extent: Shape
+) -> tuple[Shape, Shape]:
+    """Return start and shape of what a block needs of an input."""
+    if isinstance(operation, Elementwise):
+        return start, extent
+    kernel = operation.kernel
+    top = start[0] * kernel.stride_y - kernel.pad_top
+    left = start[1] * kernel.stride_x - kernel.pad_left
+    bottom = top + (extent[0] - 1) * kernel.stride_y + kernel.dilated_height
+    right = left + (extent[1] - 1) * kernel.stride_x + kernel.dilated_width
+    each = isinstance(operation, Pooling) or operation.depthwise
+    deep = (start[2], extent[2]) if each else (0, shape[2])
+    first = max(0, top), max(0, left), deep[0]
+    return first, (min(shape[0], bottom) - first[0], min(shape[1], right) - first[1], deep[1])
+
+
+def clashes(
+    sequence: Sequence, layouts: list[Layout], tensor: int, block: Shape, distance: int
+) -> bool:
+    """Whether a block reads what an earlier one wrote, the output being so far behind the input."""
+    memory = Memory(
+        [replace(row, layout=layout) for row, layout in zip(sequence.tensors, layouts, strict=True)]
+    )
+    (operation,) = sequence.operations
+    assert not isinstance(operation, Copy)
+    view = next(row for row in maps_read(operation) if row.tensor == tensor)
+    written: set[int] = set()
+    for start, extent in blocks_of(operation, block):
+        first, shape = needed(operation, view.shape, start, extent)
+        values = memory.places(replace(view, view=Box(tensor, shape, first)))
+        if written & set((values - distance).ravel().tolist()):
+            return True
+        target = replace(operation.ofm, view=Box(operation.ofm.tensor, extent, start))
+        written.update(memory.places(target).ravel().tolist())
+    return False
+
+
+@pytest.mark.parametrize("layouts", LAYOUTS, ids=str)
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_no_block_reads_what_an_earlier_one_wrote(
+    block: Shape, layouts: tuple[Layout, Layout]
+) -> None:
+    for sequence in cases():
+        (operation,) = sequence.operations
+        assert not isinstance(operation, Copy)
+        rows = [
+            layouts[1 if index in sequence.outputs else 0] for index in range(len(sequence.tensors))
+        ]
+        found = overlap(operation, block, 0, sequence.tensors, rows)
+        assert found is not None
+        reach = found.reach_bytes // 16 * 16
+        for distance in (reach, reach - 160):
+            assert not clashes(sequence, rows, 0, block, distance), (operation, distance)
+        if found.in_place:
+            assert not clashes(sequence, rows, 0, block, 0)
+
+
+def test_reach_of_blocks_as_wide_and_deep_as_the_map() -> None:
+    """Rows of 12 x 16 bytes: one row of the kernel frees each at once, three a row late."""
+    rows = [Layout.NHWC, Layout.NHWC]
+    for kernel, reach in [
+        (Kernel(), 0),
+        (SAME_3X3, -12 * 16),
+        (Kernel(2, 2, 2, 2), 2 * 2 * 12 * 16 - 2 * 6 * 16),
+    ]:
+        network = Network()
+        source = network.tensor((12, 12, 16), Role.INPUT)
+        network.convolution(source, 16, kernel)
+        (operation,) = network.operations
+        assert not isinstance(operation, Copy)
+        found = overlap(operation, (2, 12, 16), source, network.tensors, rows)
+        assert found is not None
+        assert (found.reach_bytes, found.in_place) == (reach, False)
+
+
+def chain(operations: int) -> Sequence:
+    network = Network()
+    source = last = network.tensor((32, 32, 16), Role.INPUT)
+    for _ in range(operations):
+        last = network.convolution(last, 16, SAME_3X3)
+    return network.sequence((source,), (last,))
+
+
+def items_of(sequence: Sequence, block: Shape) -> list[Issue | Fetch]:
+    return [Issue(index, Blocking(block)) for index in range(len(sequence.operations))]
+
+
+def test_a_chain_takes_one_map_and_a_few_rows() -> None:
+    sequence = chain(3)
+    rows = [Layout.NHWC] * 4
+    row = 32 * 16
+    assert peak_bytes(sequence, rows, items_of(sequence, (4, 32, 16))) == (32 + 3) * row
+    assert peak_bytes(sequence, rows, items_of(sequence, (4, 16, 16))) == (32 + 3 * 5) * row
+    assert peak_bytes(sequence, rows, items_of(sequence, (32, 16, 16))) == 64 * row
+
+
+def test_parts_of_channels_read_an_input_again() -> None:
+    sequence = chain(1)
+    block = Blocking((4, 32, 16))
+    parts = [Issue(0, block, (0, 8)), Issue(0, block, (8, 16))]
+    blocks = tensor_blocks(sequence, [Layout.NHWC] * 2, parts)
+    assert [row.partners for row in blocks if row is not None] == [(), ()]
+    assert [(row.first, row.last) for row in blocks if row is not None] == [(0, 1), (0, 1)]
+
+
+def test_nothing_lies_over_what_is_read_later() -> None:
+    network = Network()
+    source = network.tensor((8, 8, 16), Role.INPUT)
+    middle = network.convolution(source, 16, SAME_3X3)
+    output = network.add(middle, source)
+    sequence = network.sequence((source,), (output,))
+    blocks = tensor_blocks(sequence, [Layout.NHWC] * 3, items_of(sequence, (2, 8, 16)))
+    partners = [tuple(each.block for each in row.partners) for row in blocks if row is not None]
+    assert partners == [(), (), (middle, source)]
+
+
+def test_packing_anew_moves_tensors_and_stagings_inside_their_regions() -> None:
+    sequence = chain(2)
+    size = 32 * 32 * 16
+    items = [Fetch(0, 0, 160, 0), *items_of(sequence, (4, 32, 16))]
+    items[1] = replace(items[1], staging=0)
+    places = (Place(1, 0), Place(1, size), Place(1, 2 * size))
+    before = Schedule(
+        sequence,
+        (Layout.NHWC,) * 3,
+        places,
+        (Staging(Place(2, 512), 160),),
+        (),
+        tuple(items),
+        {1: 3 * size, 2: 672},
+    )
+    after = repacked(before)
+    assert after.region_bytes == {1: size + 2 * 32 * 16, 2: 160}
+    assert after.stagings[0].place == Place(2, 0)
+    assert {row.region for row in after.places if row is not None} == {1}
