@@ -5,11 +5,17 @@ walks weights in the order of its blocks, and a stream made for another block de
 places. `blob` puts the parts of a blob together; `order` says where each weight of a stream
 belongs, both ways.
 
+The format leaves much to whoever writes it. `coding` says what there is to choose: slices, how
+weights are numbered in each, in which codes numbers are written. `mappings` and `slices` choose by
+price, `bitstream` writes, `compression` takes the smaller of what came and of what Arm's own
+encoder makes of the same weights.
+
 It must not know schedules, addresses, nor what judges streams: simulator and checker hold the same
 order a second time, written apart.
 """
 
-from mizzen.targets.ethos_u.weights.blob import encode, encoded_bytes
+from mizzen.targets.ethos_u.weights.blob import encode
+from mizzen.targets.ethos_u.weights.compression import Compression
 from mizzen.targets.ethos_u.weights.order import StreamOrder, orders_of, places, restore
 
-__all__ = ["StreamOrder", "encode", "encoded_bytes", "orders_of", "places", "restore"]
+__all__ = ["Compression", "StreamOrder", "encode", "orders_of", "places", "restore"]
