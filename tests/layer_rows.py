@@ -136,6 +136,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.weights",
         "mizzen.targets.ethos_u.codec",
     ),
+    "mizzen.targets.ethos_u.emit": (
+        "mizzen.diagnostics",
+        "mizzen.isa",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+        "mizzen.targets.ethos_u.shared_buffer",
+    ),
     "mizzen.targets.ethos_u.sim": (
         "mizzen.diagnostics",
         "mizzen.isa",

@@ -1,0 +1,87 @@
+"""What each step has to wait for: as few waits as are right, each as weak as is right.
+
+The front end starts steps in order. Two kernel operations may be outstanding, and one transfer on
+U55, two on U65; one more makes the front end wait for the oldest. Between the queues nothing is
+ordered but by KERNEL_WAIT and DMA_WAIT, within the kernel queue BLOCKDEP decides.
+
+Ref: Ethos-U55 and Ethos-U65 technical reference manuals (KERNEL_WAIT, DMA_WAIT, BLOCKDEP); Vela
+5.2.0, architecture_features.py (outstanding operations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.commands_values import Arch
+from mizzen.targets.ethos_u.emit.overlap import GREATEST, greatest_overlap
+from mizzen.targets.ethos_u.emit.steps import Access, KernelStep, Step, TransferStep
+
+OUTSTANDING_KERNELS = 2
+OUTSTANDING_TRANSFERS = {Arch.U55: 1, Arch.U65: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A step, and what makes it wait.
+
+    kernel_wait  kernel operations that may be outstanding when it starts; None for any
+    dma_wait     transfers likewise
+    blockdep     of a kernel operation
+    """
+
+    step: Step
+    kernel_wait: int | None = None
+    dma_wait: int | None = None
+    blockdep: int = 0
+
+
+def ordered(steps: Iterable[Step], arch: Arch) -> Iterator[Ordered]:
+    """Return the steps with their waits."""
+    kernels: list[KernelStep] = []
+    transfers: list[TransferStep] = []
+    most = OUTSTANDING_TRANSFERS[arch]
+    is_first = True
+    for step in steps:
+        if isinstance(step, TransferStep):
+            _finish(transfers, most - 1)
+            kernel_wait, dma_wait = _wait(kernels, step), _wait(transfers, step)
+            transfers.append(step)
+            yield Ordered(step, kernel_wait, dma_wait)
+            continue
+        _finish(kernels, OUTSTANDING_KERNELS - 1)
+        dma_wait = _wait(transfers, step)
+        blockdep = greatest_overlap(kernels[-1], step) if kernels else GREATEST
+        kernels.append(step)
+        yield Ordered(step, None, dma_wait, 0 if is_first else blockdep)
+        is_first = False
+
+
+def _wait(queue: list[KernelStep] | list[TransferStep], step: Step) -> int | None:
+    """Return how many may still be outstanding of a queue before a step; None for all of them."""
+    for later, other in enumerate(reversed(queue)):
+        if conflict(other, step):
+            _finish(queue, later)
+            return later
+    return None
+
+
+def _finish(queue: list[KernelStep] | list[TransferStep], outstanding: int) -> None:
+    del queue[: max(0, len(queue) - outstanding)]
+
+
+def conflict(first: Step, second: Step) -> bool:
+    """Whether two steps must not be under way at the same time."""
+    return (
+        _share(first.writes, second.reads)
+        or _share(first.reads, second.writes)
+        or _share(first.writes, second.writes)
+    )
+
+
+def _share(ones: Sequence[Access], others: Sequence[Access]) -> bool:
+    return any(
+        region == place and bytes_.touches(touched)
+        for region, bytes_ in ones
+        for place, touched in others
+    )
