@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,10 @@ class Network:
             )
         )  # fmt: skip
         return output
+
+    def as_output(self, tensor: int) -> None:
+        """Let the caller see a tensor."""
+        self.tensors[tensor] = replace(self.tensors[tensor], role=Role.OUTPUT)
 
     def sequence(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Sequence:
         """Return what was added."""

@@ -1,0 +1,81 @@
+"""What programs are held to: outputs of the interpreter, no hazards, words that decode."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mizzen.targets.ethos_u.commands import Instruction, decode, encode, instruction_set
+from mizzen.targets.ethos_u.config import Accelerator
+from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.operations import Sequence
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.sim import Simulator
+
+from .interpreter import interpret, random_inputs
+
+
+def require_right(program: Program, sequence: Sequence, accelerator: Accelerator) -> None:
+    """Hold a program to what its sequence computes, and to the hazard checker."""
+    instructions = decode(program.words, accelerator.arch)
+    assert np.array_equal(encode(instructions, accelerator.arch), program.words)
+    assert [row.render() for row in find_hazards(program).diagnostics] == []
+    simulator = Simulator(program)
+    for seed in range(2):
+        inputs = random_inputs(sequence, seed)
+        found = simulator.run([row[np.newaxis] for row in inputs], 1).outputs
+        for one, other in zip(found, interpret(sequence, inputs), strict=True):
+            assert np.array_equal(one[0], other)
+
+
+KERNELS = ("OP_CONV", "OP_DEPTHWISE", "OP_POOL", "OP_ELEMENTWISE")
+GREATEST = 3
+
+
+def blockdeps(program: Program) -> list[int]:
+    """Return the BLOCKDEP of each operation."""
+    found: list[int] = []
+    value = 0
+    for row in program.instructions:
+        if row.name == "SET_BLOCKDEP":
+            value = int(row.values["blockdep"])
+        elif row.name in KERNELS:
+            found.append(value)
+    return found
+
+
+def greatest_blockdeps(program: Program, accelerator: Accelerator) -> list[int]:
+    """Return for each operation the greatest BLOCKDEP that the checker has nothing against."""
+    found = [GREATEST] * len(blockdeps(program))
+    while endangered := _overtaking(program, accelerator, found):
+        for place in endangered:
+            found[place] -= 1
+    return found
+
+
+def _overtaking(program: Program, accelerator: Accelerator, values: list[int]) -> set[int]:
+    """Return the operations that begin too early with these BLOCKDEPs."""
+    row = instruction_set(accelerator.arch)["SET_BLOCKDEP"]
+    changed: list[Instruction] = []
+    kernels: dict[int, int] = {}
+    offset = 0
+    for instruction in program.instructions:
+        if instruction.name == "SET_BLOCKDEP":
+            continue
+        if instruction.name in KERNELS:
+            changed.append(row(blockdep=values[len(kernels)]))
+            offset += row.words
+            kernels[offset] = len(kernels)
+        changed.append(instruction)
+        offset += instruction.command.words
+    edited = replace(program, words=encode(changed, accelerator.arch), origins={})
+    return {
+        kernels[row.origin.command]
+        for row in find_hazards(edited).diagnostics
+        if row.origin is not None and row.origin.command is not None and _is_of_blocks(row.help)
+    }
+
+
+def _is_of_blocks(help_: str | None) -> bool:
+    return "BLOCKDEP" in (help_ or "")

@@ -1,0 +1,53 @@
+"""Streams of small sequences: exact, free of hazards, and overlapping as far as they may."""
+
+from __future__ import annotations
+
+import pytest
+
+from mizzen.targets.ethos_u.commands_values import PoolingMode
+from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.operations import Kernel, Role, Sequence
+from mizzen.targets.ethos_u.schedule import plain
+from mizzen.targets.ethos_u.shared_buffer import CORES
+from mizzen.targets.ethos_u.system_config import resolve
+
+from .chance_schedules import by_chance
+from .program_judges import blockdeps, greatest_blockdeps, require_right
+from .sequences import Network
+
+SAME = Kernel(3, 3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1)
+
+
+def network() -> Sequence:
+    """Return a residual network of one block, with pools and a last layer of one row."""
+    net = Network()
+    ifm = net.tensor((11, 13, 5), Role.INPUT)
+    first = net.convolution(ifm, 24, SAME)
+    window = Kernel(3, 5, 2, 2, pad_left=2, pad_right=2)
+    narrow = net.convolution(first, 24, window, depthwise=True)
+    wide = net.convolution(narrow, 40, Kernel())
+    other = net.convolution(wide, 40, SAME)
+    both = net.add(wide, other)
+    halved = net.pool(both, PoolingMode.MAX, Kernel(2, 2, 2, 2))
+    height, width, _ = net.tensors[halved].shape
+    mean = net.pool(halved, PoolingMode.AVERAGE, Kernel(height, width))
+    last = net.convolution(mean, 12, Kernel())
+    net.as_output(last)
+    return net.sequence((ifm,), (last,))
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_a_plain_schedule(name: str) -> None:
+    sequence, accelerator = network(), ACCELERATORS[name]
+    program = emit(plain(sequence, resolve(name)), accelerator)
+    require_right(program, sequence, accelerator)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", CORES)
+def test_schedules_by_chance(name: str, seed: int) -> None:
+    sequence, accelerator = network(), ACCELERATORS[name]
+    program = emit(by_chance(sequence, accelerator, seed), accelerator)
+    require_right(program, sequence, accelerator)
+    assert blockdeps(program)[1:] == greatest_blockdeps(program, accelerator)[1:]
