@@ -138,7 +138,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.emit": (
         "mizzen.diagnostics",
-        "mizzen.isa",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
         "mizzen.targets.ethos_u.shared_buffer",

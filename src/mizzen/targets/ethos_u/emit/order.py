@@ -45,19 +45,19 @@ def ordered(steps: Iterable[Step], arch: Arch) -> Iterator[Ordered]:
     for step in steps:
         if isinstance(step, TransferStep):
             _finish(transfers, most - 1)
-            kernel_wait, dma_wait = _wait(kernels, step), _wait(transfers, step)
+            kernel_wait, dma_wait = wait_for(kernels, step), wait_for(transfers, step)
             transfers.append(step)
             yield Ordered(step, kernel_wait, dma_wait)
             continue
         _finish(kernels, OUTSTANDING_KERNELS - 1)
-        dma_wait = _wait(transfers, step)
+        dma_wait = wait_for(transfers, step)
         blockdep = greatest_overlap(kernels[-1], step) if kernels else GREATEST
         kernels.append(step)
         yield Ordered(step, None, dma_wait, 0 if is_first else blockdep)
         is_first = False
 
 
-def _wait(queue: list[KernelStep] | list[TransferStep], step: Step) -> int | None:
+def wait_for(queue: list[KernelStep] | list[TransferStep], step: Step) -> int | None:
     """Return how many may still be outstanding of a queue before a step; None for all of them."""
     for later, other in enumerate(reversed(queue)):
         if conflict(other, step):

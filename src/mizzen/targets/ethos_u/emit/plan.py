@@ -11,12 +11,14 @@ import numpy.typing as npt
 from mizzen.diagnostics import Origin, fail
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.emit.constants import Constants
+from mizzen.targets.ethos_u.emit.early import with_early_tables
 from mizzen.targets.ethos_u.emit.inplace import overwrites_unread
 from mizzen.targets.ethos_u.emit.located import Addresses, Located
 from mizzen.targets.ethos_u.emit.steps import (
     INTERNAL,
     CoreConstants,
     KernelStep,
+    Purpose,
     Step,
     Stream,
     TransferStep,
@@ -83,7 +85,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         """Return all steps."""
-        steps = tuple(self._steps())
+        steps = tuple(with_early_tables(self._steps(), self._accelerator.arch))
         return Plan(steps, self._constants.packed(), self._addresses)
 
     def _operation(self, issue: Issue) -> Operation:
@@ -156,7 +158,7 @@ class _Planner:
         source = self._constants.offset_of(data) + item.start
         target = place.offset_bytes + item.offset_bytes + item.start
         return TransferStep(
-            "weights",
+            Purpose.WEIGHTS,
             origin,
             Stream(RegionIndex.READ_ONLY, source, length),
             Stream(place.region, target, length),
@@ -168,7 +170,7 @@ class _Planner:
         first = source.offset_bytes + operation.source_offset_bytes
         to = target.offset_bytes + operation.destination_offset_bytes
         return TransferStep(
-            "copy",
+            Purpose.COPY,
             operation.origin,
             Stream(source.region, first, operation.length_bytes),
             Stream(target.region, to, operation.length_bytes),
@@ -178,7 +180,7 @@ class _Planner:
         assert operation.activation.table is not None
         data = operation.activation.table.data
         return TransferStep(
-            "table",
+            Purpose.TABLE,
             operation.origin,
             Stream(RegionIndex.READ_ONLY, self._constants.offset_of(data), len(data)),
             Stream(INTERNAL, SLOT_BYTES * use.slot, len(data)),

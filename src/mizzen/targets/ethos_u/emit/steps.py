@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
 from mizzen.diagnostics import Origin
@@ -162,14 +163,19 @@ def _covered(outputs: Span, stride: int, extent: int, pad: int, factor: int, siz
     return max(0, low // factor), min(size, -(-high // factor))
 
 
+class Purpose(Enum):
+    """What a transfer is for; the value is the word for people."""
+
+    WEIGHTS = "weights"
+    TABLE = "table"
+    COPY = "copy"
+
+
 @dataclass(frozen=True)
 class TransferStep:
-    """A transfer of bytes.
+    """A transfer of bytes."""
 
-    purpose  what it brings: ``weights``, ``table`` or ``copy``
-    """
-
-    purpose: str
+    purpose: Purpose
     origin: Origin
     source: Stream
     destination: Stream
