@@ -143,6 +143,26 @@ def test_transfers_of_whole_tensors_leave_and_bytes_stay_in_order() -> None:
     assert is_same(sequence, found)
 
 
+def test_copies_that_give_a_map_another_shape_leave() -> None:
+    made = Network()
+    given = made.tensor((4, 6, 6), Role.INPUT)
+    first = made.convolution(given, 4, Kernel())
+    made.tensors[first] = replace(made.tensors[first], layout=Layout.NHWC)
+    second = made.tensor((2, 3, 16), layout=Layout.NHWC)
+    flat = Bytes(first, (2, 3, 16), 0, (48, 16, 1))
+    made.operations.append(moved(Map(flat, INT8, 3), made.whole(second, 3)))
+    back = Map(Bytes(second, (4, 6, 4), 0, (24, 4, 1)), INT8, 3)
+    last = made.convolution(back, 8, Kernel(3, 3, 1, 1, 1, 1, 1, 1, 1, 1), depthwise=False)
+    sequence = made.sequence((given,), (last,))
+    found = without_copy(sequence, 1)
+    assert found is not None
+    assert is_same(sequence, found)
+    row = found.operations[1]
+    assert isinstance(row, Convolution)
+    assert row.ifm.view == Box(first, (4, 6, 4))
+    assert found.tensors[first].layout is None, "nothing sees it in bytes any more"
+
+
 def padded(value: int, activation: Activation = WHOLE_RANGE) -> Sequence:
     """A narrow sum and a narrow convolution, padded with channels, and added to a wide one."""
     made = Network()

@@ -2,7 +2,8 @@
 
 A copy is a pool of one position that neither scales nor clips, or a transfer. Where all of a tensor
 comes from a part of another, whoever reads it reads that part; where all of a tensor goes to a part
-of another, as in a concatenation, whoever writes it writes there.
+of another, as in a concatenation, whoever writes it writes there. Where a copy gives a map another
+shape, the part is the same bytes in the same order.
 
 Conditions: what the copy writes, nothing else does, and what it reads is not written again behind
 it, so that both tensors hold the same numbers for as long as anybody looks. The caller's tensors
@@ -13,17 +14,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mizzen.targets.ethos_u.arrange.strided import replaced
+from mizzen.targets.ethos_u.arrange.strided import (
+    as_box,
+    as_bytes,
+    freed,
+    in_bytes,
+    is_dense,
+    replaced,
+    with_maps,
+)
 from mizzen.targets.ethos_u.commands_values import ClipRange, PoolingMode, UpscaleMode
 from mizzen.targets.ethos_u.operations import (
     Box,
     Bytes,
     Copy,
-    Elementwise,
     Kernel,
     Map,
     Operation,
@@ -40,8 +48,30 @@ from mizzen.targets.ethos_u.operations import (
 
 ONE_POSITION = Kernel()
 UNSCALED = Scale(1, 0)
-Ends = tuple[Box, Box]
-"""What a copy reads and what it writes, of as many rows, columns and channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where all of a tensor is in another: in a box, or in bytes from an offset on, in NHWC."""
+
+    tensor: int
+    box: Box | None
+    offset_bytes: int = 0
+
+    def view(self, view: Box | Bytes, own: Tensor, other: Tensor) -> Box | Bytes | None:
+        """Return what a view of the tensor is of the other; None if it is none."""
+        if self.box is None:
+            found = as_bytes(view, own)
+            if found is None:
+                return None
+            offset = found.offset_bytes + self.offset_bytes
+            return as_box(replace(found, tensor=self.tensor, offset_bytes=offset), other)
+        if isinstance(view, Bytes):
+            return None
+        (y, x, c), (down, across) = self.box.start, self.box.steps
+        start = y + view.start[0] * down, x + view.start[1] * across, c + view.start[2]
+        steps = view.steps[0] * down, view.steps[1] * across
+        return Box(self.tensor, view.shape, start, steps)
 
 
 def without_copy(sequence: Sequence, index: int) -> Sequence | None:
@@ -49,27 +79,39 @@ def without_copy(sequence: Sequence, index: int) -> Sequence | None:
     operation = sequence.operations[index]
     if _stays_in_place(operation):
         return replaced(sequence, {index: ()})
-    ends = copied(operation, sequence)
+    ends = _ends(operation, sequence)
     if ends is None:
         return None
     source, target = ends
-    if _is_whole(target, sequence) and _may_read(sequence, index, target.tensor, source):
-        return _moved(sequence, index, target.tensor, source)
-    if _is_whole(source, sequence) and _may_write(sequence, index, source.tensor, target):
-        return _moved(sequence, index, source.tensor, target)
+    for place in _places(target, source, sequence):
+        if _may_read(sequence, index, target.tensor, place, source):
+            return _moved(sequence, index, target.tensor, place)
+    for place in _places(source, target, sequence):
+        if _may_write(sequence, index, source.tensor, place, target):
+            return _moved(sequence, index, source.tensor, place)
     return None
 
 
-def copied(operation: Operation, sequence: Sequence) -> Ends | None:
-    """Return the boxes that an operation copies between; None where it does anything else."""
+def _places(whole: Map, into: Map, sequence: Sequence) -> Iterator[Place]:
+    """Return where a map is in the other's tensor, if it is all of a tensor of our own."""
+    row = sequence.tensors[whole.tensor]
+    if row.role is not Role.SCRATCH or whole.tensor in (*sequence.inputs, *sequence.outputs):
+        return
+    if isinstance(whole.view, Box) and isinstance(into.view, Box) and whole.shape == row.shape:
+        yield Place(into.tensor, into.view)
+    one, other = in_bytes(whole, sequence.tensors), in_bytes(into, sequence.tensors)
+    size = whole.dtype.itemsize
+    if one is None or other is None or not (is_dense(one, size) and is_dense(other, size)):
+        return
+    if one.offset_bytes == 0 and math.prod(whole.shape) == math.prod(row.shape):
+        yield Place(into.tensor, None, other.offset_bytes)
+
+
+def _ends(operation: Operation, sequence: Sequence) -> tuple[Map, Map] | None:
+    """Return the maps that an operation copies between; None where it does anything else."""
     if isinstance(operation, Copy):
         return _transferred(operation, sequence)
-    if not is_identity(operation):
-        return None
-    assert isinstance(operation, Pooling), "only pools are"
-    source = boxed(operation.ifm, sequence.tensors)
-    target = boxed(operation.ofm, sequence.tensors)
-    return None if source is None or target is None else (source, target)
+    return (operation.ifm, operation.ofm) if is_identity(operation) else None
 
 
 def is_identity(operation: Operation) -> bool:
@@ -99,7 +141,7 @@ def _stays_in_place(operation: Operation) -> bool:
     return is_identity(operation) and maps_read(operation)[0].view == operation.ofm.view
 
 
-def _transferred(operation: Copy, sequence: Sequence) -> Ends | None:
+def _transferred(operation: Copy, sequence: Sequence) -> tuple[Map, Map] | None:
     """Return the ends of a transfer of all of a tensor into all of one like it."""
     source, target = (sequence.tensors[row] for row in (operation.source, operation.destination))
     length = math.prod(source.shape) * source.dtype.itemsize
@@ -111,90 +153,78 @@ def _transferred(operation: Copy, sequence: Sequence) -> Ends | None:
     )  # fmt: skip
     if not whole or not alike:
         return None
-    return Box(operation.source, source.shape), Box(operation.destination, target.shape)
+    return (
+        Map(Box(operation.source, source.shape), source.dtype),
+        Map(Box(operation.destination, target.shape), target.dtype),
+    )
 
 
-def boxed(map_: Map, tensors: tuple[Tensor, ...]) -> Box | None:
-    """Return the box of its tensor that a map is; None where it is none."""
-    if isinstance(map_.view, Box):
-        return map_.view
-    return None
-
-
-def _is_whole(box: Box, sequence: Sequence) -> bool:
-    """Whether a box is all of a tensor that nobody outside sees."""
-    row = sequence.tensors[box.tensor]
-    alone = row.role is Role.SCRATCH and box.tensor not in (*sequence.inputs, *sequence.outputs)
-    return alone and box.shape == row.shape
-
-
-def _may_read(sequence: Sequence, index: int, tensor: int, source: Box) -> bool:
+def _may_read(sequence: Sequence, index: int, tensor: int, place: Place, source: Map) -> bool:
     """Whether who reads a tensor may read a part of another, after the copy `index`."""
-    if not _fit(sequence, index, tensor, source):
+    if not _fit(sequence, index, tensor, place):
         return False
-    for place, operation in enumerate(sequence.operations):
-        if place == index:
+    for step, operation in enumerate(sequence.operations):
+        if step == index:
             continue
         if tensor_written(operation) == tensor:
             return False
-        if tensor in tensors_read(operation) and place < index:
+        if tensor in tensors_read(operation) and step < index:
             return False
-        if place > index and _writes(operation, source):
+        if step > index and _writes(operation, source):
             return False
     return True
 
 
-def _may_write(sequence: Sequence, index: int, tensor: int, target: Box) -> bool:
+def _may_write(sequence: Sequence, index: int, tensor: int, place: Place, target: Map) -> bool:
     """Whether who writes and reads a tensor may do so in a part of another, but for the copy."""
-    if sequence.tensors[target.tensor].role in (Role.STATE, Role.INPUT, Role.CONSTANT):
+    if sequence.tensors[target.tensor].role not in (Role.SCRATCH, Role.OUTPUT):
         return False
-    if target.tensor in sequence.inputs or not _fit(sequence, index, tensor, target):
+    if target.tensor in sequence.inputs or not _fit(sequence, index, tensor, place):
         return False
-    for place, operation in enumerate(sequence.operations):
-        if place == index:
+    for step, operation in enumerate(sequence.operations):
+        if step == index:
             continue
-        if place > index and tensor_written(operation) == tensor:
+        if step > index and tensor_written(operation) == tensor:
             return False
-        if _writes(operation, target) or (place < index and _reads(operation, target)):
+        if _writes(operation, target) or (step < index and _reads(operation, target)):
             return False
     return True
 
 
-def _fit(sequence: Sequence, index: int, tensor: int, into: Box) -> bool:
+def _fit(sequence: Sequence, index: int, tensor: int, place: Place) -> bool:
     """Whether every view of a tensor, but of the copy `index`, is one of a part of another."""
-    one, other = sequence.tensors[tensor], sequence.tensors[into.tensor]
-    if one.dtype != other.dtype or one.layout not in (None, other.layout):
+    one, other = sequence.tensors[tensor], sequence.tensors[place.tensor]
+    if one.dtype != other.dtype:
         return False
-    for place, operation in enumerate(sequence.operations):
-        if place == index:
+    for step, operation in enumerate(sequence.operations):
+        if step == index:
             continue
         if isinstance(operation, Copy):
             if tensor in (operation.source, operation.destination):
                 return False
             continue
-        views = (map_.view for map_ in (*maps_read(operation), operation.ofm))
-        for view in views:
-            if view.tensor == tensor and _inside(view, into, other) is None:
+        for map_ in (*maps_read(operation), operation.ofm):
+            if map_.tensor == tensor and place.view(map_.view, one, other) is None:
                 return False
     return True
 
 
-def _writes(operation: Operation, box: Box) -> bool:
-    if tensor_written(operation) != box.tensor:
+def _writes(operation: Operation, here: Map) -> bool:
+    if tensor_written(operation) != here.tensor:
         return False
-    return isinstance(operation, Copy) or _touches(operation.ofm, box)
+    return isinstance(operation, Copy) or _touches(operation.ofm, here)
 
 
-def _reads(operation: Operation, box: Box) -> bool:
+def _reads(operation: Operation, here: Map) -> bool:
     if isinstance(operation, Copy):
-        return operation.source == box.tensor
-    return any(map_.tensor == box.tensor and _touches(map_, box) for map_ in maps_read(operation))
+        return operation.source == here.tensor
+    return any(map_.tensor == here.tensor and _touches(map_, here) for map_ in maps_read(operation))
 
 
-def _touches(map_: Map, box: Box) -> bool:
-    """Whether a map may share elements with a box of its tensor."""
-    view = map_.view
-    if isinstance(view, Bytes):
+def _touches(map_: Map, here: Map) -> bool:
+    """Whether two maps of a tensor may share elements."""
+    view, box = map_.view, here.view
+    if isinstance(view, Bytes) or isinstance(box, Bytes):
         return True
     return all(
         one < other + spans[1] and other < one + spans[0]
@@ -209,49 +239,22 @@ def _spans(box: Box) -> Shape:
     return (height - 1) * down + 1, (width - 1) * across + 1, depth
 
 
-def _inside(view: Box | Bytes, into: Box, other: Tensor) -> Box | Bytes | None:
-    """Return what a view of a tensor is once the tensor is a part of another; None if it is none.
-
-    Bytes stay in order where the part is all of the other's columns and channels.
-    """
-    if isinstance(view, Box):
-        (y, x, c), (down, across) = into.start, into.steps
-        start = y + view.start[0] * down, x + view.start[1] * across, c + view.start[2]
-        steps = view.steps[0] * down, view.steps[1] * across
-        return Box(into.tensor, view.shape, start, steps)
-    whole_rows = into.steps == (1, 1) and into.shape[1:] == other.shape[1:]
-    if not whole_rows:
-        return None
-    row = math.prod(other.shape[1:]) * other.dtype.itemsize
-    return replace(view, tensor=into.tensor, offset_bytes=view.offset_bytes + into.start[0] * row)
-
-
-def _moved(sequence: Sequence, index: int, tensor: int, into: Box) -> Sequence:
+def _moved(sequence: Sequence, index: int, tensor: int, place: Place) -> Sequence:
     """Return a sequence without operation `index`, and a tensor as a part of another."""
-    other = sequence.tensors[into.tensor]
-    changes: dict[int, tuple[Operation, ...]] = {index: ()}
-    for place, operation in enumerate(sequence.operations):
-        if place == index or isinstance(operation, Copy):
-            continue
-        if tensor in (*tensors_read(operation), tensor_written(operation)):
-            changes[place] = (_with_maps(operation, tensor, into, other),)
-    return replaced(sequence, changes)
-
-
-def _with_maps(operation: Operation, tensor: int, into: Box, other: Tensor) -> Operation:
-    assert not isinstance(operation, Copy), "copies of such a tensor make it stay"
+    own, other = sequence.tensors[tensor], sequence.tensors[place.tensor]
 
     def moved(map_: Map) -> Map:
         if map_.tensor != tensor:
             return map_
-        view = _inside(map_.view, into, other)
+        view = place.view(map_.view, own, other)
         assert view is not None, "all views were found to fit"
         return replace(map_, view=view)
 
-    changed = replace(operation, ifm=moved(operation.ifm), ofm=moved(operation.ofm))
-    if isinstance(changed, Elementwise) and isinstance(changed.ifm2, Map):
-        return replace(changed, ifm2=moved(changed.ifm2))
-    return changed
+    changes: dict[int, tuple[Operation, ...]] = {index: ()}
+    for step, operation in enumerate(sequence.operations):
+        if step != index and not isinstance(operation, Copy):
+            changes[step] = (with_maps(operation, moved),)
+    return freed(replaced(sequence, changes))
 
 
 def copies(sequence: Sequence) -> Iterator[int]:

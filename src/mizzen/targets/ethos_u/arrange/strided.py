@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.operations import (
+    BRICK,
     Box,
     Bytes,
+    Computation,
+    Copy,
+    Elementwise,
     Map,
     Operation,
+    Role,
     Sequence,
     Shape,
     Tensor,
+    maps_read,
 )
 
 HEIGHT, WIDTH = 0, 1
@@ -20,16 +27,43 @@ HEIGHT, WIDTH = 0, 1
 
 def in_bytes(map_: Map, tensors: tuple[Tensor, ...]) -> Bytes | None:
     """Return a map as strides over a tensor in NHWC; None of bricks and of several tiles."""
-    view = map_.view
+    return as_bytes(map_.view, tensors[map_.tensor])
+
+
+def as_bytes(view: Box | Bytes, tensor: Tensor) -> Bytes | None:
+    """Return a view of a tensor as strides over it in NHWC; None of bricks and of tiles."""
     if isinstance(view, Bytes):
         return view if view.layout is Layout.NHWC and view.tiles is None else None
-    tensor = tensors[view.tensor]
     if tensor.layout is Layout.NHCWB16:
         return None
     row, column, size = tensor.strides_bytes(Layout.NHWC)
     offset = view.start[0] * row + view.start[1] * column + view.start[2] * size
     strides = row * view.steps[0], column * view.steps[1], size
     return Bytes(view.tensor, view.shape, offset, strides)
+
+
+def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
+    """Return the box of its tensor that a view is, or the view where it is none."""
+    if view.layout is not Layout.NHWC or view.tiles is not None:
+        return view
+    row, column, size = tensor.strides_bytes(Layout.NHWC)
+    (y, rest), steps = divmod(view.offset_bytes, row), [1, 1]
+    x, rest = divmod(rest, column)
+    for axis, pitch in ((HEIGHT, row), (WIDTH, column)):
+        if view.shape[axis] > 1:
+            steps[axis], over = divmod(view.strides_bytes[axis], pitch)
+            if over or steps[axis] < 1:
+                return view
+    if rest % size or (tensor.layout is Layout.NHCWB16):
+        return view
+    start = y, x, rest // size
+    ends = [
+        place + (extent - 1) * step
+        for place, extent, step in zip(start, view.shape, (*steps, 1), strict=True)
+    ]
+    if any(end >= most for end, most in zip(ends, tensor.shape, strict=True)):
+        return view
+    return Box(view.tensor, view.shape, start, (steps[0], steps[1]))
 
 
 def part(map_: Map, axis: int, first: int, step: int, count: int) -> Map:
@@ -73,6 +107,40 @@ def replaced(
         new for index, old in enumerate(sequence.operations) for new in changes.get(index, (old,))
     )
     return replace(sequence, operations=operations, **more)
+
+
+def with_maps(operation: Computation, change: Callable[[Map], Map]) -> Computation:
+    """Return an operation with others for its maps; it itself where none of them changes."""
+    ifm, ofm = change(operation.ifm), change(operation.ofm)
+    if isinstance(operation, Elementwise) and isinstance(operation.ifm2, Map):
+        second = change(operation.ifm2)
+        if second is not operation.ifm2:
+            return replace(operation, ifm=ifm, ifm2=second, ofm=ofm)
+    if ifm is operation.ifm and ofm is operation.ofm:
+        return operation
+    return replace(operation, ifm=ifm, ofm=ofm)
+
+
+def freed(sequence: Sequence) -> Sequence:
+    """Return a sequence whose tensors of its own lie in NHWC only if some operation needs it.
+
+    Boxes that do not start with a brick of channels need it, as do bytes and transfers.
+    """
+    flat = {*sequence.inputs, *sequence.outputs}
+    for operation in sequence.operations:
+        if isinstance(operation, Copy):
+            flat |= {operation.source, operation.destination}
+            continue
+        for map_ in (*maps_read(operation), operation.ofm):
+            if isinstance(map_.view, Bytes) or map_.view.start[2] % BRICK:
+                flat.add(map_.tensor)
+    tensors = list(sequence.tensors)
+    for index, row in enumerate(tensors):
+        if row.role is Role.SCRATCH and index not in flat and row.layout is Layout.NHWC:
+            tensors[index] = replace(row, layout=None)
+        if index in flat and row.layout is None:
+            tensors[index] = replace(row, layout=Layout.NHWC)
+    return replace(sequence, tensors=tuple(tensors))
 
 
 def _shape(values: list[int]) -> Shape:
