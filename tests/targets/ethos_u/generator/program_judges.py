@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mizzen.targets.ethos_u.commands import Instruction, decode, encode, instruction_set
+from mizzen.targets.ethos_u.commands import Arch, Instruction, decode, encode, instruction_set
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.operations import Sequence
@@ -75,6 +75,32 @@ def _overtaking(program: Program, accelerator: Accelerator, values: list[int]) -
         for row in find_hazards(edited).diagnostics
         if row.origin is not None and row.origin.command is not None and _is_of_blocks(row.help)
     }
+
+
+def needless_waits(program: Program, accelerator: Accelerator) -> list[int]:
+    """Return the word offsets of waits that could be weaker, or left out, for all the checker says.
+
+    A wait for at most `n` is the weaker for a greater `n`; the greatest that there is, is none.
+    """
+    found: list[int] = []
+    rows = list(program.instructions)
+    for place, row in enumerate(rows):
+        if row.name not in WAITS:
+            continue
+        field, most = WAITS[row.name]
+        value = int(row.values[field]) + 1
+        weaker = [row.command(**{field: value})] if value < most[accelerator.arch] else []
+        words = encode([*rows[:place], *weaker, *rows[place + 1 :]], accelerator.arch)
+        if not find_hazards(replace(program, words=words)).findings:
+            found.append(row.offset_words)
+    return found
+
+
+WAITS = {
+    "OP_KERNEL_WAIT": ("n", {Arch.U55: 2, Arch.U65: 2}),
+    "OP_DMA_WAIT": ("k", {Arch.U55: 1, Arch.U65: 2}),
+}
+"""The field of a wait, and what may be outstanding without one."""
 
 
 def _is_of_blocks(help_: str | None) -> bool:

@@ -13,7 +13,7 @@ from mizzen.targets.ethos_u.shared_buffer import CORES
 from mizzen.targets.ethos_u.system_config import resolve
 
 from .chance_schedules import by_chance
-from .program_judges import blockdeps, greatest_blockdeps, require_right
+from .program_judges import blockdeps, greatest_blockdeps, needless_waits, require_right
 from .sequences import Network
 
 SAME = Kernel(3, 3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1)
@@ -51,3 +51,4 @@ def test_schedules_by_chance(name: str, seed: int) -> None:
     program = emit(by_chance(sequence, accelerator, seed), accelerator)
     require_right(program, sequence, accelerator)
     assert blockdeps(program)[1:] == greatest_blockdeps(program, accelerator)[1:]
+    assert needless_waits(program, accelerator) == []

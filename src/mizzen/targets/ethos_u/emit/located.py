@@ -175,8 +175,9 @@ def _check(map_: Located, wanted: Map, tensor: Tensor, origin: Origin) -> None:
         return
     what = f'a map of tensor "{tensor.name}" in NHCWB16'
     if isinstance(wanted.view, Box) and wanted.view.steps[1] != 1:
-        raise fail("E287", f"{what} must have every column, not each {wanted.view.steps[1]}th",
-                   origin=origin)  # fmt: skip
+        raise fail(
+            "E287", f"{what} must have every column, not every second or later one", origin=origin
+        )
     for base, is_used in zip(map_.bases, _inside(map_), strict=True):
         if is_used and base % BRICK_ALIGNMENT_BYTES:
             raise fail(
