@@ -164,6 +164,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.shared_buffer",
         "mizzen.targets.ethos_u.weights",
         "mizzen.targets.ethos_u.placement",
+        "mizzen.targets.ethos_u.occupancy",
         "mizzen.targets.ethos_u.timing",
     ),
     "mizzen.targets.ethos_u.legal": (

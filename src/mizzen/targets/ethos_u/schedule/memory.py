@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Rows
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mizzen.targets.ethos_u.occupancy import overlap
 from mizzen.targets.ethos_u.operations import (
-    Box,
-    Elementwise,
-    Map,
+    Computation,
+    Copy,
     Role,
     Sequence,
-    maps_read,
+    Shape,
+    tensors_read,
 )
-from mizzen.targets.ethos_u.placement import Block, Partner
+from mizzen.targets.ethos_u.placement import Block, Partner, saved_bytes
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.storage import Storage
+
+BlocksOf = Mapping[int, tuple[Shape, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,52 +51,62 @@ def tensor_spans(sequence: Sequence, operations: Rows[int]) -> list[Span | None]
 
 
 def tensor_blocks(
-    storage: Storage, spans: Rows[Span | None], region: RegionIndex
+    storage: Storage, spans: Rows[Span | None], region: RegionIndex, blocks_of: BlocksOf
 ) -> tuple[list[int], list[Block]]:
-    """Return the tensors that lie in a region, and a block for each of them."""
+    """Return the tensors that lie in a region, and a block for each of them.
+
+    blocks_of  of operations that are done at once, the blocks that their output may have
+    """
     rows = [
         tensor
         for tensor, span in enumerate(spans)
         if span is not None and storage.regions[tensor] is region
     ]
     position = {tensor: index for index, tensor in enumerate(rows)}
-    partners = _partners(storage, spans)
+    partners = _partners(storage, spans, blocks_of)
     blocks: list[Block] = []
     for tensor in rows:
         span = spans[tensor]
         assert span is not None
         others = tuple(
-            Partner(position[other]) for other in partners.get(tensor, ()) if other in position
+            replace(other, block=position[other.block])
+            for other in partners.get(tensor, ())
+            if other.block in position
         )
         blocks.append(Block(storage.size_bytes(tensor), span.first, span.last, partners=others))
     return rows, blocks
 
 
-def _partners(storage: Storage, spans: Rows[Span | None]) -> dict[int, tuple[int, ...]]:
-    """Return for outputs of elementwise operations the inputs in whose place they may be."""
-    found: dict[int, tuple[int, ...]] = {}
-    for operation in storage.sequence.operations:
-        if not isinstance(operation, Elementwise):
-            continue
+def _partners(
+    storage: Storage, spans: Rows[Span | None], blocks_of: BlocksOf
+) -> dict[int, tuple[Partner, ...]]:
+    """Return for outputs of operations the inputs over which they may lie, by tensor."""
+    found: dict[int, tuple[Partner, ...]] = {}
+    for index, blocks in blocks_of.items():
+        operation = storage.sequence.operations[index]
+        assert not isinstance(operation, Copy)
         target = operation.ofm.tensor
-        rows = [
-            row.tensor
-            for row in maps_read(operation)
-            if _is_whole(storage, row)
-            and _is_whole(storage, operation.ofm)
-            and row.shape == operation.ofm.shape
-            and row.dtype.itemsize == operation.ofm.dtype.itemsize
-            and storage.layouts[row.tensor] is storage.layouts[target]
-            and _meet(spans[row.tensor], spans[target])
-        ]
+        rows: list[Partner] = []
+        for tensor in dict.fromkeys(tensors_read(operation)):
+            if _meet(spans[tensor], spans[target]):
+                rows += _partner(storage, operation, tensor, blocks)
         if rows:
-            found[target] = tuple(dict.fromkeys(rows))
+            found[target] = tuple(rows)
     return found
 
 
-def _is_whole(storage: Storage, row: Map) -> bool:
-    shape = storage.sequence.tensors[row.tensor].shape
-    return isinstance(row.view, Box) and row.view.shape == shape and row.view.steps == (1, 1)
+def _partner(
+    storage: Storage, operation: Computation, tensor: int, blocks: Rows[Shape]
+) -> Iterator[Partner]:
+    """Yield how the output may lie over an input, whichever of some blocks it has."""
+    ways = [
+        overlap(operation, block, tensor, storage.sequence.tensors, storage.layouts)
+        for block in blocks
+    ]
+    known = [way for way in ways if way is not None]
+    if known and len(known) == len(ways):
+        reach = min(way.reach_bytes for way in known)
+        yield Partner(tensor, reach, all(way.in_place for way in known))
 
 
 def _meet(before: Span | None, after: Span | None) -> bool:
@@ -100,10 +114,15 @@ def _meet(before: Span | None, after: Span | None) -> bool:
 
 
 def live_bytes(blocks: Rows[Block], units: int) -> list[int]:
-    """Return the bytes that blocks take at each unit, those of partners once."""
+    """Return the bytes that blocks take at each unit, those of partners as they gain most."""
     found = [0] * units
     for block in blocks:
-        shared = any(blocks[row.block].last == block.first for row in block.partners)
-        for unit in range(block.first + shared, block.last + 1):
+        for unit in range(block.first, block.last + 1):
             found[unit] += block.size_bytes
+        shared = sum(
+            saved_bytes(block.size_bytes, blocks[row.block].size_bytes, row)
+            for row in block.partners
+            if blocks[row.block].last == block.first
+        )
+        found[block.first] -= min(shared, block.size_bytes)
     return found

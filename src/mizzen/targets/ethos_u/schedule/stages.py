@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.operations import Copy
+from mizzen.targets.ethos_u.operations import Copy, Shape
 from mizzen.targets.ethos_u.placement import Block
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.fetching import Job
@@ -49,10 +49,21 @@ def stage_of(storage: Storage, costs: Costs, divisions: Divisions, region: Regio
         for channels in divisions.get(operation, (None,))
     )
     spans = tensor_spans(storage.sequence, [unit.operation for unit in units])
-    tensors, blocks = tensor_blocks(storage, spans, region)
+    tensors, blocks = tensor_blocks(storage, spans, region, _blocks_of(units))
     live = live_bytes(blocks, len(units))
     jobs = tuple(_job(unit, costs) for unit in units)
     return Stage(storage, units, jobs, tuple(tensors), tuple(blocks), tuple(live))
+
+
+def _blocks_of(units: tuple[Unit, ...]) -> dict[int, tuple[Shape, ...]]:
+    """Return the blocks that operations of one unit may have."""
+    return {
+        unit.operation: tuple(
+            row.best.blocking.block for row in (unit.in_place, unit.staged) if row is not None
+        )
+        for unit in units
+        if unit.channels is None and unit.in_place is not None
+    }
 
 
 def _job(unit: Unit, costs: Costs) -> Job:
