@@ -32,6 +32,7 @@ class Note:
     """What a CUSTOM operation says of itself: which operator it is, and why it has no other form.
 
     inputs, outputs  the tensors that its operands and results are, by index
+    options          what its kernel computes with, for those that a target may have a form of
     """
 
     operator: int
@@ -39,6 +40,7 @@ class Note:
     outputs: tuple[int, ...]
     reason: str
     help: str | None
+    options: dict[str, Any]
 
 
 def note_of(operation: Custom) -> Note:
@@ -143,7 +145,8 @@ class Context:
             reason = error.diagnostic.message
         outputs = [index for index in operator.outputs if not self.tensors[index].variable]
         inputs = [index for index in dict.fromkeys(operator.inputs) if self._is_operand(index)]
-        note = Note(operator.index, tuple(inputs), tuple(outputs), reason, help)
+        options = self._described(operator, b)
+        note = Note(operator.index, tuple(inputs), tuple(outputs), reason, help, options)
         results = b.custom(
             f"{DOMAIN}.{operator.kind}",
             [self.value(index, b) for index in inputs],
@@ -154,6 +157,14 @@ class Context:
         for index, value in zip(outputs, results, strict=True):
             value.name = self.tensors[index].name
             self.value_of[index] = value
+
+    def _described(self, operator: Operator, b: Builder) -> dict[str, Any]:
+        """Return what an operator's kernel computes with, if something says so."""
+        description = None if operator.custom else DESCRIPTIONS.get(operator.kind)
+        try:
+            return {} if description is None else description(Call(self, operator, b))
+        except RefusedError:
+            return {}
 
     def _is_operand(self, index: int) -> bool:
         """Whether the CPU must be given a tensor: it has constants and state itself."""
@@ -286,6 +297,21 @@ def lowers(*kinds: str) -> Callable[[Lowering], Lowering]:
     def register(function: Lowering) -> Lowering:
         for kind in kinds:
             LOWERINGS[kind] = function
+        return function
+
+    return register
+
+
+Description = Callable[[Call], dict[str, Any]]
+DESCRIPTIONS: dict[str, Description] = {}
+"""Builtin operator that TOSA has no form of to what says what its kernel computes with."""
+
+
+def describes(kind: str) -> Callable[[Description], Description]:
+    """Register what says what an operator's kernel computes with, as JSON has it."""
+
+    def register(function: Description) -> Description:
+        DESCRIPTIONS[kind] = function
         return function
 
     return register

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from mizzen.conformance.cases import cases
 from mizzen.conformance.networks import Case
+from mizzen.cpu.tflm import CpuKernels
 
-from .lowered_networks import differing, rules_for
+from .lowered_networks import differing, rules_for, stimuli
 
 BY_OPERATOR: dict[str, list[Case]] = defaultdict(list)
 for _case in cases():
@@ -17,9 +20,10 @@ for _case in cases():
 
 WHOLE = (
     "ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D EXPAND_DIMS FULLY_CONNECTED "
-    "GATHER HARD_SWISH LEAKY_RELU LOGISTIC MAXIMUM MAX_POOL_2D MINIMUM MUL PACK PAD PADV2 "
-    "QUANTIZE RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 RESHAPE SLICE SPLIT SPLIT_V SQUEEZE "
-    "STRIDED_SLICE SUB TANH TRANSPOSE TRANSPOSE_CONV UNPACK"
+    "GATHER HARD_SWISH LEAKY_RELU LOGISTIC MAXIMUM MAX_POOL_2D MEAN MINIMUM MUL PACK PAD PADV2 "
+    "QUANTIZE REDUCE_MAX REDUCE_MIN RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 RESHAPE RESIZE_BILINEAR "
+    "RESIZE_NEAREST_NEIGHBOR SLICE SOFTMAX SPLIT SPLIT_V SQUEEZE STRIDED_SLICE SUB SUM TANH "
+    "TRANSPOSE TRANSPOSE_CONV UNPACK"
 )
 """Operators that have rules."""
 
@@ -44,6 +48,12 @@ REFUSED = {
     "relu6_1x5x7x9_int32",
     "relu_0_to_1_1x5x7x9_int32",
     "relu_n1_to_1_1x5x7x9_int32",
+    "resize_bilinear_2_plain_int16",
+    "resize_bilinear_2_plain_uint8",
+    "resize_bilinear_odd_ratio",
+    "softmax_1x20_int16",
+    "softmax_1x20_uint8",
+    "sum_1x6x5x2_axes3_int32",
     "sub_1x5x6x7_1x5x6x7_int32",
     "sub_1x5x6x7_1x1x1x7_int32",
     "tanh_1x5x7x9_int16",
@@ -59,3 +69,30 @@ def test_an_operator_is_what_the_kernels_compute(operator: str) -> None:
         assert (lowered.sequence is None) == (case.name in REFUSED), case.name
         if lowered.sequence is not None:
             assert not any(differing(case) or ()), case.name
+
+
+WHOLE_NETWORKS = (
+    "ad01_int8",
+    "hello_world_int8",
+    "kws_micronet_m",
+    "kws_ref_model",
+    "micro_speech_quantized",
+    "person_detect",
+    "pretrainedResnet_quant",
+    "rnnoise_INT8",
+    "vww4_128_128_INT8",
+    "vww_96_int8",
+    "yolo-fastest_192_face_v4",
+)
+
+
+@pytest.mark.parametrize("name", WHOLE_NETWORKS)
+def test_a_network_is_whole_and_what_the_kernels_compute(
+    name: str, model_file: Callable[[str], Path]
+) -> None:
+    data = model_file(f"{name}.tflite").read_bytes()
+    rules = rules_for(data, name)
+    inputs = stimuli(rules.model, 1)
+    wanted = CpuKernels(data).run([row[None] for row in inputs])
+    for one, other in zip(rules.run(inputs), wanted, strict=True):
+        assert (one == other[0]).all()

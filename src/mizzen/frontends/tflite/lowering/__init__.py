@@ -19,6 +19,7 @@ from mizzen.frontends.tflite.lowering import lower_reduction as reduction
 from mizzen.frontends.tflite.lowering import lower_resize as resize
 from mizzen.frontends.tflite.lowering import lower_shape as shape
 from mizzen.frontends.tflite.lowering import lower_slicing as slicing
+from mizzen.frontends.tflite.lowering import lower_softmax as softmax
 from mizzen.frontends.tflite.lowering import requantization
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "resize",
     "shape",
     "slicing",
+    "softmax",
 ]

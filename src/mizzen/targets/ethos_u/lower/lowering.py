@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.graph import Graph, Operation, Value
-from mizzen.targets.ethos_u.lower import elementwise, windows
+from mizzen.targets.ethos_u.lower import elementwise, reductions, resizing, softmax, windows
 from mizzen.targets.ethos_u.lower.carrying import carried, carry, copy
 from mizzen.targets.ethos_u.lower.context import Emitter, Node, type_of
 from mizzen.targets.ethos_u.lower.finish import plain
@@ -29,7 +29,13 @@ from mizzen.targets.ethos_u.operations import (
 )
 from mizzen.targets.ethos_u.operations import Operation as NpuOperation
 
-assert RULES, (elementwise, windows)  # importing the rules registers them
+assert RULES, (
+    elementwise,
+    reductions,
+    resizing,
+    softmax,
+    windows,
+)  # importing them registers rules
 
 BYTE_OFFSET = 128
 """By how much an unsigned byte is more than the signed one that stands for it in the graph."""
