@@ -21,6 +21,7 @@ from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.operations import (
     Box,
     Convolution,
+    Copy,
     Role,
     Sequence,
     maps_read,
@@ -109,6 +110,20 @@ def test_slices_are_put_together(model_file: Callable[[str], Path]) -> None:
     assert sequence.tensors[found[0].ofm.tensor].shape == (25, 5, 64)
     kinds = Counter(type(row).__name__ for row in sequence.operations)
     assert kinds["Copy"] == 0
+
+
+@pytest.mark.parametrize("name", ["kws_micronet_m", "pretrainedResnet_quant"])
+def test_stripes_are_put_together(name: str, model_file: Callable[[str], Path]) -> None:
+    """For size Vela works by stripes and keeps few rows of what is between them."""
+    file = model_file(f"{name}.tflite")
+    (cut,) = programs(file, "ethos-u55-128", optimise="Size")
+    (uncut,) = programs(file, "ethos-u55-128")
+    assert len(cut.instructions) > 1.5 * len(uncut.instructions)
+    sequence, expected = lift(cut), lift(uncut)
+    require_same(cut, sequence)
+    for ours, theirs in zip(sequence.operations, expected.operations, strict=True):
+        if not isinstance(ours, Copy) and not isinstance(theirs, Copy):
+            assert (ours.ifm.shape, ours.ofm.shape) == (theirs.ifm.shape, theirs.ofm.shape)
 
 
 QUICK = (

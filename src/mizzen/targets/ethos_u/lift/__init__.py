@@ -6,9 +6,10 @@ pieces of an operation put together, and addresses that hold one value after the
 tensors. What comes out computes what the stream does, bit for bit, or the program is refused with
 the command and the reason, and whoever asked keeps the words as they are.
 
-`registers` says what a command does, `stream` walks over commands, `values` over bytes, `slices`
-joins pieces, `frames` finds the map that views have in common and `tensors` makes the sequence. It
-must not know how operations are scheduled, nor what judges streams.
+`registers` says what a command does, `stream` walks over commands and `values` keeps who wrote
+which byte (of `footprints`); `slices`, `rolling` and `stripes` put operations together that were
+cut in channels or rows; `frames` finds the map that views have in common and `tensors` makes the
+sequence. It must not know how operations are scheduled, nor what judges streams.
 """
 
 from mizzen.targets.ethos_u.lift.lifting import lift

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_u.lift.slices import merged
+from mizzen.targets.ethos_u.lift.rolling import unrolled
+from mizzen.targets.ethos_u.lift.slices import Slices
 from mizzen.targets.ethos_u.lift.stream import walk
+from mizzen.targets.ethos_u.lift.stripes import whole
 from mizzen.targets.ethos_u.lift.tensors import Tensors
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program
@@ -21,5 +23,9 @@ def lift(program: Program) -> Sequence:
     registers say.
     """
     found = walk(program)
-    steps = merged(found.steps, found.values)
-    return Tensors(program, found.values, steps).sequence()
+    values = found.values
+    slices = Slices(values)
+    steps = slices.merged(found.steps)
+    kept = {values.of(piece) for piece in (*found.results, *found.states.values())}
+    steps = whole(unrolled(steps, values, kept), values)
+    return Tensors(found, slices.merged(steps)).sequence()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.lift.footprints import view_of
@@ -20,52 +21,74 @@ from mizzen.targets.ethos_u.operations import (
     Map,
 )
 
-
-def merged(steps: list[Step], values: Values) -> list[Step]:
-    """Return steps in which convolutions that follow each other and are one are one.
-
-    Transfers of constants between them may be: what they bring is no part of a map.
-    """
-    found: list[Step] = []
-    last = -1
-    for step in steps:
-        if step.constant:
-            found.append(step)
-        elif last >= 0 and (whole := _joined(found[last], step, values)):
-            found[last] = whole
-        else:
-            last = len(found)
-            found.append(step)
-    return found
+Weights = npt.NDArray[np.int16]
 
 
-def _joined(first: Step, second: Step, values: Values) -> Step | None:
-    one, other = first.operation, second.operation
-    if not isinstance(one, Convolution) or not isinstance(other, Convolution):
-        return None
-    if _rest(one) != _rest(other) or not _follows(one.ofm, other.ofm):
-        return None
-    if one.depthwise:
-        if not _follows(one.ifm, other.ifm):
+class Slices:
+    """Joins slices; the same slices give the same arrays, so that stripes of them stay alike."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._weights: dict[tuple[int, int], Weights] = {}
+        self._scales: dict[tuple[int, int], ChannelScales] = {}
+        self._kept: list[object] = []
+
+    def merged(self, steps: list[Step]) -> list[Step]:
+        """Return steps in which convolutions that follow each other and are one are one.
+
+        Transfers of constants between them may be: what they bring is no part of a map.
+        """
+        found: list[Step] = []
+        last = -1
+        for step in steps:
+            if step.constant:
+                found.append(step)
+            elif last >= 0 and (whole := self._joined(found[last], step)):
+                found[last] = whole
+            else:
+                last = len(found)
+                found.append(step)
+        return found
+
+    def _joined(self, first: Step, second: Step) -> Step | None:
+        one, other = first.operation, second.operation
+        if not isinstance(one, Convolution) or not isinstance(other, Convolution):
             return None
-    elif one.ifm != other.ifm:
-        return None
-    source, own = values.of(first.reads[0] or 0), values.of(first.written)
-    if source != values.of(second.reads[0] or 0) or own == source:
-        return None
-    operation = replace(
-        one,
-        ofm=_widened(one.ofm, other.ofm),
-        ifm=_widened(one.ifm, other.ifm) if one.depthwise else one.ifm,
-        weights=np.concatenate([one.weights, other.weights]),
-        scales=ChannelScales(
-            np.concatenate([one.scales.biases, other.scales.biases]),
-            np.concatenate([one.scales.multipliers, other.scales.multipliers]),
-            np.concatenate([one.scales.shifts, other.scales.shifts]),
-        ),
-    )
-    written = values.join([first.written, second.written])
-    return Step(operation, first.reads, written)
+        if _rest(one) != _rest(other) or not _follows(one.ofm, other.ofm):
+            return None
+        if not (_follows(one.ifm, other.ifm) if one.depthwise else one.ifm == other.ifm):
+            return None
+        of = self._values.of
+        source, own = of(first.reads[0] or 0), of(first.written)
+        if source != of(second.reads[0] or 0) or own == source:
+            return None
+        operation = replace(
+            one,
+            ofm=_widened(one.ofm, other.ofm),
+            ifm=_widened(one.ifm, other.ifm) if one.depthwise else one.ifm,
+            weights=self._joined_weights(one.weights, other.weights),
+            scales=self._joined_scales(one.scales, other.scales),
+        )
+        written = self._values.join([first.written, second.written])
+        return Step(operation, first.reads, written)
+
+    def _joined_weights(self, one: Weights, other: Weights) -> Weights:
+        key = id(one), id(other)
+        if key not in self._weights:
+            self._kept += [one, other]
+            self._weights[key] = np.concatenate([one, other])
+        return self._weights[key]
+
+    def _joined_scales(self, one: ChannelScales, other: ChannelScales) -> ChannelScales:
+        key = id(one), id(other)
+        if key not in self._scales:
+            self._kept += [one, other]
+            self._scales[key] = ChannelScales(
+                np.concatenate([one.biases, other.biases]),
+                np.concatenate([one.multipliers, other.multipliers]),
+                np.concatenate([one.shifts, other.shifts]),
+            )
+        return self._scales[key]
 
 
 def _rest(operation: Convolution) -> tuple[object, ...]:

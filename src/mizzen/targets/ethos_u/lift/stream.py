@@ -33,10 +33,11 @@ from mizzen.targets.ethos_u.operations import (
     Map,
     Operation,
     Pooling,
+    Scale,
     Table,
     maps_read,
 )
-from mizzen.targets.ethos_u.program import Program, accelerator_of
+from mizzen.targets.ethos_u.program import Program, TensorAddress, accelerator_of
 from mizzen.targets.ethos_u.weights import StreamOrder, orders_of, restore
 from mizzen.targets.ethos_u.weights.records import decode_scales
 
@@ -59,6 +60,31 @@ class Step:
     constant: bool = False
 
 
+def maps_of(step: Step) -> list[tuple[int | None, Map]]:
+    """Return the maps of a step with the pieces that they are of, the output last."""
+    operation = step.operation
+    if isinstance(operation, Copy):
+        return []
+    return [
+        *zip(step.reads, maps_read(operation), strict=True),
+        (step.written, operation.ofm),
+    ]
+
+
+def with_maps(step: Step, maps: list[tuple[int | None, Map]]) -> Step:
+    """Return a step over other maps, in the order of `maps_of`."""
+    operation = step.operation
+    assert not isinstance(operation, Copy)
+    reads = tuple(piece for piece, _ in maps[:-1])
+    written, ofm = maps[-1]
+    assert written is not None
+    if isinstance(operation, Elementwise) and isinstance(operation.ifm2, Map):
+        made = replace(operation, ifm=maps[0][1], ifm2=maps[1][1], ofm=ofm)
+    else:
+        made = replace(operation, ifm=maps[0][1], ofm=ofm)
+    return Step(made, reads, written, step.constant)
+
+
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """Constants of a convolution as the stream has them, a part for each core."""
@@ -70,13 +96,20 @@ class Encoded:
 
 @dataclass(slots=True)
 class Walk:
-    """A stream that is being walked, and what came of it."""
+    """A stream that is being walked, and what came of it.
+
+    results  a piece of the tensor of each output
+    states   of each input that is a state, by its place, a piece of what it is before and after
+    """
 
     program: Program
     accelerator: Accelerator
     values: Values
     steps: list[Step] = field(default_factory=list[Step])
+    results: list[int] = field(default_factory=list[int])
+    states: dict[int, int] = field(default_factory=dict[int, int])
     _encoded: dict[int, Encoded] = field(default_factory=dict[int, Encoded])
+    _known_scales: dict[object, ChannelScales] = field(default_factory=dict[object, ChannelScales])
     _tables: dict[bytes, Table] = field(default_factory=dict[bytes, Table])
     _own: Data = field(default_factory=lambda: np.zeros(0, np.uint8))
     _known: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
@@ -102,6 +135,23 @@ class Walk:
                 self.values.where = name, at
                 self._take(name, instruction, registers, origin)
         self._decode()
+        self.results = [self._result(row) for row in self.program.outputs]
+        self.states = {
+            place: self.values.join([place + 1, *self._owners(row)])
+            for place, row in enumerate(self.program.inputs)
+            if row.variable
+        }
+
+    def _owners(self, row: TensorAddress) -> list[int]:
+        return self.values.owners(row.region, row.offset, row.size_bytes)
+
+    def _result(self, row: TensorAddress) -> int:
+        """Make all that an output holds one tensor; return a piece of it."""
+        self.values.where = "output", Origin(name=row.name)
+        pieces = self._owners(row)
+        if NOBODY in pieces:
+            raise self.values.unknown(row.region, row.offset, row.offset + row.size_bytes)
+        return self.values.join(pieces)
 
     def _origin(self, instruction: Instruction) -> Origin:
         return self.program.origins.get(4 * instruction.offset_words, Origin())
@@ -182,10 +232,16 @@ class Walk:
         )
 
     def _scales(self, registers: Registers, encoded: Encoded, depth: int) -> ChannelScales:
+        scale = registers.ofm_scale() if registers.is_scaled_globally() else None
+        key = encoded.records, depth, scale
+        if key not in self._known_scales:
+            self._known_scales[key] = self._all_scales(encoded, depth, scale)
+        return self._known_scales[key]
+
+    def _all_scales(self, encoded: Encoded, depth: int, scale: Scale | None) -> ChannelScales:
         found = _interleaved(encoded.records, depth)
-        if not registers.is_scaled_globally():
+        if scale is None:
             return found
-        scale = registers.ofm_scale()
         multipliers = np.full_like(found.multipliers, scale.multiplier)
         return ChannelScales(found.biases, multipliers, np.full_like(found.shifts, scale.shift))
 

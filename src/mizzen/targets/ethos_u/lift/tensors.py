@@ -13,8 +13,8 @@ from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.lift.footprints import elements, grids, view_of
 from mizzen.targets.ethos_u.lift.frames import Frame, View, best, flattened, is_flat, whole
-from mizzen.targets.ethos_u.lift.stream import Step
-from mizzen.targets.ethos_u.lift.values import NOBODY, Data, Values
+from mizzen.targets.ethos_u.lift.stream import Step, Walk
+from mizzen.targets.ethos_u.lift.values import Data
 from mizzen.targets.ethos_u.operations import (
     BRICK,
     Box,
@@ -32,7 +32,7 @@ from mizzen.targets.ethos_u.operations import (
 from mizzen.targets.ethos_u.operations import (
     Sequence as Operations,
 )
-from mizzen.targets.ethos_u.program import Program, TensorAddress
+from mizzen.targets.ethos_u.program import TensorAddress
 
 BYTE = np.dtype(np.uint8)
 
@@ -66,34 +66,17 @@ def shape_of(address: TensorAddress) -> Shape:
 class Tensors:
     """The tensors of a program, and its operations over them."""
 
-    def __init__(self, program: Program, values: Values, steps: Sequence[Step]) -> None:
-        self._program = program
-        self._values = values
+    def __init__(self, walk: Walk, steps: Sequence[Step]) -> None:
+        self._program = walk.program
+        self._values = walk.values
         self._steps = steps
         self._tensors: list[Tensor] = []
         self._blocks: dict[int, Block] = {}
         self._constants: dict[object, int] = {}
         self._before: list[Operation] = []
         self._after: list[Operation] = []
-        self._results = [self._result(row) for row in program.outputs]
-        self._states = {
-            index: self._state(index + 1, row)
-            for index, row in enumerate(program.inputs)
-            if row.variable
-        }
-
-    def _result(self, row: TensorAddress) -> int:
-        """Make all that an output holds one tensor; return a piece of it."""
-        self._values.where = "output", Origin(name=row.name)
-        pieces = self._values.owners(row.region, row.offset, row.size_bytes)
-        if NOBODY in pieces:
-            raise self._values.unknown(row.region, row.offset, row.offset + row.size_bytes)
-        return self._values.join(pieces)
-
-    def _state(self, piece: int, row: TensorAddress) -> int:
-        """Make a state before and after the program one tensor."""
-        pieces = self._values.owners(row.region, row.offset, row.size_bytes)
-        return self._values.join([piece, *pieces])
+        self._results = walk.results
+        self._states = walk.states
 
     def sequence(self) -> Operations:
         """Return operations over tensors."""

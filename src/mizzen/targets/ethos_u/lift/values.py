@@ -68,6 +68,23 @@ class Values:
             piece = parents[piece]
         return piece
 
+    def is_given(self, piece: int) -> bool:
+        """Return whether a piece is an input or a state, that no operation writes."""
+        return 0 < piece <= len(self.program.inputs)
+
+    def members(self, tensor: int) -> set[int]:
+        """Return the pieces of a tensor."""
+        return {piece for piece in range(len(self.pieces)) if self.of(piece) == tensor}
+
+    def new_region(self, first: int) -> int:
+        """Return the number of a region that does not exist yet, from a number on."""
+        return max(first, 1 + max(piece.region for piece in self.pieces))
+
+    def move(self, tensor: int, region: int, size: int) -> None:
+        """Say that a tensor is all of a region of its own."""
+        for piece in self.members(tensor):
+            self.pieces[piece] = Piece(region, 0, size)
+
     def join(self, pieces: list[int]) -> int:
         """Make pieces one tensor; return its number."""
         found = sorted({self.of(piece) for piece in pieces})
