@@ -114,6 +114,23 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
         action="store_true",
         help="leave operators on the NPU that the compiler gets wrong, with a warning",
     )
+    _add_generator_options(parser)
+
+
+def _add_generator_options(parser: argparse.ArgumentParser) -> None:
+    """Add those that say whose code it is to be."""
+    group = parser.add_argument_group("code")
+    group.add_argument(
+        "--generator",
+        metavar="{vela,own,best}",
+        help="for Ethos-U55 and U65: whose code it is: Vela's, Mizzen's own, or Mizzen's where "
+        "that needs no more cycles and no more memory than Vela's (default: vela)",
+    )
+    group.add_argument(
+        "--search",
+        metavar="{fast,thorough}",
+        help="how long to look for a schedule of Mizzen's own (default: fast)",
+    )
 
 
 def keywords(options: argparse.Namespace) -> Keywords:
@@ -126,10 +143,16 @@ def keywords(options: argparse.Namespace) -> Keywords:
         optimise=options.optimise,
         arena_cache_size=options.arena_cache_size,
         ignore_ops=options.ignore_ops,
-        target_options=dict(options.target_option),
+        target_options={**_generation(options), **dict(options.target_option)},
         prove=options.prove,
         allow_inexact=options.allow_inexact,
     )
+
+
+def _generation(options: argparse.Namespace) -> dict[str, str]:
+    """Return what says whose code it is to be, which only one family asks."""
+    named = {"generator": options.generator, "search": options.search}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def add_budget_options(parser: argparse.ArgumentParser, *, max_cpu_ops: int | None = None) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
+    from mizzen.report.code import CodeChoice
     from mizzen.report.cost import CostReport
     from mizzen.report.memory import MemoryReport
     from mizzen.report.proof import Proof
@@ -81,6 +82,7 @@ def summary_rows(
         *areas,
         *_runtime_rows(report, memory),
         ("estimate", estimate(report, cost)),
+        *(("code", code_text(row)) for row in report.code),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
 
@@ -111,6 +113,18 @@ def proof_text(proof: Proof) -> str:
     if proof.unproved:
         text += f"; {count(len(proof.unproved), 'result')} without a reference"
     return text
+
+
+def code_text(choice: CodeChoice) -> str:
+    """Say whose code an NPU operator has, and what either costs."""
+    if not choice.is_own or choice.own is None:
+        return f"Vela's: {choice.reason}"
+    own, vela = choice.own, choice.vela
+    memory = exact_size(own.arena_bytes + own.fast_bytes)
+    return (
+        f"Mizzen's own: {own.cycles:,} cycles where Vela's takes {vela.cycles:,}, {memory} of maps "
+        f"where Vela's takes {exact_size(vela.arena_bytes + vela.fast_bytes)}"
+    )
 
 
 NO_TIMING_MODEL = "E573"

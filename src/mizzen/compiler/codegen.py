@@ -19,6 +19,7 @@ from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import Extracted, Partition
 from mizzen.partition.placement import Legal
 from mizzen.report import Area, Measure
+from mizzen.report.code import CodeChoice
 from mizzen.targets.families import Family
 
 NOT_MOVED = Edge((), ())
@@ -32,6 +33,7 @@ class Costs:
     npu_cycles  of `cycles`, what the NPU needs if memories never make it wait
     areas       bytes by what they hold
     performance the performance data that the driver's users know, JSON-ready, if there is any
+    code        per NPU operator, whose code it has, where there was a choice
     """
 
     cycles: int
@@ -40,6 +42,7 @@ class Costs:
     memories: tuple[Measure, ...] = ()
     figures: Mapping[str, int] = field(default_factory=dict[str, int])
     performance: Mapping[str, Any] | None = None
+    code: tuple[CodeChoice, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

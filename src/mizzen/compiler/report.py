@@ -60,6 +60,7 @@ def compile_report(
         diagnostics=(*configuration.warnings, *warnings),
         log=log,
         proof=proof,
+        code=tuple(choice for row in costs for choice in row.code),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
+from mizzen.report.code import CodeChoice, choice_of
 from mizzen.report.proof import NOT_PROVED, Proof
 
 SRAM = "Sram"
@@ -89,6 +90,7 @@ class CompileReport:
     origins        per NPU operator: byte offset of a command to the model's operator
     diagnostics    what happened on the way
     proof          what executing the code showed
+    code           per NPU operator, whose code it has; empty where there was no choice
     """
 
     model: str
@@ -107,6 +109,7 @@ class CompileReport:
     diagnostics: tuple[Diagnostic, ...] = ()
     log: str = field(default="", repr=False, compare=False)
     proof: Proof = NOT_PROVED
+    code: tuple[CodeChoice, ...] = ()
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows; None for its text."""
@@ -205,6 +208,7 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         ],
         "diagnostics": [_diagnostic_data(diagnostic) for diagnostic in report.diagnostics],
         "proof": asdict(report.proof),
+        "code": [asdict(row) for row in report.code],
     }
 
 
@@ -235,6 +239,7 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         ),
         diagnostics=tuple(_diagnostic(row) for row in document["diagnostics"]),
         proof=_proof(document["proof"]) if "proof" in document else NOT_PROVED,
+        code=tuple(choice_of(row) for row in document.get("code", ())),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mizzen.compiler.ethos_u.generator import generate
 from mizzen.compiler.ethos_u.masking import mask, unmask
 from mizzen.compiler.ethos_u.outcome import Generated, breaches_of
 from mizzen.compiler.ethos_u.variables import variable_operators
@@ -15,7 +16,7 @@ from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite_tensors import STOPS
-from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Compiled, Stopped, generate
+from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Compiled, Stopped
 
 TRIES = 64
 """How often to compile at most while looking for the operators that stop the compiler."""

@@ -16,6 +16,7 @@ from mizzen.artifact.resources import VARIABLE_KINDS
 from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import edges_of_subgraph
+from mizzen.compiler.ethos_u.generator import Written
 from mizzen.compiler.ethos_u.variables import sees_others
 from mizzen.compiler.report import compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
@@ -283,6 +284,7 @@ def costs_of(compiled: Compiled, network: Model, configuration: EthosUConfigurat
         tuple(_areas(network, configuration)),
         tuple(measures),
         estimate.figures,
+        code=compiled.choices if isinstance(compiled, Written) else (),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import RegionCode, RegionRefusal
+from mizzen.compiler.ethos_u.generator import generate
 from mizzen.compiler.ethos_u.outcome import costs_of
 from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
@@ -19,7 +20,7 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS, defects, reasons, reasons_as_compiled
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped
 
 STANDARD = standard(WINDOW_LIMITS)
 

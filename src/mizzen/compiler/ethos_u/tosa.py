@@ -15,6 +15,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.edges import edges_of_graph
+from mizzen.compiler.ethos_u.generator import generate
 from mizzen.compiler.ethos_u.outcome import network_report
 from mizzen.compiler.ethos_u.tosa_proof import prove_tosa
 from mizzen.compiler.ethos_u.tosa_refusals import find_refused
@@ -36,7 +37,7 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import WRONG, defects
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
-from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped
 
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""

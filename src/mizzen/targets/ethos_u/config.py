@@ -65,6 +65,23 @@ class Feature(Enum):
     """An operation's result in the place of what it takes."""
 
 
+class Generator(Enum):
+    """Whose code a network gets; the value is its name on the command line."""
+
+    VELA = "vela"
+    OWN = "own"
+    """Mizzen's, whatever it costs; Vela's of operators that it does not know."""
+    BEST = "best"
+    """Mizzen's where it takes no more cycles and no more memory than Vela's."""
+
+
+class Search(Enum):
+    """How long to look for a good schedule; the value is its name on the command line."""
+
+    FAST = "fast"
+    THOROUGH = "thorough"
+
+
 @dataclass(frozen=True, slots=True)
 class ArchTraits:
     """What the accelerators of one architecture share.
@@ -236,6 +253,8 @@ class EthosUConfiguration:
     tensor_alignment_bytes  of tensors that the CPU reads or writes, a power of two
     disabled                what the compiler must leave
     rewrites                exact rewrites of TFLite networks before they are compiled, in order
+    generator               whose code it is to be, on U55 and U65; U85 has Vela's
+    search                  how long to look for a schedule of our own
     """
 
     accelerator: Accelerator
@@ -251,6 +270,8 @@ class EthosUConfiguration:
     tensor_alignment_bytes: int = 16
     disabled: tuple[Feature, ...] = ()
     rewrites: tuple[str, ...] = ()
+    generator: Generator = Generator.VELA
+    search: Search = Search.FAST
 
     def memory(self, port: Port) -> Memory:
         """Return the kind of memory behind a port."""

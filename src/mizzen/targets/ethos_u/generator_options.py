@@ -7,18 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Feature, Setting
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.config import (
+    EthosUConfiguration,
+    Feature,
+    Generator,
+    Search,
+    Setting,
+)
 from mizzen.targets.ethos_u.system_config import ASKED, with_placing
 
 DISABLE = "disable"
 ALLOCATOR = "tensor-allocator"
 REWRITE = "rewrite"
+GENERATOR = "generator"
+SEARCH = "search"
 
 BETWEEN = "+"
 """Between several values of one option: a comma stands between options elsewhere."""
 
+_Choice = TypeVar("_Choice", Generator, Search)
 Change = Callable[[EthosUConfiguration, str], EthosUConfiguration]
 
 
@@ -26,7 +37,7 @@ def with_options(found: EthosUConfiguration, options: Mapping[str, str]) -> Etho
     """Return a configuration with options of the code generator.
 
     E225 for an option that there is not, E227 for an allocator, E260 for a feature that there is
-    not. Rewrites are names, which whoever rewrites knows.
+    not, E577 for a generator or a search. Rewrites are names, which whoever rewrites knows.
     """
     for name, value in options.items():
         change = CHANGES.get(name)
@@ -63,7 +74,37 @@ def _rewrite(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
     return replace(found, rewrites=values_of(value))
 
 
-CHANGES: dict[str, Change] = {DISABLE: _disable, REWRITE: _rewrite, ALLOCATOR: _place}
+def _generate(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    generator = _named(Generator, GENERATOR, value)
+    if generator is Generator.OWN and found.accelerator.arch is Arch.U85:
+        raise fail(
+            "E578",
+            f"Mizzen's own code is for {Arch.U55.value} and {Arch.U65.value}, not for "
+            f"{found.accelerator.name}",
+            help=f"leave out --{GENERATOR}, or take {Generator.BEST.value}",
+        )
+    return replace(found, generator=generator)
+
+
+def _search(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return replace(found, search=_named(Search, SEARCH, value))
+
+
+def _named(choices: type[_Choice], what: str, value: str) -> _Choice:
+    for row in choices:
+        if row.value == value:
+            return row
+    names = ", ".join(row.value for row in choices)
+    raise fail("E577", f"--{what} must be one of {names}, not {value!r}")
+
+
+CHANGES: dict[str, Change] = {
+    DISABLE: _disable,
+    REWRITE: _rewrite,
+    ALLOCATOR: _place,
+    GENERATOR: _generate,
+    SEARCH: _search,
+}
 """Every option, and what it changes."""
 
 

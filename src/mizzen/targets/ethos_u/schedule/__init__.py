@@ -7,7 +7,8 @@ and knows nothing of what is here.
 It must not know networks, command words, nor what judges streams.
 """
 
+from mizzen.targets.ethos_u.schedule.estimating import Estimator
 from mizzen.targets.ethos_u.schedule.plain import plain
 from mizzen.targets.ethos_u.schedule.scheduling import UNLIMITED, Effort, Limits, schedule
 
-__all__ = ["UNLIMITED", "Effort", "Limits", "plain", "schedule"]
+__all__ = ["UNLIMITED", "Effort", "Estimator", "Limits", "plain", "schedule"]

@@ -103,7 +103,7 @@ def free_tensors(sequence: Sequence) -> list[bool]:
 
 
 def _takes_bricks(row: Map, element_bytes: int) -> bool:
-    """Whether a map can be one of a tensor in bricks."""
-    if isinstance(row.view, Bytes):
+    """Whether a map can be one of a tensor in bricks: of those it must have every column."""
+    if isinstance(row.view, Bytes) or row.view.steps[1] != 1:
         return False
     return row.view.start[2] % BRICK == 0 and row.dtype.itemsize == element_bytes

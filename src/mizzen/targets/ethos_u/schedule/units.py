@@ -14,7 +14,7 @@ from mizzen.targets.ethos_u.schedule.facts import Facts, facts_of
 from mizzen.targets.ethos_u.schedule.storage import Storage
 from mizzen.targets.ethos_u.shared_buffer import demand_of
 from mizzen.targets.ethos_u.timing.machine import Bus, Machine, machine_of
-from mizzen.targets.ethos_u.weights import encode
+from mizzen.targets.ethos_u.weights import Compression, encode
 
 Channels = tuple[int, int]
 
@@ -119,7 +119,7 @@ class Costs:
         whole = channels or (0, len(row.weights))
         found: dict[bool, tuple[int, ...]] = {}
         for part_kernel in traversals(facts):
-            blob = encode(row, whole, depth, part_kernel, self.accelerator)
+            blob = encode(row, whole, depth, part_kernel, self.accelerator, Compression.QUICK)
             found[part_kernel] = tuple(
                 length for part in blob.cores for length in (part.weights_bytes, part.scales_bytes)
             )

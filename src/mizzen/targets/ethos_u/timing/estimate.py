@@ -21,5 +21,5 @@ def estimate(program: Program, configuration: EthosUConfiguration) -> list[Timed
     timeline = Timeline(machine)
     timeline.run(steps)
     for row, cycles in zip(timeline.operations, vela_cycles(steps, machine), strict=True):
-        row.vela_cycles = cycles
+        row.vela_cycles, row.vela_npu_cycles = cycles.total, cycles.npu
     return timeline.operations

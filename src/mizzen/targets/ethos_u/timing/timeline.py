@@ -32,7 +32,7 @@ class Timed:
     start, end  in cycles, when it is at work
     cycles      what the stream gets longer by it
     causes      `cycles` by what is waited for; they add up to it
-    vela_cycles what Vela's formula gives for it
+    vela_cycles what Vela's formula gives for it, and for the NPU if memories never make it wait
     """
 
     work: KernelWork | TransferWork
@@ -43,6 +43,7 @@ class Timed:
     causes: Causes = field(default_factory=dict[Reason, float])
     stages: Stages | None = None
     vela_cycles: int = 0
+    vela_npu_cycles: int = 0
 
 
 @dataclass(slots=True)

@@ -42,6 +42,19 @@ ONE_PIECE = (WorkKind.POOL, WorkKind.ELEMENTWISE, WorkKind.DEPTHWISE, WorkKind.R
 LONGEST_WRITE_BYTES = 64
 
 
+@dataclass(frozen=True, slots=True)
+class VelaCycles:
+    """Cycles of an operation: of the NPU, with what it waits for transfers, and of the memory."""
+
+    npu: int
+    memory: int
+
+    @property
+    def total(self) -> int:
+        """What Vela adds up."""
+        return max(self.npu, self.memory)
+
+
 @dataclass(slots=True)
 class _Before:
     """What a transfer may hide under: the operation before, if it did not hide one yet."""
@@ -49,19 +62,19 @@ class _Before:
     slack: float = 0.0
 
 
-def vela_cycles(steps: Iterable[Step], machine: Machine) -> Iterator[int]:
+def vela_cycles(steps: Iterable[Step], machine: Machine) -> Iterator[VelaCycles]:
     """Return Vela's cycles for each operation, waits left out; transfers count with what waits."""
     before, pending = _Before(), 0.0
     for step in steps:
         match step:
             case TransferWork():
                 pending += _transfer(step, machine)
-                yield 0
+                yield VelaCycles(0, 0)
             case KernelWork():
                 own = _kernel(step, machine)
                 exposed = max(0.0, pending - before.slack)
                 before.slack, pending = own, 0.0
-                yield max(math.floor(own + exposed), _memory(step, machine))
+                yield VelaCycles(math.floor(own + exposed), _memory(step, machine))
             case _:
                 pass
 

@@ -1,0 +1,15 @@
+"""Code for Ethos-U: Vela's, and in its place Mizzen's own where that is asked for or better.
+
+Vela compiles a network first: it decides what is on the NPU, and its code is what ours is held
+against. Then each NPU operator is generated anew, from the operations that Vela's words lift to,
+laid out, scheduled and emitted by the packages of `mizzen.targets.ethos_u`. What comes is judged
+here, by the timing model, by Vela's formula, by the checker of hazards, and by the bytes it needs;
+whoever proves a compilation executes the words that are left, whoever made them.
+
+It must not know how a network was placed, nor how operations are scheduled.
+"""
+
+from mizzen.compiler.ethos_u.generator.generate import generate
+from mizzen.compiler.ethos_u.generator.written import Written
+
+__all__ = ["Written", "generate"]

@@ -1,0 +1,46 @@
+"""Generate code with Vela, and Mizzen's own in its place."""
+
+from __future__ import annotations
+
+from mizzen.diagnostics import ProgressCallback
+from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.vela import generate as vela
+from mizzen.targets.ethos_u.vela.generate import (
+    TIME_LIMIT_SECONDS,
+    Compiled,
+    NetworkForm,
+    Stopped,
+)
+
+
+def generate(
+    network: bytes,
+    configuration: EthosUConfiguration,
+    form: NetworkForm = NetworkForm.TFLITE,
+    *,
+    time_limit_seconds: float = TIME_LIMIT_SECONDS,
+    on_progress: ProgressCallback | None = None,
+) -> Compiled | Stopped:
+    """Compile a network as `mizzen.targets.ethos_u.vela.generate.generate` does, or better.
+
+    Which operators are on the NPU is as Vela has it. E300 if Vela is not installed.
+    """
+    compiled = vela.generate(
+        network,
+        configuration,
+        form,
+        time_limit_seconds=time_limit_seconds,
+        on_progress=on_progress,
+    )
+    if isinstance(compiled, Stopped) or not is_asked(configuration):
+        return compiled
+    from mizzen.compiler.ethos_u.generator.improve import improved
+
+    return improved(compiled, configuration)
+
+
+def is_asked(configuration: EthosUConfiguration) -> bool:
+    """Whether code of our own is asked for, and there is some for the accelerator."""
+    is_vela = configuration.generator is Generator.VELA
+    return not is_vela and configuration.accelerator.arch is not Arch.U85

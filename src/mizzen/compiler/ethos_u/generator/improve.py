@@ -1,0 +1,36 @@
+"""Put code of our own into a network that Vela compiled, where it may be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mizzen.compiler.ethos_u.generator.costs import with_costs
+from mizzen.compiler.ethos_u.generator.network import parts_of, with_program
+from mizzen.compiler.ethos_u.generator.search import Found, keep, search
+from mizzen.compiler.ethos_u.generator.written import Written, written
+from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
+
+SEVERAL = "a network of several NPU operators keeps Vela's code"
+
+
+def improved(compiled: Compiled, configuration: EthosUConfiguration) -> Written:
+    """Return a compiled network with code of our own where that may be taken."""
+    network, parts = parts_of(compiled)
+    if len(parts) != 1:
+        kept = [keep(part.program, configuration, SEVERAL) for part in parts]
+        return written(compiled, tuple(row.choice for row in kept))
+    (part,) = parts
+    found = search(part.program, configuration)
+    if found.choice.is_own:
+        data = with_program(compiled, network, part, found.program)
+        compiled = replace(compiled, network=data, commands=tuple(_commands([found])))
+        compiled = with_costs(compiled, [found.program], [found.timed], configuration)
+    return written(compiled, (found.choice,))
+
+
+def _commands(found: Sequence[Found]) -> Iterator[StreamCommand]:
+    for stream, row in enumerate(found):
+        for offset, origin in sorted(row.program.origins.items()):
+            yield StreamCommand(stream, offset, origin.operator)

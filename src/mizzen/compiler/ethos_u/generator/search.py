@@ -1,0 +1,114 @@
+"""Find code of our own for an NPU operator, and decide whose code it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mizzen.compiler.ethos_u.generator.equality import differing
+from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
+from mizzen.diagnostics import MizzenError
+from mizzen.report.code import CodeChoice
+from mizzen.targets.ethos_u import arrange
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
+from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.lift import lift
+from mizzen.targets.ethos_u.operations import Sequence
+from mizzen.targets.ethos_u.program import Program, RegionIndex
+from mizzen.targets.ethos_u.schedule import Effort, Estimator, Limits, schedule
+from mizzen.targets.ethos_u.timing import Timed
+
+EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The program that an NPU operator gets, how long its operations take, and why it is this."""
+
+    program: Program
+    timed: list[Timed]
+    choice: CodeChoice
+
+
+def keep(program: Program, configuration: EthosUConfiguration, reason: str) -> Found:
+    """Return Vela's program, with the reason."""
+    theirs = judged(program, configuration)
+    return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
+
+
+def search(program: Program, configuration: EthosUConfiguration) -> Found:
+    """Look for a program that does what Vela's does, and return the one to take."""
+    theirs = judged(program, configuration)
+    try:
+        sequence = lift(program)
+    except MizzenError as error:
+        reason = f"its words cannot be scheduled anew: {error.diagnostic.message}"
+        return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
+    try:
+        candidates = list(_candidates(sequence, program, configuration))
+    except MizzenError as error:
+        reason = f"no schedule of Mizzen's own was found: {error.diagnostic.message}"
+        return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
+    return _chosen(program, theirs, candidates, configuration)
+
+
+def _candidates(
+    sequence: Sequence, program: Program, configuration: EthosUConfiguration
+) -> Iterator[Judged]:
+    """Return programs of our own, within the memory that Vela's takes."""
+    sizes = program.region_bytes
+    limits = Limits(sizes[RegionIndex.SCRATCH], sizes.get(RegionIndex.SCRATCH_FAST, 0))
+    effort = EFFORTS[configuration.search]
+    arranged = arrange.best(sequence, configuration.accelerator, Estimator(configuration))
+    for row in (sequence, arranged.sequence) if arranged.steps else (sequence,):
+        made = schedule(row, configuration, limits, effort)
+        ours = emit(made, configuration.accelerator)
+        yield judged(_with_interface(ours, program), configuration)
+
+
+def _with_interface(ours: Program, theirs: Program) -> Program:
+    """Return a program that takes and gives what another does, where it has it itself."""
+    inputs, outputs = (
+        tuple(
+            replace(row, region=own.region, offset=own.offset)
+            for row, own in zip(those, these, strict=True)
+        )
+        for those, these in ((theirs.inputs, ours.inputs), (theirs.outputs, ours.outputs))
+    )
+    return replace(ours, inputs=inputs, outputs=outputs, name=theirs.name)
+
+
+def _chosen(
+    program: Program,
+    theirs: Judged,
+    candidates: list[Judged],
+    configuration: EthosUConfiguration,
+) -> Found:
+    """Return the fastest candidate that may be taken; Vela's program where none may."""
+    must = configuration.generator is Generator.OWN
+    tried: list[str] = []
+    for candidate in sorted(candidates, key=lambda row: row.cost.cycles):
+        why = "" if must else worse(candidate.cost, theirs.cost)
+        why = why or _fault(candidate.program, program)
+        if not why and not must and not is_better(candidate.cost, theirs.cost):
+            why = "no better in anything"
+        if not why:
+            reason = "it was asked for" if must else "no worse in cycles and memory"
+            choice = CodeChoice(True, reason, theirs.cost, candidate.cost, tuple(tried))
+            return Found(candidate.program, candidate.timed, choice)
+        tried.append(why)
+    reason = f"Mizzen's own is not taken: {tried[0]}" if tried else "there is no other"
+    best = candidates[0].cost if candidates else None
+    return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost, best, tuple(tried)))
+
+
+def _fault(ours: Program, theirs: Program) -> str:
+    """Say why a program is not right; empty if it is."""
+    found = find_hazards(ours).findings
+    if found:
+        return f"a hazard: {found[0].diagnostic.message}"
+    try:
+        return differing(ours, theirs)
+    except MizzenError as error:
+        return error.diagnostic.message

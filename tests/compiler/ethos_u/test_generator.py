@@ -1,0 +1,136 @@
+"""Code of our own in a compiled network: whose it is, that it is right, and what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.cli.placement import code_text
+from mizzen.compiler.ethos_u.generator.equality import differing
+from mizzen.compiler.ethos_u.generator.improve import improved
+from mizzen.compiler.ethos_u.generator.judging import is_better, worse
+from mizzen.compiler.ethos_u.generator.network import parts_of
+from mizzen.report.code import CodeChoice, StreamCost
+from mizzen.report.compilation import as_dict, from_dict
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.generate import Compiled, generate
+
+from .networks import Net, error, report_of
+
+U55 = "ethos-u55-128"
+
+
+def with_edges_on_the_cpu() -> bytes:
+    """Floats in, integers on the NPU, floats out; a part of the input goes around the NPU."""
+    net = Net()
+    given = net.map("given", "float32")
+    inner, made = net.map("inner"), net.map("made", "float32")
+    around = net.map("around", "float32")
+    net.operator("QUANTIZE", [given], [inner])
+    both = net.map("both")
+    net.operator("ADD", [inner, net.sum], [both], ("AddOptions", {}))
+    net.operator("DEQUANTIZE", [net.twice(both)], [made])
+    net.operator("NEG", [given], [around])
+    return net.finish([given, net.first, net.second], [made, around])
+
+
+def own(accelerator: str) -> EthosUConfiguration:
+    return replace(resolve(accelerator), generator=Generator.OWN)
+
+
+@pytest.mark.parametrize("accelerator", [U55, "ethos-u55-32"])
+def test_a_network_computes_the_same_by_either_code(accelerator: str) -> None:
+    data = with_edges_on_the_cpu()
+    codes = [
+        mizzen.compile(data, accelerator, target_options={"generator": generator})
+        for generator in ("vela", "own")
+    ]
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(0, 4, (1, 4, 4, 8)).astype(np.float32)]
+    inputs += [rng.integers(-128, 128, (1, 4, 4, 8), np.int8) for _ in range(2)]
+    theirs, ours = ([array.copy() for array in code.run(*inputs)] for code in codes)
+    assert all(np.array_equal(*pair) for pair in zip(theirs, ours, strict=True))
+    (choice,) = report_of(codes[1]).code
+    assert choice.is_own
+    assert choice.reason == "it was asked for"
+    assert not report_of(codes[0]).code
+
+
+def test_the_report_keeps_whose_code_it_is() -> None:
+    report = report_of(
+        mizzen.compile(with_edges_on_the_cpu(), U55, target_options={"generator": "own"})
+    )
+    assert from_dict(as_dict(report)).code == report.code
+    assert code_text(report.code[0]).startswith("Mizzen's own: ")
+
+
+def test_estimates_are_of_the_code_that_is_taken() -> None:
+    configuration = own(U55)
+    compiled = generate(with_edges_on_the_cpu(), configuration)
+    assert isinstance(compiled, Compiled)
+    written = improved(compiled, configuration)
+    (choice,) = written.choices
+    assert choice.own is not None
+    assert written.estimate.cycles == choice.own.vela_cycles
+    assert sum(row.cycles for row in written.work if not row.on_cpu) == choice.own.vela_cycles
+    assert {row.name for row in written.estimate.memories} == {"OffChipFlash", "Sram"}
+
+
+def test_a_program_that_computes_something_else_is_seen() -> None:
+    compiled = generate(with_edges_on_the_cpu(), resolve(U55))
+    assert isinstance(compiled, Compiled)
+    (part,) = parts_of(compiled)[1]
+    program = part.program
+    assert differing(program, program) == ""
+    moved = tuple(replace(row, offset=program.inputs[0].offset) for row in program.inputs)
+    found = differing(replace(program, inputs=moved), program)
+    assert found.endswith("differ")
+
+
+COST = StreamCost(cycles=100, vela_cycles=100, arena_bytes=64, fast_bytes=0, constant_bytes=10)
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("cycles", "101 cycles for 100"),
+        ("vela_cycles", "101 cycles by Vela's formula for 100"),
+        ("arena_bytes", "101 bytes of the arena for 64"),
+        ("fast_bytes", "101 bytes of fast memory for 0"),
+    ],
+)
+def test_code_that_is_worse_in_anything_is_not_better(field: str, text: str) -> None:
+    ours = replace(COST, **{"cycles": 90, field: 101})
+    assert worse(ours, COST) == text
+    assert not is_better(ours, COST)
+
+
+def test_code_is_better_by_cycles_or_by_memory() -> None:
+    assert is_better(replace(COST, cycles=99), COST)
+    assert is_better(replace(COST, arena_bytes=48), COST)
+    assert not is_better(COST, COST)
+
+
+def test_velas_code_is_said_with_the_reason() -> None:
+    choice = CodeChoice(False, "there is no other", COST)
+    assert code_text(choice) == "Vela's: there is no other"
+    assert choice.cost is COST
+
+
+def test_u85_has_velas_code() -> None:
+    text = error(with_edges_on_the_cpu(), "ethos-u85-256", target_options={"generator": "own"})
+    assert "E578" in text
+    assert "leave out --generator, or take best" in text
+    artifact = mizzen.compile(
+        with_edges_on_the_cpu(), "ethos-u85-256", target_options={"generator": "best"}
+    )
+    assert not report_of(artifact).code
+
+
+def test_a_generator_that_is_not_one() -> None:
+    text = error(with_edges_on_the_cpu(), U55, target_options={"search": "long"})
+    assert "--search must be one of fast, thorough, not 'long'" in text
