@@ -37,6 +37,7 @@ from typing import Any
 
 from mizzen.compiler.ethos_u.generator.improve import improved, smallest
 from mizzen.compiler.ethos_u.generator.network import parts_of
+from mizzen.compiler.ethos_u.generator.search import maps_bytes
 from mizzen.report.code import StreamCost
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.system_config import resolve
@@ -94,7 +95,7 @@ def zoo() -> Iterator[Network]:
         placed = place(lowered, TosaRegions(resolve(accelerator)), (), OFF, None)
         for part, code in enumerate(placed.code.values()):
             assert isinstance(code, TosaCode)
-            yield Network(f"{name}-{part}", code.data, NetworkForm.TOSA)
+            yield Network(f"{name}-{part}", code.tosa, NetworkForm.TOSA)
 
 
 def seconds() -> float:
@@ -143,11 +144,6 @@ class Pair:
     def least_memory(self) -> float:
         """Ratio of the memory of maps, of the code in least memory."""
         return maps_bytes(self.least) / max(maps_bytes(self.vela), 1)
-
-
-def maps_bytes(cost: StreamCost) -> int:
-    """Return the bytes that the NPU writes to."""
-    return cost.arena_bytes + cost.fast_bytes
 
 
 def measured(network: Network, accelerator: str, effort: Search) -> Pair | None:

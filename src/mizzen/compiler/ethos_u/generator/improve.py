@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from mizzen.compiler.ethos_u.generator.costs import with_costs
 from mizzen.compiler.ethos_u.generator.network import parts_of, with_program
-from mizzen.compiler.ethos_u.generator.search import Found, keep, search
+from mizzen.compiler.ethos_u.generator.search import Found, keep, least, search
 from mizzen.compiler.ethos_u.generator.written import Written, written
 from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
+Searching = Callable[[Program, EthosUConfiguration], Found]
 SEVERAL = "a network of several NPU operators keeps Vela's code"
 
 
 def improved(compiled: Compiled, configuration: EthosUConfiguration) -> Written:
-    """Return a compiled network with code of our own where that may be taken."""
+    """Return a compiled network with faster code of our own where that may be taken."""
+    return _improved(compiled, configuration, search)
+
+
+def smallest(compiled: Compiled, configuration: EthosUConfiguration) -> Written:
+    """Return a compiled network with code of our own in less memory where that may be taken."""
+    return _improved(compiled, configuration, least)
+
+
+def _improved(compiled: Compiled, configuration: EthosUConfiguration, search: Searching) -> Written:
     network, parts = parts_of(compiled)
     if len(parts) != 1:
         kept = [keep(part.program, configuration, SEVERAL) for part in parts]

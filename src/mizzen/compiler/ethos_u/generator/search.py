@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
 from mizzen.diagnostics import MizzenError
-from mizzen.report.code import CodeChoice
+from mizzen.report.code import CodeChoice, StreamCost
 from mizzen.targets.ethos_u import arrange
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.emit import emit
@@ -19,6 +20,8 @@ from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import Effort, Estimator, Limits, schedule
 from mizzen.targets.ethos_u.timing import Timed
 
+SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Of the memory that Vela's code takes, to try to do with."""
 EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
 
 
@@ -37,31 +40,56 @@ def keep(program: Program, configuration: EthosUConfiguration, reason: str) -> F
     return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
 
 
+Order = Callable[[StreamCost], int]
+"""What is to be as small as can be."""
+
+
+def cycles(cost: StreamCost) -> int:
+    """Return the cycles of a program."""
+    return cost.cycles
+
+
+def maps_bytes(cost: StreamCost) -> int:
+    """Return the bytes that a program writes to."""
+    return cost.arena_bytes + cost.fast_bytes
+
+
 def search(program: Program, configuration: EthosUConfiguration) -> Found:
-    """Look for a program that does what Vela's does, and return the one to take."""
+    """Look for a program that does what Vela's does in less time, and return the one to take."""
+    return _search(program, configuration, (1.0,), cycles)
+
+
+def least(program: Program, configuration: EthosUConfiguration) -> Found:
+    """Look for a program that does what Vela's does in less memory and no more time."""
+    return _search(program, configuration, SHARES, maps_bytes)
+
+
+def _search(
+    program: Program, configuration: EthosUConfiguration, shares: Iterable[float], order: Order
+) -> Found:
     theirs = judged(program, configuration)
     try:
         sequence = lift(program)
+        candidates = list(_candidates(sequence, program, configuration, shares))
     except MizzenError as error:
-        reason = f"its words cannot be scheduled anew: {error.diagnostic.message}"
+        reason = f"Mizzen cannot schedule it anew: {error.diagnostic.message}"
         return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
-    try:
-        candidates = list(_candidates(sequence, program, configuration))
-    except MizzenError as error:
-        reason = f"no schedule of Mizzen's own was found: {error.diagnostic.message}"
-        return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
-    return _chosen(program, theirs, candidates, configuration)
+    return _chosen(program, theirs, candidates, configuration, order)
 
 
 def _candidates(
-    sequence: Sequence, program: Program, configuration: EthosUConfiguration
+    sequence: Sequence,
+    program: Program,
+    configuration: EthosUConfiguration,
+    shares: Iterable[float],
 ) -> Iterator[Judged]:
-    """Return programs of our own, within the memory that Vela's takes."""
-    sizes = program.region_bytes
-    limits = Limits(sizes[RegionIndex.SCRATCH], sizes.get(RegionIndex.SCRATCH_FAST, 0))
+    """Return programs of our own, within shares of the memory that Vela's takes."""
     effort = EFFORTS[configuration.search]
     arranged = arrange.best(sequence, configuration.accelerator, Estimator(configuration))
-    for row in (sequence, arranged.sequence) if arranged.steps else (sequence,):
+    rows = (sequence, arranged.sequence) if arranged.steps else (sequence,)
+    for row, share in product(rows, shares):
+        sizes = {region: int(share * size) for region, size in program.region_bytes.items()}
+        limits = Limits(sizes[RegionIndex.SCRATCH], sizes.get(RegionIndex.SCRATCH_FAST, 0))
         made = schedule(row, configuration, limits, effort)
         ours = emit(made, configuration.accelerator)
         yield judged(_with_interface(ours, program), configuration)
@@ -84,11 +112,12 @@ def _chosen(
     theirs: Judged,
     candidates: list[Judged],
     configuration: EthosUConfiguration,
+    order: Order,
 ) -> Found:
-    """Return the fastest candidate that may be taken; Vela's program where none may."""
+    """Return the best candidate that may be taken; Vela's program where none may."""
     must = configuration.generator is Generator.OWN
     tried: list[str] = []
-    for candidate in sorted(candidates, key=lambda row: row.cost.cycles):
+    for candidate in sorted(candidates, key=lambda row: order(row.cost)):
         why = "" if must else worse(candidate.cost, theirs.cost)
         why = why or _fault(candidate.program, program)
         if not why and not must and not is_better(candidate.cost, theirs.cost):
