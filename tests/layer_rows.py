@@ -159,6 +159,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.hazards",
     ),
     "mizzen.targets.ethos_u.schedule": (
+        "mizzen.diagnostics",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
         "mizzen.targets.ethos_u.shared_buffer",

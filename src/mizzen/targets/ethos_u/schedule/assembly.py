@@ -16,7 +16,6 @@ from mizzen.targets.ethos_u.operations import (
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.fetching import Plan
 from mizzen.targets.ethos_u.schedule.stages import Stage
-from mizzen.targets.ethos_u.schedule.units import Costs
 
 Offsets = dict[RegionIndex, dict[int, int]]
 """Of each region, where its tensors lie."""
@@ -25,7 +24,6 @@ Offsets = dict[RegionIndex, dict[int, int]]
 def assemble(
     stage: Stage,
     plan: Plan,
-    costs: Costs,
     offsets: Offsets,
     staged: dict[int, int],
     region_bytes: dict[int, int],
@@ -34,10 +32,12 @@ def assemble(
 
     staged  of each unit whose constants are fetched, the offset that they are fetched to
     """
-    blobs, blob_of = _blobs(stage, plan, costs)
+    blobs, blob_of = _blobs(stage, plan)
     number = {unit: index for index, unit in enumerate(sorted(staged))}
     stagings = tuple(
-        Staging(Place(int(costs.staging_region), staged[unit]), len(blobs[blob_of[unit]].data))
+        Staging(
+            Place(int(stage.costs.staging_region), staged[unit]), len(blobs[blob_of[unit]].data)
+        )
         for unit in sorted(staged)
     )
     return Schedule(
@@ -51,7 +51,7 @@ def assemble(
     )
 
 
-def _blobs(stage: Stage, plan: Plan, costs: Costs) -> tuple[list[Blob], dict[int, int]]:
+def _blobs(stage: Stage, plan: Plan) -> tuple[list[Blob], dict[int, int]]:
     """Return the constants of all units, equal ones once, and which each unit has."""
     blobs: list[Blob] = []
     known: dict[bytes, int] = {}
@@ -60,7 +60,7 @@ def _blobs(stage: Stage, plan: Plan, costs: Costs) -> tuple[list[Blob], dict[int
         row = stage.storage.sequence.operations[unit.operation]
         if choice is None or not isinstance(row, Convolution):
             continue
-        blob = costs.blob(unit.operation, unit.channels, choice)
+        blob = stage.costs.blob(unit.operation, unit.channels, choice)
         if blob.data not in known:
             known[blob.data] = len(blobs)
             blobs.append(blob)

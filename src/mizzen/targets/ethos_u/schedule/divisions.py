@@ -20,13 +20,13 @@ LEAST_LOSS_CYCLES = 100.0
 """What an operation must lose by its constants to be looked at, by both models together."""
 
 
-def divided(stage: Stage, plan: Plan, room_bytes: int, costs: Costs) -> tuple[Stage, Plan]:
+def divided(stage: Stage, plan: Plan, room_bytes: int) -> tuple[Stage, Plan]:
     """Return units and a plan for them in which operations are divided where that gains."""
     ranges: Divisions = {}
-    region = costs.staging_region
+    costs = stage.costs
     for operation in range(len(costs.sequence.operations)):
         for trial in _ways(stage, plan, operation, costs):
-            tried = stage_of(stage.storage, costs, {**ranges, operation: trial}, region)
+            tried = stage_of(stage.storage, costs, {**ranges, operation: trial})
             fetching = Fetching(tried.jobs, [room_bytes - row for row in tried.live_bytes],
                                 costs.machine)  # fmt: skip
             found = fetching.plan(_carried(stage, plan, tried))

@@ -191,18 +191,17 @@ class Fetching:
 
     def _measure(self, plan: Plan) -> None:
         """Set both models' cycles of a plan."""
-        by_formula = by_events = slack = 0.0
-        for index, choice in enumerate(plan.choices):
-            job = self._jobs[index]
-            pending = job.moved_cycles + sum(map(self._transfer, plan.gaps[index]))
-            exposed = max(0.0, pending - slack)
+        by_formula = pending = slack = 0.0
+        by_events = sum(map(self._transfer, plan.gaps[0]))
+        for index, (job, choice) in enumerate(zip(self._jobs, plan.choices, strict=True)):
+            pending += job.moved_cycles + sum(map(self._transfer, plan.gaps[index]))
             if choice is None:
-                by_formula, slack = by_formula + exposed, 0.0
+                by_events += job.moved_cycles
                 continue
-            slack = choice.own
+            exposed = max(0.0, pending - slack)
             by_formula += max(float(int(choice.own + exposed)), choice.memory)
             by_events += self._by_events(choice, plan.gaps[index + 1])
-        by_events += sum(map(self._transfer, plan.gaps[0]))
+            pending, slack = 0.0, choice.own
         plan.by_formula, plan.by_events = by_formula, by_events
 
     def _by_events(self, choice: Choice, beside: list[Piece]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.operations import BRICK, Copy, tensor_written, tensors_read
+from mizzen.targets.ethos_u.operations import BRICK
 from mizzen.targets.ethos_u.schedule.storage import Storage, free_tensors
 from mizzen.targets.ethos_u.schedule.units import Costs
 
@@ -18,11 +18,10 @@ def choose_layouts(storage: Storage, costs: Costs, cycles_per_byte: float = 0.0)
 
     cycles_per_byte  that a byte of a tensor is worth, where memory is short
     """
-    users = _users(costs)
     free = [
         tensor
         for tensor, is_free in enumerate(free_tensors(costs.sequence))
-        if is_free and users[tensor] and _matters(storage, tensor)
+        if is_free and costs.users(tensor) and _matters(storage, tensor)
     ]
     for _ in range(PASSES):
         before = storage.layouts
@@ -30,7 +29,8 @@ def choose_layouts(storage: Storage, costs: Costs, cycles_per_byte: float = 0.0)
             storage = min(
                 (storage.with_layout(tensor, layout) for layout in Layout),
                 key=lambda row: (
-                    _cycles(row, costs, users[tensor]) + cycles_per_byte * row.size_bytes(tensor),
+                    costs.staged_cycles(row, costs.users(tensor))
+                    + cycles_per_byte * row.size_bytes(tensor),
                     row.size_bytes(tensor),
                     row.layouts[tensor] != before[tensor],
                 ),
@@ -43,17 +43,3 @@ def choose_layouts(storage: Storage, costs: Costs, cycles_per_byte: float = 0.0)
 def _matters(storage: Storage, tensor: int) -> bool:
     depth = storage.sequence.tensors[tensor].shape[2]
     return depth % BRICK != 0 or depth <= WIDEST_ROW_MAJOR
-
-
-def _users(costs: Costs) -> list[list[int]]:
-    """Return the operations that read or write each tensor, copies left out."""
-    found: list[list[int]] = [[] for _ in costs.sequence.tensors]
-    for index, operation in enumerate(costs.sequence.operations):
-        if not isinstance(operation, Copy):
-            for tensor in {*tensors_read(operation), tensor_written(operation)}:
-                found[tensor].append(index)
-    return found
-
-
-def _cycles(storage: Storage, costs: Costs, users: list[int]) -> float:
-    return sum(costs.staged(storage, index).cycles for index in users)

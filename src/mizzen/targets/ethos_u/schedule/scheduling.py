@@ -8,10 +8,12 @@ from enum import Enum
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.placement import Block, Placed, place
+from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.assembly import assemble
 from mizzen.targets.ethos_u.schedule.divisions import divided
 from mizzen.targets.ethos_u.schedule.fetching import Fetching, Plan
 from mizzen.targets.ethos_u.schedule.layouts import choose_layouts
+from mizzen.targets.ethos_u.schedule.regions import in_cache, with_copies
 from mizzen.targets.ethos_u.schedule.stages import Stage, stage_of
 from mizzen.targets.ethos_u.schedule.storage import first_storage
 from mizzen.targets.ethos_u.schedule.units import Costs
@@ -57,10 +59,14 @@ def schedule(
     beyond what is the more, the limit or tensors by themselves.
     """
     costs = Costs(sequence, configuration)
-    limit = limits.fast_bytes if configuration.mode.spills else limits.scratch_bytes
-    limit = ENDLESS_BYTES if limit is None else limit
-    stage, peak = _laid_out(costs, limit)
-    return _staged(stage, costs, max(limit, peak))
+    if configuration.mode.spills:
+        cache = configuration.arena_cache_size_bytes
+        limit = min(cache, limits.fast_bytes or cache)
+        stage, peak = _spilled(costs, configuration, limit)
+    else:
+        limit = limits.scratch_bytes or ENDLESS_BYTES
+        stage, peak = _laid_out(costs, limit)
+    return _staged(stage, max(limit, peak))
 
 
 def _laid_out(costs: Costs, limit_bytes: int) -> tuple[Stage, int]:
@@ -68,7 +74,7 @@ def _laid_out(costs: Costs, limit_bytes: int) -> tuple[Stage, int]:
     stages: list[tuple[Stage, int]] = []
     for price in BYTE_PRICES_CYCLES:
         storage = choose_layouts(first_storage(costs.sequence, costs.machine), costs, price)
-        stage = stage_of(storage, costs, {}, costs.staging_region)
+        stage = stage_of(storage, costs, {})
         peak = place(stage.blocks, limit_bytes=limit_bytes).peak_bytes
         if peak <= limit_bytes:
             return stage, peak
@@ -76,28 +82,49 @@ def _laid_out(costs: Costs, limit_bytes: int) -> tuple[Stage, int]:
     return min(stages, key=lambda row: row[1])
 
 
-def _staged(stage: Stage, costs: Costs, limit_bytes: int) -> Schedule:
+def _spilled(
+    costs: Costs, configuration: EthosUConfiguration, limit_bytes: int
+) -> tuple[Stage, int]:
+    """Return undivided units whose tensors lie in the cache as far as they fit, and their peak."""
+    storage = in_cache(first_storage(costs.sequence, costs.machine), costs, limit_bytes)
+    sequence = with_copies(costs.sequence, costs, storage, limit_bytes)
+    if sequence is not costs.sequence:
+        costs = Costs(sequence, configuration)
+    storage = in_cache(first_storage(sequence, costs.machine), costs, ENDLESS_BYTES)
+    storage = in_cache(choose_layouts(storage, costs), costs, limit_bytes)
+    stage = stage_of(storage, costs, {})
+    return stage, place(stage.blocks, limit_bytes=limit_bytes).peak_bytes
+
+
+def _staged(stage: Stage, limit_bytes: int) -> Schedule:
     """Return a schedule whose constants are staged within a limit."""
-    stage, plan, placed = _fitted(stage, costs, limit_bytes)
+    stage, plan, placed = _fitted(stage, limit_bytes)
     count = len(stage.tensors)
-    region = costs.staging_region
-    offsets = dict(zip(stage.tensors, placed.offsets_bytes[:count], strict=True))
+    region = stage.costs.staging_region
+    offsets = {region: dict(zip(stage.tensors, placed.offsets_bytes[:count], strict=True))}
+    region_bytes = {int(region): placed.peak_bytes}
+    if region is not RegionIndex.SCRATCH:
+        slow = place(stage.slow_blocks)
+        offsets[RegionIndex.SCRATCH] = dict(
+            zip(stage.slow_tensors, slow.offsets_bytes, strict=True)
+        )
+        region_bytes[int(RegionIndex.SCRATCH)] = slow.peak_bytes
     staged = dict(zip(sorted(plan.starts), placed.offsets_bytes[count:], strict=True))
-    return assemble(stage, plan, costs, {region: offsets}, staged, {int(region): placed.peak_bytes})
+    return assemble(stage, plan, offsets, staged, region_bytes)
 
 
-def _fitted(whole: Stage, costs: Costs, limit_bytes: int) -> tuple[Stage, Plan, Placed]:
+def _fitted(whole: Stage, limit_bytes: int) -> tuple[Stage, Plan, Placed]:
     """Return units and a plan for them that can be placed within a limit."""
     room = limit_bytes
     for _ in range(TRIES):
         free = [room - row for row in whole.live_bytes]
-        plan = Fetching(whole.jobs, free, costs.machine).best()
-        stage, plan = divided(whole, plan, room, costs)
+        plan = Fetching(whole.jobs, free, whole.costs.machine).best()
+        stage, plan = divided(whole, plan, room)
         placed = _placed(stage, plan, limit_bytes)
         if placed.peak_bytes <= limit_bytes:
             return stage, plan, placed
         room -= placed.peak_bytes - limit_bytes
-    plan = Fetching(whole.jobs, whole.live_bytes, costs.machine).plan({})
+    plan = Fetching(whole.jobs, whole.live_bytes, whole.costs.machine).plan({})
     return whole, plan, _placed(whole, plan, limit_bytes)
 
 

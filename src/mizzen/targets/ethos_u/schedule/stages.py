@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.operations import Copy, Shape
@@ -22,40 +22,52 @@ Divisions = Mapping[int, Ranges]
 class Stage:
     """Units, and what the fetching of their constants is planned with.
 
-    tensors     those that lie in the memory that constants are staged in, and their blocks
+    tensors     those that lie in the memory that constants are staged in, and their blocks;
+                slow ones lie in the arena if that is another memory
     live_bytes  of them at each unit
     """
 
+    costs: Costs
     storage: Storage
     units: tuple[Unit, ...]
     jobs: tuple[Job, ...]
     tensors: tuple[int, ...]
     blocks: tuple[Block, ...]
     live_bytes: tuple[int, ...]
+    slow_tensors: tuple[int, ...]
+    slow_blocks: tuple[Block, ...]
 
     def of_operation(self, operation: int) -> list[int]:
         """Return the units of an operation."""
         return [index for index, unit in enumerate(self.units) if unit.operation == operation]
 
 
-def stage_of(storage: Storage, costs: Costs, divisions: Divisions, region: RegionIndex) -> Stage:
-    """Return the units of a sequence, some operations divided.
-
-    region  that constants are staged in
-    """
+def stage_of(storage: Storage, costs: Costs, divisions: Divisions) -> Stage:
+    """Return the units of a sequence, some operations divided."""
     units = tuple(
         costs.unit(storage, operation, channels)
         for operation in range(len(storage.sequence.operations))
         for channels in divisions.get(operation, (None,))
     )
     spans = tensor_spans(storage.sequence, [unit.operation for unit in units])
-    tensors, blocks = tensor_blocks(storage, spans, region, _blocks_of(units))
-    live = live_bytes(blocks, len(units))
-    jobs = tuple(_job(unit, costs) for unit in units)
-    return Stage(storage, units, jobs, tuple(tensors), tuple(blocks), tuple(live))
+    tensors, blocks = tensor_blocks(storage, spans, costs.staging_region, blocks_of(units))
+    slow: tuple[list[int], list[Block]] = [], []
+    if costs.staging_region is not RegionIndex.SCRATCH:
+        slow = tensor_blocks(storage, spans, RegionIndex.SCRATCH, blocks_of(units))
+    return Stage(
+        costs=costs,
+        storage=storage,
+        units=units,
+        jobs=tuple(_job(unit, costs) for unit in units),
+        tensors=tuple(tensors),
+        blocks=tuple(blocks),
+        live_bytes=tuple(live_bytes(blocks, len(units))),
+        slow_tensors=tuple(slow[0]),
+        slow_blocks=tuple(slow[1]),
+    )
 
 
-def _blocks_of(units: tuple[Unit, ...]) -> dict[int, tuple[Shape, ...]]:
+def blocks_of(units: Iterable[Unit]) -> dict[int, tuple[Shape, ...]]:
     """Return the blocks that operations of one unit may have."""
     return {
         unit.operation: tuple(
@@ -69,7 +81,9 @@ def _blocks_of(units: tuple[Unit, ...]) -> dict[int, tuple[Shape, ...]]:
 def _job(unit: Unit, costs: Costs) -> Job:
     row = costs.sequence.operations[unit.operation]
     if isinstance(row, Copy):
-        return Job(None, None, moved_cycles=row.length_bytes / costs.machine.arena.bytes_per_cycle)
+        bus = costs.machine.arena
+        cycles = bus.read_latency_cycles + row.length_bytes / bus.bytes_per_cycle
+        return Job(None, None, moved_cycles=cycles)
     in_place = unit.in_place.best if unit.in_place else None
     if unit.staged is None:
         return Job(in_place, None)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.operations import Blob, Convolution, Copy, Sequence
+from mizzen.targets.ethos_u.operations import (
+    Blob,
+    Convolution,
+    Copy,
+    Sequence,
+    tensor_written,
+    tensors_read,
+)
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.blocks import traversals, usual
 from mizzen.targets.ethos_u.schedule.choices import Choice, Ranked, ranked
@@ -43,6 +51,7 @@ class Costs:
         self.accelerator = configuration.accelerator
         spills = configuration.mode.spills
         self.staging_region = RegionIndex.SCRATCH_FAST if spills else RegionIndex.SCRATCH
+        self._users: list[tuple[int, ...]] | None = None
         self._facts: dict[tuple[int, Channels | None], Facts] = {}
         self._lengths: dict[tuple[int, Channels | None], dict[bool, tuple[int, ...]]] = {}
 
@@ -54,6 +63,20 @@ class Costs:
             assert not isinstance(row, Copy)
             self._facts[key] = facts_of(row, channels)
         return self._facts[key]
+
+    def users(self, tensor: int) -> tuple[int, ...]:
+        """Return the operations that read or write a tensor, copies left out."""
+        if self._users is None:
+            self._users = [() for _ in self.sequence.tensors]
+            for index, operation in enumerate(self.sequence.operations):
+                if not isinstance(operation, Copy):
+                    for row in {*tensors_read(operation), tensor_written(operation)}:
+                        self._users[row] = *self._users[row], index
+        return self._users[tensor]
+
+    def staged_cycles(self, storage: Storage, operations: Iterable[int]) -> float:
+        """Return the cycles of operations if all constants were staged."""
+        return sum(self.staged(storage, operation).cycles for operation in operations)
 
     def blob(self, operation: int, channels: Channels | None, choice: Choice) -> Blob:
         """Return the constants of a convolution as a block needs them."""

@@ -29,16 +29,18 @@ def overlaps(schedule: Schedule) -> list[tuple[int, int]]:
     """
     lifetimes, found = schedule.sequence.lifetimes(), []
     rows = [
-        (index, place.offset_bytes, place.offset_bytes + tensor.size_bytes(layout))
+        (index, place.region, place.offset_bytes, place.offset_bytes + tensor.size_bytes(layout))
         for index, (place, tensor, layout) in enumerate(
             zip(schedule.places, schedule.sequence.tensors, schedule.layouts, strict=True)
         )
         if place is not None
     ]
-    for one, start, end in rows:
-        for other, low, high in rows:
+    for one, region, start, end in rows:
+        for other, memory, low, high in rows:
+            if one >= other or region != memory:
+                continue
             first, last = lifetimes[one]
             since, until = lifetimes[other]
-            if one < other and start < high and low < end and first < until and since < last:
+            if start < high and low < end and first < until and since < last:
                 found.append((one, other))
     return found
