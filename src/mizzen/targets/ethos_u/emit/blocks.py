@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_u.emit.bytesets import Part
+from mizzen.targets.ethos_u.emit.bytesets import Part, Span
 from mizzen.targets.ethos_u.emit.steps import KernelStep
 from mizzen.targets.ethos_u.operations import Shape
+
+
+def spans(step: KernelStep) -> tuple[list[Span], list[Span], list[Span]]:
+    """Return the blocks along each axis: the first element, and one past the last."""
+    rows, columns, channels = (
+        [(start, min(extent, start + size)) for start in range(0, extent, size)]
+        for extent, size in zip(step.ofm.shape, step.blocking.block, strict=True)
+    )
+    return rows, columns, channels
 
 
 def block_counts(step: KernelStep) -> Shape:

@@ -1,0 +1,85 @@
+"""Real networks, lifted out of Vela's streams and written anew: they compute what Vela's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mizzen
+from mizzen.artifact.steps import NpuStep
+from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.lift import lift
+from mizzen.targets.ethos_u.operations import Schedule, Sequence
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.schedule import plain, schedule
+from mizzen.targets.ethos_u.shared_buffer import CORES
+from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.system_config import resolve
+
+from .chance_schedules import by_chance
+from .program_judges import blockdeps, greatest_blockdeps, needless_waits
+
+QUICK = (
+    ("kws_ref_model", "ethos-u55-128"),
+    ("kws_ref_model", "ethos-u65-512"),
+    ("micro_speech_quantized", "ethos-u55-64"),
+)
+
+
+def programs(path: Path, accelerator: str) -> list[Program]:
+    steps = mizzen.compile(path, accelerator, prove="off").steps
+    return [step.program for step in steps if isinstance(step, NpuStep)]
+
+
+def results(program: Program, seed: int) -> list[npt.NDArray[Any]]:
+    """Return the outputs for random inputs, as rows of elements."""
+    rng = np.random.default_rng(seed)
+    inputs: list[npt.NDArray[Any]] = []
+    for row in program.inputs:
+        kind = np.dtype(row.dtype.str)
+        info = np.iinfo(row.dtype.name)
+        inputs.append(rng.integers(info.min, info.max, (2, *row.shape), endpoint=True).astype(kind))
+    return [row.reshape(2, -1) for row in Simulator(program).run(inputs, 2).outputs]
+
+
+def require_same(made: Program, vela: Program) -> None:
+    assert [row.render() for row in find_hazards(made).diagnostics] == []
+    for one, other in zip(results(made, 1), results(vela, 1), strict=True):
+        assert np.array_equal(one, other)
+
+
+def schedules(sequence: Sequence, accelerator: str) -> list[Schedule]:
+    configuration = resolve(accelerator)
+    return [
+        plain(sequence, configuration),
+        schedule(sequence, configuration),
+        by_chance(sequence, ACCELERATORS[accelerator], 1),
+    ]
+
+
+@pytest.mark.parametrize(("name", "accelerator"), QUICK)
+def test_network(model_file: Callable[[str], Path], name: str, accelerator: str) -> None:
+    for program in programs(model_file(f"{name}.tflite"), accelerator):
+        for row in schedules(lift(program), accelerator):
+            require_same(emit(row, ACCELERATORS[accelerator]), program)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("accelerator", CORES)
+def test_network_everywhere(network_file: Path, accelerator: str) -> None:
+    """Networks on every machine; waits as few as the checker has it, overlap as much."""
+    machine = ACCELERATORS[accelerator]
+    for program in programs(network_file, accelerator):
+        for row in schedules(lift(program), accelerator):
+            made = emit(row, machine)
+            require_same(made, program)
+            assert needless_waits(made, machine) == []
+            if CORES[accelerator].keeps_tables:
+                assert blockdeps(made)[1:] == greatest_blockdeps(made, machine)[1:]
