@@ -8,11 +8,12 @@ from itertools import groupby
 from mizzen.artifact.arena_step import share_arena
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.interface import Origins, TensorInfo
-from mizzen.artifact.resources import VARIABLE_KINDS, Variables, VariableStep, variables_of
+from mizzen.artifact.resources import Variables, VariableStep, variables_of
 from mizzen.artifact.steps import CpuStep, NpuStep, Step, is_npu, npu_step, read_network
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer.pte import is_pte
 from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 
 ARCHIVE_START = b"PK"
 """How a ZIP archive starts, which is what an `.npz` is."""

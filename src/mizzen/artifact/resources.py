@@ -10,19 +10,21 @@ kernels/call_once.cc.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mizzen.artifact.interface import Array, Carried, Values, zero_of
+from mizzen.artifact.interface import Array, Carried, Values
 from mizzen.frontends.tflite import Model, Operator, Subgraph, Tensor
-
-VARIABLE_KINDS = frozenset(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE"))
-"""Operators on variables, and the one that fills them."""
-
-Name = tuple[str, str]
-"""A variable's container, and its name there."""
+from mizzen.frontends.tflite.variables import (
+    VARIABLE_KINDS,
+    Name,
+    assigned_once,
+    handles,
+    held_unassigned,
+    is_in_branches,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +49,7 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
     in_parts  runs of operators that are left to the CPU
     """
     users = [part for part in in_parts if any(row.kind in VARIABLE_KINDS for row in part)]
-    if len(users) < 2 or _is_in_branches(model):
+    if len(users) < 2 or is_in_branches(model):
         return None
     main = model.main
     names = dict(handles(main))
@@ -59,23 +61,14 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
     first = {row.index: _first(model, row, indices) for row in calls}
     if any(found is None for found in first.values()):
         return None
-    state = [Carried(indices[name], indices[name], _initial(row)) for name, row in contents.items()]
+    state = [
+        Carried(indices[name], indices[name], held_unassigned(row))
+        for name, row in contents.items()
+    ]
     flags = [Carried(index, index, np.zeros((), np.bool_)) for index in filled.values()]
     places = {tensor: indices[name] for tensor, name in names.items() if name in indices}
     known = {index: found for index, found in first.items() if found is not None}
     return Variables(places, filled, known, (*state, *flags))
-
-
-def _is_in_branches(model: Model) -> bool:
-    """Whether a subgraph besides the main one, and those for CALL_ONCE, uses variables."""
-    calls = (row for row in model.main.operators if row.kind == "CALL_ONCE")
-    first = {0, *(int(row.options["init_subgraph_index"]) for row in calls)}
-    return any(
-        row.kind in VARIABLE_KINDS
-        for index, subgraph in enumerate(model.subgraphs)
-        for row in subgraph.operators
-        if index not in first
-    )
 
 
 def _contents(main: Subgraph, names: Mapping[int, Name]) -> dict[Name, Tensor]:
@@ -89,38 +82,13 @@ def _contents(main: Subgraph, names: Mapping[int, Name]) -> dict[Name, Tensor]:
     return found
 
 
-def handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
-    """Return the tensors of a subgraph that are handles, and whose."""
-    for row in subgraph.operators:
-        if row.kind == "VAR_HANDLE":
-            yield row.outputs[0], (row.options["container"] or "", row.options["shared_name"] or "")
-
-
 def _first(model: Model, call: Operator, indices: Mapping[Name, int]) -> dict[int, Array] | None:
-    """Return what a subgraph assigns; None if it does anything but assign constants."""
-    subgraph = model.subgraphs[int(call.options["init_subgraph_index"])]
-    names = dict(handles(subgraph))
-    found: dict[int, Array] = {}
-    for row in subgraph.operators:
-        if row.kind == "VAR_HANDLE":
-            continue
-        if row.kind != "ASSIGN_VARIABLE":
-            return None
-        values = subgraph.tensors[row.inputs[1]].values
-        if values is None or row.inputs[0] not in names:
-            return None
-        place = indices.get(names[row.inputs[0]])
-        if place is not None:  # else nobody reads it
-            found[place] = values
-    return found
-
-
-def _initial(tensor: Tensor) -> Array:
-    """Return what a variable holds that was never assigned: bytes of the number for zero."""
-    dtype = tensor.dtype or np.dtype(np.uint8)
-    row = np.full(tensor.shape, 0, dtype)
-    row.view(np.uint8)[...] = zero_of(tensor.quantization) & 0xFF
-    return row
+    """Return what a CALL_ONCE assigns; None if it does anything but assign constants."""
+    found = assigned_once(model, call)
+    if found is None:
+        return None
+    # Others than those that have a place, nobody reads.
+    return {indices[name]: row for name, row in found.items() if name in indices}
 
 
 class VariableStep:

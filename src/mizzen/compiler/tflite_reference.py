@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.artifact.resources import VARIABLE_KINDS
 from mizzen.cpu import tflm
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
@@ -23,6 +22,7 @@ from mizzen.frontends.tflite.context import Note, note_of
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.frontends.tflite.model import Model
 from mizzen.frontends.tflite.tflite_tensors import from_graph, to_graph
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.graph import Value
 from mizzen.ops.control_flow import Custom
 from mizzen.package.tflite.extract import Extract, extract

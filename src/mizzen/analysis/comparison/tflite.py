@@ -15,12 +15,12 @@ from mizzen.analysis.comparison.tflm import NAME, MicroReference, layers_of
 from mizzen.analysis.comparison.verdict import Bounds, judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
-from mizzen.artifact.resources import VARIABLE_KINDS
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.proof.difference import is_within
 from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.report.comparison import LayerComparison, OutputComparison
 
 REFUSED = ("E702", "E706")

@@ -9,10 +9,11 @@ import numpy as np
 
 from mizzen.artifact.device.tensors import Tensors
 from mizzen.artifact.interface import zero_of
-from mizzen.artifact.resources import VARIABLE_KINDS, Variables, variables_of
+from mizzen.artifact.resources import Variables, variables_of
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.model import ABSENT
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.package.device import (
     Argument,
     DeviceTensor,

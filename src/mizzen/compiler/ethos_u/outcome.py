@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from mizzen.artifact.ethos_u import ALLOCATION, npu_operator
 from mizzen.artifact.execution import Contents
-from mizzen.artifact.resources import VARIABLE_KINDS
 from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import edges_of_subgraph
@@ -22,6 +21,7 @@ from mizzen.compiler.report import compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
 from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.targets.ethos_u.commands import Arch

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact.ethos_u import ALLOCATION, NOT_IN_ARENA
-from mizzen.artifact.resources import VARIABLE_KINDS, handles
 from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer import Record, read, write
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
 from mizzen.frontends.tflite import Model, Operator
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS, handles
 
 HEAD_WORDS = 3
 """Of the plan in front of the offsets: version, subgraphs, tensors of all of them.

@@ -84,6 +84,12 @@ class Context:
             self._taken.add(found)
         return found
 
+    def define(self, index: int, value: Value) -> None:
+        """Make a value that of a tensor that nothing else gives."""
+        value.name = self.tensors[index].name
+        self.value_of[index] = value
+        self._taken.add(value)
+
     def lower(self, operator: Operator) -> None:
         """Add an operator's operations, or one that the CPU computes."""
         origin = self.model.origin(operator)

@@ -15,6 +15,7 @@ from mizzen.frontends.tflite import lowering
 from mizzen.frontends.tflite.context import Context
 from mizzen.frontends.tflite.model import Model, Operator
 from mizzen.frontends.tflite.reading import require_quantized
+from mizzen.frontends.tflite.state import StateContext, variables_of
 from mizzen.graph import Graph, Operation, Value
 from mizzen.ops import Builder
 
@@ -52,8 +53,21 @@ class Lowered:
 
 def lower(model: Model) -> Lowered:
     """Lower a network. E107 for one that is not quantised, E132 for tensors of no numbers."""
+    return _lowered(Context(model), model)
+
+
+def lower_with_state(model: Model) -> Lowered:
+    """Lower a network with its resource variables as variables of the graph. Raises as `lower`.
+
+    VAR_HANDLE and CALL_ONCE give no operations: what variables hold at first is VARIABLE's.
+    Networks whose variables TOSA has no form of are lowered as by `lower`.
+    """
+    variables = variables_of(model)
+    return lower(model) if variables is None else _lowered(StateContext(model, variables), model)
+
+
+def _lowered(context: Context, model: Model) -> Lowered:
     require_quantized(model)
-    context = Context(model)
     context.add_inputs()
     for operator in model.main.operators:
         context.lower(operator)

@@ -14,6 +14,14 @@ simulator and the checkers, which judge what comes.
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_u.lower.lowering import Lowered, Refusal, lower
+from mizzen.targets.ethos_u.lower.lowering import (
+    InRuns,
+    Lowered,
+    Refusal,
+    Run,
+    lower,
+    lower_in_runs,
+)
+from mizzen.targets.ethos_u.lower.states import State
 
-__all__ = ["Lowered", "Refusal", "lower"]
+__all__ = ["InRuns", "Lowered", "Refusal", "Run", "State", "lower", "lower_in_runs"]

@@ -1,44 +1,31 @@
-"""Lower a graph, or say for each operation that no rule takes why."""
+"""Lower a graph, or say for each operation that no rule takes why.
+
+Where some are refused, the rest is lowered in runs: as many operations at once as need nothing of
+what is refused in between. Operations of one group, a computation of the user's model, stay
+together: all of them are taken, or none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from collections.abc import Sequence as Several
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from mizzen.graph import Graph, Operation, Value
+from mizzen.ops.control_flow import Constant, OfVariable, Variable
 from mizzen.targets.ethos_u.lower import elementwise, reductions, resizing, softmax, windows
-from mizzen.targets.ethos_u.lower.carrying import carried, carry, copy
-from mizzen.targets.ethos_u.lower.context import Emitter, Node, type_of
-from mizzen.targets.ethos_u.lower.finish import plain
+from mizzen.targets.ethos_u.lower.carrying import carried
+from mizzen.targets.ethos_u.lower.context import Node
+from mizzen.targets.ethos_u.lower.emission import Interface, emitted
 from mizzen.targets.ethos_u.lower.movement import moved
-from mizzen.targets.ethos_u.lower.planning import NOWHERE, RULES, node_of
+from mizzen.targets.ethos_u.lower.planning import RULES, node_of
 from mizzen.targets.ethos_u.lower.refusing import NoFormError
-from mizzen.targets.ethos_u.lower.views import View
-from mizzen.targets.ethos_u.operations import (
-    Copy,
-    Elementwise,
-    Map,
-    Role,
-    Sequence,
-    tensor_written,
-    tensors_read,
-)
-from mizzen.targets.ethos_u.operations import Operation as NpuOperation
+from mizzen.targets.ethos_u.lower.states import NONE, State, States, node_of_read, states_of
+from mizzen.targets.ethos_u.operations import Sequence
 
-assert RULES, (
-    elementwise,
-    reductions,
-    resizing,
-    softmax,
-    windows,
-)  # importing them registers rules
+RULED = (elementwise, reductions, resizing, softmax, windows)
+"""Importing them registers their rules."""
 
-BYTE_OFFSET = 128
-"""By how much an unsigned byte is more than the signed one that stands for it in the graph."""
+assert RULES, RULED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,37 +40,92 @@ class Refusal:
 class Lowered:
     """What became of a graph.
 
-    sequence  None if an operation is refused
+    sequence  its inputs are the graph's, then the states; None if an operation is refused
+    states    the graph's variables, in the order of the sequence's inputs
     refusals  the operations that no rule takes, in the graph's order
     """
 
     sequence: Sequence | None
+    states: tuple[State, ...]
+    refusals: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Operations of a graph that are one sequence, and what it takes and gives of the graph."""
+
+    operations: tuple[Operation, ...]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    states: tuple[State, ...]
+    sequence: Sequence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InRuns:
+    """A graph in runs, in an order in which each finds what it takes; and what no rule takes."""
+
+    runs: tuple[Run, ...]
     refusals: tuple[Refusal, ...]
 
 
 def lower(graph: Graph, unsigned: Collection[Value] = ()) -> Lowered:
     """Lower a graph of integers to a sequence; inputs and outputs are the graph's, in its order.
 
-    unsigned  inputs and outputs whose bytes the caller has as unsigned ones, 128 more than they
-              are in the graph
+    unsigned  values whose bytes the caller has as unsigned ones, 128 more than they are in the
+              graph: inputs and outputs among them are converted
     """
     order = {operation: place for place, operation in enumerate(graph.sorted())}
-    nodes, refused = _nodes(graph.inputs, graph.outputs)
+    interface = Interface(tuple(graph.inputs), tuple(graph.outputs), unsigned)
+    states = states_of(order)
+    nodes, refused = _nodes(interface, states)
     if refused:
-        rows = sorted(refused.items(), key=lambda row: order[row[0]])
-        return Lowered(None, tuple(Refusal(*row) for row in rows))
-    return Lowered(_emitted(graph.inputs, graph.outputs, nodes, order, unsigned), ())
+        return Lowered(None, states.rows, _ordered(refused, order))
+    return Lowered(emitted(interface, nodes, order, states), states.rows, ())
+
+
+def lower_in_runs(graph: Graph, unsigned: Collection[Value] = ()) -> InRuns:
+    """Lower what rules take of a graph, in maximal runs, and name the rest."""
+    order = {operation: place for place, operation in enumerate(graph.sorted())}
+    interface = Interface(tuple(graph.inputs), tuple(graph.outputs), unsigned)
+    _, refused = _nodes(interface, states_of(order))
+    while True:
+        levels = _levels(order, _kept_out(order, refused))
+        wrong = _torn(levels)
+        runs: list[Run] = []
+        for level in sorted(set(levels.values())):
+            operations = tuple(row for row in order if levels.get(row) == level)
+            if all(isinstance(row, Variable) for row in operations):
+                continue
+            part = _part(graph, operations, unsigned)
+            states = states_of(operations)
+            nodes, found = _nodes(part, states)
+            wrong |= found
+            if not found:
+                sequence = emitted(part, nodes, order, states)
+                runs.append(Run(operations, part.inputs, part.outputs, states.rows, sequence))
+        if not wrong:
+            return InRuns(tuple(runs), _ordered(refused, order))
+        refused |= wrong
+
+
+def _ordered(
+    refused: Mapping[Operation, str], order: Mapping[Operation, int]
+) -> tuple[Refusal, ...]:
+    return tuple(Refusal(*row) for row in sorted(refused.items(), key=lambda row: order[row[0]]))
 
 
 def _nodes(
-    inputs: Several[Value], outputs: Several[Value]
+    interface: Interface, states: States = NONE
 ) -> tuple[dict[Value, Node], dict[Operation, str]]:
     """Return the nodes of all values that are needed, and what no rule takes."""
-    given, wanted = set(inputs), frozenset(outputs)
+    given = set(interface.inputs)
+    ends = (*interface.outputs, *(row.value for row in states.writes))
+    wanted = frozenset(ends)
     nodes: dict[Value, Node] = {}
     refused: dict[Operation, str] = {}
     seen: set[Value] = set()
-    waiting = list(reversed(outputs))
+    waiting = list(reversed(ends))
     while waiting:
         value = waiting.pop()
         if value in seen or value in given or value.constant is not None:
@@ -92,7 +134,7 @@ def _nodes(
         producer = value.producer
         assert producer is not None, value
         try:
-            node = moved(value) or node_of(value, wanted, carried)
+            node = node_of_read(value, states) or moved(value) or node_of(value, wanted, carried)
         except NoFormError as error:
             refused[producer] = error.reason
             waiting += producer.operands
@@ -102,109 +144,61 @@ def _nodes(
     return nodes, refused
 
 
-def _emitted(
-    inputs: Several[Value],
-    outputs: Several[Value],
-    nodes: dict[Value, Node],
-    order: dict[Operation, int],
-    unsigned: Collection[Value],
-) -> Sequence:
-    emitter = Emitter(copier=copy)
-    for value in inputs:
-        dtype = _outside(value, unsigned)
-        emitter.views[value] = emitter.tensor(value.name, value.shape, dtype, Role.INPUT)
-    ends = [
-        emitter.tensor(value.name, value.shape, _outside(value, unsigned), Role.OUTPUT)
-        for value in outputs
-    ]
-    for value, place in zip(outputs, ends, strict=True):
-        if value in nodes and value not in unsigned:
-            emitter.places.setdefault(value, place)
-    for value in inputs:
-        if value in unsigned and value.uses:
-            _signed(emitter, value)
-    ordered = sorted(nodes.values(), key=lambda node: order[_producer(node)])
-    for node in reversed(ordered):
-        _wish(emitter, node, nodes)
-    for node in ordered:
-        node.emit(emitter)
-    for value, place in zip(outputs, ends, strict=True):
-        _given(emitter, value, place, is_unsigned=value in unsigned)
-    return _sequence(emitter, len(inputs), ends)
+def _kept_out(order: Iterable[Operation], refused: Collection[Operation]) -> set[Operation]:
+    """Return what is refused with all of its group, and with all on the same variables."""
+    groups = {row.group for row in refused if row.group is not None}
+    found = {row for row in order if row in refused or row.group in groups}
+    names = {row.name for row in found if isinstance(row, OfVariable)}
+    found |= {row for row in order if isinstance(row, OfVariable) and row.name in names}
+    return found
 
 
-def _given(emitter: Emitter, value: Value, place: View, *, is_unsigned: bool) -> None:
-    """Add what brings an output to its place, if it was not written there."""
-    view, producer = emitter.read(value), value.producer
-    origin = producer.origin if producer is not None and producer.origin else NOWHERE
-    if is_unsigned:
-        finish = replace(plain(value.dtype), zero_point=BYTE_OFFSET, low=0, high=255)
-        carry(emitter, view, place, finish, 0, origin)
-    elif view != place:
-        emitter.copy(view, place, origin)
+def _levels(order: Iterable[Operation], out: Collection[Operation]) -> dict[Operation, int]:
+    """Return the run of each operation that is taken: none needs what needs a later one."""
+    levels: dict[Operation, int] = {}
+    declared: list[Variable] = []
+    for row in order:
+        if isinstance(row, Constant):
+            continue
+        if isinstance(row, Variable):
+            declared.append(row)
+            continue
+        own = int(row in out)
+        before = [levels[each.producer] for each in row.operands if each.producer in levels]
+        levels[row] = max([own, *(level + (level % 2 != own) for level in before)])
+    taken = {row: level for row, level in levels.items() if row not in out}
+    for row in declared:
+        users = [each for each in taken if isinstance(each, OfVariable) and each.name == row.name]
+        if users and row not in out:
+            taken[row] = taken[users[0]]
+    return taken
 
 
-def _outside(value: Value, unsigned: Collection[Value]) -> np.dtype[Any]:
-    """Return the type of a value as the caller has it."""
-    return np.dtype(np.uint8) if value in unsigned else type_of(value.dtype)
+def _torn(levels: Mapping[Operation, int]) -> dict[Operation, str]:
+    """Return the operations on variables that are in several runs: each has memory of its own."""
+    found: dict[str, set[int]] = {}
+    for row, level in levels.items():
+        if isinstance(row, OfVariable):
+            found.setdefault(row.name, set()).add(level)
+    return {
+        row: "its variable is read and written on both sides of what no rule takes"
+        for row in levels
+        if isinstance(row, OfVariable) and len(found[row.name]) > 1
+    }
 
 
-def _signed(emitter: Emitter, value: Value) -> None:
-    """Add what makes an input's unsigned bytes the graph's integers."""
-    source = emitter.views[value]
-    made = emitter.tensor(value.name, value.shape, type_of(value.dtype))
-    carry(emitter, source, made, plain(value.dtype), BYTE_OFFSET, NOWHERE)
-    emitter.views[value] = made
-
-
-def _producer(node: Node) -> Operation:
-    assert node.value.producer is not None
-    return node.value.producer
-
-
-def _wish(emitter: Emitter, node: Node, nodes: dict[Value, Node]) -> None:
-    """Say where what a node reads could be written, if the node is a place of it.
-
-    What is only seen in another way is not written, unless it is wished somewhere.
-    """
-    if node.wishes is None:
-        return
-    place = emitter.places.get(node.value)
-    if place is None and node.view is not None:
-        return
-    if place is None:
-        place = emitter.target(node.value)
-        emitter.places[node.value] = place
-    for value, wish in node.wishes(place):
-        if wish is not None and value in nodes and value not in emitter.places:
-            emitter.places[value] = wish
-
-
-def _sequence(emitter: Emitter, inputs: int, ends: Several[View]) -> Sequence:
-    """Return the sequence without tensors that nobody uses."""
-    used = {place.tensor for place in ends} | set(range(inputs))
-    for operation in emitter.operations:
-        used.update((*tensors_read(operation), tensor_written(operation)))
-    kept = {index: place for place, index in enumerate(sorted(used))}
-    tensors = emitter.finished()
-    return Sequence(
-        tuple(tensors[index] for index in kept),
-        tuple(renumbered(operation, kept) for operation in emitter.operations),
-        tuple(range(inputs)),
-        tuple(kept[place.tensor] for place in ends),
-    )
-
-
-def renumbered(operation: NpuOperation, places: Mapping[int, int]) -> NpuOperation:
-    """Return an operation on tensors of other indices."""
-    if isinstance(operation, Copy):
-        source, destination = places[operation.source], places[operation.destination]
-        return replace(operation, source=source, destination=destination)
-    ifm, ofm = _elsewhere(operation.ifm, places), _elsewhere(operation.ofm, places)
-    if isinstance(operation, Elementwise) and isinstance(operation.ifm2, Map):
-        return replace(operation, ifm=ifm, ofm=ofm, ifm2=_elsewhere(operation.ifm2, places))
-    return replace(operation, ifm=ifm, ofm=ofm)
-
-
-def _elsewhere(row: Map, places: Mapping[int, int]) -> Map:
-    return replace(row, view=replace(row.view, tensor=places[row.tensor]))
+def _part(
+    graph: Graph, operations: tuple[Operation, ...], unsigned: Collection[Value]
+) -> Interface:
+    """Return what a run takes from outside, and what of it somebody else takes."""
+    own = set(operations)
+    inputs: dict[Value, None] = {}
+    outputs: dict[Value, None] = {}
+    for row in operations:
+        for operand in row.operands:
+            if operand.constant is None and operand.producer not in own:
+                inputs[operand] = None
+        for value in row.results:
+            if value in graph.outputs or any(user not in own for user in value.uses):
+                outputs[value] = None
+    return Interface(tuple(inputs), tuple(outputs), unsigned)

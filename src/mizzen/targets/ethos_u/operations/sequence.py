@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.operations.maps import Tensor
+from mizzen.targets.ethos_u.operations.maps import Role, Tensor
 from mizzen.targets.ethos_u.operations.operations import Operation, tensor_written, tensors_read
 
 
@@ -21,6 +21,12 @@ class Sequence:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
+    @property
+    def states(self) -> tuple[int, ...]:
+        """Indices of the tensors that go on from one run to the next."""
+        roles = (tensor.role for tensor in self.tensors)
+        return tuple(index for index, role in enumerate(roles) if role is Role.STATE)
+
     def lifetimes(self) -> list[tuple[int, int]]:
         """Return for each tensor the first and the last operation between which it holds something.
 
@@ -35,6 +41,6 @@ class Sequence:
                 found[tensor] = min(first, index), index
         for tensor in self.inputs:
             found[tensor] = 0, max(found[tensor][1], 0)
-        for tensor in self.outputs:
+        for tensor in (*self.outputs, *self.states):
             found[tensor] = min(found[tensor][0], last), last
         return [row if row[1] >= 0 else (0, -1) for row in found]

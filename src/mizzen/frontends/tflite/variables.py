@@ -1,0 +1,68 @@
+"""Resource variables of a network: their handles, and what they hold at first.
+
+Ref: TFLite Micro, micro_resource_variable.cc (what a variable holds before it is assigned),
+kernels/call_once.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.frontends.tflite.model import Model, Operator, Subgraph, Tensor
+
+Array = npt.NDArray[Any]
+
+VARIABLE_KINDS = frozenset(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE"))
+"""Operators on variables, and the one that fills them."""
+
+Name = tuple[str, str]
+"""A variable's container, and its name there."""
+
+
+def handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
+    """Return the tensors of a subgraph that are handles, and whose."""
+    for row in subgraph.operators:
+        if row.kind == "VAR_HANDLE":
+            yield row.outputs[0], (row.options["container"] or "", row.options["shared_name"] or "")
+
+
+def held_unassigned(tensor: Tensor) -> Array:
+    """Return what a variable holds that was never assigned: bytes of the number for zero."""
+    dtype = tensor.dtype or np.dtype(np.uint8)
+    zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
+    row = np.zeros(tensor.shape, dtype)
+    row.view(np.uint8)[...] = zero & 0xFF
+    return row
+
+
+def is_in_branches(model: Model) -> bool:
+    """Whether a subgraph besides the main one, and those for CALL_ONCE, uses variables."""
+    calls = (row for row in model.main.operators if row.kind == "CALL_ONCE")
+    known = {0, *(int(row.options["init_subgraph_index"]) for row in calls)}
+    return any(
+        row.kind in VARIABLE_KINDS
+        for index, subgraph in enumerate(model.subgraphs)
+        for row in subgraph.operators
+        if index not in known
+    )
+
+
+def assigned_once(model: Model, call: Operator) -> dict[Name, Array] | None:
+    """Return what a CALL_ONCE assigns; None if it does anything but assign constants."""
+    found: dict[Name, Array] = {}
+    subgraph = model.subgraphs[int(call.options["init_subgraph_index"])]
+    names = dict(handles(subgraph))
+    for row in subgraph.operators:
+        if row.kind == "VAR_HANDLE":
+            continue
+        values = None
+        if row.kind == "ASSIGN_VARIABLE" and row.inputs[0] in names:
+            values = subgraph.tensors[row.inputs[1]].values
+        if values is None:
+            return None
+        found[names[row.inputs[0]]] = values
+    return found

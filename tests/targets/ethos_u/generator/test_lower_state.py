@@ -1,0 +1,80 @@
+"""Networks that keep state, whole in one sequence: step by step what the kernels give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from mizzen.cpu.tflm import CpuKernels
+from mizzen.frontends.tflite import macs, read
+from mizzen.frontends.tflite.lower import lower_with_state
+from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.lower import Lowered, lower, lower_in_runs
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.schedule import plain
+from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.system_config import resolve
+
+from ....compiler.ethos_u.test_variables import ORDERS  # noqa: TID252 tests are no package with a name
+from .streaming_networks import random_streaming, streaming_network
+
+STEPS = 12
+
+
+def program_of(lowered: Lowered, accelerator: str) -> Program:
+    """Return a program of a plain schedule, which has no hazards."""
+    assert lowered.sequence is not None, [row.reason for row in lowered.refusals]
+    configuration = resolve(accelerator)
+    program = emit(plain(lowered.sequence, configuration), configuration.accelerator)
+    assert [row.render() for row in find_hazards(program).diagnostics] == []
+    return program
+
+
+def require_same_steps(data: bytes, accelerator: str) -> None:
+    """Hold a network to TFLite Micro's kernels over many inferences."""
+    model = read(data, "network.tflite")
+    lowered = lower(lower_with_state(model).graph)
+    program = program_of(lowered, accelerator)
+    simulator = Simulator(program)
+    kernels = CpuKernels(data).session()
+    states: list[np.ndarray] = []
+    for row in lowered.states:
+        assert row.initial is not None
+        states.append(row.initial[np.newaxis])
+    draw = np.random.default_rng(3)
+    shapes = [model.main.tensors[index].shape for index in model.main.inputs]
+    for _ in range(STEPS):
+        inputs = [draw.integers(-128, 128, (1, *shape)).astype(np.int8) for shape in shapes]
+        outcome = simulator.run([*inputs, *states], 1)
+        states = list(outcome.variables)
+        for one, other in zip(outcome.outputs, kernels.run(inputs), strict=True):
+            assert np.array_equal(one.ravel(), other.ravel())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])
+def test_a_streaming_network_is_one_sequence(seed: int, accelerator: str) -> None:
+    require_same_steps(streaming_network(random_streaming(seed)), accelerator)
+
+
+def test_all_multiplications_of_streaming_networks_are_on_the_npu() -> None:
+    """At least 95 % must be; our rules leave nothing to the CPU."""
+    for seed in range(20):
+        model = read(streaming_network(random_streaming(seed)), "streaming.tflite")
+        found = lower_in_runs(lower_with_state(model).graph)
+        assert found.refusals == ()
+        (run,) = found.runs
+        groups = {row.group for row in run.operations}
+        rows = model.main.operators
+        on_npu = sum(macs(model.main, row) or 0 for row in rows if row.index in groups)
+        assert on_npu == sum(macs(model.main, row) or 0 for row in rows) > 0
+
+
+@pytest.mark.parametrize("build", ORDERS)
+def test_variables_are_read_and_assigned_in_the_network_s_order(
+    build: Callable[[], bytes],
+) -> None:
+    require_same_steps(build(), "ethos-u55-128")
