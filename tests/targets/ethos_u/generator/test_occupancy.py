@@ -129,8 +129,8 @@ def test_no_block_reads_what_an_earlier_one_wrote(
         reach = found.reach_bytes // 16 * 16
         for distance in (reach, reach - 160):
             assert not clashes(sequence, rows, 0, block, distance), (operation, distance)
-        if found.in_place:
-            assert not clashes(sequence, rows, 0, block, 0)
+        if found.exact_bytes is not None:
+            assert not clashes(sequence, rows, 0, block, found.exact_bytes)
 
 
 def test_reach_of_blocks_as_wide_and_deep_as_the_map() -> None:
@@ -148,7 +148,23 @@ def test_reach_of_blocks_as_wide_and_deep_as_the_map() -> None:
         assert not isinstance(operation, Copy)
         found = overlap(operation, (2, 12, 16), source, network.tensors, rows)
         assert found is not None
-        assert (found.reach_bytes, found.in_place) == (reach, False)
+        assert (found.reach_bytes, found.exact_bytes) == (reach, None)
+
+
+def test_channels_by_themselves_are_written_a_row_late() -> None:
+    """Blocks beside each other in depth do not matter to a depthwise convolution."""
+    network = Network()
+    source = network.tensor((12, 12, 64), Role.INPUT)
+    network.convolution(source, 64, SAME_3X3, depthwise=True)
+    (operation,) = network.operations
+    assert not isinstance(operation, Copy)
+    for layout in Layout:
+        found = overlap(operation, (6, 12, 16), source, network.tensors, [layout, layout])
+        assert found is not None
+        assert (found.reach_bytes, found.exact_bytes) == (-7 * 12 * 64, -12 * 64)
+    found = overlap(operation, (6, 8, 16), source, network.tensors, [Layout.NHWC, Layout.NHWC])
+    assert found is not None
+    assert found.exact_bytes is None
 
 
 def chain(operations: int) -> Sequence:

@@ -12,7 +12,6 @@ from mizzen.targets.ethos_u.operations import (
     Computation,
     Convolution,
     Elementwise,
-    Kernel,
     Map,
     Pooling,
     Shape,
@@ -26,11 +25,12 @@ class Overlap:
     """Where an output may begin while an input is read.
 
     reach_bytes  from the start of the input's tensor to that of the output's, at most
-    in_place     whether both may begin at one place, whatever the reach
+    exact_bytes  a place behind the start of the input's at which it may begin whatever the reach;
+                 None if there is none
     """
 
     reach_bytes: int
-    in_place: bool
+    exact_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,20 @@ def overlap(
     written = _lines(operation.ofm, tensors, layouts)
     if written is None or operation.ofm.tensor == tensor:
         return None
-    reach: int | None = None
-    in_place = True
+    reaches: list[int] = []
+    exact: set[int | None] = set()
     for view in views:
         read = _lines(view, tensors, layouts)
         if read is None:
             return None
-        found = _reach(operation, block, view, read, written)
-        reach = found if reach is None else min(reach, found)
-        in_place &= _is_element_by_element(operation, view) and _alike(
-            operation.ofm, view, read == written, tensors, layouts
-        )
-    return None if reach is None else Overlap(reach, in_place)
+        reaches.append(_reach(operation, block, view, read, written))
+        alike = _strides(view, tensors, layouts) == _strides(operation.ofm, tensors, layouts)
+        late = _rows_late(operation, block, view) if alike else None
+        at = read.start_bytes - written.start_bytes
+        exact.add(None if late is None else at - late * read.step_bytes)
+    if not reaches:
+        return None
+    return Overlap(min(reaches), exact.pop() if len(exact) == 1 else None)
 
 
 def _reach(operation: Computation, block: Shape, view: Map, read: _Lines, written: _Lines) -> int:
@@ -129,27 +131,25 @@ def _lines(view: Map, tensors: Sequence[Tensor], layouts: Sequence[Layout]) -> _
     return _Lines(start, step, length)
 
 
-def _is_element_by_element(operation: Computation, view: Map) -> bool:
+def _rows_late(operation: Computation, block: Shape, view: Map) -> int | None:
+    """Return how many rows later an element is written than one at its place may be read last.
+
+    None unless each column and channel is read by itself, so that others do not matter.
+    """
     match operation:
         case Elementwise():
-            return view.shape == operation.ofm.shape
-        case Convolution(depthwise=True, kernel=kernel, upscale=UpscaleMode.NONE):
-            return kernel == Kernel()
-        case Pooling(mode=PoolingMode.MAX | PoolingMode.AVERAGE, upscale=UpscaleMode.NONE):
-            return operation.kernel == Kernel()
+            return 0 if view.shape == operation.ofm.shape else None
+        case Convolution(depthwise=True) | Pooling(mode=PoolingMode.MAX | PoolingMode.AVERAGE):
+            kernel = operation.kernel
         case _:
-            return False
-
-
-def _alike(
-    ofm: Map, ifm: Map, lines: bool, tensors: Sequence[Tensor], layouts: Sequence[Layout]
-) -> bool:
-    """Return whether two maps lie in their tensors in the same way."""
-    return (
-        lines
-        and ofm.dtype.itemsize == ifm.dtype.itemsize
-        and _strides(ofm, tensors, layouts) == _strides(ifm, tensors, layouts)
+            return None
+    straight = operation.upscale is UpscaleMode.NONE and kernel.stride_y == kernel.stride_x == 1
+    alone = block[1] >= operation.ofm.shape[1] or kernel.width == 1
+    same = (
+        view.dtype.itemsize == operation.ofm.dtype.itemsize
+        and view.shape[1:] == (operation.ofm.shape[1:])
     )
+    return kernel.pad_top if straight and alone and same else None
 
 
 def _strides(

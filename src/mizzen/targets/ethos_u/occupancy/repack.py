@@ -122,7 +122,7 @@ def _join(
             continue
         found = overlap(operation, item.blocking.block, tensor, sequence.tensors, layouts)
         if found is not None:
-            partners.append(Partner(tensor, found.reach_bytes, found.in_place))
+            partners.append(Partner(tensor, found.reach_bytes, found.exact_bytes))
     blocks[output] = replace(block, partners=tuple(partners))
 
 

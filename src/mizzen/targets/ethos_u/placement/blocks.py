@@ -22,13 +22,13 @@ class Partner:
     reach_bytes  how far behind its start the other may begin at most, all lower places included:
                  less than 0 where the writing would overtake the reading, more where it falls
                  behind
-    in_place     whether the other may begin where it begins, whatever the reach: each part is
-                 written where it has just been read
+    exact_bytes  a place behind its start at which the other may begin whatever the reach, less than
+                 0 for one before it: 0 where each part is written where it has just been read
     """
 
     block: int
     reach_bytes: int = NOWHERE_BYTES
-    in_place: bool = True
+    exact_bytes: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _collide(one: Block, other: Block, index: int) -> bool:
     if a >= b + other.size_bytes or b >= a + one.size_bytes:
         return False
     return not any(
-        a <= b + row.reach_bytes or (row.in_place and a == b)
+        a <= b + row.reach_bytes or (row.exact_bytes is not None and a == b + row.exact_bytes)
         for row in one.partners
         if row.block == index
     )
@@ -136,8 +136,10 @@ def _collide(one: Block, other: Block, index: int) -> bool:
 
 def saved_bytes(size: int, other: int, partner: Partner) -> int:
     """Return how many bytes are shared at most by a block and a partner of `other` bytes."""
-    ahead = 0 if partner.in_place else max(0, -partner.reach_bytes)
-    return max(0, size + other - max(size, other + ahead))
+    reach = partner.reach_bytes
+    if partner.exact_bytes is not None:
+        reach = max(reach, partner.exact_bytes)
+    return max(0, size + other - max(size, other + max(0, -reach)))
 
 
 def largest_live_set(blocks: Sequence[Block]) -> int:

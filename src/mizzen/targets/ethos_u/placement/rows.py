@@ -23,7 +23,7 @@ class Rows:
     meets        rows that are taken at the same step as another: [rows, rows], not themselves
     neighbours   the same as lists
     reaches      of a row, and another that it may lie over: how far behind its start it may begin
-    in_place     of those, the ones that may begin where the other does
+    exact        of those, the one place behind its start at which it may begin besides
     savings      of a row, the bytes that it shares at most at its first step
     """
 
@@ -35,7 +35,7 @@ class Rows:
     meets: Bools
     neighbours: tuple[tuple[int, ...], ...]
     reaches: dict[tuple[int, int], int]
-    in_place: frozenset[tuple[int, int]]
+    exact: dict[tuple[int, int], int]
     savings: Int64s
 
     def peak(self, offsets: Sequence[int]) -> int:
@@ -52,7 +52,7 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
     meets = (firsts[:, None] <= lasts) & (firsts <= lasts[:, None])
     np.fill_diagonal(meets, val=False)
     reaches: dict[tuple[int, int], int] = {}
-    in_place: set[tuple[int, int]] = set()
+    exact: dict[tuple[int, int], int] = {}
     savings = np.zeros(len(blocks), np.int64)
     for index, block in enumerate(blocks):
         for partner in block.partners:
@@ -60,8 +60,8 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
             if meets[index, other] and (saved := saved_bytes(sizes[index], sizes[other], partner)):
                 reaches[index, other] = max(reach, reaches.get((index, other), reach))
                 savings[index] += saved
-                if partner.in_place:
-                    in_place.add((index, other))
+                if partner.exact_bytes is not None:
+                    exact[index, other] = partner.exact_bytes
         savings[index] = min(int(savings[index]), sizes[index])
     return Rows(
         np.array(sizes, np.int64),
@@ -75,7 +75,7 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
         meets,
         tuple(tuple(np.flatnonzero(row).tolist()) for row in meets),
         reaches,
-        frozenset(in_place),
+        exact,
         savings,
     )
 
@@ -87,7 +87,12 @@ def forbidden(rows: Rows, row: int, other: int, start: int) -> list[tuple[int, i
         low = max(low, start + rows.reaches[row, other])
     if (other, row) in rows.reaches:
         high = min(high, start - rows.reaches[other, row])
-    if (row, other) in rows.in_place or (other, row) in rows.in_place:
-        gaps = [(low, min(high, start)), (max(low, start), high)]
+    point = None
+    if (row, other) in rows.exact:
+        point = start + rows.exact[row, other]
+    elif (other, row) in rows.exact:
+        point = start - rows.exact[other, row]
+    if point is not None:
+        gaps = [(low, min(high, point)), (max(low, point), high)]
         return [gap for gap in gaps if gap[0] < gap[1]]
     return [(low, high)] if low < high else []

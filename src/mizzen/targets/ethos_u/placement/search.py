@@ -83,9 +83,9 @@ class Search:
         self._over = _overlaps(rows)
         for (row, other), reach in rows.reaches.items():
             self._above[row, other] = min(-reach, int(rows.sizes[row]))
-            if (row, other) in self._over:
-                self._above[other, row] = -_FAR
-                self._obstacles.setdefault(row, [])
+        for row, other in self._over:
+            self._above[other, row] = -_FAR
+            self._obstacles.setdefault(row, [])
 
     def run(self, height: int, ranks: Sequence[int], nodes: int) -> Found:
         """Return a placement of at most `height` bytes, or what was proved.
@@ -281,9 +281,9 @@ def _equal_rows(rows: Rows) -> Int64s:
 
 
 def _overlaps(rows: Rows) -> frozenset[tuple[int, int]]:
-    """Return which rows may begin where another begins, or behind."""
-    behind = (pair for pair, reach in rows.reaches.items() if reach >= 0)
-    return rows.in_place.union(behind)
+    """Return rows that may begin where another one ends not yet, though it lies lower."""
+    behind = {pair for pair, reach in rows.reaches.items() if reach >= 0}
+    return frozenset(behind.union(rows.exact, ((other, row) for row, other in rows.exact)))
 
 
 def _obstacles(rows: Rows) -> dict[int, list[tuple[int, int]]]:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.targets.ethos_u.config import Port
-from mizzen.targets.ethos_u.operations import Blocking
-from mizzen.targets.ethos_u.schedule.blocks import Candidates, legal, traversals
+from mizzen.targets.ethos_u.operations import Blocking, Shape
+from mizzen.targets.ethos_u.schedule.blocks import Blocks, Candidates, legal, traversals
 from mizzen.targets.ethos_u.schedule.cost import Traffic, formula, spans
 from mizzen.targets.ethos_u.schedule.facts import Facts
 from mizzen.targets.ethos_u.shared_buffer import Demand
@@ -80,32 +80,63 @@ class Ranked:
 
 
 @lru_cache(maxsize=1 << 14)
-def ranked(facts: Facts, demand: Demand, traffics: tuple[Traffic, ...], machine: Machine) -> Ranked:
+def ranked(
+    facts: Facts,
+    demand: Demand,
+    traffics: tuple[Traffic, ...],
+    machine: Machine,
+    row_cycles: float = 0.0,
+) -> Ranked:
     """Return the best choice of all legal blocks.
 
-    traffics  for each traversal that the operation may have, because the constants differ
+    traffics    for each traversal that the operation may have, because the constants differ
+    row_cycles  that each row is worth by which writing is ahead of reading (`rows_ahead`)
     """
     rows: list[Choice] = []
     considered = 0
     for part_kernel, traffic in zip(traversals(facts), traffics, strict=True):
         blocks = legal(demand, facts.shape, part_kernel, machine.accelerator)
         considered += len(blocks)
-        rows += _choices(facts, Candidates(part_kernel, blocks), traffic, machine)
-    rows.sort(key=lambda row: (row.cycles, row.blocking.block, row.blocking.part_kernel))
+        found = Candidates(part_kernel, blocks)
+        price = row_cycles * rows_ahead(facts.shape, blocks)
+        rows += _choices(facts, found, traffic, machine, price)
+    rows.sort(
+        key=lambda row: (
+            row.cycles
+            + row_cycles * int(rows_ahead(facts.shape, np.array([row.blocking.block]))[0]),
+            row.blocking.block,
+            row.blocking.part_kernel,
+        )
+    )
     return Ranked(rows[0], rows[1] if len(rows) > 1 else None, considered)
 
 
-def _choices(facts: Facts, found: Candidates, traffic: Traffic, machine: Machine) -> list[Choice]:
-    """Return the best blocks of a traversal, in no order."""
+def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
+    """Return how many rows of the output are written of which inputs are still to be read.
+
+    Blocks beside each other, or behind each other in depth, read the same rows of the input.
+    """
+    at_once = (blocks[:, 1] >= shape[1]) & (blocks[:, 2] >= shape[2])
+    return np.where(at_once, 0.0, np.minimum(blocks[:, 0], shape[0]).astype(np.float64))
+
+
+def _choices(
+    facts: Facts,
+    found: Candidates,
+    traffic: Traffic,
+    machine: Machine,
+    price: npt.NDArray[np.float64],
+) -> list[Choice]:
+    """Return the best blocks of a traversal, in no order; `price` is added to their cycles."""
     whole = formula(facts, found.blocks, found.part_kernel, traffic, machine)
     memory = _largest(list(whole.memory.values()))
     total = np.maximum(np.floor(whole.own), np.floor(memory))
-    order = np.argsort(total + TRAFFIC_WEIGHT * memory, kind="stable")[:SIMULATED]
+    order = np.argsort(total + TRAFFIC_WEIGHT * memory + price, kind="stable")[:SIMULATED]
     span = spans(facts, found.blocks[order], found.part_kernel, traffic, machine)
     ports = list(span.ports.items())
     main = np.maximum(span.units, _largest([cycles for _, cycles in ports]))
     cost = total[order] + main + SHOWN_OF_FILLING * (span.fetch + span.drain)
-    cost = cost + TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports)
+    cost = cost + TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
     return [
         Choice(
             found.blocking(int(order[row])),

@@ -19,7 +19,7 @@ from mizzen.targets.ethos_u.placement import Block, Partner, saved_bytes
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.storage import Storage
 
-BlocksOf = Mapping[int, tuple[Shape, ...]]
+BlockOf = Mapping[int, Shape]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ def tensor_spans(sequence: Sequence, operations: Rows[int]) -> list[Span | None]
 
 
 def tensor_blocks(
-    storage: Storage, spans: Rows[Span | None], region: RegionIndex, blocks_of: BlocksOf
+    storage: Storage, spans: Rows[Span | None], region: RegionIndex, block_of: BlockOf
 ) -> tuple[list[int], list[Block]]:
     """Return the tensors that lie in a region, and a block for each of them.
 
-    blocks_of  of operations that are done at once, the blocks that their output may have
+    block_of  of operations that are done at once, the block of their output
     """
     rows = [
         tensor
@@ -63,7 +63,7 @@ def tensor_blocks(
         if span is not None and storage.regions[tensor] is region
     ]
     position = {tensor: index for index, tensor in enumerate(rows)}
-    partners = _partners(storage, spans, blocks_of)
+    partners = _partners(storage, spans, block_of)
     blocks: list[Block] = []
     for tensor in rows:
         span = spans[tensor]
@@ -78,35 +78,30 @@ def tensor_blocks(
 
 
 def _partners(
-    storage: Storage, spans: Rows[Span | None], blocks_of: BlocksOf
+    storage: Storage, spans: Rows[Span | None], block_of: BlockOf
 ) -> dict[int, tuple[Partner, ...]]:
     """Return for outputs of operations the inputs over which they may lie, by tensor."""
     found: dict[int, tuple[Partner, ...]] = {}
-    for index, blocks in blocks_of.items():
+    for index, block in block_of.items():
         operation = storage.sequence.operations[index]
         assert not isinstance(operation, Copy)
         target = operation.ofm.tensor
         rows: list[Partner] = []
         for tensor in dict.fromkeys(tensors_read(operation)):
             if _meet(spans[tensor], spans[target]):
-                rows += _partner(storage, operation, tensor, blocks)
+                rows += _partner(storage, operation, tensor, block)
         if rows:
             found[target] = tuple(rows)
     return found
 
 
 def _partner(
-    storage: Storage, operation: Computation, tensor: int, blocks: Rows[Shape]
+    storage: Storage, operation: Computation, tensor: int, block: Shape
 ) -> Iterator[Partner]:
-    """Yield how the output may lie over an input, whichever of some blocks it has."""
-    ways = [
-        overlap(operation, block, tensor, storage.sequence.tensors, storage.layouts)
-        for block in blocks
-    ]
-    known = [way for way in ways if way is not None]
-    if known and len(known) == len(ways):
-        reach = min(way.reach_bytes for way in known)
-        yield Partner(tensor, reach, all(way.in_place for way in known))
+    """Yield how the output may lie over an input."""
+    found = overlap(operation, block, tensor, storage.sequence.tensors, storage.layouts)
+    if found is not None:
+        yield Partner(tensor, found.reach_bytes, found.exact_bytes)
 
 
 def _meet(before: Span | None, after: Span | None) -> bool:

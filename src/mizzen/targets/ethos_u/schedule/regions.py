@@ -22,7 +22,7 @@ from mizzen.targets.ethos_u.operations import (
 from mizzen.targets.ethos_u.placement import place
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.memory import live_bytes, tensor_blocks, tensor_spans
-from mizzen.targets.ethos_u.schedule.stages import blocks_of
+from mizzen.targets.ethos_u.schedule.stages import best_blocks
 from mizzen.targets.ethos_u.schedule.storage import Storage
 from mizzen.targets.ethos_u.schedule.units import Costs
 
@@ -41,7 +41,7 @@ def in_cache(storage: Storage, costs: Costs, limit_bytes: int) -> Storage:
     room = limit_bytes
     while True:
         tensors, blocks = tensor_blocks(
-            storage, spans, fast, blocks_of([costs.unit(storage, unit) for unit in units])
+            storage, spans, fast, best_blocks([costs.unit(storage, unit) for unit in units])
         )
         live = live_bytes(blocks, len(units))
         over = max(range(len(live)), key=live.__getitem__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from mizzen.targets.ethos_u.config import EthosUConfiguration
@@ -11,17 +11,22 @@ from mizzen.targets.ethos_u.placement import Block, Placed, place
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.assembly import assemble
 from mizzen.targets.ethos_u.schedule.divisions import divided
-from mizzen.targets.ethos_u.schedule.fetching import Fetching, Plan
+from mizzen.targets.ethos_u.schedule.fetching import FARTHEST, Fetching, Plan
 from mizzen.targets.ethos_u.schedule.layouts import choose_layouts
+from mizzen.targets.ethos_u.schedule.memory import live_bytes
 from mizzen.targets.ethos_u.schedule.regions import in_cache, with_copies
-from mizzen.targets.ethos_u.schedule.stages import Stage, stage_of
-from mizzen.targets.ethos_u.schedule.storage import first_storage
+from mizzen.targets.ethos_u.schedule.stages import Stage, blocks_with, stage_of
+from mizzen.targets.ethos_u.schedule.storage import Storage, first_storage
 from mizzen.targets.ethos_u.schedule.units import Costs
 
 TRIES = 8
 """Plans with less and less memory to stage in, until what is staged finds a place."""
 BYTE_PRICES_CYCLES = (0.0, 0.1, 1.0, 100.0)
 """What a byte of a tensor is worth, tried in turn until all of them fit."""
+STATES = 600
+"""Of the search for places of tensors alone, which is done often."""
+FREE = 1.002
+"""Cycles under a limit over those without, up to which nothing is done for it."""
 ENDLESS_BYTES = 1 << 40
 """For a memory without a limit."""
 
@@ -65,21 +70,79 @@ def schedule(
         stage, peak = _spilled(costs, configuration, limit)
     else:
         limit = limits.scratch_bytes or ENDLESS_BYTES
-        stage, peak = _laid_out(costs, limit)
+        laid = _laid_out(costs, limit)
+        stage, peak = laid.stage, laid.peak_bytes
     return _staged(stage, max(limit, peak))
 
 
-def _laid_out(costs: Costs, limit_bytes: int) -> tuple[Stage, int]:
-    """Return undivided units whose tensors fit a limit if layouts can do that, and their peak."""
-    stages: list[tuple[Stage, int]] = []
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """Undivided units, and what their tensors take.
+
+    cycles       of a first plan for their constants within the limit
+    free_cycles  of the same plan without a limit
+    """
+
+    stage: Stage
+    peak_bytes: int
+    cycles: float
+    free_cycles: float
+
+
+def _laid_out(costs: Costs, limit_bytes: int) -> _Laid:
+    """Return the fastest units whose tensors fit a limit if layouts and blocks can do that."""
+    tried: list[_Laid] = []
     for price in BYTE_PRICES_CYCLES:
         storage = choose_layouts(first_storage(costs.sequence, costs.machine), costs, price)
-        stage = stage_of(storage, costs, {})
-        peak = place(stage.blocks, limit_bytes=limit_bytes).peak_bytes
-        if peak <= limit_bytes:
-            return stage, peak
-        stages.append((stage, peak))
-    return min(stages, key=lambda row: row[1])
+        found = _measured(storage, costs, limit_bytes)
+        tried.append(found)
+        if _is_free(found, limit_bytes):
+            break
+        if price:
+            prices = dict.fromkeys(_crowded(found.stage, limit_bytes), price)
+            tried.append(_measured(storage, costs.priced(prices), limit_bytes))
+    return min(tried, key=lambda row: (max(row.peak_bytes, limit_bytes), row.cycles))
+
+
+def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
+    stage = stage_of(storage, costs, {})
+    placed = place(stage.blocks, limit_bytes=_goal(stage, limit_bytes), states=STATES)
+    # Where tensors do not come as close together as they might, constants have less room.
+    lost = placed.peak_bytes - max(stage.live_bytes, default=0)
+    reaches = {index: FARTHEST for index, job in enumerate(stage.jobs) if job.staged is not None}
+    cycles = [
+        Fetching(stage.jobs, [room - lost - row for row in stage.live_bytes], costs.machine)
+        .plan(reaches)
+        .cycles
+        for room in (max(limit_bytes, placed.peak_bytes), ENDLESS_BYTES)
+    ]
+    return _Laid(stage, placed.peak_bytes, *cycles)
+
+
+def _goal(stage: Stage, limit_bytes: int) -> int:
+    """Return a peak of tensors that leaves room for all constants at once."""
+    return limit_bytes - sum(job.blob_bytes for job in stage.jobs)
+
+
+def _is_free(laid: _Laid, limit_bytes: int) -> bool:
+    """Whether a limit keeps nothing out and costs next to nothing."""
+    return laid.peak_bytes <= limit_bytes and laid.cycles <= laid.free_cycles * FREE
+
+
+def _crowded(stage: Stage, limit_bytes: int) -> list[int]:
+    """Return the operations beside which not all fits if nothing lies over another.
+
+    What counts is what is alive there, and the constants of the operation and of the next one.
+    """
+    live = live_bytes([replace(row, partners=()) for row in stage.blocks], len(stage.units))
+    blobs = [job.blob_bytes for job in stage.jobs]
+    return [
+        unit.operation
+        for unit, taken, own, following in zip(
+            stage.units, live, blobs, [*blobs[1:], 0], strict=True
+        )
+        if taken + own + following > limit_bytes
+    ]
 
 
 def _spilled(
@@ -134,4 +197,4 @@ def _placed(stage: Stage, plan: Plan, limit_bytes: int) -> Placed:
         Block(stage.jobs[unit].blob_bytes, max(0, plan.starts[unit]), unit)
         for unit in sorted(plan.starts)
     ]
-    return place([*stage.blocks, *more], limit_bytes=limit_bytes)
+    return place([*blocks_with(stage, plan.choices), *more], limit_bytes=limit_bytes)

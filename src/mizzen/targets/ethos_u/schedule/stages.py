@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.operations import Copy, Shape
 from mizzen.targets.ethos_u.placement import Block
 from mizzen.targets.ethos_u.program import RegionIndex
+from mizzen.targets.ethos_u.schedule.choices import Choice
 from mizzen.targets.ethos_u.schedule.fetching import Job
 from mizzen.targets.ethos_u.schedule.memory import live_bytes, tensor_blocks, tensor_spans
 from mizzen.targets.ethos_u.schedule.storage import Storage
@@ -50,10 +51,10 @@ def stage_of(storage: Storage, costs: Costs, divisions: Divisions) -> Stage:
         for channels in divisions.get(operation, (None,))
     )
     spans = tensor_spans(storage.sequence, [unit.operation for unit in units])
-    tensors, blocks = tensor_blocks(storage, spans, costs.staging_region, blocks_of(units))
+    tensors, blocks = tensor_blocks(storage, spans, costs.staging_region, best_blocks(units))
     slow: tuple[list[int], list[Block]] = [], []
     if costs.staging_region is not RegionIndex.SCRATCH:
-        slow = tensor_blocks(storage, spans, RegionIndex.SCRATCH, blocks_of(units))
+        slow = tensor_blocks(storage, spans, RegionIndex.SCRATCH, best_blocks(units))
     return Stage(
         costs=costs,
         storage=storage,
@@ -67,15 +68,30 @@ def stage_of(storage: Storage, costs: Costs, divisions: Divisions) -> Stage:
     )
 
 
-def blocks_of(units: Iterable[Unit]) -> dict[int, tuple[Shape, ...]]:
-    """Return the blocks that operations of one unit may have."""
+def blocks_with(stage: Stage, choices: Sequence[Choice | None]) -> list[Block]:
+    """Return the blocks of a stage's tensors where units have some choices."""
+    operations = [unit.operation for unit in stage.units]
+    spans = tensor_spans(stage.storage.sequence, operations)
+    chosen = _block_of(stage.units, choices)
+    return tensor_blocks(stage.storage, spans, stage.costs.staging_region, chosen)[1]
+
+
+def best_blocks(units: Sequence[Unit]) -> dict[int, Shape]:
+    """Return the blocks of operations of one unit, constants being staged where that gains."""
+    return _block_of(units, map(_best, units))
+
+
+def _block_of(units: Sequence[Unit], choices: Iterable[Choice | None]) -> dict[int, Shape]:
     return {
-        unit.operation: tuple(
-            row.best.blocking.block for row in (unit.in_place, unit.staged) if row is not None
-        )
-        for unit in units
-        if unit.channels is None and unit.in_place is not None
+        unit.operation: choice.blocking.block
+        for unit, choice in zip(units, choices, strict=True)
+        if unit.channels is None and choice is not None
     }
+
+
+def _best(unit: Unit) -> Choice | None:
+    found = unit.staged or unit.in_place
+    return found.best if found else None
 
 
 def _job(unit: Unit, costs: Costs) -> Job:

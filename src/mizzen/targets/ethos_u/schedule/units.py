@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.config import EthosUConfiguration
@@ -52,8 +53,24 @@ class Costs:
         spills = configuration.mode.spills
         self.staging_region = RegionIndex.SCRATCH_FAST if spills else RegionIndex.SCRATCH
         self._users: list[tuple[int, ...]] | None = None
+        self._row_cycles: Mapping[int, float] = {}
         self._facts: dict[tuple[int, Channels | None], Facts] = {}
         self._lengths: dict[tuple[int, Channels | None], dict[bool, tuple[int, ...]]] = {}
+
+    def priced(self, byte_cycles: Mapping[int, float]) -> Costs:
+        """Return costs by which blocks of some operations are to fall behind their input.
+
+        byte_cycles  of operations, what a byte that is written too early is worth
+        """
+        found = copy(self)
+        rows: dict[int, float] = {}
+        for operation, price in byte_cycles.items():
+            row = self.sequence.operations[operation]
+            if not isinstance(row, Copy):
+                row_bytes = row.ofm.elements // row.ofm.shape[0] * row.ofm.dtype.itemsize
+                rows[operation] = price * row_bytes
+        found._row_cycles = rows
+        return found
 
     def facts(self, operation: int, channels: Channels | None = None) -> Facts:
         """Return the facts of an operation, or of some channels of it."""
@@ -116,7 +133,8 @@ class Costs:
             storage.traffic(row, facts, self._constants(operation, channels, part_kernel, bus))
             for part_kernel in traversals(facts)
         )
-        return ranked(facts, demand_of(row), traffics, self.machine)
+        price = self._row_cycles.get(operation, 0.0)
+        return ranked(facts, demand_of(row), traffics, self.machine, price)
 
     def _constants(
         self, operation: int, channels: Channels | None, part_kernel: bool, bus: Bus | None

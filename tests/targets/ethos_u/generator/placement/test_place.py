@@ -22,7 +22,8 @@ def networks(draw: st.DrawFn, most: int = 30) -> list[Block]:
         alignment = draw(st.sampled_from([1, 16, 64]))
         if partners and draw(st.booleans()):
             reaches = st.integers(-6000, 6000)
-            over = tuple(Partner(row, draw(reaches), draw(st.booleans())) for row in partners)
+            exact = st.sampled_from([None, 0, -64, -160])
+            over = tuple(Partner(row, draw(reaches), draw(exact)) for row in partners)
             size = draw(st.integers(0, 5000))
             blocks.append(Block(size, first, first + 2, alignment, partners=over))
         else:
@@ -37,7 +38,8 @@ def networks(draw: st.DrawFn, most: int = 30) -> list[Block]:
 
 def may_lie_over(block: Block, other: int, at: int, where: int) -> bool:
     return any(
-        at <= where + row.reach_bytes or (row.in_place and at == where)
+        at <= where + row.reach_bytes
+        or (row.exact_bytes is not None and at == where + row.exact_bytes)
         for row in block.partners
         if row.block == other
     )
@@ -93,7 +95,7 @@ def test_what_is_told_as_optimal_is(seed: int) -> None:
     for index in range(5):
         first = chance.randrange(6)
         partners = tuple(
-            Partner(row, chance.randint(-3, 3), chance.random() < 0.3)
+            Partner(row, chance.randint(-3, 3), chance.choice([None, None, 0, -1]))
             for row in range(index)
             if blocks[row].last == first
         )
@@ -147,8 +149,13 @@ def test_an_operation_in_place_takes_no_bytes_of_its_own() -> None:
 def test_in_place_holds_where_other_places_would_overtake() -> None:
     blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64),))]
     assert place(blocks).peak_bytes == 96
-    blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64, in_place=False),))]
+    blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64, exact_bytes=None),))]
     assert place(blocks).peak_bytes == 160
+
+
+def test_one_place_before_the_start_holds_too() -> None:
+    blocks = [Block(96, 0, 1), Block(96, 1, 2, partners=(Partner(0, -64, -16),))]
+    assert place(blocks).peak_bytes == 112
 
 
 def test_one_place_is_taken_over_once() -> None:
@@ -178,7 +185,7 @@ def test_blocks_stay_apart_where_one_place_would_be_too_long() -> None:
 def test_writing_follows_reading() -> None:
     """Maps of one size, each written three rows of 16 bytes behind where it is read."""
     chain = [Block(256, 0, 1)] + [
-        Block(256, at, at + 1, partners=(Partner(at - 1, -48, in_place=False),))
+        Block(256, at, at + 1, partners=(Partner(at - 1, -48, exact_bytes=None),))
         for at in range(1, 4)
     ]
     placed = place(chain)
@@ -191,7 +198,7 @@ def test_writing_may_begin_behind_the_start_of_what_is_read() -> None:
     """What shrinks frees its bytes faster than it takes new ones."""
     blocks = [
         Block(256, 0, 1),
-        Block(64, 1, 5, partners=(Partner(0, 96, in_place=False),)),
+        Block(64, 1, 5, partners=(Partner(0, 96, exact_bytes=None),)),
         Block(96, 2, 5),
     ]
     placed = place(blocks)
