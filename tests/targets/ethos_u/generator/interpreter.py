@@ -154,7 +154,8 @@ class Memory:
                 y, x, c = start[0] + steps[0] * y, start[1] + steps[1] * x, start[2] + c
                 for places, extent in zip((y, x, c), row.shape, strict=True):
                     assert 0 <= places.min() <= places.max() < extent, "a box is in its tensor"
-                assert layout is Layout.NHWC or not start[2] % BRICK
+                whole = not start[2] % BRICK and (steps[1] == 1 or width == 1)
+                assert layout is Layout.NHWC or whole, "bricks have whole rows of whole bricks"
             case Bytes(layout=layout, strides_bytes=strides, offset_bytes=base, tiles=tiles):
                 if tiles is not None:
                     right = x >= tiles.width_0

@@ -25,7 +25,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.arrange.strided import WIDTH, has_tiles, in_bytes, part, replaced
+from mizzen.targets.ethos_u.arrange.strided import (
+    WIDTH,
+    freed,
+    has_tiles,
+    in_bytes,
+    part,
+    replaced,
+)
 from mizzen.targets.ethos_u.commands_values import UpscaleMode
 from mizzen.targets.ethos_u.operations import Bytes, Convolution, Kernel, Sequence
 
@@ -104,7 +111,7 @@ def columns_as_channels(
         if taps not in weights:
             weights[taps] = _weights(operation.weights, axis, *taps)
         made.append(_made(operation, view, line, row, weights[taps], axis))
-    return replaced(sequence, {index: tuple(made)})
+    return freed(replaced(sequence, {index: tuple(made)}))
 
 
 def _fits(operation: Convolution, view: Bytes, axis: int) -> bool:

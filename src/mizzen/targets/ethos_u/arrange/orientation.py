@@ -7,8 +7,9 @@ it: else the tensor lies in NHWC, and some see it by strides.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from mizzen.targets.ethos_u.arrange.strided import takes_bricks
 from mizzen.targets.ethos_u.arrange.swap import exchanged, turned_tensors
 from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.operations import (
@@ -18,6 +19,7 @@ from mizzen.targets.ethos_u.operations import (
     Operation,
     Role,
     Sequence,
+    Tensor,
     maps_read,
     tensor_written,
     tensors_read,
@@ -72,9 +74,7 @@ class Costs:
             return self._known((id(operation), None, ()), operation, operation)
         maps = (*maps_read(operation), operation.ofm)
         rows = sequence.tensors
-        layouts = tuple(
-            Layout.NHWC if map_.tensor in flat else rows[map_.tensor].layout for map_ in maps
-        )
+        layouts = tuple(_layout(map_.tensor in flat, rows[map_.tensor]) for map_ in maps)
         if not flipped:
             return self._known((id(operation), None, layouts), operation, operation)
         here = tuple(map_.tensor in turned for map_ in maps)
@@ -100,14 +100,27 @@ def _flat(sequence: Sequence, flips: Flips, turned: Collection[int]) -> set[int]
             found |= {*tensors_read(operation), tensor_written(operation)}
             continue
         for map_ in (*maps_read(operation), operation.ofm):
-            strided = index in flips and map_.tensor not in turned and not _is_point(map_)
-            if strided or isinstance(map_.view, Bytes):
+            if _needs_rows(map_, index in flips, map_.tensor in turned):
                 found.add(map_.tensor)
     return found
 
 
-def _is_point(map_: Map) -> bool:
-    return map_.shape[:2] == (1, 1)
+def _layout(flat: bool, row: Tensor) -> Layout | None:
+    """Return the layout that a tensor must have; what only was row-major before need not stay."""
+    if flat:
+        return Layout.NHWC
+    return Layout.NHCWB16 if row.layout is Layout.NHCWB16 else None
+
+
+def _needs_rows(map_: Map, flipped: bool, turned: bool) -> bool:
+    """Whether an operation that is exchanged, or a tensor that is, needs a map to be row-major."""
+    view = map_.view
+    if isinstance(view, Bytes) or (flipped and not turned and map_.shape[:2] != (1, 1)):
+        return True
+    if turned:
+        (height, width, depth), (down, across) = view.shape, view.steps
+        view = replace(view, shape=(width, height, depth), steps=(across, down))
+    return not takes_bricks(view)
 
 
 def cheapest(sequence: Sequence, costs: Costs, flips: Flips, starts: Iterator[Flips]) -> Flips:

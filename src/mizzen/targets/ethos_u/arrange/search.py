@@ -52,7 +52,8 @@ def best(
         search.turn()
         if len(search.steps) == before:
             break
-    return Arranged(_turned(search.base, search.flips), search.steps)
+    arranged = _turned(search.base, search.flips) if search.steps else sequence
+    return Arranged(arranged, search.steps)
 
 
 @dataclass(slots=True)

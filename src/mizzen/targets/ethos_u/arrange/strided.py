@@ -69,12 +69,12 @@ def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
 def part(map_: Map, axis: int, first: int, step: int, count: int) -> Map:
     """Return every `step`-th row (`axis` 0) or column (1) of a map without tiles."""
     view, shape = map_.view, list(map_.shape)
-    shape[axis] = count
+    shape[axis], step = count, step if count > 1 else 1
     match view:
         case Box():
             start, steps = list(view.start), list(view.steps)
             start[axis] += first * steps[axis]
-            steps[axis] *= step
+            steps[axis] = steps[axis] * step if count > 1 else 1
             part_ = Box(view.tensor, _shape(shape), _shape(start), (steps[0], steps[1]))
         case Bytes():
             strides = list(view.strides_bytes)
@@ -121,10 +121,15 @@ def with_maps(operation: Computation, change: Callable[[Map], Map]) -> Computati
     return replace(operation, ifm=ifm, ofm=ofm)
 
 
+def takes_bricks(box: Box) -> bool:
+    """Whether a box may be one of a tensor in bricks: of whole bricks and of every column."""
+    return box.start[2] % BRICK == 0 and (box.steps[1] == 1 or box.shape[1] == 1)
+
+
 def freed(sequence: Sequence) -> Sequence:
     """Return a sequence whose tensors of its own lie in NHWC only if some operation needs it.
 
-    Boxes that do not start with a brick of channels need it, as do bytes and transfers.
+    Boxes that bricks do not permit need it, as do bytes and transfers.
     """
     flat = {*sequence.inputs, *sequence.outputs}
     for operation in sequence.operations:
@@ -132,7 +137,7 @@ def freed(sequence: Sequence) -> Sequence:
             flat |= {operation.source, operation.destination}
             continue
         for map_ in (*maps_read(operation), operation.ofm):
-            if isinstance(map_.view, Bytes) or map_.view.start[2] % BRICK:
+            if isinstance(map_.view, Bytes) or not takes_bricks(map_.view):
                 flat.add(map_.tensor)
     tensors = list(sequence.tensors)
     for index, row in enumerate(tensors):

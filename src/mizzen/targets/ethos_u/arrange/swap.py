@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mizzen.targets.ethos_u.arrange.strided import in_bytes, replaced
+from mizzen.targets.ethos_u.arrange.strided import freed, in_bytes, replaced
 from mizzen.targets.ethos_u.operations import (
     Box,
     Bytes,
@@ -56,7 +56,7 @@ def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
         replace(row, shape=_shape(row.shape)) if index in turned else row
         for index, row in enumerate(sequence.tensors)
     )
-    return replaced(sequence, changes, tensors=tensors)
+    return freed(replaced(sequence, changes, tensors=tensors))
 
 
 def turned_tensors(sequence: Sequence, operations: Collection[int]) -> set[int]:

@@ -66,7 +66,7 @@ class Tensor:
 class Box:
     """A part of a tensor, whatever its layout: every `steps`-th row and column from `start` on.
 
-    In NHCWB16 `start` is a multiple of 16 channels.
+    In NHCWB16 `start` is a multiple of 16 channels, and columns are not stepped over.
     """
 
     tensor: int

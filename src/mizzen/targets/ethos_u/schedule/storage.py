@@ -106,4 +106,6 @@ def _takes_bricks(row: Map, element_bytes: int) -> bool:
     """Whether a map can be one of a tensor in bricks: of those it must have every column."""
     if isinstance(row.view, Bytes) or row.view.steps[1] != 1:
         return False
-    return row.view.start[2] % BRICK == 0 and row.dtype.itemsize == element_bytes
+    every_column = row.view.steps[1] == 1 or row.view.shape[1] == 1
+    bricks = row.view.start[2] % BRICK == 0 and row.dtype.itemsize == element_bytes
+    return bricks and every_column
