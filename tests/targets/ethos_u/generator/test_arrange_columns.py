@@ -7,6 +7,7 @@ import pytest
 
 from mizzen.targets.ethos_u.arrange import columns_as_channels, swap
 from mizzen.targets.ethos_u.arrange.columns import Pixels
+from mizzen.targets.ethos_u.arrange.gather import gather_columns
 from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.operations import Bytes, Convolution, Kernel, Role, Sequence
 
@@ -75,6 +76,47 @@ def test_rows_are_read_as_channels_where_they_are_contiguous() -> None:
     assert is_same(sequence, found)
     kernels = {row.kernel.height for row in found.operations if isinstance(row, Convolution)}
     assert kernels == {1}
+
+
+@pytest.mark.parametrize("name", ["keywords", "row", "both edges", "tall, dilated", "image"])
+def test_gathered_columns_are_exact(name: str) -> None:
+    sequence = network(*KERNELS[name], (9, 10))
+    found = gather_columns(sequence, 0)
+    assert found is not None
+    assert is_same(sequence, found)
+    first, second = found.operations
+    row, whole = sequence.operations[0], (Convolution, Convolution)
+    assert isinstance(row, Convolution)
+    assert (type(first), type(second)) == whole
+    assert isinstance(second, Convolution)
+    assert second.weights.shape == (8, row.kernel.height, 1, row.kernel.width * row.ifm.shape[2])
+    exchanged = swap(found, [1])
+    assert exchanged is not None
+    assert is_same(sequence, exchanged)
+
+
+@pytest.mark.parametrize("height", range(7, 12))
+@pytest.mark.parametrize("high", range(1, 6))
+@pytest.mark.parametrize("bottom", range(3))
+def test_several_rows_are_gathered_in_a_pixel(height: int, high: int, bottom: int) -> None:
+    top = min(2, (high - 1) // 2 * 2)
+    made = (height + top + min(bottom, high - 1) - high) // 2 + 1
+    bottom = max(0, (made - 1) * 2 + high - top - height)
+    kernel = Kernel(high, 3, 2, 1, 1, 1, top, 1, bottom, 1)
+    sequence = network(2, kernel, (height, 5))
+    found = gather_columns(sequence, 0, rows=2)
+    assert found is not None
+    assert len(found.operations) == 2 + height % 2
+    assert is_same(sequence, found, range(1))
+
+
+def test_rows_are_not_gathered_where_windows_do_not_go_down_by_them() -> None:
+    assert gather_columns(network(1, Kernel(3, 3)), 0, rows=2) is None
+    assert gather_columns(network(1, Kernel(3, 3, 2, 1, pad_top=1)), 0, rows=2) is None
+
+
+def test_long_rows_are_not_gathered() -> None:
+    assert gather_columns(network(3, Kernel(3, 3), (9, 40)), 0) is None
 
 
 def test_what_is_not_contiguous_or_has_many_channels_stays() -> None:

@@ -59,7 +59,9 @@ def cost(sequence: Sequence) -> float:
 def test_every_variant_is_exact() -> None:
     sequence = keywords()
     found = list(variants(sequence, SMALL))
-    assert {row.what.split(" ")[0] for row in found} == {"read", "pool", "see", "exchange"}
+    assert {row.what.split(" ")[0] for row in found} == {
+        "read", "gather", "pool", "see", "exchange",
+    }  # fmt: skip
     for row in found:
         assert is_same(sequence, row.sequence, range(1)), row.what
 
@@ -69,11 +71,11 @@ def test_columns_exchange_and_pools_are_taken_together() -> None:
     found = best(sequence, SMALL, slots)
     assert is_same(sequence, found.sequence)
     what = [row.what for row in found.steps]
-    assert "read columns as channels" in what
+    assert any(row.startswith(("read columns", "gather")) for row in what)
     assert "exchange height and width" in what
     assert any(row.startswith("pool") for row in what)
     assert cost(found.sequence) < 0.65 * cost(sequence)
-    first = found.steps[0]
+    first = next(row for row in found.steps if row.what.startswith(("read", "gather")))
     assert [origin.operator for origin in first.origins] == [0]
 
 

@@ -6,6 +6,7 @@ registers say how they are walked. So each rewrite here changes how operations s
 which of them there are, and never a number that comes out.
 
     columns   few channels: the columns that a window covers become channels
+    gather    short rows: what windows cover is written behind each other first
     swap      height and width of some operations, and of the tensors between them
     views     a contiguous map in another shape: pools, 1x1 convolutions, elementwise operations
     copies    what only moves numbers leaves, and the tensors at its ends become one

@@ -61,7 +61,7 @@ class _Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class Line:
     """A kernel along one axis: its size, step and padding in front, and the extents of maps."""
 
     size: int
@@ -86,6 +86,18 @@ class _Axis:
         place = column * self.stride - self.before
         return _Columns(column, 1, 1, max(0, -place), min(self.size, self.given - place))
 
+    @staticmethod
+    def of(operation: Convolution, axis: int) -> Line:
+        """Return the kernel of an operation along its width (`axis` 1) or height (0)."""
+        kernel = operation.kernel
+        return Line(
+            size=_side(kernel, "", axis),
+            stride=_side(kernel, "stride_", axis),
+            before=kernel.pads[axis],
+            given=operation.ifm.shape[axis],
+            made=operation.ofm.shape[axis],
+        )
+
 
 def columns_as_channels(
     sequence: Sequence, index: int, axis: int = WIDTH, pixels: Pixels = Pixels.APART
@@ -94,13 +106,11 @@ def columns_as_channels(
 
     None where it is not a convolution of few channels that are contiguous along the axis.
     """
-    operation = sequence.operations[index]
-    if not isinstance(operation, Convolution) or operation.depthwise:
+    found = few_channels(sequence, index, axis)
+    if found is None:
         return None
-    view = in_bytes(operation.ifm, sequence.tensors)
-    if view is None or has_tiles(operation.ofm) or not _fits(operation, view, axis):
-        return None
-    line = _axis(operation, axis)
+    operation, view = found
+    line = Line.of(operation, axis)
     groups = line.groups(pixels)
     if len(groups) > MOST_OPERATIONS or any(row.low >= row.high for row in groups):
         return None
@@ -109,37 +119,37 @@ def columns_as_channels(
     for row in groups:
         taps = row.low, row.high
         if taps not in weights:
-            weights[taps] = _weights(operation.weights, axis, *taps)
+            weights[taps] = line_weights(operation.weights, axis, *taps)
         made.append(_made(operation, view, line, row, weights[taps], axis))
     return freed(replaced(sequence, {index: tuple(made)}))
 
 
+def few_channels(sequence: Sequence, index: int, axis: int) -> tuple[Convolution, Bytes] | None:
+    """Return a convolution of few channels that are contiguous along an axis, and its input."""
+    operation = sequence.operations[index]
+    if not isinstance(operation, Convolution) or operation.depthwise:
+        return None
+    view = in_bytes(operation.ifm, sequence.tensors)
+    if view is None or has_tiles(operation.ofm) or not _fits(operation, view, axis):
+        return None
+    return operation, view
+
+
 def _fits(operation: Convolution, view: Bytes, axis: int) -> bool:
     kernel, depth = operation.kernel, view.shape[2]
-    size, dilation = _pair(kernel, "", axis), _pair(kernel, "dilation_", axis)
+    size, dilation = _side(kernel, "", axis), _side(kernel, "dilation_", axis)
     contiguous = view.strides_bytes[axis] == depth * operation.ifm.dtype.itemsize
     plain = operation.upscale is UpscaleMode.NONE and dilation == 1
     return plain and contiguous and size > 1 and depth <= FEW_CHANNELS
 
 
-def _pair(kernel: Kernel, what: str, axis: int) -> int:
+def _side(kernel: Kernel, what: str, axis: int) -> int:
     """Return a size (`what` empty), ``stride_`` or ``dilation_`` of a kernel along an axis."""
     names = ("y", "x") if what else ("height", "width")
     return int(getattr(kernel, what + names[axis]))
 
 
-def _axis(operation: Convolution, axis: int) -> _Axis:
-    kernel = operation.kernel
-    return _Axis(
-        size=_pair(kernel, "", axis),
-        stride=_pair(kernel, "stride_", axis),
-        before=kernel.pads[axis],
-        given=operation.ifm.shape[axis],
-        made=operation.ofm.shape[axis],
-    )
-
-
-def _weights(
+def line_weights(
     weights: npt.NDArray[np.int16], axis: int, low: int, high: int
 ) -> npt.NDArray[np.int16]:
     """Return the weights [O, kh, kw, I] of some columns (rows) of the window as channels."""
@@ -150,7 +160,7 @@ def _weights(
 
 
 def _made(
-    operation: Convolution, view: Bytes, line: _Axis, row: _Columns,
+    operation: Convolution, view: Bytes, line: Line, row: _Columns,
     weights: npt.NDArray[np.int16], axis: int,
 ) -> Convolution:  # fmt: skip
     place = row.first * line.stride - line.before + row.low
@@ -160,13 +170,13 @@ def _made(
         operation,
         ifm=replace(ifm, view=read),
         ofm=part(operation.ofm, axis, row.first, row.step, row.count),
-        kernel=replace(operation.kernel, **_one(axis)),
+        kernel=replace(operation.kernel, **one_element(axis)),
         weights=weights,
         part_kernel=None,
     )
 
 
-def _one(axis: int) -> dict[str, Any]:
+def one_element(axis: int) -> dict[str, Any]:
     """Return what a kernel of one element along an axis has there."""
     if axis == WIDTH:
         return {"width": 1, "stride_x": 1, "pad_left": 0, "pad_right": 0}

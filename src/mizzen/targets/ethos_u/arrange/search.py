@@ -45,15 +45,14 @@ def best(
     estimate  of one operation; chooses among its rewrites, and what has height and width exchanged
     judge     of whole sequences; permits each step that was chosen. Without one estimates decide
     """
-    search = _Search(accelerator, Costs(estimate), judge, sequence)
-    for _ in range(ROUNDS):
-        before = len(search.steps)
-        search.rewrite()
-        search.turn()
-        if len(search.steps) == before:
-            break
-    arranged = _turned(search.base, search.flips) if search.steps else sequence
-    return Arranged(arranged, search.steps)
+    costs = Costs(estimate)
+    searches = [_Search(accelerator, costs, judge, sequence) for _ in range(2)]
+    searches[1].turn()
+    for search in searches:
+        search.run()
+    found = min(searches, key=_Search.cost)
+    arranged = _turned(found.base, found.flips) if found.steps else sequence
+    return Arranged(arranged, found.steps)
 
 
 @dataclass(slots=True)
@@ -70,6 +69,23 @@ class _Search:
     flips: Flips = frozenset()
     steps: tuple[Step, ...] = ()
     judged: float | None = None
+
+    def cost(self) -> float:
+        """Return what the sequence costs, as the judge says if there is one."""
+        if self.judge is None:
+            return self.costs.total(self.base, self.flips)
+        if self.judged is None:
+            self.judged = self.judge(_turned(self.base, self.flips))
+        return self.judged
+
+    def run(self) -> None:
+        """Rewrite and exchange by turns, as long as one of them brings something."""
+        for _ in range(ROUNDS):
+            before = len(self.steps)
+            self.rewrite()
+            self.turn()
+            if len(self.steps) == before:
+                break
 
     def rewrite(self) -> None:
         """Try the rewrites of every operation, and take the best of each."""
@@ -109,10 +125,8 @@ class _Search:
     def _take(self, base: Sequence, flips: Flips, step: Step) -> bool:
         """Go on with another sequence if the judge permits; whether it does."""
         if self.judge is not None:
-            if self.judged is None:
-                self.judged = self.judge(_turned(self.base, self.flips))
-            judged = self.judge(_turned(base, flips))
-            if judged >= self.judged:
+            before, judged = self.cost(), self.judge(_turned(base, flips))
+            if judged >= before:
                 return False
             self.judged = judged
         self.base, self.flips, self.steps = base, flips, (*self.steps, step)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.arrange.columns import columns_as_channels
 from mizzen.targets.ethos_u.arrange.copies import without_copy
+from mizzen.targets.ethos_u.arrange.gather import gather_columns
 from mizzen.targets.ethos_u.arrange.strided import HEIGHT, WIDTH
 from mizzen.targets.ethos_u.arrange.swap import regions, swap
 from mizzen.targets.ethos_u.arrange.views import (
@@ -18,7 +19,7 @@ from mizzen.targets.ethos_u.arrange.views import (
 )
 from mizzen.targets.ethos_u.arrange.widen import without_constant
 from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.operations import Copy, Elementwise, Sequence
+from mizzen.targets.ethos_u.operations import Convolution, Copy, Elementwise, Sequence
 
 EXCHANGE = "exchange height and width"
 
@@ -49,7 +50,7 @@ def variants(sequence: Sequence, accelerator: Accelerator) -> Iterator[Variant]:
 
 def variants_of(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
     """Return every rewrite of one operation by itself; none exchanges height and width."""
-    for rewrite in (_copies, _columns, _pools, _shapes):
+    for rewrite in (_copies, _columns, _gathered, _pools, _shapes):
         yield from rewrite(sequence, index)
 
 
@@ -67,6 +68,17 @@ def _columns(sequence: Sequence, index: int) -> Iterator[Variant]:
         found = columns_as_channels(sequence, index, axis)
         if found is not None:
             yield Variant(f"read {what} as channels", (index,), found)
+
+
+def _gathered(sequence: Sequence, index: int) -> Iterator[Variant]:
+    operation = sequence.operations[index]
+    if not isinstance(operation, Convolution):
+        return
+    for rows in sorted({1, operation.kernel.stride_y}):
+        found = gather_columns(sequence, index, rows)
+        if found is not None:
+            what = "a row" if rows == 1 else f"{rows} rows"
+            yield Variant(f"gather what windows cover of {what}", (index,), found)
 
 
 def _pools(sequence: Sequence, index: int) -> Iterator[Variant]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mizzen.targets.ethos_u.arrange.copies import is_identity
+from mizzen.targets.ethos_u.arrange.units import identity_scales
 from mizzen.targets.ethos_u.commands_values import AccFormat, ElementwiseMode, PoolingMode
 from mizzen.targets.ethos_u.operations import (
     Box,
@@ -37,8 +38,6 @@ from mizzen.targets.ethos_u.operations import (
     tensors_read,
 )
 
-ONE_BITS = 30
-"""Of a multiplier and shift of one: a bias comes out as it is, whatever is rounded."""
 ZERO_OF_ZEROS = (
     ElementwiseMode.ADD, ElementwiseMode.SUB, ElementwiseMode.MUL, ElementwiseMode.MIN,
     ElementwiseMode.MAX,
@@ -188,14 +187,15 @@ def _deeper(map_: Map, count: int) -> Map:
 def _more_outputs(operation: Convolution, ofm: Map, value: int) -> Convolution:
     """Return a convolution that writes a number in further channels."""
     count, scales = ofm.shape[2] - operation.ofm.shape[2], operation.scales
-    bias = value - operation.ofm.zero_point
+    biases = np.full(count, value - operation.ofm.zero_point, np.int64)
+    more = identity_scales(count, biases)
     return replace(
         operation,
         ofm=ofm,
         weights=np.pad(operation.weights, ((0, count), (0, 0), (0, 0), (0, 0))),
         scales=ChannelScales(
-            np.append(scales.biases, np.full(count, bias)),
-            np.append(scales.multipliers, np.full(count, 1 << ONE_BITS)),
-            np.append(scales.shifts, np.full(count, ONE_BITS)),
+            np.append(scales.biases, more.biases),
+            np.append(scales.multipliers, more.multipliers),
+            np.append(scales.shifts, more.shifts),
         ),
     )
