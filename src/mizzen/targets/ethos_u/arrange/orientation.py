@@ -6,14 +6,16 @@ it: else the tensor lies in NHWC, and some see it by strides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
 
-from mizzen.targets.ethos_u.arrange.strided import takes_bricks
-from mizzen.targets.ethos_u.arrange.swap import exchanged, turned_tensors
+from mizzen.targets.ethos_u.arrange.strided import HEIGHT, WIDTH, takes_bricks
+from mizzen.targets.ethos_u.arrange.swap import exchanged
 from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.operations import (
+    Box,
     Bytes,
+    Computation,
     Copy,
     Map,
     Operation,
@@ -32,6 +34,8 @@ Estimate = Callable[[Operation, Layouts], float]
 The layouts are those of the tensors of its maps: each input's, then the output's. None is any.
 """
 NEVER = float("inf")
+LEAST_CYCLES = 1e-6
+"""What an exchange must bring, so that sums in another order are no gain."""
 Flips = frozenset[int]
 """Indices of operations that have height and width exchanged."""
 _Key = tuple[int, tuple[bool, ...] | None, Layouts]
@@ -48,37 +52,16 @@ class Costs:
     known: dict[_Key, float] = field(default_factory=dict[_Key, float])
     kept: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
-    def total(self, sequence: Sequence, flips: Flips) -> float:
-        """Return the sum over all operations of a sequence; infinite where it cannot be."""
-        turned = turned_tensors(sequence, flips) if flips else set[int]()
-        flat = _flat(sequence, flips, turned)
-        return sum(
-            self._one(sequence, operation, index in flips, turned, flat)
-            for index, operation in enumerate(sequence.operations)
-        )
+    def of(self, operation: Operation, layouts: Layouts) -> float:
+        """Return what an operation costs as it is."""
+        return self._known((id(operation), None, layouts), operation, operation)
 
-    def alone(self, sequence: Sequence, indices: Collection[int], flips: Flips) -> float:
-        """Return the sum over some operations, if no other changed for it."""
-        turned = turned_tensors(sequence, flips) if flips else set[int]()
-        flat = _flat(sequence, flips, turned)
-        return sum(
-            self._one(sequence, sequence.operations[index], index in flips, turned, flat)
-            for index in indices
-        )
-
-    def _one(
-        self, sequence: Sequence, operation: Operation, flipped: bool, turned: set[int],
-        flat: set[int],
-    ) -> float:  # fmt: skip
-        if isinstance(operation, Copy):
-            return self._known((id(operation), None, ()), operation, operation)
+    def exchanged(
+        self, operation: Computation, layouts: Layouts, turned: Set[int], rows: tuple[Tensor, ...]
+    ) -> float:
+        """Return what an operation costs exchanged, as some tensors are; infinite if it cannot."""
         maps = (*maps_read(operation), operation.ofm)
-        rows = sequence.tensors
-        layouts = tuple(_layout(map_.tensor in flat, rows[map_.tensor]) for map_ in maps)
-        if not flipped:
-            return self._known((id(operation), None, layouts), operation, operation)
-        here = tuple(map_.tensor in turned for map_ in maps)
-        key = id(operation), here, layouts
+        key = id(operation), tuple(map_.tensor in turned for map_ in maps), layouts
         if key in self.known:
             return self.known[key]
         return self._known(key, operation, exchanged(operation, rows, turned))
@@ -91,51 +74,118 @@ class Costs:
         return self.known[key]
 
 
-def _flat(sequence: Sequence, flips: Flips, turned: Collection[int]) -> set[int]:
-    """Return the tensors that must lie in NHWC."""
-    found = {index for index, row in enumerate(sequence.tensors) if row.role is not Role.SCRATCH}
-    found |= {*sequence.inputs, *sequence.outputs}
-    for index, operation in enumerate(sequence.operations):
+class Orientation:
+    """A sequence of which any operations may be exchanged, and what they cost then.
+
+    An operation's cost follows from its tensors alone: whether they lie exchanged, and whether
+    they have to be row-major. Both follow from the operations that see them.
+    """
+
+    def __init__(self, sequence: Sequence, costs: Costs) -> None:
+        self.sequence = sequence
+        self._costs = costs
+        self._views: list[list[tuple[int, Map | None]]] = [[] for _ in sequence.tensors]
+        self._tensors: list[set[int]] = []
+        for index, operation in enumerate(sequence.operations):
+            self._tensors.append({*tensors_read(operation), tensor_written(operation)})
+            if isinstance(operation, Copy):
+                for tensor in self._tensors[-1]:
+                    self._views[tensor].append((index, None))
+                continue
+            for map_ in (*maps_read(operation), operation.ofm):
+                self._views[map_.tensor].append((index, map_))
+        callers = {*sequence.inputs, *sequence.outputs}
+        self._own = [
+            row.role is Role.SCRATCH and index not in callers
+            for index, row in enumerate(sequence.tensors)
+        ]
+
+    def total(self, flips: Flips) -> float:
+        """Return the sum over all operations; infinite where it cannot be."""
+        return self.cost(range(len(self.sequence.operations)), flips)
+
+    def cost(self, operations: Iterable[int], flips: Flips) -> float:
+        """Return the sum over some operations."""
+        turned: dict[int, bool] = {}
+        layouts: dict[int, Layout | None] = {}
+        total = 0.0
+        for index in operations:
+            for tensor in self._tensors[index]:
+                if tensor not in turned:
+                    turned[tensor] = self._is_turned(tensor, flips)
+                    layouts[tensor] = self._layout(tensor, flips, turned[tensor])
+            total += self._one(index, flips, turned, layouts)
+        return total
+
+    def beside(self, index: int) -> set[int]:
+        """Return the operations that see a tensor that operation `index` sees."""
+        return {user for tensor in self._tensors[index] for user, _ in self._views[tensor]}
+
+    def _one(
+        self, index: int, flips: Flips, turned: dict[int, bool], layouts: dict[int, Layout | None]
+    ) -> float:
+        operation = self.sequence.operations[index]
         if isinstance(operation, Copy):
-            found |= {*tensors_read(operation), tensor_written(operation)}
-            continue
-        for map_ in (*maps_read(operation), operation.ofm):
-            if _needs_rows(map_, index in flips, map_.tensor in turned):
-                found.add(map_.tensor)
-    return found
+            return self._costs.of(operation, ())
+        seen = tuple(layouts[map_.tensor] for map_ in (*maps_read(operation), operation.ofm))
+        if index not in flips:
+            return self._costs.of(operation, seen)
+        those = {tensor for tensor in self._tensors[index] if turned[tensor]}
+        return self._costs.exchanged(operation, seen, those, self.sequence.tensors)
 
+    def _is_turned(self, tensor: int, flips: Flips) -> bool:
+        return self._own[tensor] and all(
+            user in flips and map_ is not None and isinstance(map_.view, Box)
+            for user, map_ in self._views[tensor]
+        )
 
-def _layout(flat: bool, row: Tensor) -> Layout | None:
-    """Return the layout that a tensor must have; what only was row-major before need not stay."""
-    if flat:
-        return Layout.NHWC
-    return Layout.NHCWB16 if row.layout is Layout.NHCWB16 else None
+    def _layout(self, tensor: int, flips: Flips, turned: bool) -> Layout | None:
+        """Return the layout that a tensor must have, None for any.
+
+        What only was row-major before need not stay so.
+        """
+        rows = not self._own[tensor] or any(
+            map_ is None or _needs_rows(map_, user in flips, turned)
+            for user, map_ in self._views[tensor]
+        )
+        if rows:
+            return Layout.NHWC
+        bricks = self.sequence.tensors[tensor].layout is Layout.NHCWB16
+        return Layout.NHCWB16 if bricks else None
 
 
 def _needs_rows(map_: Map, flipped: bool, turned: bool) -> bool:
     """Whether an operation that is exchanged, or a tensor that is, needs a map to be row-major."""
     view = map_.view
-    if isinstance(view, Bytes) or (flipped and not turned and map_.shape[:2] != (1, 1)):
+    if isinstance(view, Bytes) or (flipped and not turned and view.shape[:2] != (1, 1)):
         return True
-    if turned:
-        (height, width, depth), (down, across) = view.shape, view.steps
-        view = replace(view, shape=(width, height, depth), steps=(across, down))
-    return not takes_bricks(view)
+    return not takes_bricks(view, HEIGHT if turned else WIDTH)
 
 
-def cheapest(sequence: Sequence, costs: Costs, flips: Flips, starts: Iterator[Flips]) -> Flips:
+def cheapest(orientation: Orientation, flips: Flips, starts: Iterable[Flips]) -> Flips:
     """Return which operations to exchange: the best start, improved one operation at a time."""
-    best, least = flips, costs.total(sequence, flips)
+    best, least = flips, orientation.total(flips)
     for start in starts:
-        cost = costs.total(sequence, start)
+        cost = orientation.total(start)
         if cost < least:
             best, least = start, cost
-    movable = [index for index, row in enumerate(sequence.operations) if not isinstance(row, Copy)]
+    movable = [
+        (index, orientation.beside(index))
+        for index, row in enumerate(orientation.sequence.operations)
+        if not isinstance(row, Copy) and _has_sides(row)
+    ]
     improved = True
     while improved:
         improved = False
-        for index in movable:
-            cost = costs.total(sequence, best ^ {index})
-            if cost < least:
-                best, least, improved = best ^ {index}, cost, True
+        for index, beside in movable:
+            other = best ^ {index}
+            gain = orientation.cost(beside, best) - orientation.cost(beside, other)
+            if gain > LEAST_CYCLES:
+                best, improved = other, True
     return best
+
+
+def _has_sides(operation: Computation) -> bool:
+    """Whether height and width of anything that an operation sees differ."""
+    maps = (*maps_read(operation), operation.ofm)
+    return any(map_.shape[0] != map_.shape[1] for map_ in maps)

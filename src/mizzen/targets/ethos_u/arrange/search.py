@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.arrange.orientation import Costs, Estimate, Flips, cheapest
+from mizzen.targets.ethos_u.arrange.orientation import (
+    Costs,
+    Estimate,
+    Flips,
+    Orientation,
+    cheapest,
+)
 from mizzen.targets.ethos_u.arrange.swap import regions, swap
 from mizzen.targets.ethos_u.arrange.variants import EXCHANGE, Variant, variants_of
 from mizzen.targets.ethos_u.config import Accelerator
@@ -73,7 +79,7 @@ class _Search:
     def cost(self) -> float:
         """Return what the sequence costs, as the judge says if there is one."""
         if self.judge is None:
-            return self.costs.total(self.base, self.flips)
+            return Orientation(self.base, self.costs).total(self.flips)
         if self.judged is None:
             self.judged = self.judge(_turned(self.base, self.flips))
         return self.judged
@@ -95,12 +101,15 @@ class _Search:
 
     def _rewrite(self, index: int) -> int:
         """Return how many operations there are then in the place of one."""
-        here = self.costs.total(self.base, self.flips)
+        whole = Orientation(self.base, self.costs)
+        here, own = whole.total(self.flips), whole.cost([index], self.flips)
         choices: list[tuple[float, Variant, Flips, int]] = []
         for variant in variants_of(self.base, index, self.accelerator):
             count = 1 + len(variant.sequence.operations) - len(self.base.operations)
+            other = Orientation(variant.sequence, self.costs)
             for flips in _moved(self.flips, index, count):
-                choices.append((self.costs.total(variant.sequence, flips), variant, flips, count))
+                if other.cost(range(index, index + count), flips) < own:
+                    choices.append((other.total(flips), variant, flips, count))
         for cost, variant, flips, count in sorted(choices, key=lambda row: row[0]):
             if here - cost < LEAST_GAIN * here:
                 break
@@ -112,8 +121,9 @@ class _Search:
     def turn(self) -> None:
         """Choose anew which operations have height and width exchanged."""
         starts = (frozenset(region) for region in regions(self.base))
-        flips = cheapest(self.base, self.costs, self.flips, starts)
-        here, cost = (self.costs.total(self.base, row) for row in (self.flips, flips))
+        whole = Orientation(self.base, self.costs)
+        flips = cheapest(whole, self.flips, starts)
+        here, cost = whole.total(self.flips), whole.total(flips)
         if here - cost >= LEAST_GAIN * here:
             step = self._step(EXCHANGE, sorted(flips ^ self.flips))
             self._take(self.base, flips, step)
@@ -134,10 +144,16 @@ class _Search:
 
 
 def _moved(flips: Flips, index: int, count: int) -> Iterator[Flips]:
-    """Return which are exchanged where `count` operations have come for one: none of them, all."""
+    """Return which are exchanged where `count` operations have come for one.
+
+    None of them, all, or the last of several, which may be what the others prepare for.
+    """
     others = frozenset(row if row < index else row + count - 1 for row in flips - {index})
     yield others
-    yield others | frozenset(range(index, index + count))
+    if count:
+        yield others | frozenset(range(index, index + count))
+    if count > 1:
+        yield others | {index + count - 1}
 
 
 def _turned(base: Sequence, flips: Flips) -> Sequence:

@@ -121,9 +121,12 @@ def with_maps(operation: Computation, change: Callable[[Map], Map]) -> Computati
     return replace(operation, ifm=ifm, ofm=ofm)
 
 
-def takes_bricks(box: Box) -> bool:
-    """Whether a box may be one of a tensor in bricks: of whole bricks and of every column."""
-    return box.start[2] % BRICK == 0 and (box.steps[1] == 1 or box.shape[1] == 1)
+def takes_bricks(box: Box, across: int = WIDTH) -> bool:
+    """Whether a box may be one of a tensor in bricks: of whole bricks and of every column.
+
+    across  the axis that lies along rows, if it is not the width
+    """
+    return box.start[2] % BRICK == 0 and (box.steps[across] == 1 or box.shape[across] == 1)
 
 
 def freed(sequence: Sequence) -> Sequence:
