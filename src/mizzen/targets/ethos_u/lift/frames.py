@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.operations import BRICK, Box, Bytes, Shape
@@ -136,10 +137,10 @@ def frames(
             made = _frame(Layout.NHCWB16, start, stop, down, across, itemsize)
             yield _narrowed(made, same)
     flat = [flattened(row) for row in same if is_flat(row)]
-    pairs = [(view.strides_bytes[0], view.strides_bytes[1]) for view in flat]
-    pairs += [(down, across) for down, _ in pairs for _, across in pairs]
-    pairs += [(stop - start, across) for _, across in pairs]
-    for down, across in _unique(pairs):
+    pairs = _unique((view.strides_bytes[0], view.strides_bytes[1]) for view in flat)
+    rows = dict.fromkeys([*(down for down, _ in pairs), stop - start])
+    columns = dict.fromkeys(across for _, across in pairs)
+    for down, across in _unique([*pairs, *product(rows, columns)]):
         if across > 0 and across % itemsize == 0 and down > 0 and down % across == 0:
             yield _frame(Layout.NHWC, start, stop, down, across, itemsize)
 
