@@ -112,7 +112,7 @@ def test_slices_are_put_together(model_file: Callable[[str], Path]) -> None:
     assert kinds["Copy"] == 0
 
 
-@pytest.mark.parametrize("name", ["kws_micronet_m", "pretrainedResnet_quant"])
+@pytest.mark.parametrize("name", ["kws_micronet_m", "person_detect"])
 def test_stripes_are_put_together(name: str, model_file: Callable[[str], Path]) -> None:
     """For size Vela works by stripes and keeps few rows of what is between them."""
     file = model_file(f"{name}.tflite")

@@ -109,19 +109,24 @@ def _rest(operation: Convolution) -> tuple[object, ...]:
 
 
 def _follows(first: Map, second: Map) -> bool:
-    """Return whether the channels of a map come right behind those of another."""
+    """Return whether the channels of a map come right behind those of another.
+
+    All of them must be of one row: behind the last channel of a row the next row begins.
+    """
     one, other = view_of(first), view_of(second)
     height, width, depth = one.shape
-    itemsize = first.dtype.itemsize
+    total = depth + other.shape[2]
+    down, across, brick = one.strides_bytes
     if one.layout is Layout.NHWC:
-        step = depth * itemsize
-    elif depth % BRICK == 0:
-        step = depth // BRICK * one.strides_bytes[2]
+        step, fits = depth * first.dtype.itemsize, total * first.dtype.itemsize <= across
     else:
-        return False
+        step, fits = (
+            depth // BRICK * brick,
+            depth % BRICK == 0 and -(-total // BRICK) * brick <= down,
+        )
     expected = replace(one, shape=other.shape, offset_bytes=one.offset_bytes + step)
     same = (first.dtype, first.zero_point) == (second.dtype, second.zero_point)
-    return same and other.shape[:2] == (height, width) and other == expected and not one.tiles
+    return fits and same and other.shape[:2] == (height, width) and other == expected
 
 
 def _widened(first: Map, second: Map) -> Map:
