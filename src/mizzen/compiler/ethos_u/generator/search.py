@@ -85,8 +85,10 @@ def _candidates(
 ) -> Iterator[Judged]:
     """Return programs of our own, within shares of the memory that Vela's takes."""
     effort = EFFORTS[configuration.search]
-    arranged = arrange.best(sequence, configuration.accelerator, Estimator(configuration))
-    rows = (sequence, arranged.sequence) if arranged.steps else (sequence,)
+    estimate = Estimator(configuration)
+    arranged = arrange.best(sequence, configuration.accelerator, estimate).sequence
+    planes = arrange.in_planes(arranged, estimate)
+    rows = {id(row): row for row in (sequence, arranged, planes)}.values()
     for row, share in product(rows, shares):
         sizes = {region: int(share * size) for region, size in program.region_bytes.items()}
         limits = Limits(sizes[RegionIndex.SCRATCH], sizes.get(RegionIndex.SCRATCH_FAST, 0))

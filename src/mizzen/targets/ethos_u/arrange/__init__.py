@@ -10,6 +10,7 @@ which of them there are, and never a number that comes out.
     swap      height and width of some operations, and of the tensors between them
     views     a contiguous map in another shape: pools, 1x1 convolutions, elementwise operations
     copies    what only moves numbers leaves, and the tensors at its ends become one
+    planes    tensors that are seen in several shapes lie in bricks of which rows follow each other
     widen     convolutions write the constant channels that a map was padded with
 
 `variants` gives all of one step; `best` takes those that pay, by costs that the caller gives. A
@@ -20,6 +21,7 @@ It must not know what anything costs, nor blocks, addresses, and command words.
 
 from mizzen.targets.ethos_u.arrange.columns import Pixels, columns_as_channels
 from mizzen.targets.ethos_u.arrange.orientation import Estimate, Layouts
+from mizzen.targets.ethos_u.arrange.planes import in_planes
 from mizzen.targets.ethos_u.arrange.search import Arranged, Judge, Step, best
 from mizzen.targets.ethos_u.arrange.swap import swap
 from mizzen.targets.ethos_u.arrange.variants import Variant, variants
@@ -34,6 +36,7 @@ __all__ = [
     "Variant",
     "best",
     "columns_as_channels",
+    "in_planes",
     "swap",
     "variants",
 ]
