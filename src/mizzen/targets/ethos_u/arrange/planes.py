@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass, replace
 
-from mizzen.targets.ethos_u.arrange.orientation import Estimate
-from mizzen.targets.ethos_u.arrange.strided import as_bytes, replaced, with_maps
+from mizzen.targets.ethos_u.arrange.orientation import NEVER, Estimate
+from mizzen.targets.ethos_u.arrange.strided import as_bytes, is_planes, replaced, with_maps
+from mizzen.targets.ethos_u.arrange.views import positions_view, view_shapes
 from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
 from mizzen.targets.ethos_u.operations import (
     BRICK,
     Bytes,
     Computation,
+    Convolution,
     Copy,
+    Kernel,
     Map,
     Operation,
     Pooling,
@@ -32,18 +35,38 @@ from mizzen.targets.ethos_u.operations import (
 
 
 def in_planes(sequence: Sequence, estimate: Estimate) -> Sequence:
-    """Return a sequence in which tensors that are seen in several shapes lie in planes.
+    """Return a sequence in which 1x1 convolutions see their maps, in planes, in the best shape.
 
-    Of those, the ones whose operations cost less so; the same sequence if there are none.
+    Of those, the ones that cost less so with what else sees these tensors; the same sequence if
+    there are none.
     """
     users = _users(sequence)
-    for tensor, indices in users.items():
-        changed = _in_planes(sequence, tensor, indices)
-        if changed is not None and _cost(changed, indices, estimate) < _cost(
-            sequence, indices, estimate
-        ):
-            sequence = changed
+    for index, operation in enumerate(sequence.operations):
+        if isinstance(operation, Convolution) and operation.kernel == Kernel():
+            sequence = _reshaped(sequence, index, users, estimate)
     return sequence
+
+
+def _reshaped(
+    sequence: Sequence, index: int, users: dict[int, list[int]], estimate: Estimate
+) -> Sequence:
+    """Return a sequence with the best view of one operation."""
+    operation = sequence.operations[index]
+    assert isinstance(operation, Convolution), "it is one"
+    tensors = operation.ifm.tensor, operation.ofm.tensor
+    seen = sorted({user for tensor in tensors for user in users.get(tensor, ())})
+    planes: Sequence | None = sequence
+    for tensor in tensors:
+        planes = planes and _in_planes(planes, tensor, users.get(tensor))
+    if planes is None:
+        return sequence
+    best, least = sequence, _cost(sequence, seen, estimate)
+    for height, width, _ in view_shapes(operation):
+        found = positions_view(planes, index, (height, width))
+        cost = NEVER if found is None else _cost(found, seen, estimate)
+        if found is not None and cost < least:
+            best, least = found, cost
+    return best
 
 
 def _users(sequence: Sequence) -> dict[int, list[int]]:
@@ -101,11 +124,13 @@ class _Planes:
         )
 
 
-def _in_planes(sequence: Sequence, index: int, users: Rows[int]) -> Sequence | None:
+def _in_planes(sequence: Sequence, index: int, users: Rows[int] | None) -> Sequence | None:
     """Return a sequence with a tensor in planes; None where not all of its users can see it so."""
-    operations = [sequence.operations[user] for user in users]
-    if not any(_is_reshaped(row, index) for row in operations):
+    if users is None:
         return None
+    operations = [sequence.operations[user] for user in users]
+    if all(_sees_planes(row, index) for row in operations):
+        return sequence
     tensor = sequence.tensors[index]
     height, width, depth = tensor.shape
     size, bricks = tensor.dtype.itemsize, -(-depth // BRICK)
@@ -123,12 +148,12 @@ def _in_planes(sequence: Sequence, index: int, users: Rows[int]) -> Sequence | N
     return replaced(sequence, changes, tensors=tuple(tensors))
 
 
-def _is_reshaped(operation: Operation, tensor: int) -> bool:
-    """Whether an operation sees a tensor as bytes, in a shape of its own."""
+def _sees_planes(operation: Operation, tensor: int) -> bool:
+    """Whether all that an operation sees of a tensor is in planes already."""
     if isinstance(operation, Copy):
         return False
     maps = (*maps_read(operation), operation.ofm)
-    return any(row.tensor == tensor and isinstance(row.view, Bytes) for row in maps)
+    return all(is_planes(row.view) for row in maps if row.tensor == tensor)
 
 
 def _needs_rows(operation: Computation, tensor: int) -> bool:

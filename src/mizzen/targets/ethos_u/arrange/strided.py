@@ -91,6 +91,11 @@ def has_tiles(map_: Map) -> bool:
     return isinstance(map_.view, Bytes) and map_.view.tiles is not None
 
 
+def is_planes(view: Box | Bytes) -> bool:
+    """Whether a map is strides over bricks."""
+    return isinstance(view, Bytes) and view.layout is Layout.NHCWB16 and view.tiles is None
+
+
 def is_dense(view: Bytes, size_bytes: int) -> bool:
     """Whether a map's elements lie one behind the other."""
     _, width, depth = view.shape

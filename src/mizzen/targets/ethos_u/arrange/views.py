@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mizzen.targets.ethos_u.arrange.strided import in_bytes, is_dense, replaced
+from mizzen.targets.ethos_u.arrange.strided import in_bytes, is_dense, is_planes, replaced
 from mizzen.targets.ethos_u.commands_values import PoolingMode, UpscaleMode
 from mizzen.targets.ethos_u.operations import (
     Bytes,
@@ -174,8 +174,8 @@ def _dense(map_: Map, sequence: Sequence, shape: Shape) -> Map | None:
 
 def _rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
     """Return a map whose rows follow each other in others of as many positions."""
-    view = in_bytes(map_, sequence.tensors)
-    if view is None:
+    view = map_.view if is_planes(map_.view) else in_bytes(map_, sequence.tensors)
+    if not isinstance(view, Bytes):
         return None
     height, width, depth = view.shape
     row, column, size = view.strides_bytes
@@ -184,4 +184,4 @@ def _rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
     elif height > 1 and row != width * column:
         return None
     strides = column * shape[1], column, size
-    return replace(map_, view=Bytes(view.tensor, (*shape, depth), view.offset_bytes, strides))
+    return replace(map_, view=replace(view, shape=(*shape, depth), strides_bytes=strides))
