@@ -7,7 +7,9 @@ window covers are contiguous: `k` columns of `C` channels are one pixel of `k * 
 Neighbouring windows overlap if they are wider than they step. Every `ceil(k / stride)`-th output
 column does not, so that as many operations, each with its own of these columns, read pixels that
 lie apart. The columns at the border read fewer channels, with what they miss cut off the weights.
-All is alike for rows, where these are what is contiguous.
+Where pixels so lie apart that bytes between them are left out, a row is read in many short runs;
+pixels that also cover these bytes, with weights of zero for them, make it one run. All is alike for
+rows, where these are what is contiguous.
 
 One operation for all columns inside needs pixels that overlap: columns nearer to each other than
 a pixel is long. The description of registers permits it, and no hardware has been seen to run it,
@@ -43,15 +45,19 @@ MOST_OPERATIONS = 12
 
 
 class Pixels(Enum):
-    """Whether the pixels that an operation reads may overlap."""
+    """How the pixels that an operation reads lie: apart, one behind the other, or overlapping."""
 
     APART = "apart"
+    CONTIGUOUS = "contiguous"
     OVERLAPPING = "overlapping"
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Output columns `first`, `first + step`, ... that read the window's columns `low .. high`."""
+    """Output columns `first`, `first + step`, ... that read the window's columns `low .. high`.
+
+    Columns behind the window's last have weights of zero.
+    """
 
     first: int
     step: int
@@ -72,14 +78,15 @@ class Line:
 
     def groups(self, pixels: Pixels) -> list[_Columns]:
         """Return the groups of output columns that one operation can make."""
+        step = 1 if pixels is Pixels.OVERLAPPING else -(-self.size // self.stride)
+        size = step * self.stride if pixels is Pixels.CONTIGUOUS else self.size
         first = -(-self.before // self.stride)
-        last = min((self.given + self.before - self.size) // self.stride, self.made - 1)
+        last = min((self.given + self.before - size) // self.stride, self.made - 1)
         edges = [*range(min(first, self.made)), *range(max(last + 1, first), self.made)]
         found = [self._edge(column) for column in edges]
-        step = -(-self.size // self.stride) if pixels is Pixels.APART else 1
         for column in range(first, min(first + step, last + 1)):
             count = (last - column) // step + 1
-            found.append(_Columns(column, step, count, 0, self.size))
+            found.append(_Columns(column, step, count, 0, size))
         return sorted(found, key=lambda row: row.first)
 
     def _edge(self, column: int) -> _Columns:
@@ -152,7 +159,15 @@ def _side(kernel: Kernel, what: str, axis: int) -> int:
 def line_weights(
     weights: npt.NDArray[np.int16], axis: int, low: int, high: int
 ) -> npt.NDArray[np.int16]:
-    """Return the weights [O, kh, kw, I] of some columns (rows) of the window as channels."""
+    """Return weights [O, kh, 1, kw * I] of some columns (`axis` 1) or rows of the window.
+
+    Those behind its last are zero.
+    """
+    more = high - weights.shape[1 + axis]
+    if more > 0:
+        ends = [(0, 0)] * 4
+        ends[1 + axis] = (0, more)
+        weights = np.pad(weights, ends)
     outputs, height, width, _ = weights.shape
     cut = weights[:, :, low:high] if axis == WIDTH else weights[:, low:high].swapaxes(1, 2)
     lines = np.ascontiguousarray(cut).reshape(outputs, height if axis == WIDTH else width, -1)

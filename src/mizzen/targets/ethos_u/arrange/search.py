@@ -21,7 +21,7 @@ from mizzen.targets.ethos_u.operations import Sequence
 Judge = Callable[[Sequence], float]
 """What a whole sequence costs once it is scheduled."""
 
-LEAST_GAIN = 0.001
+LEAST_GAIN = 0.002
 """Of the whole, that a rewrite must bring: less is within what estimates leave out."""
 ROUNDS = 2
 """What is exchanged decides what rewrites bring, and the other way round."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.arrange.columns import columns_as_channels
+from mizzen.targets.ethos_u.arrange.columns import Pixels, columns_as_channels
 from mizzen.targets.ethos_u.arrange.copies import without_copy
 from mizzen.targets.ethos_u.arrange.gather import gather_columns
 from mizzen.targets.ethos_u.arrange.strided import HEIGHT, WIDTH
@@ -65,9 +65,10 @@ def _copies(sequence: Sequence, index: int) -> Iterator[Variant]:
 
 def _columns(sequence: Sequence, index: int) -> Iterator[Variant]:
     for axis, what in ((WIDTH, "columns"), (HEIGHT, "rows")):
-        found = columns_as_channels(sequence, index, axis)
-        if found is not None:
-            yield Variant(f"read {what} as channels", (index,), found)
+        for pixels in (Pixels.APART, Pixels.CONTIGUOUS):
+            found = columns_as_channels(sequence, index, axis, pixels)
+            if found is not None:
+                yield Variant(f"read {what} as channels, {pixels.value}", (index,), found)
 
 
 def _gathered(sequence: Sequence, index: int) -> Iterator[Variant]:
