@@ -66,7 +66,7 @@ class ConvolutionKernel:
 
     def bind(self, memory: Memory, workspace: Workspace) -> Run:
         """Prepare to run over `memory`."""
-        bound = _DepthwiseRun if self.operation.depthwise else _MatrixRun
+        bound = _DepthwiseRun if self.operation.depthwise else MatrixRun
         return bound(self, memory, workspace).run
 
 
@@ -148,22 +148,30 @@ class _Bound:
             self.output.commit(start, stop)
 
 
-class _MatrixRun(_Bound):
+class MatrixRun(_Bound):
+    """A convolution over a batch's memory as products of matrices."""
+
     def __init__(self, kernel: ConvolutionKernel, memory: Memory, workspace: Workspace) -> None:
         super().__init__(kernel, memory, workspace)
-        self.matrix = np.ascontiguousarray(
-            kernel.weights.reshape(self.depth, -1).T.astype(self.dtype)
-        )
+        self.take_weights(kernel.weights)
         row = self.width * max(len(self.matrix), self.depth)
         self.rows = min(self.height, max(1, BLOCK_ELEMENTS // row))
         whole = self.rows == self.height
         self.images = images_per_block(row * self.height, BLOCK_ELEMENTS) if whole else 1
         self.unrolled = not op_is_pointwise(self.op)
 
+    def take_weights(self, weights: npt.NDArray[np.int16]) -> None:
+        """Multiply by these weights `[O, kh, kw, I]` from here on."""
+        self.matrix = np.ascontiguousarray(weights.reshape(self.depth, -1).T.astype(self.dtype))
+
     def run(self) -> None:
         """Execute for the whole batch, block by block."""
-        for start in range(0, self.batch, self.images):
-            stop = min(start + self.images, self.batch)
+        self.over(0, self.batch)
+
+    def over(self, first: int, last: int) -> None:
+        """Execute for images `first:last`, block by block."""
+        for start in range(first, last, self.images):
+            stop = min(start + self.images, last)
             padded = self.input.load(start, stop)
             for top in range(0, self.height, self.rows):
                 bottom = min(top + self.rows, self.height)

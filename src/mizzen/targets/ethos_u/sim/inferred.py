@@ -132,6 +132,8 @@ INFERRED = (
     InferredPath("N662", U55_U65, "strided DMA, taken as packed at the source", _strided),
     InferredPath("N663", ALL, "dilated pooling, taken as for convolution", _dilated_pooling),
     InferredPath("N664", ALL, "unsigned 16-bit feature maps", _unsigned_16),
+    InferredPath("N686", U55_U65, "weights that operations before wrote, read when the "
+                 "convolution starts", lambda _: False),
     InferredPath("N665", U85, "a branch, taken to a byte of the same stream", lambda _: False),
     InferredPath("N666", U85, "DMA of several planes, taken with strides at both ends", _planar),
     InferredPath("N667", U85, "ARGMAX_Y, taken like ARGMAX_X", _tall_argmax),
@@ -151,6 +153,7 @@ INFERRED = (
 )
 # fmt: on
 BRANCH = next(row for row in INFERRED if row.code == "N665")
+WRITTEN_WEIGHTS = next(row for row in INFERRED if row.code == "N686")
 
 
 def inferred(operation: Operation, arch: Arch) -> list[Diagnostic]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -326,6 +327,14 @@ Run = Callable[[], None]
 Bytes = npt.NDArray[np.uint8]
 
 
+class Writer(IntEnum):
+    """Who wrote a byte; for each byte of memory one of these is held."""
+
+    NOBODY = 0
+    CONSTANT = 1
+    COMPUTED = 2
+
+
 class KnownBytes:
     """Shadow of all regions: which bytes are known, and what they are.
 
@@ -338,33 +347,39 @@ class KnownBytes:
             region: constants[region] if region in constants else np.zeros(size, np.uint8)
             for region, size in sizes.items()
         }
-        self._known = {
-            region: np.broadcast_to(np.True_, size)
+        self._origins = {
+            region: np.broadcast_to(np.uint8(Writer.CONSTANT), size)
             if region in constants
-            else np.zeros(size, np.bool_)
+            else np.zeros(size, np.uint8)
             for region, size in sizes.items()
         }
 
     def read(self, region: int, offset: int, length: int) -> Bytes | None:
         """Return bytes of a region, or None if any of them depends on the input."""
         span = slice(offset, offset + length)
-        return self._bytes[region][span] if self._known[region][span].all() else None
+        is_known = (self._origins[region][span] == Writer.CONSTANT).all()
+        return self._bytes[region][span] if is_known else None
+
+    def is_written(self, region: int, offset: int, length: int) -> bool:
+        """Tell whether operations or transfers before wrote each of some bytes."""
+        return bool(self._origins[region][offset : offset + length].all())
 
     def write(self, region: int, offset: int, data: Bytes) -> None:
         """Note that these bytes are known from here on."""
         span = slice(offset, offset + len(data))
         self._bytes[region][span] = data
-        self._known[region][span] = True
+        self._origins[region][span] = Writer.CONSTANT
 
     def forget(self, region: int, offset: int, length: int) -> None:
         """Note that these bytes depend on the input from here on."""
-        self._known[region][offset : offset + length] = False
+        self._origins[region][offset : offset + length] = Writer.COMPUTED
 
     def forget_map(self, fm: FeatureMap) -> None:
         """Note that an operation computes this feature map."""
-        known = self._known[fm.region]
+        origins = self._origins[fm.region]
         for piece in pieces(fm):
+            cell = np.full(piece.cell_bytes, Writer.COMPUTED, np.uint8)
             cells = np.ndarray(
-                piece.counts, f"V{piece.cell_bytes}", known.data, piece.offset, piece.strides
+                piece.counts, f"V{piece.cell_bytes}", origins.data, piece.offset, piece.strides
             )
-            cells[...] = np.zeros((), f"V{piece.cell_bytes}")
+            cells[...] = cell.view(f"V{piece.cell_bytes}")[0]

@@ -24,7 +24,7 @@ from mizzen.targets.ethos_u.sim import (
 from mizzen.targets.ethos_u.sim.dma_kernel import DmaKernel, transfers
 from mizzen.targets.ethos_u.sim.elementwise_kernel import ElementwiseKernel
 from mizzen.targets.ethos_u.sim.hardware import Hardware
-from mizzen.targets.ethos_u.sim.inferred import BRANCH, inferred, note
+from mizzen.targets.ethos_u.sim.inferred import BRANCH, WRITTEN_WEIGHTS, inferred, note
 from mizzen.targets.ethos_u.sim.matrix_kernel import MatrixProductKernel
 from mizzen.targets.ethos_u.sim.memory import KnownBytes, Layout, Memory, Run, Workspace
 from mizzen.targets.ethos_u.sim.operations import (
@@ -51,6 +51,7 @@ from mizzen.targets.ethos_u.sim.registers_u55 import RegistersU55
 from mizzen.targets.ethos_u.sim.registers_u85 import RegistersU85
 from mizzen.targets.ethos_u.sim.resize_kernel import ResizeKernel
 from mizzen.targets.ethos_u.sim.weights import Weights
+from mizzen.targets.ethos_u.sim.written_weights import WrittenWeightsKernel
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -319,6 +320,9 @@ class _Planner:
 
     def _convolution(self, op: Convolution) -> Kernel:
         self._check_maps(op.output, op.ifm, where=op.where)
+        if self._has_written_weights(op):
+            self._say(note(WRITTEN_WEIGHTS, op.where))
+            return WrittenWeightsKernel(op, self._scales(op), self._finish(op))
         streams = tuple(
             self._constant(stream, "weights", op.where, self._layout).tobytes()
             for stream in op.weights
@@ -326,6 +330,17 @@ class _Planner:
         pending = _PendingKernel(op, streams, self._scales(op), self._finish(op))
         self._convolutions.append(pending)
         return pending
+
+    def _has_written_weights(self, op: Convolution) -> bool:
+        """Tell whether the weights were written, and not all of them by transfers of constants."""
+        if op.depthwise or self._hardware.arch is Arch.U85:
+            return False
+        for row in op.weights:
+            self._layout.check_range(row.region, row.offset, row.length, op.where)
+        places = [(row.region, row.offset, row.length) for row in op.weights]
+        return all(self._known.is_written(*place) for place in places) and any(
+            self._known.read(*place) is None for place in places
+        )
 
     def _scales(self, op: Convolution | Pooling) -> scales.ChannelScales:
         """Read the records of all channels: stream k has those of k, k + streams, ..."""
