@@ -142,6 +142,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.operations",
         "mizzen.targets.ethos_u.shared_buffer",
     ),
+    "mizzen.targets.ethos_u.matrix": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+        "mizzen.targets.ethos_u.weights",
+    ),
     "mizzen.targets.ethos_u.sim": (
         "mizzen.diagnostics",
         "mizzen.isa",

@@ -50,10 +50,11 @@ def ordered(steps: Iterable[Step], arch: Arch) -> Iterator[Ordered]:
             yield Ordered(step, kernel_wait, dma_wait)
             continue
         _finish(kernels, OUTSTANDING_KERNELS - 1)
+        kernel_wait = _wait_for_streams(kernels, step)
         dma_wait = wait_for(transfers, step)
         blockdep = greatest_overlap(kernels[-1], step) if kernels else GREATEST
         kernels.append(step)
-        yield Ordered(step, None, dma_wait, 0 if is_first else blockdep)
+        yield Ordered(step, kernel_wait, dma_wait, 0 if is_first else blockdep)
         is_first = False
 
 
@@ -64,6 +65,18 @@ def wait_for(queue: list[KernelStep] | list[TransferStep], step: Step) -> int | 
             _finish(queue, later)
             return later
     return None
+
+
+def _wait_for_streams(kernels: list[KernelStep], step: KernelStep) -> int | None:
+    """Return 0 if an operation that may be outstanding writes streams that a step reads.
+
+    BLOCKDEP orders feature maps; that it holds the reading of weights back too is nowhere said.
+    """
+    streams = step.reads[len(step.maps) :]
+    if not any(_share(other.writes, streams) for other in kernels):
+        return None
+    kernels.clear()
+    return 0
 
 
 def _finish(queue: list[KernelStep] | list[TransferStep], outstanding: int) -> None:

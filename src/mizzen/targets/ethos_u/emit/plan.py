@@ -260,6 +260,13 @@ class _Planner:
             place = self._schedule.stagings[issue.staging].place
             region, offset = place.region, place.offset_bytes + issue.offset_bytes
         found = tuple(_of_core(part, region, offset) for part in blob.cores)
+        if operation.written is not None:
+            place = self._addresses.place(operation.written.tensor, operation.origin)
+            streams = zip(found, operation.written.streams, strict=True)
+            found = tuple(
+                replace(core, weights=Stream(place.region, place.offset_bytes + start, length))
+                for core, (start, length) in streams
+            )
         missing = self._accelerator.cores - len(found)
         return found + (CoreConstants(NO_STREAM, NO_STREAM),) * missing
 

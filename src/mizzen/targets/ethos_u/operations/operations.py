@@ -94,6 +94,20 @@ class ChannelScales:
     shifts: npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenWeights:
+    """Weights that operations before write, as streams in a tensor.
+
+    block_depth  channels of a block of the output, for which the streams are in order; input
+                 channels come first in them
+    streams      of each core: offset and length in the tensor, in bytes, multiples of 16
+    """
+
+    tensor: int
+    block_depth: int
+    streams: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Convolution:
     """CONV, or DEPTHWISE where `depthwise`.
@@ -101,6 +115,8 @@ class Convolution:
     weights      int16 [O, kernel height, kernel width, I] with the zero point taken off
                  (-255 .. 255); I is 1 where depthwise
     part_kernel  the traversal that whoever made it prefers; None for no preference
+    written      where the weights are, if they are no constants; of `weights`, then, only the shape
+                 counts
     """
 
     origin: Origin
@@ -115,6 +131,7 @@ class Convolution:
     rounding: RoundMode = RoundMode.DBL
     accumulators: AccFormat = AccFormat.I32
     part_kernel: bool | None = None
+    written: WrittenWeights | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +213,13 @@ def maps_read(operation: Operation) -> tuple[Map, ...]:
 
 def tensors_read(operation: Operation) -> tuple[int, ...]:
     """Return the indices of the tensors that an operation reads."""
-    if isinstance(operation, Copy):
-        return (operation.source,)
-    return tuple(row.tensor for row in maps_read(operation))
+    match operation:
+        case Copy(source=source):
+            return (source,)
+        case Convolution(ifm=ifm, written=WrittenWeights(tensor=streams)):
+            return ifm.tensor, streams
+        case _:
+            return tuple(row.tensor for row in maps_read(operation))
 
 
 def tensor_written(operation: Operation) -> int:

@@ -8,7 +8,7 @@ belongs, both ways.
 The format leaves much to whoever writes it. `coding` says what there is to choose: slices, how
 weights are numbered in each, in which codes numbers are written. `mappings` and `slices` choose by
 price, `bitstream` writes, `compression` takes the smaller of what came and of what Arm's own
-encoder makes of the same weights.
+encoder makes of the same weights. `written` makes streams with gaps, for products of two maps.
 
 It must not know schedules, addresses, nor what judges streams: simulator and checker hold the same
 order a second time, written apart.
@@ -17,5 +17,16 @@ order a second time, written apart.
 from mizzen.targets.ethos_u.weights.blob import encode
 from mizzen.targets.ethos_u.weights.compression import Compression
 from mizzen.targets.ethos_u.weights.order import StreamOrder, orders_of, places, restore
+from mizzen.targets.ethos_u.weights.written import GappedStream, byte_of, gapped_stream
 
-__all__ = ["Compression", "StreamOrder", "encode", "orders_of", "places", "restore"]
+__all__ = [
+    "Compression",
+    "GappedStream",
+    "StreamOrder",
+    "byte_of",
+    "encode",
+    "gapped_stream",
+    "orders_of",
+    "places",
+    "restore",
+]

@@ -42,8 +42,12 @@ Numbers = npt.NDArray[np.int64]
 
 def write(values: npt.NDArray[np.int16], sections: Sequence[Section]) -> bytes:
     """Return the stream of weights, padded to 16 bytes; sections cover the weights, in order."""
+    return write_codes(codes_of(values), sections)
+
+
+def write_codes(codes: npt.NDArray[np.int16], sections: Sequence[Section]) -> bytes:
+    """Return the stream of the codes of weights, as `write` does."""
     bits = _Bits()
-    codes = codes_of(values)
     start = 0
     for section in sections:
         _write_section(bits, codes[start : start + section.weights], section)

@@ -37,6 +37,7 @@ def encode(
     the kernel is taken first. Whoever compares blocks encodes one depth of each traversal with
     `Compression.QUICK`, whose streams are up to a tenth longer.
 
+    Of a convolution whose weights operations before write, the blob has the scale records only.
     Streams are kept as long as the array of weights lives, which must not be written meanwhile.
     Raises E280 for weights beyond -255..255,
     E281 for scales that a record cannot hold, E282 for channels that the operation does not have,
@@ -48,7 +49,10 @@ def encode(
     parts: list[WeightPart] = []
     for core, order in enumerate(orders):
         records = _records(operation.scales, channels, core, len(orders), operation.origin)
-        stream = _stream(operation.weights, (*channels, core, order, compression), len(orders))
+        stream = b""
+        if operation.written is None:
+            key = (*channels, core, order, compression)
+            stream = _stream(operation.weights, key, len(orders))
         at = len(data)
         parts.append(WeightPart(at, len(records), at + len(records), len(stream)))
         data += records + stream
