@@ -30,15 +30,19 @@ from mizzen.targets.ethos_u.operations import (
     Tiles,
     WrittenWeights,
 )
-from mizzen.targets.ethos_u.weights import byte_of, gapped_stream, orders_of
+from mizzen.targets.ethos_u.weights import (
+    LEAST_BYTE,
+    MOST_BYTE,
+    byte_of,
+    gapped_stream,
+    microblock_depth,
+    orders_of,
+)
 
 LARGEST_BLOCK_DEPTH = 128
-MICROBLOCK_DEPTH = 8
-"""Depths of blocks are multiples of it, also where microblocks are less deep."""
 GROUP = 8
 """Input channels whose weights lie one behind the other."""
 BYTE = np.dtype(np.int8)
-LEAST_WEIGHT, MOST_WEIGHT = -127, 128
 UNCHANGED = Scale(1, 0)
 
 
@@ -85,12 +89,12 @@ class Written:
 def is_possible(product: Product) -> bool:
     """Whether operands are bytes, and what takes the zero point off is a weight."""
     is_narrow = product.left.dtype.itemsize == product.right.dtype.itemsize == 1
-    return is_narrow and LEAST_WEIGHT <= _constant(product.right) <= MOST_WEIGHT
+    return is_narrow and LEAST_BYTE <= _constant(product.right) <= MOST_BYTE
 
 
 def _shift(right: Operand) -> int:
     """Return what brings the operand's numbers into the range of weights."""
-    return LEAST_WEIGHT - int(np.iinfo(right.dtype).min)
+    return LEAST_BYTE - int(np.iinfo(right.dtype).min)
 
 
 def _constant(right: Operand) -> int:
@@ -107,7 +111,8 @@ def as_written(product: Product, first_tensor: int, accelerator: Accelerator) ->
     The product must be possible (`is_possible`).
     """
     heads, _, columns, depth = product.shape
-    block_depth = min(LARGEST_BLOCK_DEPTH, MICROBLOCK_DEPTH * -(-columns // MICROBLOCK_DEPTH))
+    unit = microblock_depth(accelerator)
+    block_depth = min(LARGEST_BLOCK_DEPTH, unit * -(-columns // unit))
     orders = orders_of((columns, 2, 1, depth), (1, 1), block_depth, 8, False, False, accelerator)
     streams = [gapped_stream(order, _constant(product.right)) for order in orders if order.shape[0]]
     starts = np.cumsum([0, *(len(stream.data) for stream in streams)]).tolist()

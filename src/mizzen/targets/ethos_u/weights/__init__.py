@@ -16,16 +16,31 @@ order a second time, written apart.
 
 from mizzen.targets.ethos_u.weights.blob import encode
 from mizzen.targets.ethos_u.weights.compression import Compression
-from mizzen.targets.ethos_u.weights.order import StreamOrder, orders_of, places, restore
-from mizzen.targets.ethos_u.weights.written import GappedStream, byte_of, gapped_stream
+from mizzen.targets.ethos_u.weights.order import (
+    StreamOrder,
+    microblock_depth,
+    orders_of,
+    places,
+    restore,
+)
+from mizzen.targets.ethos_u.weights.written import (
+    LEAST_BYTE,
+    MOST_BYTE,
+    GappedStream,
+    byte_of,
+    gapped_stream,
+)
 
 __all__ = [
+    "LEAST_BYTE",
+    "MOST_BYTE",
     "Compression",
     "GappedStream",
     "StreamOrder",
     "byte_of",
     "encode",
     "gapped_stream",
+    "microblock_depth",
     "orders_of",
     "places",
     "restore",

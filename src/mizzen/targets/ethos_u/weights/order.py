@@ -64,6 +64,11 @@ class StreamOrder:
         return 1
 
 
+def microblock_depth(accelerator: Accelerator) -> int:
+    """Return the output channels of a microblock."""
+    return OFM_MICROBLOCKS.get(accelerator.macs_per_core, 8)
+
+
 def orders_of(
     shape: tuple[int, int, int, int],
     dilation: tuple[int, int],
@@ -80,7 +85,7 @@ def orders_of(
     that is not whole microblocks on each core.
     """
     cores = accelerator.cores
-    microblock = OFM_MICROBLOCKS.get(accelerator.macs_per_core, 8)
+    microblock = microblock_depth(accelerator)
     if block_depth < shape[0] and block_depth % (microblock * cores):
         raise fail(
             "E284",

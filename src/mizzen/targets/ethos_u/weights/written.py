@@ -30,7 +30,7 @@ from mizzen.targets.ethos_u.weights.order import StreamOrder, places
 
 BYTES = Mapping(palette=(), offset=1, bits=8, zero_runs=False)
 RAW = CODINGS[-1]
-LEAST, MOST = -127, 128
+LEAST_BYTE, MOST_BYTE = -127, 128
 """Weights that a byte can hold."""
 LONGEST_LEAD = 64
 """Constant weights before raw ones that are tried."""
@@ -49,7 +49,7 @@ class GappedStream:
 
 
 def byte_of(weights: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """Return what is to be written for weights of -127 .. 128."""
+    """Return what is to be written for weights of `LEAST_BYTE` .. `MOST_BYTE`."""
     codes = np.where(weights == 0, 1, 2 * np.abs(weights) + (weights < 0))
     return (codes - BYTES.offset).astype(np.uint8)
 
