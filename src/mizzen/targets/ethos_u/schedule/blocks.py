@@ -15,13 +15,7 @@ import numpy.typing as npt
 
 from mizzen.targets.ethos_u.commands_values import UpscaleMode
 from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.operations import (
-    Blocking,
-    Computation,
-    Convolution,
-    Shape,
-    WrittenWeights,
-)
+from mizzen.targets.ethos_u.operations import Blocking, Computation, Shape
 from mizzen.targets.ethos_u.schedule.facts import (
     EVERY_CHANNEL,
     HAS_WEIGHTS,
@@ -59,23 +53,21 @@ def candidates(
 ) -> tuple[Candidates, ...]:
     """Return all legal blocks, those of each traversal that is permitted."""
     demand = demand_of(operation)
-    if written := _written(operation):
-        blocks = legal(demand, facts.shape, False, accelerator)
-        return (Candidates(False, blocks[blocks[:, 2] == written.block_depth]),)
     return tuple(
-        Candidates(part_kernel, legal(demand, facts.shape, part_kernel, accelerator))
+        Candidates(part_kernel, possible(facts, demand, part_kernel, accelerator))
         for part_kernel in traversals(facts)
     )
 
 
-def _written(operation: Computation) -> WrittenWeights | None:
-    """Return what binds blocks: weights that operations before write for one depth."""
-    return operation.written if isinstance(operation, Convolution) else None
+def possible(facts: Facts, demand: Demand, part_kernel: bool, accelerator: Accelerator) -> Blocks:
+    """Return the legal blocks of an operation that its weights are in order for."""
+    found = legal(demand, facts.shape, part_kernel, accelerator)
+    return found if facts.block_depth is None else found[found[:, 2] == facts.block_depth]
 
 
 def traversals(facts: Facts) -> tuple[bool, ...]:
     """Return whether weights may come kernel part by kernel part, depth first, or both."""
-    if facts.kind is not Kind.CONVOLUTION:
+    if facts.kind is not Kind.CONVOLUTION or facts.block_depth is not None:
         return (False,)
     return (True,) if facts.channels <= FEW_CHANNELS else (False, True)
 
@@ -101,11 +93,11 @@ def depths(channels: int, step: int) -> list[int]:
 
 def usual(operation: Computation, facts: Facts, accelerator: Accelerator) -> Blocking:
     """Return a block as Vela would choose it: the one that reads least of inputs and weights."""
-    possible = {row.part_kernel: row for row in candidates(operation, facts, accelerator)}
-    part_kernel = False not in possible or (len(possible) > 1 and fills_better(facts))
-    found = possible[part_kernel]
-    best = int(np.argmin(_read_per_output(facts, found.blocks, accelerator, part_kernel)))
-    return found.blocking(best)
+    traversed = traversals(facts)
+    part_kernel = traversed == (True,) or (len(traversed) > 1 and fills_better(facts))
+    found = possible(facts, demand_of(operation), part_kernel, accelerator)
+    best = int(np.argmin(_read_per_output(facts, found, accelerator, part_kernel)))
+    return Candidates(part_kernel, found).blocking(best)
 
 
 def _read_per_output(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mizzen.targets.ethos_u.config import Port
 from mizzen.targets.ethos_u.operations import Blocking, Shape
-from mizzen.targets.ethos_u.schedule.blocks import Blocks, Candidates, legal, traversals
+from mizzen.targets.ethos_u.schedule.blocks import Blocks, Candidates, possible, traversals
 from mizzen.targets.ethos_u.schedule.cost import Traffic, formula, spans
 from mizzen.targets.ethos_u.schedule.facts import Facts
 from mizzen.targets.ethos_u.shared_buffer import Demand
@@ -95,7 +95,7 @@ def ranked(
     rows: list[Choice] = []
     considered = 0
     for part_kernel, traffic in zip(traversals(facts), traffics, strict=True):
-        blocks = legal(demand, facts.shape, part_kernel, machine.accelerator)
+        blocks = possible(facts, demand, part_kernel, machine.accelerator)
         considered += len(blocks)
         found = Candidates(part_kernel, blocks)
         price = row_cycles * rows_ahead(facts.shape, blocks)

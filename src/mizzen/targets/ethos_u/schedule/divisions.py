@@ -44,6 +44,8 @@ def _ways(stage: Stage, plan: Plan, operation: int, costs: Costs) -> Iterator[Ra
     unit = stage.units[index]
     if not isinstance(row, Convolution) or row.depthwise or unit.staged is None:
         return
+    if row.written is not None:  # its streams are of all channels
+        return
     if _loss(plan, index, unit) < LEAST_LOSS_CYCLES:
         return
     seen: set[Ranges] = set()

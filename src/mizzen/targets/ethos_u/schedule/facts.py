@@ -70,6 +70,7 @@ class Facts:
     pads            above, left
     reserves_second whether a second input, or room for one, lies in the shared buffer
     simple          of ADD and SUB, whether both operands are scaled in 16 bits
+    block_depth     the only one that a block may have, because weights are in order for it
     """
 
     kind: Kind
@@ -87,6 +88,7 @@ class Facts:
     function: Function
     reserves_second: bool
     simple: bool
+    block_depth: int | None = None
 
     @property
     def channels(self) -> int:
@@ -135,6 +137,7 @@ def _windowed(
     shape = height, width, depth
     read = operation.ifm.shape[2] if kind in EVERY_CHANNEL else depth
     rows, columns = _covered(operation, shape)
+    written = operation.written if isinstance(operation, Convolution) else None
     return Facts(
         kind=kind,
         mode=mode,
@@ -151,6 +154,7 @@ def _windowed(
         function=_function(operation.activation, operation.ofm),
         reserves_second=False,
         simple=False,
+        block_depth=None if written is None else written.block_depth,
     )
 
 
