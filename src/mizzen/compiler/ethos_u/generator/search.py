@@ -15,6 +15,7 @@ from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.lift import lift
+from mizzen.targets.ethos_u.matrix import with_written_products
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import Effort, Estimator, Limits, schedule
@@ -69,7 +70,7 @@ def _search(
 ) -> Found:
     theirs = judged(program, configuration)
     try:
-        sequence = lift(program)
+        sequence = with_written_products(lift(program), configuration.accelerator)
         candidates = list(_candidates(sequence, program, configuration, shares))
     except MizzenError as error:
         reason = f"Mizzen cannot schedule it anew: {error.diagnostic.message}"

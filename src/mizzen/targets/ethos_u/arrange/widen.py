@@ -134,7 +134,7 @@ class _Draft:
         if activation.table is not None or activation.function != "RELU" or clipped:
             return False
         match operation:
-            case Convolution(depthwise=False, accumulators=AccFormat.I32):
+            case Convolution(depthwise=False, accumulators=AccFormat.I32, written=None):
                 self.operations[place] = _more_outputs(operation, ofm, value)
                 return True
             case Elementwise():
