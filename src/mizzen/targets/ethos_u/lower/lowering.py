@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 from mizzen.graph import Graph, Operation, Value
 from mizzen.ops.control_flow import Constant, OfVariable, Variable
-from mizzen.targets.ethos_u.lower import elementwise, reductions, resizing, softmax, windows
+from mizzen.targets.ethos_u.lower import (
+    elementwise,
+    matrices,
+    reductions,
+    resizing,
+    softmax,
+    windows,
+)
 from mizzen.targets.ethos_u.lower.carrying import carried
 from mizzen.targets.ethos_u.lower.context import Node
 from mizzen.targets.ethos_u.lower.emission import Interface, emitted
@@ -22,7 +29,7 @@ from mizzen.targets.ethos_u.lower.refusing import NoFormError
 from mizzen.targets.ethos_u.lower.states import NONE, State, States, node_of_read, states_of
 from mizzen.targets.ethos_u.operations import Sequence
 
-RULED = (elementwise, reductions, resizing, softmax, windows)
+RULED = (elementwise, matrices, reductions, resizing, softmax, windows)
 """Importing them registers their rules."""
 
 assert RULES, RULED
