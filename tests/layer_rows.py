@@ -97,6 +97,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u",
     ),
+    "mizzen.targets.ethos_u.cascade": (
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+    ),
     "mizzen.targets.ethos_u.occupancy": (
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
