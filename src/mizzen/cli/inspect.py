@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.console import Answer, Console
+from mizzen.cli.decisions import decisions_text
 from mizzen.cli.layout import count, fields, shape, size, table
 from mizzen.cli.placement import artifact_text
 
@@ -34,6 +35,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="find accesses to memory whose order no wait and no block dependency guarantees, and "
         "reads of what nothing wrote",
+    )
+    parser.add_argument(
+        "--why",
+        action="store_true",
+        help="say for each operation of U55, U65 and U85 which block, order of channels, layouts, "
+        "parts of the shared buffer and waits it has, and what the next best block would cost",
     )
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
@@ -64,11 +71,25 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     if stopped:
         return Answer(document, "\n\n".join(parts), error=stopped[0])
     failures: list[Diagnostic] = []
+    if options.why:
+        with console.progress(f"reading decisions out of {options.artifact}"):
+            parts += _decision_texts(artifact, data, console)
     if options.hazards:
         with console.progress(f"looking for hazards in {options.artifact}"):
             failures += artifact.hazards
         parts += _hazard_texts(artifact, data, console)
     return Answer(document, "\n\n".join(parts), failures=failures)
+
+
+def _decision_texts(
+    artifact: Artifact, data: list[dict[str, object]], console: Console
+) -> Iterator[str]:
+    """Say how operations are done, and put it into the data of their steps."""
+    from mizzen.analysis.decisions import decisions
+
+    for index, rows in decisions(artifact).items():
+        data[index]["decisions"] = [row.as_dict() for row in rows]
+        yield decisions_text(index, rows, console.width)
 
 
 def _hazard_texts(

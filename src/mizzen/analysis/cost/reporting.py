@@ -43,7 +43,7 @@ def cost_report(
     clock that is not one, E6xx and E98x for streams that cannot be read.
     """
     core = find_processor(processor)
-    chosen = _configuration(artifact, configuration)
+    chosen = configuration_of(artifact, configuration)
     clock_hz = ETHOS_N_CLOCK_HZ if chosen is None else chosen.system.core_clock_hz
     if processor_clock_hz is not None and not processor_clock_hz > 0:
         raise fail("E572", f"a core's clock must be above 0 Hz, not {processor_clock_hz}")
@@ -110,10 +110,13 @@ def _moved(span: Span, first: int, start: int) -> Span:
     )
 
 
-def _configuration(
+def configuration_of(
     artifact: Artifact, asked: EthosUConfiguration | None
 ) -> EthosUConfiguration | None:
-    """Return the system of an artifact; None where no part of it is for Ethos-U."""
+    """Return the system of an artifact; None where no part of it is for Ethos-U.
+
+    Raises E570 for one that is asked for and has another accelerator.
+    """
     name = artifact.accelerator
     if name is None or not any(
         isinstance(step, NpuStep) and isinstance(step.program, Program) for step in artifact.steps

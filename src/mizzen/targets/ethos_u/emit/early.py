@@ -8,8 +8,9 @@ from mizzen.targets.ethos_u.commands_values import Arch
 from mizzen.targets.ethos_u.emit.order import OUTSTANDING_TRANSFERS, conflict, wait_for
 from mizzen.targets.ethos_u.emit.steps import Purpose, Step, TransferStep
 
-LOOKED_BACK = 8
-"""Steps that a load is moved forward at most: tables are small."""
+LOOKED_BACK = 2
+"""Steps that a load is moved at most. The front end is that far ahead anyway; further away, a load
+takes a bus from operations that need it, and what it gained on real networks was lost on others."""
 
 
 def with_early_tables(steps: Iterable[Step], arch: Arch) -> list[Step]:

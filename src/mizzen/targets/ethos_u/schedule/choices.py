@@ -120,6 +120,12 @@ def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
     return np.where(at_once, 0.0, np.minimum(blocks[:, 0], shape[0]).astype(np.float64))
 
 
+def priced(facts: Facts, blocking: Blocking, traffic: Traffic, machine: Machine) -> Choice:
+    """Return what a block costs, legal or not."""
+    found = Candidates(blocking.part_kernel, np.array([blocking.block], np.int64))
+    return _choices(facts, found, traffic, machine, np.zeros(1))[0]
+
+
 def _choices(
     facts: Facts,
     found: Candidates,

@@ -15,7 +15,9 @@ architecture_allocator.py and architecture_features.py.
 from mizzen.targets.ethos_u.shared_buffer.cores import (
     CORES,
     LARGEST_BLOCK,
+    OUTPUT_BANKS,
     SLOT_BYTES,
+    TABLE_BANKS,
     TABLE_SLOTS,
     Core,
     core_of,
@@ -33,7 +35,9 @@ from mizzen.targets.ethos_u.shared_buffer.fit import (
 __all__ = [
     "CORES",
     "LARGEST_BLOCK",
+    "OUTPUT_BANKS",
     "SLOT_BYTES",
+    "TABLE_BANKS",
     "TABLE_SLOTS",
     "Core",
     "Demand",

@@ -1,0 +1,88 @@
+"""What is read out of streams about each operation, and what other blocks would cost."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import mizzen
+from mizzen.analysis.decisions import decisions
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.steps import NpuStep
+from mizzen.report.decisions import Decision
+from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.shared_buffer import CORES
+from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.timing import KernelWork
+from mizzen.targets.ethos_u.timing.machine import machine_of
+from mizzen.targets.ethos_u.timing.vela_formula import vela_cycles
+from mizzen.targets.ethos_u.timing.work import work_of
+
+DIGITS = Path(__file__).resolve().parents[3] / "examples" / "digits" / "digits.tflite"
+
+
+@cache
+def compiled(accelerator: str) -> Artifact:
+    return mizzen.compile(DIGITS, accelerator, prove="off")
+
+
+def program_of(artifact: Artifact) -> Program:
+    (step,) = (row for row in artifact.steps if isinstance(row, NpuStep))
+    assert isinstance(step.program, Program)
+    return step.program
+
+
+def rows_of(accelerator: str) -> tuple[Decision, ...]:
+    (rows,) = decisions(compiled(accelerator)).values()
+    return rows
+
+
+def kernels(accelerator: str) -> list[KernelWork]:
+    program = program_of(compiled(accelerator))
+    steps = work_of(program, ACCELERATORS[accelerator])
+    return [row for row in steps if isinstance(row, KernelWork)]
+
+
+@pytest.mark.parametrize("accelerator", CORES)
+def test_a_block_costs_what_the_formula_of_the_timing_model_gives(accelerator: str) -> None:
+    machine = machine_of(resolve(accelerator))
+    found = [row.taken.vela_cycles for row in rows_of(accelerator) if row.taken is not None]
+    alone = [next(vela_cycles([work], machine)).total for work in kernels(accelerator)]
+    assert found == alone
+
+
+@pytest.mark.parametrize("accelerator", CORES)
+def test_every_operation_has_its_block_and_another_that_fits(accelerator: str) -> None:
+    rows = rows_of(accelerator)
+    assert [row.block for row in rows] == [row.blocks.block for row in kernels(accelerator)]
+    others = [row for row in rows if row.other is not None]
+    assert len(others) >= 5  # those of the network; softmax goes over vectors
+    assert all(row.other != row.taken and row.fitting > 1 for row in others)
+
+
+@pytest.mark.parametrize("accelerator", CORES)
+def test_the_buffer_is_divided_without_overlap(accelerator: str) -> None:
+    for row in rows_of(accelerator):
+        ends = [0, *(part.end for part in row.banks)]
+        starts = [*(part.start for part in row.banks), CORES[accelerator].banks]
+        assert all(end <= start for end, start in zip(ends, starts, strict=True)), row
+
+
+def test_what_a_stream_says() -> None:
+    first = rows_of("ethos-u55-128")[0]
+    assert (first.name, first.operator) == ("OP_CONV", "operator 0 CONV_2D")
+    assert (first.shape, first.block) == ("8x8x1 -> 8x8x16", (8, 8, 16))
+    assert (first.order, first.layouts) == ("kernel first", ("NHWC", "NHCWB16"))
+    assert (first.blockdep, first.table) == (0, None)
+    tables = [row for row in rows_of("ethos-u55-128") if row.table is not None]
+    assert [row.name for row in tables] == ["OP_ELEMENTWISE SUB"]
+    assert tables[0].before == ("1.0 KiB from off-chip flash to the NPU's internal memory",)
+
+
+def test_of_a_u85_nothing_is_known_of_other_blocks() -> None:
+    rows = rows_of("ethos-u85-256")
+    assert len(rows) == len(kernels("ethos-u85-256")) > 5
+    assert all(row.other is None and row.taken is None and row.banks == () for row in rows)
