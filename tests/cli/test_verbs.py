@@ -419,22 +419,6 @@ def test_inspect_finds_hazards(artifact: Path, run: Run) -> None:
     )
 
 
-def test_inspect_says_why(artifact: Path, run: Run) -> None:
-    status, out, _ = run("inspect", artifact, "--why")
-    assert status == 0
-    start = out.index("Decisions of step 0")
-    first, second = out[start:].split("  word ")[1:3]
-    assert first.startswith("82: OP_CONV, operator 0 CONV_2D, 8x8x1 -> 8x8x16\n    block ")
-    assert "    banks      output 0..2, input 2..6, accumulators 6..22, tables 22..24\n" in first
-    assert "    layout     NHWC -> NHCWB16\n    " in first
-    assert "OP_CONV, operator 1 CONV_2D" in second
-    status, out, _ = run("inspect", artifact, "--why", "--json")
-    rows = document(out)["steps"][0]["decisions"]
-    assert len(rows) == 34
-    assert rows[0]["block"] == [8, 8, 16]
-    assert rows[0]["other"]["vela_cycles"] > 0
-
-
 def test_check_of_an_artifact(artifact: Path, run: Run) -> None:
     status, out, err = run("check", "--artifact", artifact)
     assert (status, err) == (0, "")

@@ -21,12 +21,13 @@ from mizzen.targets.ethos_u.timing.machine import machine_of
 from mizzen.targets.ethos_u.timing.vela_formula import vela_cycles
 from mizzen.targets.ethos_u.timing.work import work_of
 
+VELA = {"generator": "vela"}
 DIGITS = Path(__file__).resolve().parents[3] / "examples" / "digits" / "digits.tflite"
 
 
 @cache
 def compiled(accelerator: str) -> Artifact:
-    return mizzen.compile(DIGITS, accelerator, prove="off")
+    return mizzen.compile(DIGITS, accelerator, prove="off", target_options=VELA)
 
 
 def program_of(artifact: Artifact) -> Program:

@@ -26,6 +26,7 @@ from mizzen.targets.ethos_u.system_config import resolve
 from .chance_schedules import by_chance
 from .program_judges import blockdeps, greatest_blockdeps, needless_waits
 
+VELA = {"generator": "vela"}
 QUICK = (
     ("kws_ref_model", "ethos-u55-128"),
     ("kws_ref_model", "ethos-u65-512"),
@@ -34,7 +35,7 @@ QUICK = (
 
 
 def programs(path: Path, accelerator: str) -> list[Program]:
-    steps = mizzen.compile(path, accelerator, prove="off").steps
+    steps = mizzen.compile(path, accelerator, prove="off", target_options=VELA).steps
     return [step.program for step in steps if isinstance(step, NpuStep)]
 
 

@@ -34,6 +34,7 @@ from mizzen.targets.ethos_u.system_config import resolve
 from . import buffer_registers as read
 
 SEED = 17
+VELA = {"generator": "vela"}
 
 
 def agreements(program: Program) -> int:
@@ -64,7 +65,7 @@ def test_vela_gives_operations_the_same_parts(
     files = [repository / "examples" / "digits" / "digits.tflite"]
     files.append(model_file("pretrainedResnet_quant.tflite"))
     for path in files:
-        steps = mizzen.compile(path, accelerator, prove="off").steps
+        steps = mizzen.compile(path, accelerator, prove="off", target_options=VELA).steps
         programs = [step.program for step in steps if isinstance(step, NpuStep)]
         assert sum(map(agreements, programs)) > 5
 
