@@ -369,6 +369,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.compiler.ethos_u.generator": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
+        "mizzen.package",
+        "mizzen.targets.families",
+        "mizzen.targets.ethos_u.lower",
         "mizzen.report",
         "mizzen.frontends.tflite",
         "mizzen.targets.ethos_u",
@@ -387,6 +390,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.compiler.ethos_u": (
         "mizzen.compiler.ethos_u.generator",
+        "mizzen.cpu",
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
         "mizzen.graph",

@@ -36,6 +36,9 @@ COMPILER = "compiler"
 """Rules that no table has: a defect, and the compiler's own words."""
 
 
+OURS = "Mizzen"
+"""The compiler of what Vela has no part in."""
+
 KEPT = Reason(
     "variables",
     "the CPU keeps the network's variables, and the NPU takes and gives what they hold as tensors",
@@ -115,7 +118,7 @@ def network_report(
         configuration,
         placements,
         [costs_of(compiled, network, configuration)],
-        compiler=f"Vela {compiled.version}",
+        compiler=f"Vela {compiled.version}" if compiled.version else OURS,
         flash_bytes=len(compiled.network),
         arena_bytes=arena_bytes(network),
         origins=origins,
@@ -134,9 +137,11 @@ def _placements(
             cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
     on_cpu = _on_cpu(model, network, generated.compiled)
     edges = edges_of_subgraph(model.main)
+    whole = all(is_npu(row) for row in network.main.operators)
     for operator in model.main.operators:
         # The compiler leaves out what nothing needs.
-        stays = operator.index in on_cpu or operator.kind in VARIABLE_KINDS
+        kept = operator.kind in VARIABLE_KINDS and not whole
+        stays = operator.index in on_cpu or kept
         reasons = _reasons(model, operator, configuration, generated) if stays else ()
         device = Device.CPU if stays else Device.NPU
         yield tflite_placement(model, operator, device, cycles, reasons, edges)

@@ -30,6 +30,7 @@ from mizzen.compiler.ethos_u.outcome import (
     report_of,
 )
 from mizzen.compiler.ethos_u.preparing import Prepared, prepared
+from mizzen.compiler.ethos_u.stateful import compiled_with_state
 from mizzen.compiler.proof.difference import PROOF, RULE
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
@@ -73,7 +74,9 @@ def compile_network(
     given = prepared(model, data)
     if configuration.rewrites:
         return _compile_rewritten(given, configuration, proof, on_progress)
-    generated = compile_proved(given.model, given.data, configuration, proof, on_progress)
+    generated = compiled_with_state(given.model, given.data, configuration, proof)
+    if generated is None:
+        generated = compile_proved(given.model, given.data, configuration, proof, on_progress)
     return _artifact(given, configuration, generated)
 
 

@@ -9,7 +9,7 @@ whoever proves a compilation executes the words that are left, whoever made them
 It must not know how a network was placed, nor how operations are scheduled.
 """
 
-from mizzen.compiler.ethos_u.generator.generate import generate
+from mizzen.compiler.ethos_u.generator.generate import generate, is_asked
 from mizzen.compiler.ethos_u.generator.written import Written
 
-__all__ = ["Written", "generate"]
+__all__ = ["Written", "generate", "is_asked"]
