@@ -115,6 +115,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
+        "mizzen.targets.ethos_u.shared_buffer",
     ),
     "mizzen.targets.ethos_u.codec": (
         "mizzen.diagnostics",

@@ -6,6 +6,7 @@ from collections.abc import Sequence as Rows
 
 from mizzen.targets.ethos_u.arrange.planes import in_planes
 from mizzen.targets.ethos_u.commands_values import Layout
+from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.operations import (
     Bytes,
     Convolution,
@@ -20,6 +21,8 @@ from .interpreter import is_same
 from .sequences import Network
 
 WINDOW = Kernel(3, 3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1)
+
+SMALL = ACCELERATORS["ethos-u55-128"]
 
 
 def separable(channels: int = 24) -> Sequence:
@@ -40,7 +43,7 @@ def rows(operation: Operation, layouts: Rows[Layout | None]) -> float:
 
 def test_a_convolution_of_positions_sees_one_row() -> None:
     sequence = separable()
-    found = in_planes(sequence, rows)
+    found = in_planes(sequence, SMALL, rows)
     changed = found.operations[1]
     assert isinstance(changed, Convolution)
     assert changed.ofm.shape == (1, 35, 40)
@@ -55,11 +58,11 @@ def test_a_convolution_of_positions_sees_one_row() -> None:
 
 def test_what_costs_no_less_stays() -> None:
     sequence = separable()
-    assert in_planes(sequence, lambda operation, layouts: 1.0) is sequence
+    assert in_planes(sequence, SMALL, lambda operation, layouts: 1.0) is sequence
 
 
 def test_what_a_caller_sees_stays() -> None:
     made = Network()
     given = made.tensor((5, 7, 16), Role.INPUT)
     sequence = made.sequence((given,), (made.convolution(given, 16, Kernel()),))
-    assert in_planes(sequence, rows) is sequence
+    assert in_planes(sequence, SMALL, rows) is sequence

@@ -14,6 +14,7 @@ from mizzen.targets.ethos_u.arrange.views import (
     view_shapes,
 )
 from mizzen.targets.ethos_u.commands_values import PoolingMode
+from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.operations import (
     Convolution,
     Elementwise,
@@ -25,6 +26,8 @@ from mizzen.targets.ethos_u.operations import (
 
 from .interpreter import is_same
 from .sequences import Network
+
+ACCELERATORS_OF_TWO = ("ethos-u55-128", "ethos-u55-256")
 
 
 def pool(mode: PoolingMode, kernel: Kernel, channels: int = 24) -> Sequence:
@@ -75,19 +78,19 @@ def test_means_with_weights_of_one_are_pools() -> None:
 
 def test_positions_of_1x1_convolutions() -> None:
     made = Network()
-    given = made.tensor((6, 8, 5), Role.INPUT)
+    given = made.tensor((6, 5, 5), Role.INPUT)
     sequence = made.sequence((given,), (made.convolution(given, 9, Kernel()),))
     row = sequence.operations[0]
     assert isinstance(row, Convolution)
-    shapes = list(view_shapes(row))
-    assert shapes == [(1, 48, 9), (3, 16, 9)]
-    for shape in shapes:
-        found = positions_view(sequence, 0, shape[:2])
+    shapes = {name: list(view_shapes(row, ACCELERATORS[name])) for name in ACCELERATORS_OF_TWO}
+    assert shapes == {"ethos-u55-128": [], "ethos-u55-256": [(1, 30, 9)]}, "5 x 6 fills 1 x 2"
+    for shape in ((1, 30), (3, 10)):
+        found = positions_view(sequence, 0, shape)
         assert found is not None
         assert is_same(sequence, found)
-    assert positions_view(sequence, 0, (6, 8)) is None
+    assert positions_view(sequence, 0, (6, 5)) is None
     strided = made.sequence((given,), (made.convolution(given, 9, Kernel(1, 1, 2, 2)),))
-    assert positions_view(strided, 1, (1, 12)) is None
+    assert positions_view(strided, 1, (1, 9)) is None
 
 
 def test_elements_of_sums() -> None:
@@ -99,7 +102,7 @@ def test_elements_of_sums() -> None:
     sequence = made.sequence((given, other, row), (both, made.add(both, row)))
     operation = sequence.operations[0]
     assert isinstance(operation, Elementwise)
-    shapes = list(view_shapes(operation))
+    shapes = list(view_shapes(operation, ACCELERATORS["ethos-u55-128"]))
     assert shapes == [(1, 15, 16)]
     found = elements_view(sequence, 0, shapes[0])
     assert found is not None

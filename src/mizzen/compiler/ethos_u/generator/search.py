@@ -88,7 +88,7 @@ def _candidates(
     effort = EFFORTS[configuration.search]
     estimate = Estimator(configuration)
     arranged = arrange.best(sequence, configuration.accelerator, estimate).sequence
-    planes = arrange.in_planes(arranged, estimate)
+    planes = arrange.in_planes(arranged, configuration.accelerator, estimate)
     rows = {id(row): row for row in (sequence, arranged, planes)}.values()
     for row, share in product(rows, shares):
         sizes = {region: int(share * size) for region, size in program.region_bytes.items()}

@@ -164,16 +164,18 @@ def _needs_rows(map_: Map, flipped: bool, turned: bool) -> bool:
 
 def cheapest(orientation: Orientation, flips: Flips, starts: Iterable[Flips]) -> Flips:
     """Return which operations to exchange: the best start, improved one operation at a time."""
-    best, least = flips, orientation.total(flips)
-    for start in starts:
-        cost = orientation.total(start)
-        if cost < least:
-            best, least = start, cost
     movable = [
         (index, orientation.beside(index))
         for index, row in enumerate(orientation.sequence.operations)
         if not isinstance(row, Copy) and _has_sides(row)
     ]
+    if not movable:
+        return flips
+    best, least = flips, orientation.total(flips)
+    for start in starts:
+        cost = orientation.total(start)
+        if cost < least:
+            best, least = start, cost
     improved = True
     while improved:
         improved = False

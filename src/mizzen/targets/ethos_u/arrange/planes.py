@@ -8,6 +8,7 @@ all positions of one brick together, and the bricks behind each other, a map of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from mizzen.targets.ethos_u.arrange.orientation import NEVER, Estimate
 from mizzen.targets.ethos_u.arrange.strided import as_bytes, is_planes, replaced, with_maps
 from mizzen.targets.ethos_u.arrange.views import positions_view, view_shapes
 from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.operations import (
     BRICK,
     Bytes,
@@ -27,6 +29,7 @@ from mizzen.targets.ethos_u.operations import (
     Pooling,
     Role,
     Sequence,
+    Shape,
     Tensor,
     maps_read,
     tensor_written,
@@ -34,7 +37,7 @@ from mizzen.targets.ethos_u.operations import (
 )
 
 
-def in_planes(sequence: Sequence, estimate: Estimate) -> Sequence:
+def in_planes(sequence: Sequence, accelerator: Accelerator, estimate: Estimate) -> Sequence:
     """Return a sequence in which 1x1 convolutions see their maps, in planes, in the best shape.
 
     Of those, the ones that cost less so with what else sees these tensors; the same sequence if
@@ -43,14 +46,19 @@ def in_planes(sequence: Sequence, estimate: Estimate) -> Sequence:
     users = _users(sequence)
     for index, operation in enumerate(sequence.operations):
         if isinstance(operation, Convolution) and operation.kernel == Kernel():
-            sequence = _reshaped(sequence, index, users, estimate)
+            shapes = view_shapes(operation, accelerator)
+            sequence = _reshaped(sequence, index, users, shapes, estimate)
     return sequence
 
 
 def _reshaped(
-    sequence: Sequence, index: int, users: dict[int, list[int]], estimate: Estimate
+    sequence: Sequence,
+    index: int,
+    users: dict[int, list[int]],
+    shapes: Iterable[Shape],
+    estimate: Estimate,
 ) -> Sequence:
-    """Return a sequence with the best view of one operation."""
+    """Return a sequence with the best view of one operation, of those with these shapes."""
     operation = sequence.operations[index]
     assert isinstance(operation, Convolution), "it is one"
     tensors = operation.ifm.tensor, operation.ofm.tensor
@@ -61,7 +69,7 @@ def _reshaped(
     if planes is None:
         return sequence
     best, least = sequence, _cost(sequence, seen, estimate)
-    for height, width, _ in view_shapes(operation):
+    for height, width, _ in shapes:
         found = positions_view(planes, index, (height, width))
         cost = NEVER if found is None else _cost(found, seen, estimate)
         if found is not None and cost < least:

@@ -50,8 +50,9 @@ def variants(sequence: Sequence, accelerator: Accelerator) -> Iterator[Variant]:
 
 def variants_of(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
     """Return every rewrite of one operation by itself; none exchanges height and width."""
-    for rewrite in (_copies, _columns, _gathered, _pools, _shapes):
+    for rewrite in (_copies, _columns, _gathered, _pools):
         yield from rewrite(sequence, index)
+    yield from _shapes(sequence, index, accelerator)
 
 
 def _copies(sequence: Sequence, index: int) -> Iterator[Variant]:
@@ -89,11 +90,11 @@ def _pools(sequence: Sequence, index: int) -> Iterator[Variant]:
             yield Variant(f"pool {columns} columns of rows", (index,), found)
 
 
-def _shapes(sequence: Sequence, index: int) -> Iterator[Variant]:
+def _shapes(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
     operation = sequence.operations[index]
     if isinstance(operation, Copy):
         return
-    for shape in dict.fromkeys(view_shapes(operation)):
+    for shape in dict.fromkeys(view_shapes(operation, accelerator)):
         if isinstance(operation, Elementwise):
             found = elements_view(sequence, index, shape)
         else:

@@ -19,7 +19,9 @@ from dataclasses import replace
 
 from mizzen.targets.ethos_u.arrange.strided import in_bytes, is_dense, is_planes, replaced
 from mizzen.targets.ethos_u.commands_values import PoolingMode, UpscaleMode
+from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.operations import (
+    BRICK,
     Bytes,
     ChannelScales,
     Computation,
@@ -31,6 +33,7 @@ from mizzen.targets.ethos_u.operations import (
     Sequence,
     Shape,
 )
+from mizzen.targets.ethos_u.shared_buffer import core_of
 
 MOST_ROWS = 256
 """Height of a window of a pool. Ref: Vela 5.2, SUPPORTED_OPS.md, AVERAGE_POOL_2D."""
@@ -38,6 +41,11 @@ MOST_ROWS_WEIGHED = 64
 """The same of a kernel with weights. Ref: SUPPORTED_OPS.md, DEPTHWISE_CONV_2D."""
 COLUMNS = (2, 4, 8)
 """What channels are divided by."""
+ROW_UNIT = (1, 4)
+"""What 256 MACs work on where the output has one row, of even width, in the place of 2 x 2.
+
+Ref: Vela 5.2, npu_performance.py: what its estimate takes.
+"""
 WIDTHS = (16, 32, 64)
 """Columns of 1x1 convolutions and elementwise operations that are tried besides one row."""
 
@@ -142,19 +150,33 @@ def elements_view(sequence: Sequence, index: int, shape: Shape) -> Sequence | No
     return replaced(sequence, {index: (changed,)})
 
 
-def view_shapes(operation: Computation) -> Iterator[Shape]:
-    """Return shapes of an output that may serve a 1x1 convolution or an elementwise operation."""
+def view_shapes(operation: Computation, accelerator: Accelerator) -> Iterator[Shape]:
+    """Return shapes of an output that leave less of the array or of bricks idle than it does."""
     height, width, depth = operation.ofm.shape
     positions = height * width
     if isinstance(operation, Elementwise):
-        yield from _element_shapes(positions * depth)
+        if depth % BRICK:
+            yield from _element_shapes(positions * depth)
         return
-    yield 1, positions, depth
-    yield from ((positions // row, row, depth) for row in WIDTHS if not positions % row)
+    if not _is_point(operation):
+        return
+    filled = min(_idle(height, width, accelerator), _idle(width, height, accelerator))
+    for columns in (positions, *WIDTHS):
+        rows = positions // columns
+        if not positions % columns and _idle(rows, columns, accelerator) < filled:
+            yield rows, columns, depth
+
+
+def _idle(rows: int, columns: int, accelerator: Accelerator) -> float:
+    """Return how many times as many positions the array works on as there are."""
+    high, wide = core_of(accelerator).microblock[:2]
+    if rows == 1 and high == 2 and columns % 2 == 0:
+        high, wide = ROW_UNIT
+    return (high * -(-rows // high) / rows) * (wide * -(-columns // wide) / columns)
 
 
 def _element_shapes(elements: int) -> Iterator[Shape]:
-    for depth in (32, 16):
+    for depth in (2 * BRICK, BRICK):
         if elements % depth:
             continue
         rest = elements // depth
