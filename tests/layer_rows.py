@@ -111,12 +111,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
     ),
-    "mizzen.targets.ethos_u.arrange": (
-        "mizzen.diagnostics",
-        "mizzen.targets.ethos_u",
-        "mizzen.targets.ethos_u.operations",
-        "mizzen.targets.ethos_u.shared_buffer",
-    ),
     "mizzen.targets.ethos_u.codec": (
         "mizzen.diagnostics",
         "mizzen.workers",
@@ -132,6 +126,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.operations",
+    ),
+    "mizzen.targets.ethos_u.arrange": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u",
+        "mizzen.targets.ethos_u.operations",
+        "mizzen.targets.ethos_u.shared_buffer",
     ),
     "mizzen.targets.ethos_u.lift": (
         "mizzen.diagnostics",
