@@ -4,7 +4,7 @@ They are torchao's own, with three promises added. An observer that never saw da
 a scale (torchao gives 1.0). Values that are no finite numbers are refused where they occur, with
 the place in the model; of an operator that gives others too, infinities saturate. And the search
 for the best range runs once per tensor, not once for every tensor that derives its scale from this
-one.
+one, and over arrays: it finds what torchao's finds, in a fraction of the time.
 
 A part of a program that stands for several operators has observers of its own, and converts
 itself: torchao's `convert_pt2e` asks every observer in the program for its conversion, and a
@@ -16,8 +16,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.fx import GraphModule, Node
@@ -153,6 +156,19 @@ def adjusted(parameters: Parameters, observer: Any) -> Parameters:
     return parameters if observer.adjust is None else observer.adjust(parameters, observer)
 
 
+SEARCH_STEP = 1e-5
+"""The share of the values that each step of torchao's search may cut off, at one end."""
+SEARCH_STEPS = 100_002
+"""Steps after which nothing is left, with those that rounding may add."""
+
+
+@cache
+def _shares() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the share of values below the range after each step at its low end, and its high."""
+    steps = np.full(SEARCH_STEPS, SEARCH_STEP)
+    return np.add.accumulate(np.append(0.0, steps)), np.subtract.accumulate(np.append(1.0, steps))
+
+
 class ActivationObserver(_Observing, HistogramObserver):
     """A histogram of a tensor's values, from which the range with the least error is chosen."""
 
@@ -172,6 +188,43 @@ class ActivationObserver(_Observing, HistogramObserver):
             found = super().calculate_qparams()
             self._parameters_found = adjusted(found, self)
         return self._parameters_found
+
+    def _non_linear_param_search(self) -> tuple[Tensor, Tensor]:
+        """Return least and greatest value of the range: torchao's search, which it calls.
+
+        Torchao's own asks a tensor for a number in each of up to 100,000 steps, most of which cut
+        off nothing where there are few values.
+        """
+        start, end = self._kept_bins()
+        width = (self.max_val - self.min_val) / self.bins
+        return self.min_val + width * start, self.min_val + width * (end + 1)
+
+    def _kept_bins(self) -> tuple[int, int]:
+        """Cut bins off, at the end that gives up more of them, until the error grows.
+
+        Shares are added up in float64; the counts that they come to are float32, as all counts.
+        """
+        counts = np.asarray(torch.cumsum(self.histogram, 0).cpu(), np.float32)
+        total = float(torch.sum(self.histogram))
+        low, high = _shares()
+        below, above = (low * total).astype(np.float32), -(high * total).astype(np.float32)
+        start, end, lows, highs, least = 0, len(counts) - 1, 0, 0, float("inf")
+        while start < end and low[lows] < high[highs]:
+            left = max(start, min(int(counts.searchsorted(below[lows + 1])), end))
+            right = int(counts.searchsorted(-above[highs + 1], "right")) - 1
+            right = min(end, max(right, start))
+            if left == start and right == end:
+                highs = int(above.searchsorted(-counts[end], "right")) - 1
+                continue
+            if left - start > end - right:
+                lows, found = lows + 1, (left, end)
+            else:
+                highs, found = highs + 1, (start, right)
+            error = self._compute_quantization_error(*found)
+            if error > least:
+                break
+            least, (start, end) = error, found
+        return start, end
 
 
 class RangeObserver(_Observing, MinMaxObserver):
