@@ -13,10 +13,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from .forking import PLAIN, PYTORCH, Forking
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,6 +29,13 @@ NEEDS = {
     "mesh-element-in-c.md": ("arm-none-eabi-gcc", "make"),
 }
 """Tools that the commands of a page call and that Mizzen does not bring."""
+ON_PYTORCH = {
+    "compare-with-float.md",
+    "compile-for-ethos-n.md",
+    "compile-pytorch.md",
+    "executorch.md",
+}
+"""Pages with commands that import PyTorch."""
 DURATION = re.compile(r"\b\d+(\.\d+)? (s|ms|us)\b(?= per| of| on|$|,)", re.MULTILINE)
 
 
@@ -50,9 +60,26 @@ def steps(block: str) -> list[Step]:
     return found
 
 
-def run(command: str, folder: Path) -> str:
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forking]:
+    """The commands of most pages."""
+    started = Forking(tmp_path_factory.mktemp("plain"), PLAIN)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def pytorch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forking]:
+    """The commands of pages on PyTorch."""
+    started = Forking(tmp_path_factory.mktemp("pytorch"), PYTORCH)
+    yield started
+    started.close()
+
+
+def run(command: str, folder: Path, forking: Forking) -> str:
     """Return what a command prints to a terminal of 80 columns, stderr included."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    folders = (forking.folder, Path(sys.executable).parent, os.environ["PATH"])
+    path = os.pathsep.join(map(str, folders))
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         check=False,
@@ -85,16 +112,19 @@ def rewritten(block: str, outputs: list[str]) -> str:
     [page for page in PAGES if BLOCK.search(page.read_text())],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_commands_print_what_is_shown(page: Path, tmp_path: Path, update_golden: bool) -> None:
+def test_commands_print_what_is_shown(
+    page: Path, tmp_path: Path, update_golden: bool, request: pytest.FixtureRequest
+) -> None:
     for tool in NEEDS.get(page.name, ()):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    forking: Forking = request.getfixturevalue("pytorch" if page.name in ON_PYTORCH else "plain")
     text = page.read_text()
     for block in BLOCK.findall(text):
         shown = steps(block)
         assert shown, f"a console block of {page.name} has no command"
-        outputs = [run(step.command, tmp_path) for step in shown]
+        outputs = [run(step.command, tmp_path, forking) for step in shown]
         if update_golden:
             text = text.replace(block, rewritten(block, outputs), 1)
             continue

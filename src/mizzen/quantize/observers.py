@@ -169,6 +169,19 @@ def _shares() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     return np.add.accumulate(np.append(0.0, steps)), np.subtract.accumulate(np.append(1.0, steps))
 
 
+Rising = npt.NDArray[np.float32]
+
+
+def _place(numbers: Rising, number: np.float32) -> int:
+    """Return the index of the first of some numbers that is not less."""
+    return int(numbers.searchsorted(number))
+
+
+def _behind(numbers: Rising, number: np.float32) -> int:
+    """Return the index of the first of some numbers that is greater."""
+    return int(numbers.searchsorted(number, "right"))
+
+
 class ActivationObserver(_Observing, HistogramObserver):
     """A histogram of a tensor's values, from which the range with the least error is chosen."""
 
@@ -210,11 +223,11 @@ class ActivationObserver(_Observing, HistogramObserver):
         below, above = (low * total).astype(np.float32), -(high * total).astype(np.float32)
         start, end, lows, highs, least = 0, len(counts) - 1, 0, 0, float("inf")
         while start < end and low[lows] < high[highs]:
-            left = max(start, min(int(counts.searchsorted(below[lows + 1])), end))
-            right = int(counts.searchsorted(-above[highs + 1], "right")) - 1
+            left = max(start, min(_place(counts, below[lows + 1]), end))
+            right = _behind(counts, -above[highs + 1]) - 1
             right = min(end, max(right, start))
             if left == start and right == end:
-                highs = int(above.searchsorted(-counts[end], "right")) - 1
+                highs = _behind(above, -counts[end]) - 1
                 continue
             if left - start > end - right:
                 lows, found = lows + 1, (left, end)
