@@ -8,7 +8,7 @@ from mizzen.targets.ethos_u.commands_values import PoolingMode
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.operations import Kernel, Role, Sequence
-from mizzen.targets.ethos_u.schedule import plain
+from mizzen.targets.ethos_u.schedule import plain, schedule
 from mizzen.targets.ethos_u.shared_buffer import CORES
 from mizzen.targets.ethos_u.system_config import resolve
 
@@ -52,3 +52,16 @@ def test_schedules_by_chance(name: str, seed: int) -> None:
     require_right(program, sequence, accelerator)
     assert blockdeps(program)[1:] == greatest_blockdeps(program, accelerator)[1:]
     assert needless_waits(program, accelerator) == []
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_an_output_is_not_written_over_because_the_last_operation_reads_it(name: str) -> None:
+    net = Network()
+    ifm = net.tensor((1, 1, 96), Role.INPUT)
+    first = net.convolution(ifm, 96, Kernel())
+    second = net.convolution(first, 22, Kernel())
+    net.as_output(first)
+    net.as_output(second)
+    sequence, accelerator = net.sequence((ifm,), (first, second)), ACCELERATORS[name]
+    program = emit(schedule(sequence, resolve(name)), accelerator)
+    require_right(program, sequence, accelerator)

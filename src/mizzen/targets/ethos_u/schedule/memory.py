@@ -19,6 +19,8 @@ from mizzen.targets.ethos_u.placement import Block, Partner, saved_bytes
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.storage import Storage
 
+OUTLIVING = (Role.OUTPUT, Role.STATE)
+"""What the caller reads afterwards, also where the last operation has read it."""
 BlockOf = Mapping[int, Shape]
 
 
@@ -88,7 +90,8 @@ def _partners(
         target = operation.ofm.tensor
         rows: list[Partner] = []
         for tensor in dict.fromkeys(tensors_read(operation)):
-            if _meet(spans[tensor], spans[target]):
+            outlives = storage.sequence.tensors[tensor].role in OUTLIVING
+            if not outlives and _meet(spans[tensor], spans[target]):
                 rows += _partner(storage, operation, tensor, block)
         if rows:
             found[target] = tuple(rows)
