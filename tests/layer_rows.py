@@ -384,6 +384,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.placement",
         "mizzen.targets.ethos_u.schedule",
         "mizzen.targets.ethos_u.arrange",
+        "mizzen.targets.ethos_u.cascade",
         "mizzen.targets.ethos_u.lift",
         "mizzen.targets.ethos_u.matrix",
         "mizzen.targets.ethos_u.emit",

@@ -12,7 +12,9 @@ from mizzen.targets.ethos_u.occupancy import overlap, peak_bytes, repacked, tens
 from mizzen.targets.ethos_u.operations import (
     Blocking,
     Box,
+    Bytes,
     Computation,
+    Convolution,
     Copy,
     Elementwise,
     Fetch,
@@ -163,6 +165,24 @@ def test_channels_by_themselves_are_written_a_row_late() -> None:
         assert found is not None
         assert (found.reach_bytes, found.exact_bytes) == (-7 * 12 * 64, -12 * 64)
     found = overlap(operation, (6, 8, 16), source, network.tensors, [Layout.NHWC, Layout.NHWC])
+    assert found is not None
+    assert found.exact_bytes is None
+
+
+def test_columns_behind_one_another_are_not_written_a_row_late() -> None:
+    """With height and width exchanged, a row before the first is the last of another column."""
+    network = Network()
+    source = network.tensor((12, 12, 16), Role.INPUT)
+    output = network.convolution(source, 16, SAME_3X3, depthwise=True)
+    (operation,) = network.operations
+    assert isinstance(operation, Convolution)
+    shape, strides = (12, 12, 16), (16, 12 * 16, 1)
+    turned = replace(
+        operation,
+        ifm=replace(operation.ifm, view=Bytes(source, shape, 0, strides)),
+        ofm=replace(operation.ofm, view=Bytes(output, shape, 0, strides)),
+    )
+    found = overlap(turned, (6, 12, 16), source, network.tensors, [Layout.NHWC, Layout.NHWC])
     assert found is not None
     assert found.exact_bytes is None
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from mizzen.compiler.ethos_u.generator.costs import with_costs
+from mizzen.compiler.ethos_u.generator.least import least
 from mizzen.compiler.ethos_u.generator.network import parts_of, with_program
-from mizzen.compiler.ethos_u.generator.search import Found, keep, least, search
+from mizzen.compiler.ethos_u.generator.search import Found, keep, search
 from mizzen.compiler.ethos_u.generator.written import Written, written
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.program import Program

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
 
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
@@ -21,8 +20,6 @@ from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import Effort, Estimator, Limits, schedule
 from mizzen.targets.ethos_u.timing import Timed
 
-SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Of the memory that Vela's code takes, to try to do with."""
 EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
 
 
@@ -57,45 +54,40 @@ def maps_bytes(cost: StreamCost) -> int:
 
 def search(program: Program, configuration: EthosUConfiguration) -> Found:
     """Look for a program that does what Vela's does in less time, and return the one to take."""
-    return _search(program, configuration, (1.0,), cycles)
-
-
-def least(program: Program, configuration: EthosUConfiguration) -> Found:
-    """Look for a program that does what Vela's does in less memory and no more time."""
-    return _search(program, configuration, SHARES, maps_bytes)
-
-
-def _search(
-    program: Program, configuration: EthosUConfiguration, shares: Iterable[float], order: Order
-) -> Found:
     theirs = judged(program, configuration)
     try:
-        sequence = with_written_products(lift(program), configuration.accelerator)
-        candidates = list(_candidates(sequence, program, configuration, shares))
+        candidates = [
+            made(row, program, configuration, 1.0) for row in sequences(program, configuration)
+        ]
     except MizzenError as error:
-        reason = f"Mizzen cannot schedule it anew: {error.diagnostic.message}"
-        return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
-    return _chosen(program, theirs, candidates, configuration, order)
+        return refused(program, theirs, error)
+    return decided(program, theirs, candidates, configuration, cycles)
 
 
-def _candidates(
-    sequence: Sequence,
-    program: Program,
-    configuration: EthosUConfiguration,
-    shares: Iterable[float],
-) -> Iterator[Judged]:
-    """Return programs of our own, within shares of the memory that Vela's takes."""
-    effort = EFFORTS[configuration.search]
+def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
+    """Return Vela's program, with the reason for which there is no other."""
+    reason = f"Mizzen cannot schedule it anew: {error.diagnostic.message}"
+    return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
+
+
+def sequences(program: Program, configuration: EthosUConfiguration) -> list[Sequence]:
+    """Return what a program does, as it is and arranged. Raises as lifting does."""
+    sequence = with_written_products(lift(program), configuration.accelerator)
     estimate = Estimator(configuration)
     arranged = arrange.best(sequence, configuration.accelerator, estimate).sequence
     planes = arrange.in_planes(arranged, configuration.accelerator, estimate)
-    rows = {id(row): row for row in (sequence, arranged, planes)}.values()
-    for row, share in product(rows, shares):
-        sizes = {region: int(share * size) for region, size in program.region_bytes.items()}
-        limits = Limits(sizes[RegionIndex.SCRATCH], sizes.get(RegionIndex.SCRATCH_FAST, 0))
-        made = schedule(row, configuration, limits, effort)
-        ours = emit(made, configuration.accelerator)
-        yield judged(_with_interface(ours, program), configuration)
+    return list({id(row): row for row in (sequence, arranged, planes)}.values())
+
+
+def made(
+    sequence: Sequence, program: Program, configuration: EthosUConfiguration, share: float
+) -> Judged:
+    """Return a program of our own, within a share of the memory that another one takes."""
+    effort = EFFORTS[configuration.search]
+    sizes = {region: int(share * size) for region, size in program.region_bytes.items()}
+    limits = Limits(sizes[RegionIndex.SCRATCH], sizes.get(RegionIndex.SCRATCH_FAST, 0))
+    ours = emit(schedule(sequence, configuration, limits, effort), configuration.accelerator)
+    return judged(_with_interface(ours, program), configuration)
 
 
 def _with_interface(ours: Program, theirs: Program) -> Program:
@@ -110,7 +102,7 @@ def _with_interface(ours: Program, theirs: Program) -> Program:
     return replace(ours, inputs=inputs, outputs=outputs, name=theirs.name)
 
 
-def _chosen(
+def decided(
     program: Program,
     theirs: Judged,
     candidates: list[Judged],

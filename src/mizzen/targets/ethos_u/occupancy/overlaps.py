@@ -68,6 +68,8 @@ def overlap(
         alike = _strides(view, tensors, layouts) == _strides(operation.ofm, tensors, layouts)
         late = _rows_late(operation, block, view) if alike else None
         at = read.start_bytes - written.start_bytes
+        if late and read.step_bytes < read.length_bytes:
+            late = None  # Rows lie between one another: a row before the first is one of another.
         exact.add(None if late is None else at - late * read.step_bytes)
     if not reaches:
         return None
