@@ -123,6 +123,10 @@ class Emitter:
         """Add a tensor of a view's shape."""
         return self.tensor(name, like.shape, dtype or self.dtype(like))
 
+    def shape(self, view: View) -> Shape:
+        """Return the shape of a view's tensor."""
+        return self.tensors[view.tensor].shape
+
     def dtype(self, view: View) -> np.dtype[Any]:
         """Return the type of a view's elements."""
         return self.tensors[view.tensor].dtype

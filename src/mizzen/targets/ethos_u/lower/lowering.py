@@ -104,13 +104,13 @@ def lower_in_runs(graph: Graph, unsigned: Collection[Value] = ()) -> InRuns:
             operations = tuple(row for row in order if levels.get(row) == level)
             if all(isinstance(row, Variable) for row in operations):
                 continue
-            part = _part(graph, operations, unsigned)
-            states = states_of(operations)
-            nodes, found = _nodes(part, states)
-            wrong |= found
-            if not found:
-                sequence = emitted(part, nodes, order, states)
-                runs.append(Run(operations, part.inputs, part.outputs, states.rows, sequence))
+            part = _part(graph, operations)
+            own, values = _copied(operations, part)
+            lowered = lower(own, [values[row] for row in unsigned if row in values])
+            wrong |= {part.sources[row.operation]: row.reason for row in lowered.refusals}
+            if lowered.sequence is not None:
+                ends = part.inputs, part.outputs
+                runs.append(Run(operations, *ends, lowered.states, lowered.sequence))
         if not wrong:
             return InRuns(tuple(runs), _ordered(refused, order))
         refused |= wrong
@@ -161,24 +161,35 @@ def _kept_out(order: Iterable[Operation], refused: Collection[Operation]) -> set
 
 
 def _levels(order: Iterable[Operation], out: Collection[Operation]) -> dict[Operation, int]:
-    """Return the run of each operation that is taken: none needs what needs a later one."""
+    """Return the run of each operation that is taken: none needs what needs a later one.
+
+    Operations of a group are in one run, the last that one of them must be in.
+    """
+    rows = [row for row in order if not isinstance(row, Constant | Variable)]
     levels: dict[Operation, int] = {}
-    declared: list[Variable] = []
-    for row in order:
-        if isinstance(row, Constant):
-            continue
-        if isinstance(row, Variable):
-            declared.append(row)
-            continue
-        own = int(row in out)
-        before = [levels[each.producer] for each in row.operands if each.producer in levels]
-        levels[row] = max([own, *(level + (level % 2 != own) for level in before)])
+    of_group: dict[int | None, int] = {}
+    for _ in rows:  # settled long before, unless groups need each other in a circle
+        before = dict(levels)
+        for row in rows:
+            own = int(row in out)
+            given = [levels[each.producer] for each in row.operands if each.producer in levels]
+            least = [own, *(level + (level % 2 != own) for level in given)]
+            if row.group is not None:
+                least.append(of_group.get(row.group, 0))
+                of_group[row.group] = max(least)
+            levels[row] = max(least)
+        if levels == before:
+            break
     taken = {row: level for row, level in levels.items() if row not in out}
-    for row in declared:
-        users = [each for each in taken if isinstance(each, OfVariable) and each.name == row.name]
-        if users and row not in out:
+    for row in order:
+        users = [each for each in taken if isinstance(each, OfVariable) and _is_on(row, each)]
+        if isinstance(row, Variable) and users and row not in out:
             taken[row] = taken[users[0]]
     return taken
+
+
+def _is_on(declared: Operation, other: OfVariable) -> bool:
+    return isinstance(declared, Variable) and declared.name == other.name
 
 
 def _torn(levels: Mapping[Operation, int]) -> dict[Operation, str]:
@@ -194,10 +205,19 @@ def _torn(levels: Mapping[Operation, int]) -> dict[Operation, str]:
     }
 
 
-def _part(
-    graph: Graph, operations: tuple[Operation, ...], unsigned: Collection[Value]
-) -> Interface:
-    """Return what a run takes from outside, and what of it somebody else takes."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """What a run takes from outside, and what of it somebody else takes.
+
+    sources  operations of a copy to those that they are copies of
+    """
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    sources: dict[Operation, Operation]
+
+
+def _part(graph: Graph, operations: tuple[Operation, ...]) -> _Part:
     own = set(operations)
     inputs: dict[Value, None] = {}
     outputs: dict[Value, None] = {}
@@ -208,4 +228,30 @@ def _part(
         for value in row.results:
             if value in graph.outputs or any(user not in own for user in value.uses):
                 outputs[value] = None
-    return Interface(tuple(inputs), tuple(outputs), unsigned)
+    return _Part(tuple(inputs), tuple(outputs), {})
+
+
+def _copied(operations: tuple[Operation, ...], part: _Part) -> tuple[Graph, dict[Value, Value]]:
+    """Return a graph of a run alone: rules must not look beyond what it is given."""
+    graph = Graph("run")
+    values = {value: graph.add_input(value.type, value.name) for value in part.inputs}
+    for row in operations:
+        for operand in row.operands:
+            if operand not in values:
+                array = operand.constant
+                assert array is not None
+                values[operand] = graph.constant(array, operand.dtype, name=operand.name)
+        copy = graph.add(
+            row.kind,
+            [values[operand] for operand in row.operands],
+            [value.type for value in row.results],
+            row.attributes,
+            origin=row.origin,
+            group=row.group,
+        )
+        part.sources[copy] = row
+        for value, made in zip(row.results, copy.results, strict=True):
+            made.name = value.name
+            values[value] = made
+    graph.set_outputs(values[value] for value in part.outputs)
+    return graph, values

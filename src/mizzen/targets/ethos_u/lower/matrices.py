@@ -1,8 +1,7 @@
-"""MATMUL of two computed matrices: for each column or row, products in 32 bits and their sums.
+"""MATMUL of two computed matrices: for each column, products in 32 bits and their sums.
 
 The machine multiplies by weights that are encoded beforehand; two computed matrices it multiplies
-element by element, with one row of the second broadcast, and sums up over channels. Whichever has
-fewer rows is taken row by row.
+element by element, with one row of the second broadcast, and sums up over channels.
 
 Ref: TOSA 1.0, 2.3.7 MATMUL; registers of Ethos-U55, POOL REDUCE_SUM.
 """
@@ -11,18 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.graph import DType, Value
+from mizzen.graph import DType
 from mizzen.ops.tensor import Matmul
 from mizzen.targets.ethos_u.commands_values import ElementwiseMode, PoolingMode
 from mizzen.targets.ethos_u.lower.context import Emitter, Node
 from mizzen.targets.ethos_u.lower.finish import NARROW_RANGE, Finish, number
 from mizzen.targets.ethos_u.lower.planning import Site, rule
 from mizzen.targets.ethos_u.lower.refusing import need
-from mizzen.targets.ethos_u.lower.views import View
+from mizzen.targets.ethos_u.lower.views import View, dense
 from mizzen.targets.ethos_u.operations import Activation, Elementwise, Kernel, Pooling, Scale
 
 MOST_ROWS = 4096
-"""Rows and columns that one product is taken apart into at most."""
+"""Rows or columns that one product is taken apart into at most."""
+
+FEWEST_ROWS = 4
+"""With fewer rows than this, rows are made and not columns."""
 
 
 @rule(Matmul)
@@ -35,37 +37,36 @@ def product(site: Site) -> Node:
     finish = site.finish(scales=True)
     need(len(finish.multipliers) == 1, "its channels have scales of their own")
     zero, zero_second = number(operation.A_zp), number(operation.B_zp)
-    batch, rows, _ = first.shape
+    rows = first.shape[1]
     columns = second.shape[2]
-    need(batch * min(rows, columns) <= MOST_ROWS, "it has too many rows and columns")
+    turned = rows < FEWEST_ROWS <= columns
+    need(min(rows, columns) <= MOST_ROWS, "it has too many rows and columns")
 
     def write(emitter: Emitter, target: View) -> None:
-        left = _by_rows(emitter, site, first, emitter.read(first))
-        right = _by_rows(emitter, site, second, emitter.read(second).permuted((0, 2, 1)))
-        for index in range(batch):
-            one, other, made = (
-                left.part(0, index, 1),
-                right.part(0, index, 1),
-                target.part(0, index, 1),
-            )
-            if rows < columns:
-                turned = made.permuted((0, 2, 1))
-                _rows(emitter, site, finish, (other, one), (zero_second, zero), turned)
-            else:
-                _rows(emitter, site, finish, (one, other), (zero, zero_second), made)
+        left = _by_rows(emitter, site, emitter.read(first))
+        right = _by_rows(emitter, site, emitter.read(second).permuted((0, 2, 1)))
+        if turned:
+            made = target.permuted((0, 2, 1))
+            _columns(emitter, site, finish, (right, left), (zero_second, zero), made)
+        else:
+            _columns(emitter, site, finish, (left, right), (zero, zero_second), target)
 
     reads = [value for value in (first, second) if value.constant is None]
     return site.node(reads, write)
 
 
-def _by_rows(emitter: Emitter, site: Site, value: Value, view: View) -> View:
-    """Return a view whose last axis lies beside each other, a copy if need be."""
-    if view.shape[2] == 1 or view.strides[2] == 1:
+def _by_rows(emitter: Emitter, site: Site, view: View) -> View:
+    """Return a view that is a whole tensor, row by row, a copy if need be.
+
+    So the product can be made at once, as a convolution, by whoever rewrites it.
+    """
+    whole = dense(view.tensor, view.shape)
+    if view == whole and emitter.shape(view) == view.shape:
         return view
     return emitter.copied(view, site.origin)
 
 
-def _rows(
+def _columns(
     emitter: Emitter,
     site: Site,
     finish: Finish,
@@ -73,12 +74,11 @@ def _rows(
     zeros: tuple[int, int],
     target: View,
 ) -> None:
-    """Multiply all rows [1, N, C] of the first by each of the second [1, M, C], for [1, N, M]."""
+    """Multiply all rows [N, H, C] of the first by each of the second [N, W, C], for [N, H, W]."""
     many, few = factors
-    _, rows, depth = many.shape
-    products = emitter.tensor("products", (1, rows, depth), np.dtype(np.int32))
     wide = Activation(*NARROW_RANGE)
     for index in range(few.shape[1]):
+        products = emitter.tensor("products", many.shape, np.dtype(np.int32))
         emitter.operations.append(
             Elementwise(
                 site.origin,
