@@ -198,7 +198,8 @@ def test_what_nobody_wrote_is_refused() -> None:
         "error[E273]: OP_POOL: all that is read must have been written, and some of bytes "
         "48..144 of region 1 has not\n"
         "  at   command at word 57\n"
-        "  help the command stream is damaged; compile it again"
+        "  help another NPU operator of the network may have left it there: keep the compiler's "
+        "own words for both"
     )
 
 

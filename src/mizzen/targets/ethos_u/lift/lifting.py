@@ -15,7 +15,9 @@ def lift(program: Program) -> Sequence:
     """Return what a program computes, over tensors that lie nowhere.
 
     Inputs and outputs are those of the program, in its order; of a tensor that is larger than what
-    the interface names of it, there is a copy.
+    the interface names of it, there is a copy. What a program leaves in its memory beside its
+    outputs is not kept, though another NPU operator of the network may read it: that one is
+    refused, E273.
 
     Raises E270 for a machine other than U55 and U65, E271 for what no operation stands for, E272
     for registers that were not set, E273 for reads of what nobody wrote, E274 for weights and

@@ -205,17 +205,21 @@ class Values:
             )
 
     def _refusal(self, reason: str) -> MizzenError:
-        name, origin = self.where
-        return fail(
-            "E273",
-            f"{name}: {reason}",
-            origin=origin,
-            help="the command stream is damaged; compile it again",
-        )
+        return self._fault(reason, "the command stream is damaged; compile it again")
 
     def unknown(self, region: int, start: int, stop: int) -> MizzenError:
-        """Return that something is read that nobody has written. E273."""
-        return self._refusal(
+        """Return that something is read that nobody has written. E273.
+
+        The NPU operators of one network may hand values on in their scratch memory, which no
+        interface of theirs names.
+        """
+        return self._fault(
             f"all that is read must have been written, and some of bytes {start}..{stop} of "
-            f"region {region} has not"
+            f"region {region} has not",
+            "another NPU operator of the network may have left it there: keep the compiler's own "
+            "words for both",
         )
+
+    def _fault(self, reason: str, help: str) -> MizzenError:
+        name, origin = self.where
+        return fail("E273", f"{name}: {reason}", origin=origin, help=help)
