@@ -13,6 +13,7 @@ from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.judging import is_better, worse
 from mizzen.compiler.ethos_u.generator.network import parts_of
+from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, StreamCost
 from mizzen.report.compilation import as_dict, from_dict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
@@ -58,6 +59,24 @@ def test_a_network_computes_the_same_by_either_code(accelerator: str) -> None:
     assert choice.is_own
     assert choice.reason == "it was asked for"
     assert not report_of(codes[0]).code
+
+
+def test_a_product_of_maps_becomes_convolutions() -> None:
+    net = NetworkBuilder()
+    left = net.tensor("left", (1, 2, 8, 16), "int8", 0.1, 4)
+    right = net.tensor("right", (1, 2, 16, 8), "int8", 0.1, -3)
+    result = net.tensor("result", (1, 2, 8, 8), "int8", 0.3)
+    net.operator("BATCH_MATMUL", [left, right], [result], ("BatchMatMulOptions", {}))
+    data = net.finish([left, right], [result])
+    ours = mizzen.compile(data, U55, target_options={"generator": "own"})
+    theirs = mizzen.compile(data, U55)
+    rng = np.random.default_rng(1)
+    inputs = [rng.integers(-128, 128, shape, np.int8) for shape in ((1, 2, 8, 16), (1, 2, 16, 8))]
+    assert np.array_equal(ours.run(*inputs)[0], theirs.run(*inputs)[0])
+    (choice,) = report_of(ours).code
+    assert choice.is_own
+    assert choice.own is not None
+    assert choice.own.cycles < 0.7 * choice.vela.cycles
 
 
 def test_the_report_keeps_whose_code_it_is() -> None:

@@ -20,6 +20,8 @@ from mizzen.targets.ethos_u.placement import Block, place
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled
 
+EMPTY_BUFFER = 0
+"""The buffer that all tensors without contents have."""
 _PAYLOAD, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
 
 
@@ -70,6 +72,9 @@ def _bytes(record: Record, tensor: int) -> bytes:
 
 def _fill(record: Record, tensor: int, data: bytes) -> None:
     row = record["subgraphs"][0]["tensors"][tensor]
+    if row["buffer"] == EMPTY_BUFFER:
+        row["buffer"] = len(record["buffers"])
+        record["buffers"] = [*record["buffers"], dict(record["buffers"][EMPTY_BUFFER])]
     record["buffers"][row["buffer"]]["data"] = np.frombuffer(data, np.uint8)
     row["shape"] = np.asarray([len(data)], np.int32)
 

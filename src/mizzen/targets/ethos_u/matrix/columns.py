@@ -31,7 +31,8 @@ from mizzen.targets.ethos_u.operations import (
 
 LEAST_COLUMNS = 4
 LEAST_ROWS = 4
-"""Of a product that is worth a stream: writing a weight takes about as long as three products."""
+LEAST_RESULTS = 32
+"""Columns, rows, and elements of a product that is worth a stream, by both models of cycles."""
 AHEAD = 2
 """Operations before the product while which its stream, but for the gaps, is brought."""
 UNSCALED = Scale(1, 0)
@@ -137,7 +138,9 @@ def _replaced(
     heads, rows, depth = left_view.shape
     if sorted(column.number for column in columns) != list(range(len(columns))):
         return None
-    if rows < LEAST_ROWS or sequence.tensors[right.tensor].shape != (heads, len(columns), depth):
+    if rows < LEAST_ROWS or rows * len(columns) < LEAST_RESULTS:
+        return None
+    if sequence.tensors[right.tensor].shape != (heads, len(columns), depth):
         return None
     if left_view.start != (0, 0, 0) or sequence.tensors[left_view.tensor].shape != left_view.shape:
         return None
