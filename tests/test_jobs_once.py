@@ -11,32 +11,39 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "mizzen"
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    """Return the syntax of each file of Mizzen."""
+def trees(word: str) -> dict[str, ast.Module]:
+    """Return the syntax of each file of Mizzen that has a word."""
+    texts = {path: path.read_text() for path in SOURCE.rglob("*.py")}
     return {
-        path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text())
-        for path in SOURCE.rglob("*.py")
+        path.relative_to(SOURCE).as_posix(): ast.parse(text)
+        for path, text in texts.items()
+        if word in text
     }
 
 
-def files_with(found: Callable[[ast.AST], bool]) -> set[str]:
-    return {name for name, tree in trees().items() if any(map(found, ast.walk(tree)))}
+def files_with(word: str, found: Callable[[ast.AST], bool]) -> set[str]:
+    """Return the files in which something with a word is found."""
+    return {name for name, tree in trees(word).items() if any(map(found, ast.walk(tree)))}
 
 
-def calls(name: str) -> Callable[[ast.AST], bool]:
-    return lambda node: (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+def callers(name: str) -> set[str]:
+    """Return the files that call what has a name."""
+    return files_with(
+        name,
+        lambda node: (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+        ),
     )
 
 
 def test_compile_reports_are_built_in_one_place_and_read_in_one() -> None:
-    assert files_with(calls("CompileReport")) == {"compiler/report.py", "report/compilation.py"}
+    assert callers("CompileReport") == {"compiler/report.py", "report/compilation.py"}
 
 
 def test_refusals_are_sought_in_one_place() -> None:
     """Whoever looks for what a compiler refuses asks the search; nobody halves parts himself."""
     searches = ("RefusalSearch", "HidingSearch", "settle")
-    users = {name: files_with(calls(name)) for name in searches}
+    users = {name: callers(name) for name in searches}
     assert users == {
         "RefusalSearch": {
             "compiler/ethos_u/tosa_refusals.py",
@@ -53,7 +60,7 @@ def test_options_go_whole_from_users_to_backends() -> None:
     """An option of the system is named as a parameter only where the system is resolved."""
     named = [
         f"{name}: {node.name}"
-        for name, tree in trees().items()
+        for name, tree in trees("arena_cache_size").items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         for argument in (*node.args.args, *node.args.kwonlyargs)
@@ -70,4 +77,4 @@ def test_there_is_one_default_accelerator() -> None:
             for target in node.targets
         )
 
-    assert files_with(assigns) == {"compiler/options.py"}
+    assert files_with("DEFAULT_ACCELERATOR", assigns) == {"compiler/options.py"}
