@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,20 @@ def lowered(exported: Any, spec: EthosUCompileSpec, checks: Sequence[Any] = ()) 
     )
 
 
+@cache
+def classifier(accelerator: str) -> tuple[EthosUCompileSpec, Any]:
+    """Return a specification and the quantised classifier, which no test changes."""
+    spec = EthosUCompileSpec(accelerator)
+    return spec, converted(Classifier(), spec, 1, 3, 16, 16)
+
+
+@cache
+def classifier_in_file(accelerator: str) -> Any:
+    """Return the `.pte` of the classifier, all of it lowered."""
+    spec, exported = classifier(accelerator)
+    return in_file(lowered(exported, spec))
+
+
 def in_file(manager: Any) -> Any:
     """Return the program of the `.pte` that ExecuTorch writes, as ExecuTorch reads it."""
     from executorch.exir import ExecutorchBackendConfig
@@ -174,10 +189,8 @@ def run(call: vela_bin.VelaBin, inputs: Sequence[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("accelerator", [U55, U65, U85])
 def test_the_delegate_computes_what_the_artifact_computes(accelerator: str) -> None:
-    spec = EthosUCompileSpec(accelerator)
-    exported = converted(Classifier(), spec, 1, 3, 16, 16)
-    program = in_file(lowered(exported, spec))
-    (call,) = payloads(program)
+    _, exported = classifier(accelerator)
+    (call,) = payloads(classifier_in_file(accelerator))
     artifact = compile_converted(exported, accelerator)
     image = np.random.default_rng(0).standard_normal((1, 3, 16, 16)).astype(np.float32)
     contents: Any = artifact.contents
@@ -194,9 +207,7 @@ def test_the_delegate_computes_what_the_artifact_computes(accelerator: str) -> N
 
 
 def test_what_is_around_the_delegate_is_rounding_alone() -> None:
-    spec = EthosUCompileSpec(U55)
-    manager = lowered(converted(Classifier(), spec, 1, 3, 16, 16), spec)
-    (plan,) = in_file(manager).execution_plan
+    (plan,) = classifier_in_file(U55).execution_plan
     assert [row.name for row in plan.operators] == [
         "quantized_decomposed::quantize_per_tensor",
         "quantized_decomposed::dequantize_per_tensor",
@@ -223,7 +234,7 @@ def test_what_changes_no_number_is_in_the_delegate_with_what_is_around_it() -> N
 
 def test_what_executorchs_own_partitioner_asks_is_in_the_graph() -> None:
     """It takes what is said to be quantised; a mean it could not lower by itself."""
-    exported = converted(Classifier(), EthosUCompileSpec(U55), 1, 3, 16, 16)
+    _, exported = classifier(U55)
     said = {
         node.name: node.meta["custom"]["_arm_annotation_info"]["quantized"]
         for node in exported.graph.nodes
@@ -271,13 +282,13 @@ def test_state_that_the_program_changes_is_given_and_taken() -> None:
 
 def test_what_a_check_keeps_back_is_taken_apart_by_executorch() -> None:
     """A linear layer outside the NPU is of core ATen operators, as ExecuTorch's kernels want it."""
-    spec = EthosUCompileSpec(U55)
+    spec, exported = classifier(U55)
 
     def keep(node: Any) -> str | None:
         kept = node.target is not None and "linear" in str(node.target)
         return "kept for a test" if kept else None
 
-    manager = lowered(converted(Classifier(), spec, 1, 3, 16, 16), spec, [keep])
+    manager = lowered(exported, spec, [keep])
     names = {node.name for node in manager.exported_program().graph.nodes}
     assert "aten_addmm_default" in names
     assert "aten_linear_default" not in names
