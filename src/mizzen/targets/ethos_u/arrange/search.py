@@ -22,7 +22,10 @@ Judge = Callable[[Sequence], float]
 """What a whole sequence costs once it is scheduled."""
 
 LEAST_GAIN = 0.002
-"""Of the whole, that a rewrite must bring: less is within what estimates leave out."""
+"""Of the whole, that a rewrite must bring: less is within what estimates leave out.
+
+An operation that leaves may bring anything: what estimates leave out leaves with it.
+"""
 ROUNDS = 2
 """What is exchanged decides what rewrites bring, and the other way round."""
 
@@ -111,8 +114,8 @@ class _Search:
                 if other.cost(range(index, index + count), flips) < own:
                     choices.append((other.total(flips), variant, flips, count))
         for cost, variant, flips, count in sorted(choices, key=lambda row: row[0]):
-            if here - cost < LEAST_GAIN * here:
-                break
+            if here - cost < (LEAST_GAIN * here if count else 0.0):
+                continue
             step = self._step(variant.what, variant.operations)
             if self._take(variant.sequence, flips, step):
                 return count
