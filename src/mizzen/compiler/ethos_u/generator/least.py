@@ -12,7 +12,7 @@ from mizzen.compiler.ethos_u.generator.search import (
     sequences,
 )
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.cascade import cascades
+from mizzen.targets.ethos_u.cascade import cascades, reordered
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program
@@ -29,7 +29,11 @@ def least(program: Program, configuration: EthosUConfiguration) -> Found:
     search = _Search(program, configuration)
     try:
         rows = sequences(program, configuration)
-        best = min(rows, key=search.descend)
+        found = [(search.descend(row), row) for row in rows]
+        memory_bytes, best = min(found, key=lambda row: row[0])
+        ordered = reordered(best)
+        if ordered is not best and search.descend(ordered) < memory_bytes:
+            best = ordered
         for cascade in cascades(best):
             if cascade.live_bytes < search.memory_bytes:
                 search.descend(cascade.sequence)

@@ -1,17 +1,21 @@
-"""Chains of operations done a few rows at a time, so that maps between them never exist as a whole.
+"""Sequences that compute the same with less alive at once.
+
+Branches are done in the order that keeps least, and chains of operations a few rows at a time, so
+that maps between them never exist as a whole.
 
 The rows of the last output are divided into stripes; for each, every operation of the chain does
 just the rows that are needed and were not done before. What lies between operations is kept in
 tensors of as many rows as are alive at once, which wrap round. Nothing is computed twice, and
 padding stays at the borders of maps, so that the numbers are those of the whole operations.
 
-`stripes` says which rows, `rewrite` makes the sequence, `search` chooses chains where memory is
-short. It must not know blocks, addresses, and cycles; what a stripe costs is judged by whoever
-schedules.
+`order` is the order, `stripes` says which rows, `rewrite` makes the sequence, `search` chooses
+chains where memory is short. It must not know blocks, addresses, and cycles; what a stripe costs is
+judged by whoever schedules.
 """
 
+from mizzen.targets.ethos_u.cascade.order import reordered
 from mizzen.targets.ethos_u.cascade.rewrite import cascaded
 from mizzen.targets.ethos_u.cascade.search import Cascade, cascades
 from mizzen.targets.ethos_u.cascade.stripes import Chain
 
-__all__ = ["Cascade", "Chain", "cascaded", "cascades"]
+__all__ = ["Cascade", "Chain", "cascaded", "cascades", "reordered"]

@@ -1,0 +1,115 @@
+"""The order of operations in which least is alive at the most, where branches leave a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mizzen.targets.ethos_u.cascade.rewrite import usual_layout
+from mizzen.targets.ethos_u.operations import (
+    Copy,
+    Role,
+    Sequence,
+    tensor_written,
+    tensors_read,
+)
+
+WIDTH = 64
+"""States that are followed at once; of networks that never have more, the order is the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Operations that are done, as bits and in order, and what was alive at the most."""
+
+    done: int
+    order: tuple[int, ...]
+    peak_bytes: int
+    alive: frozenset[int]
+
+
+def reordered(sequence: Sequence, width: int = WIDTH) -> Sequence:
+    """Return a sequence that computes the same with less alive at the most, or the sequence.
+
+    Operations that touch a tensor keep their order where one of them writes it.
+    """
+    search = _Search(sequence)
+    states = [search.start()]
+    for _ in sequence.operations:
+        best: dict[int, _State] = {}
+        for state in states:
+            for following in search.following(state):
+                known = best.get(following.done)
+                if known is None or search.rank(following) < search.rank(known):
+                    best[following.done] = following
+        states = sorted(best.values(), key=search.rank)[:width]
+    found, now = states[0], search.along(range(len(sequence.operations)))
+    if found.peak_bytes >= now.peak_bytes:
+        return sequence
+    return replace(sequence, operations=tuple(sequence.operations[index] for index in found.order))
+
+
+class _Search:
+    def __init__(self, sequence: Sequence) -> None:
+        self._sequence = sequence
+        self._sizes = [
+            0 if row.role is Role.CONSTANT else row.size_bytes(usual_layout(row))
+            for row in sequence.tensors
+        ]
+        self._kept = frozenset(sequence.outputs).union(
+            index for index, row in enumerate(sequence.tensors) if row.role is Role.STATE
+        )
+        self._users = [0] * len(sequence.tensors)
+        for index, operation in enumerate(sequence.operations):
+            for tensor in (*tensors_read(operation), tensor_written(operation)):
+                self._users[tensor] |= 1 << index
+        self._before = _predecessors(sequence)
+
+    def start(self) -> _State:
+        alive = frozenset(self._sequence.inputs)
+        return _State(0, (), sum(self._sizes[row] for row in alive), alive)
+
+    def along(self, order: range) -> _State:
+        """Return the state behind operations in an order."""
+        state = self.start()
+        for index in order:
+            state = self._after(state, index)
+        return state
+
+    def following(self, state: _State) -> Iterator[_State]:
+        for index, before in enumerate(self._before):
+            if not state.done >> index & 1 and before & ~state.done == 0:
+                yield self._after(state, index)
+
+    def rank(self, state: _State) -> tuple[int, int, tuple[int, ...]]:
+        """Return what is the less the better a state is."""
+        return state.peak_bytes, sum(self._sizes[row] for row in state.alive), state.order
+
+    def _after(self, state: _State, index: int) -> _State:
+        operation = self._sequence.operations[index]
+        output, inputs = tensor_written(operation), set(tensors_read(operation))
+        done = state.done | 1 << index
+        alive = state.alive | inputs | {output}
+        left = frozenset(row for row in alive if row in self._kept or self._users[row] & ~done)
+        now = sum(self._sizes[row] for row in alive)
+        if output not in state.alive and not isinstance(operation, Copy):
+            ending = (self._sizes[row] for row in inputs - left)
+            now -= min(self._sizes[output], max(ending, default=0))
+        return _State(done, (*state.order, index), max(state.peak_bytes, now), left)
+
+
+def _predecessors(sequence: Sequence) -> list[int]:
+    """Return for each operation, as bits, those that must be done before it."""
+    found: list[int] = []
+    readers: dict[int, int] = {}
+    writers: dict[int, int] = {}
+    for index, operation in enumerate(sequence.operations):
+        output, before = tensor_written(operation), 0
+        for tensor in tensors_read(operation):
+            before |= writers.get(tensor, 0)
+        before |= writers.get(output, 0) | readers.get(output, 0)
+        found.append(before)
+        for tensor in tensors_read(operation):
+            readers[tensor] = readers.get(tensor, 0) | 1 << index
+        writers[output] = writers.get(output, 0) | 1 << index
+    return found
