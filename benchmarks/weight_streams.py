@@ -1,0 +1,130 @@
+"""How many bytes weight streams of U55 and U65 take, against those of Arm's encoder.
+
+Run ``python benchmarks/weight_streams.py`` for a table, with ``--json`` for the figures:
+
+`bytes_ratio`    streams of the fast search over those of `ethosu.mlw_codec`, geometric mean
+`worst`          the greatest such ratio of a network
+`thorough_ratio` streams of the thorough search likewise
+`cpu_s`          seconds of the processor for the fast search, Arm's encoder included
+`weights_per_s`  of the fast search
+
+The weights are those of the convolutions in Vela's programs for the networks of `MIZZEN_MODELS`, in
+the traversal that Vela chose and in blocks as deep as can be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mizzen.compiler.ethos_u.generator.network import parts_of
+from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.lift import lift
+from mizzen.targets.ethos_u.operations import Convolution
+from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
+from mizzen.targets.ethos_u.weights import Compression, encode
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
+ON = "ethos-u55-128"
+DEPTH = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A network: its weights, and bytes and seconds of the processor for each compression."""
+
+    network: str
+    weights: int
+    sizes_bytes: dict[Compression, int]
+    seconds: dict[Compression, float]
+
+    def ratio(self, compression: Compression) -> float:
+        """Return bytes over those of Arm's encoder."""
+        return self.sizes_bytes[compression] / self.sizes_bytes[Compression.QUICK]
+
+
+def convolutions(path: Path, accelerator: str) -> Iterator[Convolution]:
+    """Return what of a network has weights."""
+    compiled = generate(path.read_bytes(), resolve(accelerator), NetworkForm.TFLITE)
+    if isinstance(compiled, Compiled):
+        for part in parts_of(compiled)[1]:
+            for operation in lift(part.program).operations:
+                if isinstance(operation, Convolution):
+                    yield operation
+
+
+def measured(path: Path, accelerator: str) -> Row:
+    """Encode all weights of a network in each way."""
+    operations = list(convolutions(path, accelerator))
+    sizes: dict[Compression, int] = {}
+    seconds: dict[Compression, float] = {}
+    for compression in Compression:
+        start = time.process_time()
+        blobs = [
+            encode(
+                operation,
+                (0, len(operation.weights)),
+                DEPTH,
+                bool(operation.part_kernel),
+                ACCELERATORS[accelerator],
+                compression,
+            )
+            for operation in operations
+        ]
+        seconds[compression] = time.process_time() - start
+        sizes[compression] = sum(part.weights_bytes for blob in blobs for part in blob.cores)
+    weights = sum(operation.weights.size for operation in operations)
+    return Row(path.stem, weights, sizes, seconds)
+
+
+def figures_of(rows: list[Row]) -> dict[str, float]:
+    """Return the figures by name."""
+    fast = [row.ratio(Compression.FAST) for row in rows]
+    thorough = [row.ratio(Compression.THOROUGH) for row in rows]
+    seconds = sum(row.seconds[Compression.FAST] for row in rows)
+    return {
+        "bytes_ratio": math.exp(sum(map(math.log, fast)) / len(fast)),
+        "worst": max(fast),
+        "thorough_ratio": math.exp(sum(map(math.log, thorough)) / len(thorough)),
+        "cpu_s": seconds,
+        "weights_per_s": sum(row.weights for row in rows) / seconds,
+    }
+
+
+def main() -> None:
+    """Encode, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--on", default=ON, help="the NPU")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    for path in sorted(MODELS.glob("*.tflite")):
+        row = measured(path, options.on)
+        if not row.weights:
+            continue
+        rows.append(row)
+        sizes = "  ".join(f"{each.value} {size:8,}" for each, size in row.sizes_bytes.items())
+        print(
+            f"{row.network:26} {sizes}  {row.ratio(Compression.FAST):.3f} "
+            f"{row.seconds[Compression.FAST]:6.2f} s",
+            file=sys.stderr,
+        )
+    figures = figures_of(rows)
+    if options.json:
+        print(json.dumps({"figures": figures}))
+        return
+    for name, value in figures.items():
+        print(f"{name:16} {value:.3f}")
+
+
+if __name__ == "__main__":
+    main()
