@@ -325,6 +325,30 @@ def test_refusals() -> None:
     )
 
 
+def test_addresses_are_aligned() -> None:
+    schedule = scheduled(convolutions(1))
+    staged = replace(
+        first_issue(schedule, staging=0, offset_bytes=8), stagings=(Staging(Place(1, 4096), 4096),)
+    )
+    assert refusal(staged) == (
+        "E287 operator 0: weights and scales must begin at a multiple of 16 bytes, not at byte "
+        f"{4096 + 8 + schedule.blobs[0].cores[0].weights_offset_bytes}"
+    )
+    net = Network()
+    wide = np.dtype(np.int16)
+    x = net.tensor((4, 6, 16), Role.INPUT, dtype=wide)
+    last = net.tensor((4, 6, 16), Role.OUTPUT, dtype=wide)
+    net.pool(net.whole(x), PoolingMode.MAX, Kernel())
+    net.operations[-1] = replace(net.operations[-1], ofm=net.whole(last))
+    odd = replace(
+        scheduled(net.sequence((x,), (last,))), places=(Place(1, 0), Place(1, 1001), None)
+    )
+    assert refusal(odd) == (
+        'E287 operator 0: a map of tensor "t1" must begin at a multiple of 2 bytes, not at byte '
+        "1001"
+    )
+
+
 def test_bricks_cannot_leave_out_columns() -> None:
     net = Network()
     x = net.tensor((4, 8, 16), Role.INPUT)

@@ -170,19 +170,21 @@ def _inside(map_: Located) -> tuple[bool, bool, bool, bool]:
 
 
 def _check(map_: Located, wanted: Map, tensor: Tensor, origin: Origin) -> None:
-    """Refuse with E287 what the registers of a map in bricks have no way to say."""
-    if map_.layout is not Layout.NHCWB16:
-        return
-    what = f'a map of tensor "{tensor.name}" in NHCWB16'
-    if isinstance(wanted.view, Box) and wanted.view.steps[1] != 1:
-        raise fail(
-            "E287", f"{what} must have every column, not every second or later one", origin=origin
+    """Refuse with E287 what the registers of a map have no way to say."""
+    what, alignment, also = f'a map of tensor "{tensor.name}"', map_.element_bytes, ""
+    if map_.layout is Layout.NHCWB16:
+        what, alignment, also = (
+            f"{what} in NHCWB16",
+            BRICK_ALIGNMENT_BYTES,
+            f" and of {BRICK} channels",
         )
+        if isinstance(wanted.view, Box) and wanted.view.steps[1] != 1:
+            text = f"{what} must have every column, not every second or later one"
+            raise fail("E287", text, origin=origin)
     for base, is_used in zip(map_.bases, _inside(map_), strict=True):
-        if is_used and base % BRICK_ALIGNMENT_BYTES:
+        if is_used and base % alignment:
             raise fail(
                 "E287",
-                f"{what} must begin at a multiple of {BRICK_ALIGNMENT_BYTES} bytes and of "
-                f"{BRICK} channels, not at byte {base}",
+                f"{what} must begin at a multiple of {alignment} bytes{also}, not at byte {base}",
                 origin=origin,
             )

@@ -52,6 +52,8 @@ from mizzen.targets.ethos_u.shared_buffer import (
     parts_of,
 )
 
+STREAM_ALIGNMENT_BYTES = 16
+"""Ref: Vela 5.2.0, register_command_stream_generator.py (addresses of weights and scales)."""
 NO_STREAM = Stream(RegionIndex.READ_ONLY, 0, 0)
 
 
@@ -267,6 +269,7 @@ class _Planner:
                 replace(core, weights=Stream(place.region, place.offset_bytes + start, length))
                 for core, (start, length) in streams
             )
+        _check_aligned(found, operation.origin)
         missing = self._accelerator.cores - len(found)
         return found + (CoreConstants(NO_STREAM, NO_STREAM),) * missing
 
@@ -280,3 +283,15 @@ def _of_core(part: WeightPart, region: int, offset: int) -> CoreConstants:
         weights=Stream(region, offset + part.weights_offset_bytes, part.weights_bytes),
         scales=Stream(region, offset + part.scales_offset_bytes, part.scales_bytes),
     )
+
+
+def _check_aligned(cores: tuple[CoreConstants, ...], origin: Origin) -> None:
+    """Refuse with E287 streams that do not begin where the machine reads them from."""
+    for stream in (row for core in cores for row in (core.weights, core.scales)):
+        if stream.offset_bytes % STREAM_ALIGNMENT_BYTES:
+            raise fail(
+                "E287",
+                f"weights and scales must begin at a multiple of {STREAM_ALIGNMENT_BYTES} bytes, "
+                f"not at byte {stream.offset_bytes}",
+                origin=origin,
+            )
