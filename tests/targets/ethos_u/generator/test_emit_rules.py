@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mizzen.diagnostics import MizzenError
+from mizzen.diagnostics import MizzenError, Origin
 from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.emit import emit
@@ -19,6 +19,7 @@ from mizzen.targets.ethos_u.operations import (
     Activation,
     Blocking,
     Box,
+    Copy,
     Fetch,
     Issue,
     Kernel,
@@ -347,6 +348,19 @@ def test_addresses_are_aligned() -> None:
         'E287 operator 0: a map of tensor "t1" must begin at a multiple of 2 bytes, not at byte '
         "1001"
     )
+
+
+def test_transfers_of_u55_are_aligned() -> None:
+    net = Network()
+    x, y = net.tensor((1, 1, 40), Role.INPUT), net.tensor((1, 1, 40), Role.OUTPUT)
+    net.operations.append(Copy(Origin(), x, 0, y, 0, 40))
+    sequence = net.sequence((x,), (y,))
+    assert refusal(scheduled(sequence)) == (
+        "E287 unknown place: a transfer of Ethos-U55 must have ends and a length that are "
+        "multiples of 16 bytes, not 40 bytes from 0 to 48"
+    )
+    program = emit(plain(sequence, resolve("ethos-u65-512")), U65)
+    require_right(program, sequence, U65)
 
 
 def test_bricks_cannot_leave_out_columns() -> None:

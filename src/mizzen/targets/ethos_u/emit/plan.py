@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
+from mizzen.targets.ethos_u.commands_values import Arch
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.emit.constants import Constants
 from mizzen.targets.ethos_u.emit.early import with_early_tables
@@ -54,6 +55,10 @@ from mizzen.targets.ethos_u.shared_buffer import (
 
 STREAM_ALIGNMENT_BYTES = 16
 """Ref: Vela 5.2.0, register_command_stream_generator.py (addresses of weights and scales)."""
+TRANSFER_ALIGNMENT_BYTES = {Arch.U55: 16, Arch.U65: 1}
+"""Of both addresses and the length of a transfer between memories.
+
+Ref: Vela 5.2.0, register_command_stream_util.py, check_dma_op."""
 NO_STREAM = Stream(RegionIndex.READ_ONLY, 0, 0)
 
 
@@ -88,6 +93,9 @@ class _Planner:
     def plan(self) -> Plan:
         """Return all steps."""
         steps = tuple(with_early_tables(self._steps(), self._accelerator.arch))
+        for step in steps:
+            if isinstance(step, TransferStep):
+                _check_transfer(step, self._accelerator.arch)
         return Plan(steps, self._constants.packed(), self._addresses)
 
     def _operation(self, issue: Issue) -> Operation:
@@ -295,3 +303,20 @@ def _check_aligned(cores: tuple[CoreConstants, ...], origin: Origin) -> None:
                 f"not at byte {stream.offset_bytes}",
                 origin=origin,
             )
+
+
+def _check_transfer(step: TransferStep, arch: Arch) -> None:
+    """Refuse with E287 a transfer whose ends or length the machine does not take."""
+    alignment = TRANSFER_ALIGNMENT_BYTES[arch]
+    source, target, length = (
+        step.source.offset_bytes,
+        step.destination.offset_bytes,
+        step.source.length_bytes,
+    )
+    if source % alignment or target % alignment or length % alignment:
+        raise fail(
+            "E287",
+            f"a transfer of {arch.value} must have ends and a length that are multiples of "
+            f"{alignment} bytes, not {length} bytes from {source} to {target}",
+            origin=step.origin,
+        )
