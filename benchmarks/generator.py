@@ -38,6 +38,7 @@ from typing import Any
 from mizzen.compiler.ethos_u.generator.improve import improved, smallest
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.search import maps_bytes
+from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.report.code import StreamCost
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.system_config import resolve
@@ -153,9 +154,10 @@ def measured(network: Network, accelerator: str, effort: Search) -> Pair | None:
     compiled = generate(network.data, configuration, network.form)
     if not isinstance(compiled, Compiled):
         return None
-    written = improved(compiled, configuration)
+    source = Source(network.data, network.form)
+    written = improved(compiled, source, configuration)
     taken = seconds() - start
-    least = smallest(compiled, configuration)
+    least = smallest(compiled, source, configuration)
     if not written.choices:
         return None
     vela = total([row.vela for row in written.choices])

@@ -25,9 +25,10 @@ from dataclasses import replace
 
 from fuzz_networks import network
 from mizzen.compiler.ethos_u.generator.improve import improved
+from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.targets.ethos_u.config import ACCELERATORS, Generator
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.generate import Compiled, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 
 def main() -> None:
@@ -44,10 +45,11 @@ def main() -> None:
     for number in range(arguments.first, arguments.first + arguments.programs):
         name = random.Random(number).choice(names)
         configuration = replace(resolve(name), generator=Generator.OWN)
-        compiled = generate(network(arguments.family, arguments.seed, number), configuration)
+        data = network(arguments.family, arguments.seed, number)
+        compiled = generate(data, configuration)
         if not isinstance(compiled, Compiled):
             continue
-        choices = improved(compiled, configuration).choices
+        choices = improved(compiled, Source(data, NetworkForm.TFLITE), configuration).choices
         found["programs"] += bool(choices)
         for choice in choices:
             kind = kind_of(choice.is_own, choice.reason)

@@ -33,6 +33,7 @@ class CodeChoice:
     own     what Mizzen's costs; None where there is not any
     vela    what Vela's costs
     tried   other candidates, and why they were not taken
+    operations  what Mizzen's own was made of: its rules, or Vela's words; empty without one
     """
 
     is_own: bool
@@ -40,6 +41,7 @@ class CodeChoice:
     vela: StreamCost
     own: StreamCost | None = None
     tried: tuple[str, ...] = ()
+    operations: str = ""
 
     @property
     def cost(self) -> StreamCost:
@@ -58,6 +60,7 @@ def choice_of(row: dict[str, Any]) -> CodeChoice:
         _cost(row["vela"]),
         None if own is None else _cost(own),
         tuple(map(str, row["tried"])),
+        str(row["operations"]),
     )
 
 

@@ -13,12 +13,13 @@ from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.judging import is_better, worse
 from mizzen.compiler.ethos_u.generator.network import parts_of
+from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, StreamCost
 from mizzen.report.compilation import as_dict, from_dict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.generate import Compiled, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 from .networks import Net, error, report_of
 
@@ -43,7 +44,7 @@ def own(accelerator: str) -> EthosUConfiguration:
     return replace(resolve(accelerator), generator=Generator.OWN)
 
 
-@pytest.mark.parametrize("accelerator", [U55, "ethos-u55-32"])
+@pytest.mark.parametrize("accelerator", [U55, "ethos-u55-32", "ethos-u65-512"])
 def test_a_network_computes_the_same_by_either_code(accelerator: str) -> None:
     data = with_edges_on_the_cpu()
     codes = [
@@ -79,6 +80,16 @@ def test_a_product_of_maps_becomes_convolutions() -> None:
     assert choice.own.cycles < 0.7 * choice.vela.cycles
 
 
+def test_a_network_that_our_rules_take_whole_is_theirs() -> None:
+    net = Net()
+    data = net.finish([net.first, net.second], [net.twice(net.sum)])
+    artifact = mizzen.compile(data, U55, target_options={"generator": "own"})
+    (choice,) = report_of(artifact).code
+    assert (choice.is_own, choice.operations) == (True, "our own rules")
+    edges = mizzen.compile(with_edges_on_the_cpu(), U55, target_options={"generator": "own"})
+    assert report_of(edges).code[0].operations == "Vela's words, lifted"
+
+
 def test_the_report_keeps_whose_code_it_is() -> None:
     report = report_of(
         mizzen.compile(with_edges_on_the_cpu(), U55, target_options={"generator": "own"})
@@ -89,9 +100,10 @@ def test_the_report_keeps_whose_code_it_is() -> None:
 
 def test_estimates_are_of_the_code_that_is_taken() -> None:
     configuration = own(U55)
-    compiled = generate(with_edges_on_the_cpu(), configuration)
+    data = with_edges_on_the_cpu()
+    compiled = generate(data, configuration)
     assert isinstance(compiled, Compiled)
-    written = improved(compiled, configuration)
+    written = improved(compiled, Source(data, NetworkForm.TFLITE), configuration)
     (choice,) = written.choices
     assert choice.own is not None
     assert written.estimate.cycles == choice.own.vela_cycles

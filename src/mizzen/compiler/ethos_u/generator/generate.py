@@ -36,8 +36,9 @@ def generate(
     if isinstance(compiled, Stopped) or not is_asked(configuration):
         return compiled
     from mizzen.compiler.ethos_u.generator.improve import improved
+    from mizzen.compiler.ethos_u.generator.sequences import Source
 
-    return improved(compiled, configuration)
+    return improved(compiled, Source(network, form), configuration)
 
 
 def is_asked(configuration: EthosUConfiguration) -> bool:

@@ -9,32 +9,38 @@ from mizzen.compiler.ethos_u.generator.costs import with_costs
 from mizzen.compiler.ethos_u.generator.least import least
 from mizzen.compiler.ethos_u.generator.network import parts_of, with_program
 from mizzen.compiler.ethos_u.generator.search import Found, keep, search
+from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.compiler.ethos_u.generator.written import Written, written
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
-Searching = Callable[[Program, EthosUConfiguration], Found]
+Searching = Callable[[Program, Source, EthosUConfiguration], Found]
 SEVERAL = "a network of several NPU operators keeps Vela's code"
 
 
-def improved(compiled: Compiled, configuration: EthosUConfiguration) -> Written:
-    """Return a compiled network with faster code of our own where that may be taken."""
-    return _improved(compiled, configuration, search)
+def improved(compiled: Compiled, source: Source, configuration: EthosUConfiguration) -> Written:
+    """Return a compiled network with faster code of our own where that may be taken.
+
+    source  what Vela was given
+    """
+    return _improved(compiled, source, configuration, search)
 
 
-def smallest(compiled: Compiled, configuration: EthosUConfiguration) -> Written:
+def smallest(compiled: Compiled, source: Source, configuration: EthosUConfiguration) -> Written:
     """Return a compiled network with code of our own in less memory where that may be taken."""
-    return _improved(compiled, configuration, least)
+    return _improved(compiled, source, configuration, least)
 
 
-def _improved(compiled: Compiled, configuration: EthosUConfiguration, search: Searching) -> Written:
+def _improved(
+    compiled: Compiled, source: Source, configuration: EthosUConfiguration, search: Searching
+) -> Written:
     network, parts = parts_of(compiled)
     if len(parts) != 1:
         kept = [keep(part.program, configuration, SEVERAL) for part in parts]
         return written(compiled, tuple(row.choice for row in kept))
     (part,) = parts
-    found = search(part.program, configuration)
+    found = search(part.program, source, configuration)
     if found.choice.is_own:
         data = with_program(compiled, network, part, found.program)
         compiled = replace(compiled, network=data, commands=tuple(_commands([found])))

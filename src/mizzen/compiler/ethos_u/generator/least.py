@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mizzen.compiler.ethos_u.generator.judging import Judged, judged, worse
 from mizzen.compiler.ethos_u.generator.search import (
     Found,
+    arranged,
     decided,
     made,
     maps_bytes,
     refused,
-    sequences,
 )
+from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.cascade import cascades, reordered
 from mizzen.targets.ethos_u.config import EthosUConfiguration
@@ -24,11 +27,12 @@ FURTHER = 0.85
 MISSES = 2
 
 
-def least(program: Program, configuration: EthosUConfiguration) -> Found:
+def least(program: Program, source: Source, configuration: EthosUConfiguration) -> Found:
     """Look for a program that does what Vela's does in less memory and no more time."""
     search = _Search(program, configuration)
     try:
-        rows = sequences(program, configuration)
+        begun = source.made(program)
+        rows = arranged(begun.sequence, configuration)
         found = [(search.descend(row), row) for row in rows]
         memory_bytes, best = min(found, key=lambda row: row[0])
         ordered = reordered(best)
@@ -39,7 +43,8 @@ def least(program: Program, configuration: EthosUConfiguration) -> Found:
                 search.descend(cascade.sequence)
     except MizzenError as error:
         return refused(program, search.theirs, error)
-    return decided(program, search.theirs, search.candidates, configuration, maps_bytes)
+    found = decided(program, search.theirs, search.candidates, configuration, maps_bytes)
+    return replace(found, choice=replace(found.choice, operations=begun.said))
 
 
 class _Search:

@@ -7,19 +7,21 @@ from dataclasses import dataclass, replace
 
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
+from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, StreamCost
 from mizzen.targets.ethos_u import arrange
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.matrix import with_written_products
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import Effort, Estimator, Limits, schedule
 from mizzen.targets.ethos_u.timing import Timed
 
+FEW = 64
+"""Operations of networks of which a fast search schedules all arrangements, not the last alone."""
 EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
 
 
@@ -52,16 +54,19 @@ def maps_bytes(cost: StreamCost) -> int:
     return cost.arena_bytes + cost.fast_bytes
 
 
-def search(program: Program, configuration: EthosUConfiguration) -> Found:
+def search(program: Program, source: Source, configuration: EthosUConfiguration) -> Found:
     """Look for a program that does what Vela's does in less time, and return the one to take."""
     theirs = judged(program, configuration)
     try:
+        begun = source.made(program)
         candidates = [
-            made(row, program, configuration, 1.0) for row in sequences(program, configuration)
+            made(row, program, configuration, 1.0)
+            for row in arranged(begun.sequence, configuration)
         ]
     except MizzenError as error:
         return refused(program, theirs, error)
-    return decided(program, theirs, candidates, configuration, cycles)
+    found = decided(program, theirs, candidates, configuration, cycles)
+    return replace(found, choice=replace(found.choice, operations=begun.said))
 
 
 def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
@@ -70,13 +75,15 @@ def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
     return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
 
 
-def sequences(program: Program, configuration: EthosUConfiguration) -> list[Sequence]:
-    """Return what a program does, as it is and arranged. Raises as lifting does."""
-    sequence = with_written_products(lift(program), configuration.accelerator)
-    estimate = Estimator(configuration)
-    arranged = arrange.best(sequence, configuration.accelerator, estimate).sequence
-    planes = arrange.in_planes(arranged, configuration.accelerator, estimate)
-    return list({id(row): row for row in (sequence, arranged, planes)}.values())
+def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Sequence]:
+    """Return what a sequence is arranged to, the last first, and it itself last."""
+    accelerator, estimate = configuration.accelerator, Estimator(configuration)
+    sequence = with_written_products(sequence, accelerator)
+    best = arrange.best(sequence, accelerator, estimate).sequence
+    planes = arrange.in_planes(best, accelerator, estimate)
+    found = list({id(row): row for row in (planes, best, sequence)}.values())
+    hasty = configuration.search is Search.FAST and len(sequence.operations) > FEW
+    return found[:1] if hasty else found
 
 
 def made(

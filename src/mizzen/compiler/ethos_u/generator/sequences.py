@@ -1,0 +1,104 @@
+"""The operations of an NPU operator: by our own rules, else out of Vela's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from mizzen.diagnostics import MizzenError
+from mizzen.frontends import tosa
+from mizzen.frontends.tflite import read
+from mizzen.frontends.tflite.lower import lower as graph_of
+from mizzen.graph import Graph, Value
+from mizzen.targets.ethos_u.lift import lift
+from mizzen.targets.ethos_u.lower import lower
+from mizzen.targets.ethos_u.operations import Sequence
+from mizzen.targets.ethos_u.program import Program, TensorAddress
+from mizzen.targets.ethos_u.vela.generate import NetworkForm
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """A network that our own rules take whole: its inputs and outputs, and their sequence."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    sequence: Sequence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """A sequence; `lowered` where our own rules made it of the network, and Vela had no part."""
+
+    sequence: Sequence
+    lowered: bool
+
+    @property
+    def said(self) -> str:
+        """What it was made of, in words."""
+        return "our own rules" if self.lowered else "Vela's words, lifted"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A network as it goes to Vela, of which our own rules take what they can."""
+
+    data: bytes
+    form: NetworkForm
+
+    def made(self, program: Program) -> Made:
+        """Return the operations of an NPU operator. Raises E27x if there is no way to them.
+
+        Our own rules make them where they take the network whole, and all of it is the operator.
+        """
+        found = self._whole and _for_program(self._whole, program)
+        return Made(found or lift(program), lowered=found is not None)
+
+    @cached_property
+    def _whole(self) -> Whole | None:
+        try:
+            graph, unsigned = self._graph()
+        except MizzenError:
+            return None  # what the front-end has no form of, Vela's words say
+        lowered = lower(graph, unsigned)
+        if lowered.sequence is None or lowered.states:
+            return None
+        return Whole(tuple(graph.inputs), tuple(graph.outputs), lowered.sequence)
+
+    def _graph(self) -> tuple[Graph, list[Value]]:
+        """Return the network as a graph, and the inputs and outputs whose bytes are unsigned."""
+        if self.form is NetworkForm.TOSA:
+            return tosa.read(self.data, "network"), []
+        lowered = graph_of(read(self.data, "network"))
+        graph = lowered.graph
+        return graph, [row for row in (*graph.inputs, *graph.outputs) if lowered.is_unsigned(row)]
+
+
+def _for_program(whole: Whole, program: Program) -> Sequence | None:
+    """Return a network in the order of a program's interface; None if it has another one."""
+    inputs, outputs = (
+        list(_order(values, rows))
+        for values, rows in ((whole.inputs, program.inputs), (whole.outputs, program.outputs))
+    )
+    if None in inputs or None in outputs:
+        return None
+    sequence = whole.sequence
+    return replace(
+        sequence,
+        inputs=tuple(sequence.inputs[place] for place in inputs if place is not None),
+        outputs=tuple(sequence.outputs[place] for place in outputs if place is not None),
+    )
+
+
+def _order(values: Iterable[Value], rows: Iterable[TensorAddress]) -> Iterator[int | None]:
+    """Return the place of each tensor of a program among values; None for one that is not there.
+
+    Names must tell them apart, and all values must be tensors of the program.
+    """
+    names = [value.name for value in values]
+    wanted = [row.name for row in rows]
+    if len(set(names)) < len(names) or sorted(names) != sorted(wanted):
+        yield None
+        return
+    yield from (names.index(name) for name in wanted)
