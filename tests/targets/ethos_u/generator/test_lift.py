@@ -20,10 +20,13 @@ from mizzen.targets.ethos_u.commands import encode
 from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.operations import (
     Box,
+    Bytes,
     Convolution,
     Copy,
+    Pooling,
     Role,
     Sequence,
+    Tiles,
     maps_read,
 )
 from mizzen.targets.ethos_u.program import Program
@@ -190,6 +193,18 @@ def test_a_program_by_hand() -> None:
     assert [(row.shape, row.role) for row in sequence.tensors] == [
         (SHAPE, Role.INPUT), (SHAPE, Role.OUTPUT),
     ]  # fmt: skip
+    require_same(program, sequence)
+
+
+def test_tiles_that_have_no_element_lie_at_the_first() -> None:
+    """Compilers leave any address in their registers."""
+    below = {"address": 0x2000 + 3 * 16}
+    program = pooling(SET_OFM_HEIGHT0_M1={"height": 1}, SET_OFM_BASE2=below)
+    sequence = lift(program)
+    (operation,) = sequence.operations
+    assert isinstance(operation, Pooling)
+    assert isinstance(operation.ofm.view, Bytes)
+    assert operation.ofm.view.tiles == Tiles(1, 2, 3, (0, 48, 0))
     require_same(program, sequence)
 
 

@@ -170,15 +170,22 @@ class Registers:
         return Map(view, self._dtype(prefix), number(f"SET_{prefix}_ZERO_POINT"))
 
     def _tiles(self, prefix: str, shape: Shape) -> Tiles | None:
-        """Return where rows and columns go on; None where all lie in the first tile."""
+        """Return where rows and columns go on; None where all lie in the first tile.
+
+        Of a tile that has no element the base says nothing; it is taken to be the first tile's.
+        """
         number = self.number
         height_0, width_0 = number(f"SET_{prefix}_HEIGHT0_M1"), number(f"SET_{prefix}_WIDTH0_M1")
-        if shape[0] <= height_0 and shape[1] <= width_0:
+        height_1 = number(f"SET_{prefix}_HEIGHT1_M1")
+        is_wide = shape[1] > width_0
+        is_used = is_wide, shape[0] > height_0, is_wide and shape[0] > height_1
+        if not any(is_used):
             return None
-        bases = [number(f"SET_{prefix}_BASE{tile}") for tile in (1, 2, 3)]
-        return Tiles(
-            height_0, number(f"SET_{prefix}_HEIGHT1_M1"), width_0, (bases[0], bases[1], bases[2])
+        right, below, both = (
+            number(f"SET_{prefix}_BASE{tile if used else 0}")
+            for tile, used in enumerate(is_used, 1)
         )
+        return Tiles(height_0, height_1, width_0, (right, below, both))
 
     def ofm(self) -> Map:
         """Return the output."""
