@@ -168,3 +168,24 @@ def test_what_is_joined_is_written_at_its_place() -> None:
     kinds = [type(row) for row in found.operations]
     assert kinds == [Pooling, Pooling, Convolution]
     assert Elementwise not in kinds
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride"), [((4, 4), (4, 4)), ((5, 3), (5, 4)), ((1, 6), (1, 5))]
+)
+def test_strides_beyond_the_machine_s(kernel: tuple[int, int], stride: tuple[int, int]) -> None:
+    height, width = 3 * stride[0], 4 * stride[1]
+
+    def build(b: Builder, x: Value) -> Value:
+        weights = np.random.default_rng(4).integers(-127, 128, (8, *kernel, 3)).astype(np.int8)
+        rows, columns = (height - kernel[0]) // stride[0], (width - kernel[1]) // stride[1]
+        size = (rows * stride[0] + kernel[0], columns * stride[1] + kernel[1])
+        seen = b("SLICE", x, b.shape((0, 0, 0, 0)), b.shape((1, *size, 3)))
+        sums = b(
+            "CONV2D", seen, b.constant(weights, DType.INT8), b.constant(np.arange(8), DType.INT32),
+            b.constant([5], DType.INT8), b.constant([0], DType.INT8),
+            pad=(0, 0, 0, 0), stride=stride, dilation=(1, 1),
+        )  # fmt: skip
+        return scaled(b, sums, DType.INT8, 1 << 30, 40)
+
+    require_same(graph_of((1, height, width, 3), build))

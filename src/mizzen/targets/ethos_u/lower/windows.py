@@ -139,18 +139,21 @@ def convolution(site: Site) -> Node:
         need(not layer.depthwise, "its input's channels are padded")
         first, count = channels
         layer = replace(layer, weights=layer.weights[..., first : first + count])
-    layer = replace(layer, source=source)
-    strides = operation.stride
+    layer, shape, strides = replace(layer, source=source), source.shape, operation.stride
+    if _folds(layer, shape, strides[1], pads):
+        layer, shape = _folded(layer, shape, strides[1])
+        strides = (strides[0], 1)
     stage = Stage(site, layer, finish, scales)
     flat = layer.reach == (1, 1) and strides == (1, 1) and not any(pads)
-    rows = spans(source.shape[1], site.root.shape[1], layer.reach[0], strides[0], pads[:2])
-    columns = spans(source.shape[2], site.root.shape[2], layer.reach[1], strides[1], pads[2:])
+    rows = spans(shape[1], site.root.shape[1], layer.reach[0], strides[0], pads[:2])
+    columns = spans(shape[2], site.root.shape[2], layer.reach[1], strides[1], pads[2:])
     need(len(rows) * len(columns) <= MOST_PIECES, "its strides are too long")
 
     def write(emitter: Emitter, target: View) -> None:
-        view = emitter.read(source)
-        if not pixels(view):
-            view = emitter.copied(view, site.origin)
+        view = emitter.read(source).reshaped(shape)
+        if view is None or not pixels(view):
+            view = emitter.copied(emitter.read(source), site.origin).reshaped(shape)
+            assert view is not None
         if flat:
             stage.flat(emitter, view, target)
             return
@@ -161,6 +164,22 @@ def convolution(site: Site) -> Node:
 
     operations = (operation,) if source is operation.input else (operation, *_pads_of(operation))
     return site.node((source,), write, operations)
+
+
+def _folds(layer: Layer, shape: tuple[int, ...], stride: int, pads: tuple[int, ...]) -> bool:
+    """Whether the columns that a long stride passes can be channels of one column."""
+    whole = not any(pads[2:]) and layer.dilation[1] == 1 and not shape[2] % stride
+    return stride > LONGEST_STRIDE and layer.reach[1] > 1 and whole and not layer.depthwise
+
+
+def _folded(layer: Layer, shape: tuple[int, ...], stride: int) -> tuple[Layer, tuple[int, ...]]:
+    """Return a convolution with `stride` columns as channels of one, and its input's shape."""
+    outputs, height, width, channels = layer.weights.shape
+    columns = -(-width // stride)
+    whole = np.zeros((outputs, height, columns * stride, channels), np.int16)
+    whole[:, :, :width] = layer.weights
+    weights = whole.reshape(outputs, height, columns, stride * channels)
+    return replace(layer, weights=weights), (*shape[:2], shape[2] // stride, stride * channels)
 
 
 def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Any, ...]:
