@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
@@ -14,6 +15,7 @@ from mizzen.reference.evaluation import evaluate
 from mizzen.targets.ethos_u.lower import lower, lower_in_runs
 from mizzen.targets.ethos_u.operations import Convolution, Elementwise, Pooling
 
+from ....passes.networks import inputs_of, networks  # noqa: TID252 tests are no package with a name
 from .interpreter import interpret
 
 Build = Callable[[Builder, Value], Value]
@@ -189,3 +191,20 @@ def test_strides_beyond_the_machine_s(kernel: tuple[int, int], stride: tuple[int
         return scaled(b, sums, DType.INT8, 1 << 30, 40)
 
     require_same(graph_of((1, height, width, 3), build))
+
+
+@given(networks())
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_random_networks_are_what_the_reference_gives(graph: Graph) -> None:
+    """In runs, whatever no rule takes."""
+    inputs = inputs_of(graph)
+    known: dict[Value, np.ndarray] = dict(zip(graph.inputs, inputs, strict=True))
+
+    def note(value: Value, array: np.ndarray) -> None:
+        known[value] = array
+
+    evaluate(graph, inputs, trace=note)
+    for run in lower_in_runs(graph).runs:
+        given_ = [known[value] for value in run.inputs]
+        for value, array in zip(run.outputs, interpret(run.sequence, given_), strict=True):
+            assert np.array_equal(array.ravel(), known[value].ravel())

@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.lower.context import Emitter, Node, each, pixels
 from mizzen.targets.ethos_u.lower.finish import WIDE, Finish, plain
 from mizzen.targets.ethos_u.lower.planning import Site, input_zero
 from mizzen.targets.ethos_u.lower.refusing import need
-from mizzen.targets.ethos_u.lower.views import View
+from mizzen.targets.ethos_u.lower.views import View, rows
 from mizzen.targets.ethos_u.operations import (
     ChannelScales,
     Convolution,
@@ -161,8 +161,8 @@ def _by_channel(
     nothing = np.zeros(channels, np.int64)
     shifts = np.broadcast_to(finish.shifts, channels)
     scales = ChannelScales(nothing, finish.multipliers, shifts.copy())
-    for ifm, ofm in each(emitter, source, target):
-        need(ofm.shape[2] == channels, "its channels are not beside each other")
+    for one, other in rows(source, target):
+        ifm, ofm = emitter.map(one), emitter.map(other)
         emitter.operations.append(
             Convolution(
                 origin,

@@ -23,7 +23,7 @@ from mizzen.targets.ethos_u.lower.elementwise import LEFT_SHIFT, Operand, operan
 from mizzen.targets.ethos_u.lower.finish import Finish, is_alone, plain
 from mizzen.targets.ethos_u.lower.planning import Site, rule
 from mizzen.targets.ethos_u.lower.refusing import need
-from mizzen.targets.ethos_u.lower.views import View, planes
+from mizzen.targets.ethos_u.lower.views import View, planes, rows
 from mizzen.targets.ethos_u.lower.windows import LARGEST_POOL, TALLEST_POOL
 from mizzen.targets.ethos_u.operations import (
     ChannelScales,
@@ -81,7 +81,9 @@ def total(site: Site) -> Node:
     if narrow and last not in reduced:
         count = prod(shape[axis] for axis in reduced)
         pooled = finish.dtype in LEFT_SHIFT
+        height, _ = window(shape, reduced)
         need(pooled or count <= MOST_ONES, "it sums up too many elements")
+        need(pooled or height <= TALLEST_ONES, "it sums up too many rows")
 
     def write(emitter: Emitter, target: View) -> None:
         view = _read(emitter, source, site)
@@ -135,7 +137,6 @@ def _average(site: Site, ifm: Map, ofm: Map, kernel: Kernel, finish: Finish) -> 
 def _ones(site: Site, ifm: Map, ofm: Map, kernel: Kernel, finish: Finish) -> Convolution:
     """Return a depthwise convolution with weights of one: pools give no 32 bits."""
     channels = ifm.shape[2]
-    need(kernel.height <= TALLEST_ONES, "it sums up too many rows")
     scale = finish.scale
     return Convolution(
         site.origin,
@@ -165,26 +166,26 @@ def windows_of(
     inner = [*reduced, *beside, last]
     if view.strides[last] != 1 and view.shape[last] > 1:
         view = emitter.copied(view, site.origin)
-    need(len(reduced) <= 2, "it reduces three axes that are not the last ones")
     for place in np.ndindex(*(view.shape[axis] for axis in loops)):
         one, made = view, target
         for axis, index in zip(loops, place, strict=True):
             one, made = one.part(axis, index, 1), made.part(axis, index, 1)
-        # Axes of one element in front make three of them.
-        height, width = _sizes([one.shape[axis] for axis in inner[:-1]], len(reduced))
+        height, width = window(view.shape, reduced)
         yield _three(one, inner), _three(made, inner), Kernel(height, width)
 
 
-def _sizes(shape: Sequence[int], reduced: int) -> tuple[int, int]:
-    """Return the rows and columns of a window over an axis, that and a kept one, or two."""
-    if not reduced:
-        return 1, 1
-    if len(shape) == 1:
-        height, width = 1, shape[0]
-    elif reduced == 1:
-        height, width = shape[0], 1
-    else:
-        height, width = shape[0], shape[1]
+def window(shape: Sequence[int], reduced: Sequence[int]) -> tuple[int, int]:
+    """Return the rows and columns of the windows that reduce axes other than the last one.
+
+    Refused where there is no such window.
+    """
+    need(len(reduced) <= 2, "it reduces three axes that are not the last ones")
+    sizes = [shape[axis] for axis in reduced]
+    kept = [axis for axis in range(len(shape) - 1) if axis not in reduced]
+    if len(sizes) < 2:
+        beside = (1,) * (2 - len(sizes))
+        sizes = [*sizes, *beside] if kept or not sizes else [*beside, *sizes]
+    height, width = sizes
     need(height <= TALLEST_POOL and height * width <= LARGEST_POOL, "its window is too large")
     return height, width
 
@@ -218,15 +219,12 @@ def _over_channels(
     assert found is not None
     made = target.permuted(axes).reshaped((*flat[:-1], 1))
     assert made is not None
-    for one, place in planes(
-        replace(found, shape=(*flat[:-1], 1), strides=(*found.strides[:-1], 1)), made
-    ):
-        whole_one = replace(one, shape=(*one.shape[:2], flat[-1]), strides=(*one.strides[:2], 1))
+    for one, place in rows(found, made):
         emitter.operations.append(
             Pooling(
                 site.origin,
                 PoolingMode.REDUCE_SUM,
-                emitter.map(whole_one, zero),
+                emitter.map(one, zero),
                 emitter.map(place, finish.zero_point),
                 Kernel(),
                 finish.scale,
@@ -247,7 +245,8 @@ def extreme(site: Site) -> Node:
     need(pooled or not site.steps, "its result is made in halves")
     finish = site.finish(scales=False)
     if pooled:
-        need(source.shape[axis] <= LARGEST_POOL, "its window is too large")
+        last = axis == len(source.shape) - 1
+        window((*source.shape, 1) if last else source.shape, [axis])
     mode = ElementwiseMode.MAX if isinstance(operation, ReduceMax) else ElementwiseMode.MIN
 
     def write(emitter: Emitter, target: View) -> None:

@@ -30,7 +30,7 @@ from mizzen.targets.ethos_u.lower.customs import custom_rule
 from mizzen.targets.ethos_u.lower.finish import NARROW_RANGE
 from mizzen.targets.ethos_u.lower.planning import Site
 from mizzen.targets.ethos_u.lower.refusing import need
-from mizzen.targets.ethos_u.lower.views import View, planes
+from mizzen.targets.ethos_u.lower.views import View, rows
 from mizzen.targets.ethos_u.operations import (
     Activation,
     Elementwise,
@@ -136,18 +136,17 @@ def softmax(site: Site, options: dict[str, Any]) -> Node:
 def _composed(emitter: Emitter, origin: Origin, entries: Int64, view: View, target: View) -> None:
     """Add the operations for rows [N, C]."""
     words, mode = Words(emitter, origin), ElementwiseMode
-    rows, depth = view.shape
+    count = view.shape[0]
     greatest = _greatest(emitter, origin, view)
     powers = _exponentials(emitter, origin, entries, view, greatest)
     coarse = words(mode.SHR, powers, SUM_BITS)
-    total = emitter.tensor("sum", (rows, 1), INT32)
-    for one, made in planes(View(coarse.tensor, coarse.offset, (rows, 1), (depth, 1)), total):
-        deep = View(one.tensor, one.offset, (*one.shape[:2], depth), (*one.strides[:2], 1))
+    total = emitter.tensor("sum", (count, 1), INT32)
+    for one, made in rows(coarse, total):
         emitter.operations.append(
             Pooling(
                 origin,
                 PoolingMode.REDUCE_SUM,
-                emitter.map(deep),
+                emitter.map(one),
                 emitter.map(made),
                 Kernel(),
                 ONE,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import prod
 
 Ints = tuple[int, ...]
@@ -155,6 +154,20 @@ def planes(*views: View) -> Iterator[tuple[View, ...]]:
     yield views
 
 
+def rows(*views: View) -> Iterator[tuple[View, ...]]:
+    """Cut views whose last axes differ, and the others not, into views that keep the last whole."""
+    # Extents that differ keep the last axis from becoming one with another.
+    marked = [
+        replace(view, shape=(*view.shape[:-1], place), strides=(*view.strides[:-1], 1))
+        for place, view in enumerate(views, start=2)
+    ]
+    for found in planes(*marked):
+        yield tuple(
+            replace(row, shape=(*row.shape[:2], view.shape[-1]))
+            for row, view in zip(found, views, strict=True)
+        )
+
+
 def _halves(views: Sequence[View], axis: int, extent: int) -> Iterator[tuple[View, ...]]:
     half = -(-extent // 2)
     for start, count in ((0, half), (half, extent - half)):
@@ -199,18 +212,23 @@ def _dropped(view: View, axis: int) -> View:
 
 
 def _merged(views: tuple[View, ...]) -> tuple[View, ...] | None:
-    """Make one of two axes beside each other that are like one in every view."""
-    for axis, _ in pairwise(range(len(views[0].shape))):
-        if all(_is_one(view, axis) for view in views) and _alike(views, axis):
-            return tuple(_joined(view, axis) for view in views)
+    """Make one of two axes beside each other that are like one in every view.
+
+    The last axis keeps a stride of 1.
+    """
+    count = len(views[0].shape)
+    for axis in range(count - 1):
+        if not all(_is_one(view, axis) for view in views) or not _alike(views, axis):
+            continue
+        joined = tuple(_joined(view, axis) for view in views)
+        if axis < count - 2 or all(row.shape[-1] == 1 or row.strides[-1] == 1 for row in joined):
+            return joined
     return None
 
 
 def _is_one(view: View, axis: int) -> bool:
     outer, inner = view.shape[axis : axis + 2]
-    if outer == 1 and inner == 1:
-        return True
-    return view.strides[axis] == view.strides[axis + 1] * inner
+    return outer == 1 or inner == 1 or view.strides[axis] == view.strides[axis + 1] * inner
 
 
 def _alike(views: Sequence[View], axis: int) -> bool:
@@ -221,6 +239,7 @@ def _alike(views: Sequence[View], axis: int) -> bool:
 
 def _joined(view: View, axis: int) -> View:
     shape, strides = list(view.shape), list(view.strides)
-    shape[axis : axis + 2] = [shape[axis] * shape[axis + 1]]
-    del strides[axis]
+    outer, inner = shape[axis : axis + 2]
+    shape[axis : axis + 2] = [outer * inner]
+    del strides[axis if inner > 1 else axis + 1]
     return replace(view, shape=tuple(shape), strides=tuple(strides))

@@ -30,7 +30,7 @@ from mizzen.targets.ethos_u.lower.context import Emitter, Node, images, pixels
 from mizzen.targets.ethos_u.lower.finish import Finish, number, numbers
 from mizzen.targets.ethos_u.lower.planning import Site, rule
 from mizzen.targets.ethos_u.lower.refusing import need
-from mizzen.targets.ethos_u.lower.views import View, planes
+from mizzen.targets.ethos_u.lower.views import View, rows
 from mizzen.targets.ethos_u.operations import (
     ChannelScales,
     Convolution,
@@ -89,7 +89,7 @@ def spans(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]
         extent = min(size, used)
         if extent > 0 and max(before, after) < kernel:
             return [Span(0, 1, count, 0, 1, extent, 1 if count == 1 else stride, before, after)]
-    if kernel == 1 and not before:
+    if kernel == 1 and not before and (count - 1) * stride < size:
         return [Span(0, 1, count, 0, stride, count, 1, 0, 0)]
     need(count <= MOST_PIECES, f"it strides over {stride} elements, and {count} times")
     found: list[Span] = []
@@ -145,9 +145,9 @@ def convolution(site: Site) -> Node:
         strides = (strides[0], 1)
     stage = Stage(site, layer, finish, scales)
     flat = layer.reach == (1, 1) and strides == (1, 1) and not any(pads)
-    rows = spans(shape[1], site.root.shape[1], layer.reach[0], strides[0], pads[:2])
-    columns = spans(shape[2], site.root.shape[2], layer.reach[1], strides[1], pads[2:])
-    need(len(rows) * len(columns) <= MOST_PIECES, "its strides are too long")
+    down = spans(shape[1], site.root.shape[1], layer.reach[0], strides[0], pads[:2])
+    across = spans(shape[2], site.root.shape[2], layer.reach[1], strides[1], pads[2:])
+    need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
 
     def write(emitter: Emitter, target: View) -> None:
         view = emitter.read(source).reshaped(shape)
@@ -158,8 +158,8 @@ def convolution(site: Site) -> Node:
             stage.flat(emitter, view, target)
             return
         for image, made in zip(images(view), images(target), strict=True):
-            for y in rows:
-                for x in columns:
+            for y in down:
+                for x in across:
                     stage.add(emitter, image, made, y, x, layer.weights)
 
     operations = (operation,) if source is operation.input else (operation, *_pads_of(operation))
@@ -308,19 +308,14 @@ class Stage:
 
     def flat(self, emitter: Emitter, source: View, target: View) -> None:
         """Add a convolution of single elements, whatever rows and columns they are in."""
-        depths = source.shape[-1], target.shape[-1]
-        # Views are cut alike though their depths differ: axes in front of them are what is shared.
-        rows = _front(source), _front(target)
-        for one, other in planes(*rows):
-            ifm, ofm = _with_depth(one, source, depths[0]), _with_depth(other, target, depths[1])
-            emitter.operations.append(
-                self._operation(
-                    emitter.map(ifm, self.layer.zero),
-                    emitter.map(ofm, self.finish.zero_point),
-                    Kernel(),
-                    self.layer.weights,
-                )
-            )
+        for one, other in rows(source, target):
+            self.emit(emitter, one, other)
+
+    def emit(self, emitter: Emitter, image: View, made: View) -> None:
+        """Add a convolution of single elements of an image [H, W, C]."""
+        ifm = emitter.map(image, self.layer.zero)
+        ofm = emitter.map(made, self.finish.zero_point)
+        emitter.operations.append(self._operation(ifm, ofm, Kernel(), self.layer.weights))
 
     def _operation(self, ifm: Map, ofm: Map, kernel: Kernel, weights: Weights) -> Convolution:
         wide = ifm.dtype.itemsize == 2
@@ -350,15 +345,6 @@ def result(made: View, y: Span, x: Span) -> View:
     return rows.part(1, x.out_start, rows.shape[1] - x.out_start).stepped(1, x.out_step, x.count)
 
 
-def _front(view: View) -> View:
-    """Return the elements of depth 0 as a view [N, H, W, 1]."""
-    return View(view.tensor, view.offset, (*view.shape[:-1], 1), (*view.strides[:-1], 1))
-
-
-def _with_depth(plane: View, whole: View, depth: int) -> View:
-    return replace(plane, shape=(*plane.shape[:2], depth), strides=(*plane.strides[:2], 1))
-
-
 @rule(MaxPool2d, AvgPool2d)
 def pool(site: Site) -> Node:
     """MAX_POOL2D or AVG_POOL2D, and the clip and table behind it."""
@@ -382,9 +368,9 @@ def pool(site: Site) -> Node:
         "its padded window is large",
     )
     strides = operation.stride
-    rows = spans(source.shape[1], site.root.shape[1], height, strides[0], (pads[0], pads[1]))
-    columns = spans(source.shape[2], site.root.shape[2], width, strides[1], (pads[2], pads[3]))
-    need(len(rows) * len(columns) <= MOST_PIECES, "its strides are too long")
+    down = spans(source.shape[1], site.root.shape[1], height, strides[0], (pads[0], pads[1]))
+    across = spans(source.shape[2], site.root.shape[2], width, strides[1], (pads[2], pads[3]))
+    need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
     mode = PoolingMode.AVERAGE if average else PoolingMode.MAX
     scale = reciprocal(height * width) if average else Scale(1, 0)
 
@@ -393,8 +379,8 @@ def pool(site: Site) -> Node:
         if not pixels(view):
             view = emitter.copied(view, site.origin)
         for image, made in zip(images(view), images(target), strict=True):
-            for y in rows:
-                for x in columns:
+            for y in down:
+                for x in across:
                     window = Kernel(
                         height,
                         width,
@@ -444,17 +430,17 @@ def transposed(site: Site) -> Node:
     top, _, left, _ = operation.out_pad
     _, height, width, _ = site.root.shape
     kernel = layer.weights.shape[1:3]
-    rows = list(phases(operation.input.shape[1], height, kernel[0], operation.stride[0], top))
-    columns = list(phases(operation.input.shape[2], width, kernel[1], operation.stride[1], left))
-    need(len(rows) * len(columns) <= MOST_PIECES, "its strides are too long")
+    down = list(phases(operation.input.shape[1], height, kernel[0], operation.stride[0], top))
+    across = list(phases(operation.input.shape[2], width, kernel[1], operation.stride[1], left))
+    need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
 
     def write(emitter: Emitter, target: View) -> None:
         view = emitter.read(operation.input)
         if not pixels(view):
             view = emitter.copied(view, site.origin)
         for image, made in zip(images(view), images(target), strict=True):
-            for y, taps_y in rows:
-                for x, taps_x in columns:
+            for y, taps_y in down:
+                for x, taps_x in across:
                     weights = layer.weights[:, taps_y][:, :, taps_x]
                     stage.add(emitter, image, made, y, x, _one(weights))
 
