@@ -33,10 +33,11 @@ def least(program: Program, source: Source, configuration: EthosUConfiguration) 
     try:
         begun = source.made(program)
         rows = arranged(begun.sequence, configuration)
-        found = [(search.descend(row), row) for row in rows]
-        memory_bytes, best = min(found, key=lambda row: row[0])
+        best = rows[0]
+        for row in rows:
+            best = row if search.descend(row) else best
         ordered = reordered(best)
-        if ordered is not best and search.descend(ordered) < memory_bytes:
+        if ordered is not best and search.descend(ordered):
             best = ordered
         for cascade in cascades(best):
             if cascade.live_bytes < search.memory_bytes:
@@ -57,15 +58,16 @@ class _Search:
         self.candidates: list[Judged] = []
         self.memory_bytes = maps_bytes(self.theirs.cost)
 
-    def descend(self, sequence: Sequence) -> int:
-        """Try a sequence in less and less memory, and return the least that is enough for it."""
+    def descend(self, sequence: Sequence) -> bool:
+        """Try a sequence in less and less memory, and return whether it needs less than others."""
         whole = max(1, maps_bytes(self.theirs.cost))
-        found, share, misses = whole, 1.0, 0
+        found, misses = False, 0
+        share = STEP * self.memory_bytes / whole if self.candidates else 1.0
         while misses < MISSES:
             taken = self._taken(sequence, share)
-            if taken is not None and taken < found:
-                found, share, misses = taken, STEP * taken / whole, 0
-                self.memory_bytes = min(self.memory_bytes, taken)
+            if taken is not None and taken < self.memory_bytes:
+                self.memory_bytes = taken
+                found, share, misses = True, STEP * taken / whole, 0
             else:
                 share, misses = FURTHER * share, misses + 1
         return found
