@@ -25,25 +25,23 @@ def assemble(
     stage: Stage,
     plan: Plan,
     offsets: Offsets,
-    staged: dict[int, int],
     region_bytes: dict[int, int],
 ) -> Schedule:
-    """Return the schedule of units, of which the constants are fetched as planned.
-
-    staged  of each unit whose constants are fetched, the offset that they are fetched to
-    """
+    """Return the schedule of units, of which the constants are fetched as planned."""
     blobs, blob_of = _blobs(stage, plan)
+    staged = plan.offsets
     number = {unit: index for index, unit in enumerate(sorted(staged))}
     stagings = tuple(
         Staging(
-            Place(int(stage.costs.staging_region), staged[unit]), len(blobs[blob_of[unit]].data)
+            Place(int(stage.ground.costs.staging_region), staged[unit]),
+            len(blobs[blob_of[unit]].data),
         )
         for unit in sorted(staged)
     )
     return Schedule(
-        sequence=stage.storage.sequence,
-        layouts=stage.storage.layouts,
-        places=_places(len(stage.storage.sequence.tensors), offsets),
+        sequence=stage.ground.storage.sequence,
+        layouts=stage.ground.storage.layouts,
+        places=_places(len(stage.ground.storage.sequence.tensors), offsets),
         stagings=stagings,
         blobs=tuple(blobs),
         items=tuple(_items(stage, plan, blob_of, number)),
@@ -57,10 +55,10 @@ def _blobs(stage: Stage, plan: Plan) -> tuple[list[Blob], dict[int, int]]:
     known: dict[bytes, int] = {}
     found: dict[int, int] = {}
     for index, (unit, choice) in enumerate(zip(stage.units, plan.choices, strict=True)):
-        row = stage.storage.sequence.operations[unit.operation]
+        row = stage.ground.storage.sequence.operations[unit.operation]
         if choice is None or not isinstance(row, Convolution):
             continue
-        blob = stage.costs.blob(unit.operation, unit.channels, choice)
+        blob = stage.ground.costs.blob(unit.operation, unit.channels, choice)
         if blob.data not in known:
             known[blob.data] = len(blobs)
             blobs.append(blob)
@@ -79,7 +77,7 @@ def _places(tensors: int, offsets: Offsets) -> tuple[Place | None, ...]:
 def _items(
     stage: Stage, plan: Plan, blob_of: dict[int, int], number: dict[int, int]
 ) -> Iterator[Issue | Fetch]:
-    for gap, pieces in enumerate(plan.gaps):
+    for gap, pieces in enumerate(plan.gaps()):
         if gap:
             unit, choice = stage.units[gap - 1], plan.choices[gap - 1]
             blocking = choice.blocking if choice else None

@@ -21,8 +21,8 @@ from mizzen.targets.ethos_u.operations import (
 )
 from mizzen.targets.ethos_u.placement import place
 from mizzen.targets.ethos_u.program import RegionIndex
-from mizzen.targets.ethos_u.schedule.memory import live_bytes, tensor_blocks, tensor_spans
-from mizzen.targets.ethos_u.schedule.stages import best_blocks
+from mizzen.targets.ethos_u.schedule.memory import live_bytes
+from mizzen.targets.ethos_u.schedule.stages import blocks_of_units
 from mizzen.targets.ethos_u.schedule.storage import Storage
 from mizzen.targets.ethos_u.schedule.units import Costs
 
@@ -36,13 +36,11 @@ def in_cache(storage: Storage, costs: Costs, limit_bytes: int) -> Storage:
     for index, tensor in enumerate(storage.sequence.tensors):
         if tensor.role is Role.SCRATCH:
             storage = storage.with_region(index, fast)
-    units = list(range(len(storage.sequence.operations)))
-    spans = tensor_spans(storage.sequence, units)
+    operations = range(len(storage.sequence.operations))
     room = limit_bytes
     while True:
-        tensors, blocks = tensor_blocks(
-            storage, spans, fast, best_blocks([costs.unit(storage, unit) for unit in units])
-        )
+        units = [costs.unit(storage, operation) for operation in operations]
+        tensors, blocks = blocks_of_units(storage, units, fast)
         live = live_bytes(blocks, len(units))
         over = max(range(len(live)), key=live.__getitem__)
         if live[over] <= room:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.operations import Schedule, Sequence
-from mizzen.targets.ethos_u.placement import Block, Placed, place
+from mizzen.targets.ethos_u.placement import Block, place
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.assembly import assemble
-from mizzen.targets.ethos_u.schedule.divisions import divided
+from mizzen.targets.ethos_u.schedule.divisions import Divider, Planned
 from mizzen.targets.ethos_u.schedule.fetching import FARTHEST, Fetching, Plan
 from mizzen.targets.ethos_u.schedule.layouts import choose_layouts
-from mizzen.targets.ethos_u.schedule.memory import live_bytes
 from mizzen.targets.ethos_u.schedule.regions import in_cache, with_copies
-from mizzen.targets.ethos_u.schedule.stages import Stage, blocks_with, stage_of
+from mizzen.targets.ethos_u.schedule.stages import Ground, Stage
 from mizzen.targets.ethos_u.schedule.storage import Storage, first_storage
 from mizzen.targets.ethos_u.schedule.units import Costs
 
-TRIES = 8
-"""Plans with less and less memory to stage in, until what is staged finds a place."""
+SHARES = (1.0, 0.94, 0.87, 0.78, 0.6)
+"""Of the limit, what plans may use, in turn, until all that is staged finds a place."""
+LESS = (1.0, 0.97, 0.94)
+"""Of that, what the plan may use if it is changed a little, for the same reason."""
+MANY_BLOCKS = 150
+STATES, STATES_OF_MANY = 200_000, 15_000
+"""Of the exact search for places, divided by how many blocks there are."""
 BYTE_PRICES_CYCLES = (0.0, 0.1, 1.0, 100.0)
 """What a byte of a tensor is worth, tried in turn until all of them fit."""
-STATES = 600
+STATES_ALONE = 600
 """Of the search for places of tensors alone, which is done often."""
 FREE = 1.002
 """Cycles under a limit over those without, up to which nothing is done for it."""
@@ -36,6 +40,26 @@ class Effort(Enum):
 
     FAST = "fast"
     THOROUGH = "thorough"
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """How much is tried.
+
+    starts      plans that are refined, for each size of memory
+    steps       units that all plans for one of them may have
+    placements  plans for which all is placed together, the best first, for each size of memory
+    """
+
+    starts: int
+    steps: int
+    placements: int
+
+
+EFFORTS = {
+    Effort.FAST: _Work(2, 40_000, 1),
+    Effort.THOROUGH: _Work(5, 500_000, 5),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +91,23 @@ def schedule(
     if configuration.mode.spills:
         cache = configuration.arena_cache_size_bytes
         limit = min(cache, limits.fast_bytes or cache)
-        stage, peak = _spilled(costs, configuration, limit)
+        ground, peak = _spilled(costs, configuration, limit)
     else:
         limit = limits.scratch_bytes or ENDLESS_BYTES
         laid = _laid_out(costs, limit)
-        stage, peak = laid.stage, laid.peak_bytes
-    return _staged(stage, max(limit, peak))
+        ground, peak = laid.ground, laid.peak_bytes
+    return _staged(ground, max(limit, peak), EFFORTS[effort])
 
 
 @dataclass(frozen=True, slots=True)
 class _Laid:
-    """Undivided units, and what their tensors take.
+    """Tensors with layouts, and what they take.
 
-    cycles       of a first plan for their constants within the limit
+    cycles       of a first plan for constants within the limit
     free_cycles  of the same plan without a limit
     """
 
-    stage: Stage
+    ground: Ground
     peak_bytes: int
     cycles: float
     free_cycles: float
@@ -99,14 +123,18 @@ def _laid_out(costs: Costs, limit_bytes: int) -> _Laid:
         if _is_free(found, limit_bytes):
             break
         if price:
-            prices = dict.fromkeys(_crowded(found.stage, limit_bytes), price)
+            prices = dict.fromkeys(_crowded(found.ground, limit_bytes), price)
             tried.append(_measured(storage, costs.priced(prices), limit_bytes))
     return min(tried, key=lambda row: (max(row.peak_bytes, limit_bytes), row.cycles))
 
 
 def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
-    stage = stage_of(storage, costs, {})
-    placed = place(stage.blocks, limit_bytes=_goal(stage, limit_bytes), states=STATES)
+    ground = Ground(storage, costs)
+    stage = ground.stage({})
+    _, blocks = stage.blocks(costs.staging_region)
+    # A peak that leaves room for all constants at once is low enough.
+    goal = limit_bytes - sum(job.blob_bytes for job in stage.jobs)
+    placed = place(blocks, limit_bytes=goal, states=STATES_ALONE)
     # Where tensors do not come as close together as they might, constants have less room.
     lost = placed.peak_bytes - max(stage.live_bytes, default=0)
     reaches = {index: FARTHEST for index, job in enumerate(stage.jobs) if job.staged is not None}
@@ -116,12 +144,7 @@ def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
         .cycles
         for room in (max(limit_bytes, placed.peak_bytes), ENDLESS_BYTES)
     ]
-    return _Laid(stage, placed.peak_bytes, *cycles)
-
-
-def _goal(stage: Stage, limit_bytes: int) -> int:
-    """Return a peak of tensors that leaves room for all constants at once."""
-    return limit_bytes - sum(job.blob_bytes for job in stage.jobs)
+    return _Laid(ground, placed.peak_bytes, *cycles)
 
 
 def _is_free(laid: _Laid, limit_bytes: int) -> bool:
@@ -129,17 +152,17 @@ def _is_free(laid: _Laid, limit_bytes: int) -> bool:
     return laid.peak_bytes <= limit_bytes and laid.cycles <= laid.free_cycles * FREE
 
 
-def _crowded(stage: Stage, limit_bytes: int) -> list[int]:
+def _crowded(ground: Ground, limit_bytes: int) -> list[int]:
     """Return the operations beside which not all fits if nothing lies over another.
 
     What counts is what is alive there, and the constants of the operation and of the next one.
     """
-    live = live_bytes([replace(row, partners=()) for row in stage.blocks], len(stage.units))
+    stage = ground.stage({})
     blobs = [job.blob_bytes for job in stage.jobs]
     return [
         unit.operation
         for unit, taken, own, following in zip(
-            stage.units, live, blobs, [*blobs[1:], 0], strict=True
+            stage.units, ground.live_bytes[1], blobs, [*blobs[1:], 0], strict=True
         )
         if taken + own + following > limit_bytes
     ]
@@ -147,54 +170,82 @@ def _crowded(stage: Stage, limit_bytes: int) -> list[int]:
 
 def _spilled(
     costs: Costs, configuration: EthosUConfiguration, limit_bytes: int
-) -> tuple[Stage, int]:
-    """Return undivided units whose tensors lie in the cache as far as they fit, and their peak."""
+) -> tuple[Ground, int]:
+    """Return a ground whose tensors lie in the cache as far as they fit, and their peak."""
     storage = in_cache(first_storage(costs.sequence, costs.machine), costs, limit_bytes)
     sequence = with_copies(costs.sequence, costs, storage, limit_bytes)
     if sequence is not costs.sequence:
         costs = Costs(sequence, configuration)
     storage = in_cache(first_storage(sequence, costs.machine), costs, ENDLESS_BYTES)
     storage = in_cache(choose_layouts(storage, costs), costs, limit_bytes)
-    stage = stage_of(storage, costs, {})
-    return stage, place(stage.blocks, limit_bytes=limit_bytes).peak_bytes
+    ground = Ground(storage, costs)
+    _, blocks = ground.stage({}).blocks(costs.staging_region)
+    return ground, place(blocks, limit_bytes=limit_bytes).peak_bytes
 
 
-def _staged(stage: Stage, limit_bytes: int) -> Schedule:
+def _staged(ground: Ground, limit_bytes: int, work: _Work) -> Schedule:
     """Return a schedule whose constants are staged within a limit."""
-    stage, plan, placed = _fitted(stage, limit_bytes)
-    count = len(stage.tensors)
-    region = stage.costs.staging_region
-    offsets = {region: dict(zip(stage.tensors, placed.offsets_bytes[:count], strict=True))}
-    region_bytes = {int(region): placed.peak_bytes}
+    found = _fitted(ground, limit_bytes, work)
+    region = ground.costs.staging_region
+    offsets = {region: found.offsets}
+    region_bytes = {int(region): found.size_bytes}
     if region is not RegionIndex.SCRATCH:
-        slow = place(stage.slow_blocks)
-        offsets[RegionIndex.SCRATCH] = dict(
-            zip(stage.slow_tensors, slow.offsets_bytes, strict=True)
-        )
+        tensors, blocks = found.stage.blocks(RegionIndex.SCRATCH)
+        slow = place(blocks)
+        offsets[RegionIndex.SCRATCH] = dict(zip(tensors, slow.offsets_bytes, strict=True))
         region_bytes[int(RegionIndex.SCRATCH)] = slow.peak_bytes
-    staged = dict(zip(sorted(plan.starts), placed.offsets_bytes[count:], strict=True))
-    return assemble(stage, plan, offsets, staged, region_bytes)
+    return assemble(found.stage, found.plan, offsets, region_bytes)
 
 
-def _fitted(whole: Stage, limit_bytes: int) -> tuple[Stage, Plan, Placed]:
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A plan with addresses, and the bytes that all takes."""
+
+    stage: Stage
+    plan: Plan
+    offsets: dict[int, int]
+    size_bytes: int
+
+
+def _fitted(ground: Ground, limit_bytes: int, work: _Work) -> _Fitted:
     """Return units and a plan for them that can be placed within a limit."""
-    room = limit_bytes
-    for _ in range(TRIES):
-        free = [room - row for row in whole.live_bytes]
-        plan = Fetching(whole.jobs, free, whole.costs.machine).best()
-        stage, plan = divided(whole, plan, room)
-        placed = _placed(stage, plan, limit_bytes)
-        if placed.peak_bytes <= limit_bytes:
-            return stage, plan, placed
-        room -= placed.peak_bytes - limit_bytes
-    plan = Fetching(whole.jobs, whole.live_bytes, whole.costs.machine).plan({})
-    return whole, plan, _placed(whole, plan, limit_bytes)
+    for share in SHARES:
+        room = int(limit_bytes * share)
+        starts = Divider(ground, room, 0).starts()[: work.starts]
+        rows = [Divider(ground, room, work.steps).refined(row) for row in starts]
+        rows.sort(key=lambda row: row.cycles)
+        for row in rows[: work.placements]:
+            for less in LESS:
+                divider = Divider(ground, int(room * less), work.steps)
+                joint = _jointly(divider, row if less == 1 else divider.again(row), limit_bytes)
+                if joint is not None:
+                    return joint
+    return _bare(ground)
 
 
-def _placed(stage: Stage, plan: Plan, limit_bytes: int) -> Placed:
-    """Return where tensors lie, and behind them what constants are fetched to."""
-    more = [
-        Block(stage.jobs[unit].blob_bytes, max(0, plan.starts[unit]), unit)
-        for unit in sorted(plan.starts)
-    ]
-    return place([*blocks_with(stage, plan.choices), *more], limit_bytes=limit_bytes)
+def _bare(ground: Ground) -> _Fitted:
+    """Return a plan that stages nothing."""
+    stage = ground.stage({})
+    plan = Divider(ground, 0, 0).fetching(stage).plan({})
+    tensors, blocks = stage.blocks(ground.costs.staging_region, plan.choices)
+    placed = place(blocks)
+    offsets = dict(zip(tensors, placed.offsets_bytes, strict=True))
+    return _Fitted(stage, plan, offsets, placed.peak_bytes)
+
+
+def _jointly(divider: Divider, found: Planned, limit_bytes: int) -> _Fitted | None:
+    """Return a plan with addresses, if all has a place within a limit."""
+    stage = found.stage.with_real_sizes(found.plan.reaches)
+    plan = divider.fetching(stage).plan(found.plan.reaches)
+    region = stage.ground.costs.staging_region
+    tensors, blocks = stage.blocks(region, plan.choices)
+    units = sorted(plan.taken)
+    more = [Block(stage.jobs[unit].blob_bytes, plan.start(unit), unit) for unit in units]
+    count = len(blocks) + len(more)
+    states = (STATES if count <= MANY_BLOCKS else STATES_OF_MANY) // count
+    placed = place([*blocks, *more], limit_bytes=limit_bytes, states=states)
+    if placed.peak_bytes > limit_bytes:
+        return None
+    offsets = dict(zip(tensors, placed.offsets_bytes, strict=False))
+    plan.offsets = dict(zip(units, placed.offsets_bytes[len(tensors) :], strict=True))
+    return _Fitted(stage, plan, offsets, placed.peak_bytes)

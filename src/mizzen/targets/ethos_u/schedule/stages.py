@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from mizzen.targets.ethos_u.operations import Copy, Shape
+from mizzen.targets.ethos_u.operations import Convolution, Copy
 from mizzen.targets.ethos_u.placement import Block
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.choices import Choice
@@ -17,76 +18,99 @@ from mizzen.targets.ethos_u.schedule.units import Channels, Costs, Unit
 Ranges = tuple[Channels, ...]
 Divisions = Mapping[int, Ranges]
 """Of operations that are done in several units, the channels of each."""
+Blocks = tuple[list[int], list[Block]]
+"""Tensors that lie in a memory, and a block for each."""
+
+
+class Ground:
+    """A sequence whose tensors have layouts and memories."""
+
+    def __init__(self, storage: Storage, costs: Costs) -> None:
+        self.storage = storage
+        self.costs = costs
+        self._units: dict[tuple[int, Channels | None], tuple[Unit, Job]] = {}
+
+    @cached_property
+    def live_bytes(self) -> tuple[list[int], list[int]]:
+        """What tensors take at each operation that is done at once, and at one that is divided."""
+        region, count = self.costs.staging_region, len(self.storage.sequence.operations)
+        units = [self.unit(operation, None)[0] for operation in range(count)]
+        together = blocks_of_units(self.storage, units, region)[1]
+        apart = [replace(block, partners=()) for block in together]
+        return live_bytes(together, count), live_bytes(apart, count)
+
+    def unit(self, operation: int, channels: Channels | None) -> tuple[Unit, Job]:
+        """Return an operation or a part of one."""
+        key = operation, channels
+        if key not in self._units:
+            unit = self.costs.unit(self.storage, operation, channels)
+            self._units[key] = unit, _job(unit, self.costs)
+        return self._units[key]
+
+    def stage(self, divisions: Divisions) -> Stage:
+        """Return the units of the sequence, some operations divided."""
+        units: list[Unit] = []
+        jobs: list[Job] = []
+        live: list[int] = []
+        together, apart = self.live_bytes
+        for operation in range(len(self.storage.sequence.operations)):
+            ranges = divisions.get(operation)
+            for channels in ranges or (None,):
+                unit, job = self.unit(operation, channels)
+                units.append(unit)
+                jobs.append(job)
+                live.append(apart[operation] if ranges else together[operation])
+        return Stage(self, tuple(units), tuple(jobs), tuple(live))
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Units, and what the fetching of their constants is planned with.
 
-    tensors     those that lie in the memory that constants are staged in, and their blocks;
-                slow ones lie in the arena if that is another memory
-    live_bytes  of them at each unit
+    live_bytes  of tensors at each unit, in the memory that constants are staged in
     """
 
-    costs: Costs
-    storage: Storage
+    ground: Ground
     units: tuple[Unit, ...]
     jobs: tuple[Job, ...]
-    tensors: tuple[int, ...]
-    blocks: tuple[Block, ...]
     live_bytes: tuple[int, ...]
-    slow_tensors: tuple[int, ...]
-    slow_blocks: tuple[Block, ...]
 
     def of_operation(self, operation: int) -> list[int]:
         """Return the units of an operation."""
         return [index for index, unit in enumerate(self.units) if unit.operation == operation]
 
+    def blocks(self, region: RegionIndex, choices: Sequence[Choice | None] | None = None) -> Blocks:
+        """Return the tensors that lie in a region, and a block for each of them."""
+        return blocks_of_units(self.ground.storage, self.units, region, choices)
 
-def stage_of(storage: Storage, costs: Costs, divisions: Divisions) -> Stage:
-    """Return the units of a sequence, some operations divided."""
-    units = tuple(
-        costs.unit(storage, operation, channels)
-        for operation in range(len(storage.sequence.operations))
-        for channels in divisions.get(operation, (None,))
-    )
+    def with_real_sizes(self, reaches: Mapping[int, int]) -> Stage:
+        """Return a stage in which constants that are to be staged have their own size."""
+        jobs, costs = list(self.jobs), self.ground.costs
+        for index, reach in reaches.items():
+            unit = self.units[index]
+            if reach and unit.staged is not None:
+                blob = costs.blob(unit.operation, unit.channels, unit.staged.best)
+                jobs[index] = replace(jobs[index], blob_bytes=len(blob.data))
+        return replace(self, jobs=tuple(jobs))
+
+
+def blocks_of_units(
+    storage: Storage,
+    units: Sequence[Unit],
+    region: RegionIndex,
+    choices: Sequence[Choice | None] | None = None,
+) -> Blocks:
+    """Return the tensors that lie in a region, and a block for each of them, in units.
+
+    choices  of units; None for the best ones, constants being staged where that gains
+    """
     spans = tensor_spans(storage.sequence, [unit.operation for unit in units])
-    tensors, blocks = tensor_blocks(storage, spans, costs.staging_region, best_blocks(units))
-    slow: tuple[list[int], list[Block]] = [], []
-    if costs.staging_region is not RegionIndex.SCRATCH:
-        slow = tensor_blocks(storage, spans, RegionIndex.SCRATCH, best_blocks(units))
-    return Stage(
-        costs=costs,
-        storage=storage,
-        units=units,
-        jobs=tuple(_job(unit, costs) for unit in units),
-        tensors=tuple(tensors),
-        blocks=tuple(blocks),
-        live_bytes=tuple(live_bytes(blocks, len(units))),
-        slow_tensors=tuple(slow[0]),
-        slow_blocks=tuple(slow[1]),
-    )
-
-
-def blocks_with(stage: Stage, choices: Sequence[Choice | None]) -> list[Block]:
-    """Return the blocks of a stage's tensors where units have some choices."""
-    operations = [unit.operation for unit in stage.units]
-    spans = tensor_spans(stage.storage.sequence, operations)
-    chosen = _block_of(stage.units, choices)
-    return tensor_blocks(stage.storage, spans, stage.costs.staging_region, chosen)[1]
-
-
-def best_blocks(units: Sequence[Unit]) -> dict[int, Shape]:
-    """Return the blocks of operations of one unit, constants being staged where that gains."""
-    return _block_of(units, map(_best, units))
-
-
-def _block_of(units: Sequence[Unit], choices: Iterable[Choice | None]) -> dict[int, Shape]:
-    return {
+    chosen = {
         unit.operation: choice.blocking.block
-        for unit, choice in zip(units, choices, strict=True)
+        for unit, choice in zip(units, choices or map(_best, units), strict=True)
         if unit.channels is None and choice is not None
     }
+    return tensor_blocks(storage, spans, region, chosen)
 
 
 def _best(unit: Unit) -> Choice | None:
@@ -101,7 +125,6 @@ def _job(unit: Unit, costs: Costs) -> Job:
         cycles = bus.read_latency_cycles + row.length_bytes / bus.bytes_per_cycle
         return Job(None, None, moved_cycles=cycles)
     in_place = unit.in_place.best if unit.in_place else None
-    if unit.staged is None:
+    if unit.staged is None or not isinstance(row, Convolution):
         return Job(in_place, None)
-    blob = costs.blob(unit.operation, unit.channels, unit.staged.best)
-    return Job(in_place, unit.staged.best, len(blob.data))
+    return Job(in_place, unit.staged.best, costs.blob_bytes(unit, unit.staged.best))

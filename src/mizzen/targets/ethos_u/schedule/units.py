@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from mizzen.targets.ethos_u.timing.machine import Bus, Machine, machine_of
 from mizzen.targets.ethos_u.weights import Compression, encode
 
 Channels = tuple[int, int]
+GRANULE_BYTES = 16
+"""Of streams, and of the ends of a transfer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Costs:
         self._users: list[tuple[int, ...]] | None = None
         self._row_cycles: Mapping[int, float] = {}
         self._facts: dict[tuple[int, Channels | None], Facts] = {}
-        self._lengths: dict[tuple[int, Channels | None], dict[bool, tuple[int, ...]]] = {}
+        self._lengths: dict[tuple[int, bool], tuple[int, ...]] = {}
 
     def priced(self, byte_cycles: Mapping[int, float]) -> Costs:
         """Return costs by which blocks of some operations are to fall behind their input.
@@ -136,6 +139,10 @@ class Costs:
         price = self._row_cycles.get(operation, 0.0)
         return ranked(facts, demand_of(row), traffics, self.machine, price)
 
+    def blob_bytes(self, unit: Unit, choice: Choice) -> int:
+        """Return the size of the constants that a block needs, nearly and rather too large."""
+        return sum(self._streams(unit.operation, unit.channels, choice.blocking.part_kernel))
+
     def _constants(
         self, operation: int, channels: Channels | None, part_kernel: bool, bus: Bus | None
     ) -> Constants | None:
@@ -146,22 +153,24 @@ class Costs:
     def _streams(
         self, operation: int, channels: Channels | None, part_kernel: bool
     ) -> tuple[int, ...]:
-        key = operation, channels
+        """Return the lengths of streams, nearly: a part's are a part of the whole's."""
+        key = operation, part_kernel
         if key not in self._lengths:
-            self._lengths[key] = self._encoded(operation, channels)
-        return self._lengths[key][part_kernel]
+            self._lengths[key] = self._encoded(operation, part_kernel)
+        whole = self._lengths[key]
+        if channels is None:
+            return whole
+        share = (channels[1] - channels[0]) / self.facts(operation).shape[2]
+        return tuple(GRANULE_BYTES * (math.ceil(row * share / GRANULE_BYTES) + 1) for row in whole)
 
-    def _encoded(self, operation: int, channels: Channels | None) -> dict[bool, tuple[int, ...]]:
-        """Return the lengths of streams for each traversal; the block's depth is a usual one."""
+    def _encoded(self, operation: int, part_kernel: bool) -> tuple[int, ...]:
+        """Return the lengths of all streams for a traversal; the block's depth is a usual one."""
         row = self.sequence.operations[operation]
         assert isinstance(row, Convolution)
-        facts = self.facts(operation, channels)
-        depth = usual(row, facts, self.accelerator).block[2]
-        whole = channels or (0, len(row.weights))
-        found: dict[bool, tuple[int, ...]] = {}
-        for part_kernel in traversals(facts):
-            blob = encode(row, whole, depth, part_kernel, self.accelerator, Compression.QUICK)
-            found[part_kernel] = tuple(
-                length for part in blob.cores for length in (part.weights_bytes, part.scales_bytes)
-            )
-        return found
+        depth = usual(row, self.facts(operation), self.accelerator).block[2]
+        blob = encode(
+            row, (0, len(row.weights)), depth, part_kernel, self.accelerator, Compression.QUICK
+        )
+        return tuple(
+            length for part in blob.cores for length in (part.weights_bytes, part.scales_bytes)
+        )
