@@ -77,8 +77,9 @@ def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
 
 def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Sequence]:
     """Return what a sequence is arranged to, the last first, and it itself last."""
-    accelerator, estimate = configuration.accelerator, Estimator(configuration)
+    accelerator = configuration.accelerator
     sequence = with_written_products(sequence, accelerator)
+    estimate = Estimator(configuration, sequence.tensors)
     best = arrange.best(sequence, accelerator, estimate).sequence
     planes = arrange.in_planes(best, accelerator, estimate)
     found = list({id(row): row for row in (planes, best, sequence)}.values())

@@ -92,7 +92,9 @@ def _zero(state: State) -> int:
 
 
 def _program(sequence: Sequence, configuration: EthosUConfiguration) -> Program:
-    arranged = arrange.best(sequence, configuration.accelerator, Estimator(configuration))
+    arranged = arrange.best(
+        sequence, configuration.accelerator, Estimator(configuration, sequence.tensors)
+    )
     sizes = plain(sequence, configuration).region_bytes
     limits = Limits(sizes[RegionIndex.SCRATCH])
     for row in (arranged.sequence, sequence):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.arrange.orientation import (
@@ -14,12 +14,14 @@ from mizzen.targets.ethos_u.arrange.orientation import (
     cheapest,
 )
 from mizzen.targets.ethos_u.arrange.swap import regions, swap
-from mizzen.targets.ethos_u.arrange.variants import EXCHANGE, Variant, variants_of
+from mizzen.targets.ethos_u.arrange.variants import EXCHANGE, Variant, variants_of, without
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.operations import Sequence
 
 Judge = Callable[[Sequence], float]
 """What a whole sequence costs once it is scheduled."""
+Rewrites = Callable[[Sequence, int], Iterator[Variant]]
+"""Rewrites of an operation by its index."""
 
 LEAST_GAIN = 0.002
 """Of the whole, that a rewrite must bring: less is within what estimates leave out.
@@ -55,7 +57,9 @@ def best(
     judge     of whole sequences; permits each step that was chosen. Without one estimates decide
     """
     costs = Costs(estimate)
-    searches = [_Search(accelerator, costs, judge, sequence) for _ in range(2)]
+    first = _Search(accelerator, costs, judge, sequence)
+    first.rewrite(without)
+    searches = [first, replace(first)]
     searches[1].turn()
     for search in searches:
         search.run()
@@ -91,23 +95,26 @@ class _Search:
         """Rewrite and exchange by turns, as long as one of them brings something."""
         for _ in range(ROUNDS):
             before = len(self.steps)
-            self.rewrite()
+            self.rewrite(self._variants)
             self.turn()
             if len(self.steps) == before:
                 break
 
-    def rewrite(self) -> None:
-        """Try the rewrites of every operation, and take the best of each."""
+    def rewrite(self, rewrites: Rewrites) -> None:
+        """Try rewrites of every operation, and take the best of each."""
         index = 0
         while index < len(self.base.operations):
-            index += self._rewrite(index)
+            index += self._rewrite(index, rewrites)
 
-    def _rewrite(self, index: int) -> int:
+    def _variants(self, sequence: Sequence, index: int) -> Iterator[Variant]:
+        return variants_of(sequence, index, self.accelerator)
+
+    def _rewrite(self, index: int, rewrites: Rewrites) -> int:
         """Return how many operations there are then in the place of one."""
         whole = Orientation(self.base, self.costs)
         here, own = whole.total(self.flips), whole.cost([index], self.flips)
         choices: list[tuple[float, Variant, Flips, int]] = []
-        for variant in variants_of(self.base, index, self.accelerator):
+        for variant in rewrites(self.base, index):
             count = 1 + len(variant.sequence.operations) - len(self.base.operations)
             other = Orientation(variant.sequence, self.costs)
             for flips in _moved(self.flips, index, count):

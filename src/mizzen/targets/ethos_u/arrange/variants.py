@@ -50,12 +50,13 @@ def variants(sequence: Sequence, accelerator: Accelerator) -> Iterator[Variant]:
 
 def variants_of(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
     """Return every rewrite of one operation by itself; none exchanges height and width."""
-    for rewrite in (_copies, _columns, _gathered, _pools):
+    for rewrite in (without, _columns, _gathered, _pools):
         yield from rewrite(sequence, index)
     yield from _shapes(sequence, index, accelerator)
 
 
-def _copies(sequence: Sequence, index: int) -> Iterator[Variant]:
+def without(sequence: Sequence, index: int) -> Iterator[Variant]:
+    """Return sequences without an operation that only moves numbers or writes constant ones."""
     found = without_copy(sequence, index)
     if found is not None:
         yield Variant("leave out a copy", (index,), found)

@@ -14,7 +14,9 @@ from mizzen.targets.ethos_u.operations import (
     Copy,
     Map,
     Operation,
+    Role,
     Shape,
+    Tensor,
     maps_read,
 )
 from mizzen.targets.ethos_u.schedule.blocks import traversals
@@ -30,10 +32,15 @@ RECORD_BYTES = 10
 
 
 class Estimator:
-    """Estimates operations of a system; weights are taken to be in the fastest memory."""
+    """Estimates operations of a system; weights are taken to be in the fastest memory.
 
-    def __init__(self, configuration: EthosUConfiguration) -> None:
+    Constants that are read as maps are read where they lie.
+    """
+
+    def __init__(self, configuration: EthosUConfiguration, tensors: Rows[Tensor]) -> None:
+        """Estimate operations over tensors, and over others of scratch that come behind them."""
         self._machine = machine_of(configuration)
+        self._constant = {index for index, row in enumerate(tensors) if row.role is Role.CONSTANT}
 
     def __call__(self, operation: Operation, layouts: Rows[Layout | None]) -> float:
         """Return the cycles of both models; those of a transfer through its slowest bus.
@@ -61,7 +68,9 @@ class Estimator:
             whole = view.start[2] == 0 and shape[2] > BRICK // 2
             bricks = layout is Layout.NHCWB16 or (layout is None and whole)
             stride = (BRICK if bricks else shape[2]) * size * view.steps[1]
-        return Stored(self._machine.cache, shape, size, bricks, stride)
+        machine = self._machine
+        bus = machine.constants if row.tensor in self._constant else machine.cache
+        return Stored(bus, shape, size, bricks, stride)
 
     def _constants(self, operation: Computation, facts: Facts) -> Constants | None:
         if not isinstance(operation, Convolution):
