@@ -11,7 +11,10 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
+from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import NpuStep
+from mizzen.conformance.cases import cases
+from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.hazards import find_hazards
@@ -84,3 +87,18 @@ def test_network_everywhere(network_file: Path, accelerator: str) -> None:
             assert needless_waits(made, machine) == []
             if CORES[accelerator].keeps_tables:
                 assert blockdeps(made)[1:] == greatest_blockdeps(made, machine)[1:]
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])
+@pytest.mark.parametrize("name", ["sum_1x3x3x5_axes12_int8_dropped", "lstm_int8_time_major"])
+def test_states_and_outputs_that_are_no_whole_lines_of_memory(name: str, accelerator: str) -> None:
+    """U55 transfers whole lines only: other bytes of the interface go through the array."""
+    (case,) = (row for row in cases() if row.name == name)
+    configuration, machine = resolve(accelerator), ACCELERATORS[accelerator]
+    outcome = build(case.build(), f"{name}.tflite", Compiler.REGOR, configuration)
+    assert isinstance(outcome, Built)
+    steps = artifact_of(outcome.network, f"{name}.tflite").steps
+    found = [step.program for step in steps if isinstance(step, NpuStep)]
+    assert found
+    for program in found:
+        require_same(emit(plain(lift(program), configuration), machine), program)
