@@ -12,10 +12,11 @@ from mizzen.compiler.ethos_u.generator.improve import smallest
 from mizzen.compiler.ethos_u.generator.judging import judged, worse
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.search import maps_bytes
+from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.targets.ethos_u.config import Generator
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.vela.generate import Compiled, generate
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 
 @pytest.mark.parametrize(
@@ -29,10 +30,11 @@ def test_less_memory_at_no_more_cycles(
     name: str, share: float, model_file: Callable[[str], Path]
 ) -> None:
     configuration = replace(resolve("ethos-u55-128"), generator=Generator.BEST)
-    compiled = generate(model_file(f"{name}.tflite").read_bytes(), configuration)
+    data = model_file(f"{name}.tflite").read_bytes()
+    compiled = generate(data, configuration)
     assert isinstance(compiled, Compiled)
     (theirs,) = parts_of(compiled)[1]
-    written = smallest(compiled, configuration)
+    written = smallest(compiled, Source(data, NetworkForm.TFLITE), configuration)
     (ours,) = parts_of(replace(compiled, network=written.network))[1]
     costs = [judged(part.program, configuration).cost for part in (ours, theirs)]
     assert worse(*costs) == ""
