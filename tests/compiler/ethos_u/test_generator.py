@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,6 +79,26 @@ def test_a_product_of_maps_becomes_convolutions() -> None:
     assert choice.is_own
     assert choice.own is not None
     assert choice.own.cycles < 0.7 * choice.vela.cycles
+
+
+def test_what_is_read_behind_the_npu_outlives_it() -> None:
+    net = Net()
+    halves = [net.map(name, "float32") for name in ("half", "other")]
+    inner = net.map("inner")
+    net.operator("QUANTIZE", [halves[0]], [inner])
+    made = net.twice(net.twice(inner))
+    net.operator("DEQUANTIZE", [inner], [halves[1]])
+    data = net.finish([halves[0], net.first, net.second], [made, halves[1], net.sum])
+    theirs, ours = (
+        mizzen.compile(data, U55, target_options={"generator": generator})
+        for generator in ("vela", "own")
+    )
+    rng = np.random.default_rng(0)
+    inputs: list[np.ndarray[Any, Any]] = [rng.normal(0, 4, (1, 4, 4, 8)).astype(np.float32)]
+    inputs += [rng.integers(-128, 128, (1, 4, 4, 8), np.int8) for _ in range(2)]
+    both = [artifact.run(*inputs) for artifact in (theirs, ours)]
+    assert all(np.array_equal(*pair) for pair in zip(*both, strict=True))
+    assert report_of(ours).code[0].is_own
 
 
 def test_a_network_that_our_rules_take_whole_is_theirs() -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 from mizzen.targets.ethos_u.sim import Simulator
 
-INFERENCES = 2
+INFERENCES = 1
 """Whoever proves the compilation executes more; what is emitted wrongly shows at once."""
 
 SEED = 0

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from mizzen.compiler.ethos_u.generator.costs import with_costs
 from mizzen.compiler.ethos_u.generator.least import least
-from mizzen.compiler.ethos_u.generator.network import parts_of, with_program
+from mizzen.compiler.ethos_u.generator.network import arena_bytes, outliving, parts_of, with_program
 from mizzen.compiler.ethos_u.generator.search import Found, keep, search
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.compiler.ethos_u.generator.written import Written, written
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
@@ -40,7 +40,13 @@ def _improved(
         kept = [keep(part.program, configuration, SEVERAL) for part in parts]
         return written(compiled, tuple(row.choice for row in kept))
     (part,) = parts
+    source = replace(source, outliving=outliving(network, part))
     found = search(part.program, source, configuration)
+    if found.choice.is_own and configuration.generator is Generator.BEST:
+        sizes = [arena_bytes(network, part, row) for row in (found.program, part.program)]
+        if sizes[0] > sizes[1]:
+            reason = f"with what the CPU hands on it takes {sizes[0]} bytes for {sizes[1]}"
+            found = keep(part.program, configuration, reason)
     if found.choice.is_own:
         data = with_program(compiled, network, part, found.program)
         compiled = replace(compiled, network=data, commands=tuple(_commands([found])))

@@ -48,6 +48,27 @@ def parts_of(compiled: Compiled) -> tuple[Model, list[NpuPart]]:
     ]
 
 
+def outliving(network: Model, part: NpuPart) -> frozenset[str]:
+    """Return the names of an NPU operator's inputs that are read behind it, or are outputs."""
+    lifetimes, tensors = _lifetimes(network), network.main.tensors
+    inputs = part.operator.inputs[_SCRATCH_FAST + 1 :]
+    return frozenset(
+        tensors[row].name
+        for row in inputs
+        if lifetimes[row][1] > part.operator.index or row in network.main.outputs
+    )
+
+
+def arena_bytes(network: Model, part: NpuPart, program: Program) -> int:
+    """Return what the runtime's arena takes if the one NPU operator has a program."""
+    inputs = part.operator.inputs
+    sizes = {row.index: row.size_bytes or 0 for row in network.main.tensors}
+    sizes[inputs[_SCRATCH_FAST]] = program.region_bytes.get(RegionIndex.SCRATCH_FAST, 0)
+    sizes[inputs[_SCRATCH]] = program.region_bytes[RegionIndex.SCRATCH]
+    offsets = _offsets(network, part, program)
+    return max((offset + sizes[tensor] for tensor, offset in offsets.items()), default=0)
+
+
 def with_program(compiled: Compiled, network: Model, part: NpuPart, program: Program) -> bytes:
     """Return the file of a network whose one NPU operator has another program."""
     record = read_file(compiled.network, SCHEMA, "network")
@@ -127,10 +148,9 @@ def _of_cpu(
     for tensor, offset in own.items():
         if tensor not in part.operator.inputs[: _SCRATCH_FAST + 1]:
             first, last = lifetimes[tensor]
-            spans = [(first, at - 1)] if last == at else [(at + 1, last)]
             blocks += [
                 Block(sizes[tensor], start, stop, offset_bytes=offset)
-                for start, stop in spans
+                for start, stop in ((first, at - 1), (at + 1, last))
                 if start <= stop
             ]
     fixed = len(blocks)

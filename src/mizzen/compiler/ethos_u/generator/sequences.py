@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from mizzen.frontends.tflite.lower import lower as graph_of
 from mizzen.graph import Graph, Value
 from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.lower import lower
-from mizzen.targets.ethos_u.operations import Sequence
+from mizzen.targets.ethos_u.operations import Role, Sequence
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 from mizzen.targets.ethos_u.vela.generate import NetworkForm
 
@@ -42,10 +42,14 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A network as it goes to Vela, of which our own rules take what they can."""
+    """A network as it goes to Vela, which our own rules take if they can.
+
+    outliving  names of inputs of the NPU operator that someone reads behind it
+    """
 
     data: bytes
     form: NetworkForm
+    outliving: frozenset[str] = frozenset()
 
     def made(self, program: Program) -> Made:
         """Return the operations of an NPU operator. Raises E27x if there is no way to them.
@@ -53,7 +57,8 @@ class Source:
         Our own rules make them where they take the network whole, and all of it is the operator.
         """
         found = self._whole and _for_program(self._whole, program)
-        return Made(found or lift(program), lowered=found is not None)
+        sequence = _keeping(found or lift(program), program, self.outliving)
+        return Made(sequence, lowered=found is not None)
 
     @cached_property
     def _whole(self) -> Whole | None:
@@ -89,6 +94,15 @@ def _for_program(whole: Whole, program: Program) -> Sequence | None:
         inputs=tuple(sequence.inputs[place] for place in inputs if place is not None),
         outputs=tuple(sequence.outputs[place] for place in outputs if place is not None),
     )
+
+
+def _keeping(sequence: Sequence, program: Program, outliving: Collection[str]) -> Sequence:
+    """Return a sequence that leaves some of its inputs as they are, as it does states."""
+    tensors = list(sequence.tensors)
+    for row, tensor in zip(program.inputs, sequence.inputs, strict=True):
+        if row.name in outliving:
+            tensors[tensor] = replace(tensors[tensor], role=Role.STATE)
+    return replace(sequence, tensors=tuple(tensors))
 
 
 def _order(values: Iterable[Value], rows: Iterable[TensorAddress]) -> Iterator[int | None]:
