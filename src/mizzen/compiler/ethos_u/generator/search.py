@@ -78,7 +78,7 @@ def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
 def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Sequence]:
     """Return what a sequence is arranged to, the last first, and it itself last."""
     accelerator = configuration.accelerator
-    sequence = with_written_products(sequence, accelerator)
+    sequence = with_written_products(arrange.merged(sequence), accelerator)
     estimate = Estimator(configuration, sequence.tensors)
     best = arrange.best(sequence, accelerator, estimate).sequence
     planes = arrange.in_planes(best, accelerator, estimate)

@@ -12,6 +12,7 @@ which of them there are, and never a number that comes out.
     copies    what only moves numbers leaves, and the tensors at its ends become one
     planes    tensors that are seen in several shapes lie in bricks of which rows follow each other
     widen     convolutions write the constant channels that a map was padded with
+    merged    copies of single rows, many of them, become one; always pays
 
 `variants` gives all of one step; `best` takes those that pay, by costs that the caller gives. A
 variant is a whole sequence, so that they compose in any order.
@@ -20,6 +21,7 @@ It must not know what anything costs, nor blocks, addresses, and command words.
 """
 
 from mizzen.targets.ethos_u.arrange.columns import Pixels, columns_as_channels
+from mizzen.targets.ethos_u.arrange.merged import merged
 from mizzen.targets.ethos_u.arrange.orientation import Estimate, Layouts
 from mizzen.targets.ethos_u.arrange.planes import in_planes
 from mizzen.targets.ethos_u.arrange.search import Arranged, Judge, Step, best
@@ -37,6 +39,7 @@ __all__ = [
     "best",
     "columns_as_channels",
     "in_planes",
+    "merged",
     "swap",
     "variants",
 ]
