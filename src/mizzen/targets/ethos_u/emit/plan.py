@@ -179,12 +179,25 @@ class _Planner:
         target = self._addresses.place(operation.destination, operation.origin)
         first = source.offset_bytes + operation.source_offset_bytes
         to = target.offset_bytes + operation.destination_offset_bytes
+        length = self._copied_bytes(operation)
         return TransferStep(
             Purpose.COPY,
             operation.origin,
-            Stream(source.region, first, operation.length_bytes),
-            Stream(target.region, to, operation.length_bytes),
+            Stream(source.region, first, length),
+            Stream(target.region, to, length),
         )
+
+    def _copied_bytes(self, operation: Copy) -> int:
+        """Return the bytes to copy: behind the end of a tensor there is room up to the alignment.
+
+        What is copied there beyond the source is nobody's.
+        """
+        length, alignment = operation.length_bytes, TRANSFER_ALIGNMENT_BYTES[self._accelerator.arch]
+        tensor = self._schedule.sequence.tensors[operation.destination]
+        size = tensor.size_bytes(self._schedule.layouts[operation.destination])
+        if operation.destination_offset_bytes + length < size:
+            return length
+        return alignment * -(-length // alignment)
 
     def _load(self, operation: Computation, use: TableUse) -> TransferStep:
         assert operation.activation.table is not None
