@@ -39,13 +39,17 @@ class Planned:
 class Divider:
     """Divides operations within some memory for tensors and staged constants.
 
-    steps  units of all plans that may be made
+    steps        units of all plans that may be made
+    byte_cycles  for a byte of a blob that is in memory a unit longer
     """
 
-    def __init__(self, ground: Ground, room_bytes: int, steps: int) -> None:
+    def __init__(
+        self, ground: Ground, room_bytes: int, steps: int, byte_cycles: float = 0.0
+    ) -> None:
         self._ground = ground
         self._room = room_bytes
         self._steps = steps
+        self._byte_cycles = byte_cycles
         self._sequence = ground.storage.sequence
 
     def starts(self) -> list[Planned]:
@@ -61,7 +65,7 @@ class Divider:
     def fetching(self, stage: Stage) -> Fetching:
         """Return what plans the fetching of a stage's constants."""
         free = [self._room - row for row in stage.live_bytes]
-        return Fetching(stage.jobs, free, self._ground.costs.machine)
+        return Fetching(stage.jobs, free, self._ground.costs.machine, self._byte_cycles)
 
     def refined(self, found: Planned) -> Planned:
         """Return a plan that no other division or reach makes better, as far as steps go."""

@@ -14,8 +14,6 @@ from mizzen.targets.ethos_u.schedule.choices import SHOWN_OF_FILLING, Choice
 from mizzen.targets.ethos_u.schedule.units import GRANULE_BYTES
 from mizzen.targets.ethos_u.timing.machine import Machine
 
-AREA_CYCLES = 0.05
-"""For a byte of a blob that is in memory a unit longer: what crosses much finds no place."""
 LEAST_PIECE_BYTES = 256
 """A piece that is shorter is not worth its latency."""
 FARTHEST = 1 << 16
@@ -67,7 +65,8 @@ class Plan:
              is before all, and each other one behind a unit
     exposed  of each staged unit, the bytes that are waited for
     offsets  of staged blobs in memory, once there are addresses
-    area     bytes of blobs, each times the units that it is in memory before its own
+    area     bytes of blobs, each times the units that it is in memory before its own, and what
+             one of them is worth
     """
 
     reaches: Reaches
@@ -78,11 +77,12 @@ class Plan:
     by_formula: float = 0.0
     by_events: float = 0.0
     area: int = 0
+    byte_cycles: float = 0.0
 
     @property
     def cycles(self) -> float:
         """What is to be as small as can be."""
-        return self.by_formula + self.by_events + AREA_CYCLES * self.area
+        return self.by_formula + self.by_events + self.byte_cycles * self.area
 
     def start(self, unit: int) -> int:
         """Return the unit beside which a staged blob begins to come."""
@@ -113,15 +113,21 @@ class _Load:
 
 
 class Fetching:
-    """Plans the fetching of units' constants within the memory that is free beside each."""
+    """Plans the fetching of units' constants within the memory that is free beside each.
+
+    byte_cycles  for a byte of a blob that is in memory a unit longer: what crosses much may find no
+                 place
+    """
 
     def __init__(
         self,
         jobs: Sequence[Job],
         free_bytes: Sequence[int],
         machine: Machine,
+        byte_cycles: float = 0.0,
     ) -> None:
         self._jobs = jobs
+        self._byte_cycles = byte_cycles
         self._free = free_bytes
         self._bus = machine.constants
         self._to = machine.cache
@@ -157,7 +163,7 @@ class Fetching:
         spare = self._spare(loads)
         beside = [0.0] * len(spare)
         waits = [0.0] * len(spare)
-        found = Plan(reaches, choices, {}, {}, {})
+        found = Plan(reaches, choices, {}, {}, {}, byte_cycles=self._byte_cycles)
         for unit in sorted(staged, reverse=True):
             rows = found.taken[unit] = self._taken(unit, found, spare, free)
             for gap, length in rows:

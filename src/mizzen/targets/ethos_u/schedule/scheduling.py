@@ -18,8 +18,12 @@ from mizzen.targets.ethos_u.schedule.stages import Ground, Stage
 from mizzen.targets.ethos_u.schedule.storage import Storage, first_storage
 from mizzen.targets.ethos_u.schedule.units import Costs
 
-SHARES = (1.0, 0.94, 0.87, 0.78, 0.6)
-"""Of the limit, what plans may use, in turn, until all that is staged finds a place."""
+AREA_CYCLES = 0.05
+ROOMS = ((1.0, 0.0), *((share, AREA_CYCLES) for share in (1.0, 0.94, 0.87, 0.78, 0.6)))
+"""What plans may use of the limit, and what a byte is worth that is in memory a unit longer.
+
+Tried in turn, until all that is staged finds a place.
+"""
 LESS = (1.0, 0.97, 0.94)
 """Of that, what the plan may use if it is changed a little, for the same reason."""
 MANY_BLOCKS = 150
@@ -209,14 +213,14 @@ class _Fitted:
 
 def _fitted(ground: Ground, limit_bytes: int, work: _Work) -> _Fitted:
     """Return units and a plan for them that can be placed within a limit."""
-    for share in SHARES:
+    for share, price in ROOMS:
         room = int(limit_bytes * share)
-        starts = Divider(ground, room, 0).starts()[: work.starts]
-        rows = [Divider(ground, room, work.steps).refined(row) for row in starts]
+        starts = Divider(ground, room, 0, price).starts()[: work.starts]
+        rows = [Divider(ground, room, work.steps, price).refined(row) for row in starts]
         rows.sort(key=lambda row: row.cycles)
         for row in rows[: work.placements]:
-            for less in LESS:
-                divider = Divider(ground, int(room * less), work.steps)
+            for less in LESS if price else (1.0,):
+                divider = Divider(ground, int(room * less), work.steps, price)
                 joint = _jointly(divider, row if less == 1 else divider.again(row), limit_bytes)
                 if joint is not None:
                     return joint
