@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mizzen
+from mizzen.artifact.steps import NpuStep
 from mizzen.cli.placement import code_text
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
@@ -186,3 +189,10 @@ def test_u85_has_velas_code() -> None:
 def test_a_generator_that_is_not_one() -> None:
     text = error(with_edges_on_the_cpu(), U55, target_options={"search": "long"})
     assert "--search must be one of fast, thorough, not 'long'" in text
+
+
+def test_maps_that_lie_otherwise_inside_are_no_errors(model_file: Callable[[str], Path]) -> None:
+    """Height and width of what keyword spotting hands on are exchanged; what comes out is not."""
+    model = model_file("kws_ref_model.tflite")
+    artifact = mizzen.compile(model, U55, target_options={"generator": "best"})
+    assert [type(step) for step in artifact.steps] == [NpuStep]
