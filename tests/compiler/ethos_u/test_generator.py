@@ -196,3 +196,6 @@ def test_maps_that_lie_otherwise_inside_are_no_errors(model_file: Callable[[str]
     model = model_file("kws_ref_model.tflite")
     artifact = mizzen.compile(model, U55, target_options={"generator": "best"})
     assert [type(step) for step in artifact.steps] == [NpuStep]
+    report = report_of(artifact)
+    assert {row.operator for row in report.origins[0].values()} >= set(range(9))
+    assert not report.proof.differing

@@ -10,6 +10,6 @@ It must not know how a network was placed, nor how operations are scheduled.
 """
 
 from mizzen.compiler.ethos_u.generator.generate import generate, is_asked
-from mizzen.compiler.ethos_u.generator.written import Written
+from mizzen.compiler.ethos_u.generator.written import Written, has_own_code
 
-__all__ = ["Written", "generate", "is_asked"]
+__all__ = ["Written", "generate", "has_own_code", "is_asked"]

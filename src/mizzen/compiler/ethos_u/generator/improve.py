@@ -55,11 +55,6 @@ def _improved(
 
 
 def _commands(found: Sequence[Found]) -> Iterator[StreamCommand]:
-    """Return the commands of streams, without the operators that they are of.
-
-    What they write need not lie as the operators' tensors do: height and width may be exchanged,
-    columns written by several commands. So nothing inside is held to those, only what comes out.
-    """
     for stream, row in enumerate(found):
-        for offset in sorted(row.program.origins):
-            yield StreamCommand(stream, offset, None)
+        for offset, origin in sorted(row.program.origins.items()):
+            yield StreamCommand(stream, offset, origin.operator)

@@ -15,6 +15,11 @@ class Written(Compiled):
     choices: tuple[CodeChoice, ...] = ()
 
 
+def has_own_code(compiled: Compiled) -> bool:
+    """Whether some NPU operator of a network has Mizzen's own code."""
+    return isinstance(compiled, Written) and any(row.is_own for row in compiled.choices)
+
+
 def written(compiled: Compiled, choices: tuple[CodeChoice, ...]) -> Written:
     """Return a compiled network with whose code it has."""
     rows = {field.name: getattr(compiled, field.name) for field in fields(Compiled)}

@@ -226,7 +226,7 @@ def _doublings(
     """Return how often both axes are doubled, every pixel as many times; None if it is not so."""
     factor = counts[0] // sizes[0]
     power = factor.bit_length() - 1
-    if factor != 1 << power or not power:
+    if power < 1 or factor != 1 << power:
         return None
     for size, count, runs in zip(sizes, counts, (rows, columns), strict=True):
         if count != factor * size:
