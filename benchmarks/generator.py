@@ -147,7 +147,9 @@ class Pair:
         return maps_bytes(self.least) / max(maps_bytes(self.vela), 1)
 
 
-def measured(network: Network, accelerator: str, effort: Search) -> Pair | None:
+def measured(
+    network: Network, accelerator: str, effort: Search, *, with_least: bool
+) -> Pair | None:
     """Generate code for a network; None if Vela does not compile it."""
     configuration = replace(resolve(accelerator), generator=Generator.BEST, search=effort)
     start = seconds()
@@ -157,9 +159,9 @@ def measured(network: Network, accelerator: str, effort: Search) -> Pair | None:
     source = Source(network.data, network.form)
     written = improved(compiled, source, configuration)
     taken = seconds() - start
-    least = smallest(compiled, source, configuration)
     if not written.choices:
         return None
+    least = smallest(compiled, source, configuration) if with_least else written
     vela = total([row.vela for row in written.choices])
     ours, small = (total([row.cost for row in each.choices]) for each in (written, least))
     steady = steady_cycles(written, configuration) / max(steady_cycles(compiled, configuration), 1)
@@ -219,6 +221,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--search", choices=[row.value for row in Search], default="fast")
+    parser.add_argument(
+        "--cycles-alone", action="store_true", help="do not look for the code in least memory"
+    )
     parser.add_argument("--only", default="", help="networks whose names contain this")
     parser.add_argument("--on", default="", help="NPUs whose names contain this")
     options = parser.parse_args()
@@ -227,7 +232,8 @@ def main() -> None:
         for accelerator in ACCELERATORS:
             if options.only not in network.name or options.on not in accelerator:
                 continue
-            row = measured(network, accelerator, Search(options.search))
+            effort = Search(options.search)
+            row = measured(network, accelerator, effort, with_least=not options.cycles_alone)
             if row is not None:
                 pairs.append(row)
                 print(

@@ -87,7 +87,7 @@ def test_bricks_tiles_steps_and_strides_find_the_same_elements() -> None:
     bricks = Tensor("t0", (2, 3, 20), INT8, Role.INPUT, Layout.NHCWB16)
     views = {
         (1, 3, 4): Box(0, (1, 3, 4), (1, 0, 16)),
-        (2, 2, 16): Box(0, (2, 2, 16), (0, 0, 0), (1, 2)),
+        (1, 3, 20): Box(0, (1, 3, 20), (1, 0, 0), (2, 1)),
         (3, 2, 4): Bytes(0, (3, 2, 4), 48, (16, 96, 1)),
         (1, 3, 16): Bytes(
             0, (1, 3, 16), 96, (96, 16, 48), Layout.NHCWB16, Tiles(1, 1, 2, (0, 0, 0))
@@ -95,7 +95,7 @@ def test_bricks_tiles_steps_and_strides_find_the_same_elements() -> None:
     }
     expected = [
         values[1:, :, 16:],
-        values[:, ::2, :16],
+        values[1:],
         values[:, :, 16:].swapaxes(0, 1),
         np.concatenate([values[1:, :2, :16], values[:1, :1, :16]], axis=1),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mizzen.diagnostics import MizzenError
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends import tosa
 from mizzen.frontends.tflite import read
 from mizzen.frontends.tflite.lower import lower as graph_of
@@ -16,6 +16,9 @@ from mizzen.targets.ethos_u.lower import lower
 from mizzen.targets.ethos_u.operations import Role, Sequence
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 from mizzen.targets.ethos_u.vela.generate import NetworkForm
+
+MOST_OPERATIONS = 2000
+"""Of one NPU operator; scheduling more takes minutes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,12 +55,20 @@ class Source:
     outliving: frozenset[str] = frozenset()
 
     def made(self, program: Program) -> Made:
-        """Return the operations of an NPU operator. Raises E27x if there is no way to them.
+        """Return the operations of an NPU operator. E27x if there is no way to them, E579 for many.
 
         Our own rules make them where they take the network whole, and all of it is the operator.
         """
         found = self._whole and _for_program(self._whole, program)
         sequence = _keeping(found or lift(program), program, self.outliving)
+        count = len(sequence.operations)
+        if count > MOST_OPERATIONS:
+            raise fail(
+                "E579",
+                f"an NPU operator must have at most {MOST_OPERATIONS} operations to be scheduled "
+                f"anew in time, and has {count}",
+                help="nothing needs doing: it has Vela's code",
+            )
         return Made(sequence, lowered=found is not None)
 
     @cached_property
