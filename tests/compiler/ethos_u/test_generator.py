@@ -13,6 +13,7 @@ import pytest
 import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.cli.placement import code_text
+from mizzen.compiler.ethos_u.generator import sequences
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.judging import is_better, worse
@@ -199,3 +200,15 @@ def test_maps_that_lie_otherwise_inside_are_no_errors(model_file: Callable[[str]
     report = report_of(artifact)
     assert {row.operator for row in report.origins[0].values()} >= set(range(9))
     assert not report.proof.differing
+
+
+def test_too_many_operations_keep_velas_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequences, "MOST_OPERATIONS", 2)
+    data = with_edges_on_the_cpu()
+    artifact = mizzen.compile(data, U55, target_options={"generator": "own"})
+    (choice,) = report_of(artifact).code
+    assert not choice.is_own
+    assert choice.reason == (
+        "Mizzen cannot schedule it anew: an NPU operator must have at most 2 operations to be "
+        "scheduled anew in time, and has 3"
+    )
