@@ -13,7 +13,7 @@ import pytest
 import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.cli.placement import code_text
-from mizzen.compiler.ethos_u.generator import sequences
+from mizzen.compiler.ethos_u.generator import search, sequences
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.judging import is_better, worse
@@ -211,4 +211,22 @@ def test_too_many_operations_keep_velas_code(monkeypatch: pytest.MonkeyPatch) ->
     assert choice.reason == (
         "Mizzen cannot schedule it anew: an NPU operator must have at most 2 operations to be "
         "scheduled anew in time, and has 3"
+    )
+
+
+def test_a_mistake_of_ours_costs_nobody_the_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("by a mistake")
+
+    monkeypatch.setattr(search, "judged", fail)
+    data = with_edges_on_the_cpu()
+    with pytest.raises(ZeroDivisionError):
+        mizzen.compile(data, U55, target_options={"generator": "own"})
+    monkeypatch.undo()
+    monkeypatch.setattr(search, "arranged", fail)
+    artifact = mizzen.compile(data, U55, target_options={"generator": "best"})
+    (choice,) = report_of(artifact).code
+    assert choice.reason == (
+        "Mizzen's generator failed, which is a bug of ours, please report it: ZeroDivisionError by "
+        "a mistake"
     )

@@ -41,7 +41,7 @@ def _improved(
         return written(compiled, tuple(row.choice for row in kept))
     (part,) = parts
     source = replace(source, outliving=outliving(network, part))
-    found = search(part.program, source, configuration)
+    found = _found(part.program, source, configuration, search)
     if found.choice.is_own and configuration.generator is Generator.BEST:
         sizes = [arena_bytes(network, part, row) for row in (found.program, part.program)]
         if sizes[0] > sizes[1]:
@@ -52,6 +52,20 @@ def _improved(
         compiled = replace(compiled, network=data, commands=tuple(_commands([found])))
         compiled = with_costs(compiled, [found.program], [found.timed], configuration)
     return written(compiled, (found.choice,))
+
+
+def _found(
+    program: Program, source: Source, configuration: EthosUConfiguration, search: Searching
+) -> Found:
+    """Return what a search finds; where it fails by a mistake of ours, `best` has Vela's code."""
+    if configuration.generator is not Generator.BEST:
+        return search(program, source, configuration)
+    try:
+        return search(program, source, configuration)
+    except Exception as error:
+        said = f"{type(error).__name__} {error}".strip()
+        reason = f"Mizzen's generator failed, which is a bug of ours, please report it: {said}"
+        return keep(program, configuration, reason)
 
 
 def _commands(found: Sequence[Found]) -> Iterator[StreamCommand]:
