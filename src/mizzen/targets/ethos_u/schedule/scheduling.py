@@ -246,7 +246,7 @@ def _jointly(divider: Divider, found: Planned, limit_bytes: int) -> _Fitted | No
     units = sorted(plan.taken)
     more = [Block(stage.jobs[unit].blob_bytes, plan.start(unit), unit) for unit in units]
     count = len(blocks) + len(more)
-    states = (STATES if count <= MANY_BLOCKS else STATES_OF_MANY) // count
+    states = (STATES if count <= MANY_BLOCKS else STATES_OF_MANY) // max(1, count)
     placed = place([*blocks, *more], limit_bytes=limit_bytes, states=states)
     if placed.peak_bytes > limit_bytes:
         return None
