@@ -22,7 +22,7 @@ def test_inspect_says_why(artifact: str, run: Run) -> None:
     start = out.index("Decisions of step 0")
     first, second = out[start:].split("  word ")[1:3]
     assert first.startswith("72: OP_CONV, operator 0 CONV_2D, 8x8x1 -> 8x8x16\n    block ")
-    assert " output 0..2, input 2..6, accumulators 6..22, tables 22..24\n" in first
+    assert " output 0..2, input 2..6, accumulators 14..22, tables 22..24\n" in first
     assert "NHWC -> NHCWB16\n    " in first
     assert "OP_CONV, operator 1 CONV_2D" in second
 

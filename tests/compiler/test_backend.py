@@ -48,8 +48,8 @@ def test_an_unknown_accelerator_is_answered_with_the_nearest_of_all() -> None:
 def test_an_ethos_u_has_options_of_its_own_and_no_others() -> None:
     asked = CompileOptions("ethos-u55-128", target_options={"disable_winograd": "true"})
     assert refusal(asked) == (
-        "error[E225]: Ethos-U has the options disable, rewrite, tensor-allocator of its own, and "
-        "disable_winograd came\n"
+        "error[E225]: Ethos-U has the options disable, rewrite, tensor-allocator, generator, "
+        "search of its own, and disable_winograd came\n"
         "  help leave it out"
     )
 
