@@ -230,3 +230,22 @@ def test_a_mistake_of_ours_costs_nobody_the_compilation(monkeypatch: pytest.Monk
         "Mizzen's generator failed, which is a bug of ours, please report it: ZeroDivisionError by "
         "a mistake"
     )
+
+
+def test_velas_words_are_tried_where_our_rules_come_out_worse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+    decide = search.decided
+
+    def decided(*given: Any) -> Any:
+        found = decide(*given)
+        tried.append(found.choice.reason)
+        return replace(found, choice=replace(found.choice, is_own=len(tried) > 1))
+
+    monkeypatch.setattr(search, "decided", decided)
+    net = Net()
+    data = net.finish([net.first, net.second], [net.twice(net.sum)])
+    artifact = mizzen.compile(data, U55, target_options={"generator": "best"})
+    (choice,) = report_of(artifact).code
+    assert (len(tried), choice.operations) == (2, "Vela's words, lifted")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
-from mizzen.compiler.ethos_u.generator.sequences import Source
+from mizzen.compiler.ethos_u.generator.sequences import Made, Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, StreamCost
 from mizzen.targets.ethos_u import arrange
@@ -22,6 +22,8 @@ from mizzen.targets.ethos_u.timing import Timed
 
 FEW = 64
 """Operations of networks of which a fast search schedules all arrangements, not the last alone."""
+TRIED_TWICE_BYTES = 1 << 19
+"""Constants of networks that are lifted too where what our own rules make is not taken."""
 EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
 
 
@@ -59,12 +61,22 @@ def search(program: Program, source: Source, configuration: EthosUConfiguration)
     theirs = judged(program, configuration)
     try:
         begun = source.made(program)
-        candidates = [
-            made(row, program, configuration, 1.0)
-            for row in arranged(begun.sequence, configuration)
-        ]
+        found = _fastest(begun, program, theirs, configuration)
+        short = theirs.cost.constant_bytes <= TRIED_TWICE_BYTES
+        if begun.lowered and short and not found.choice.is_own:
+            again = _fastest(source.lifted(program), program, theirs, configuration)
+            found = again if again.choice.is_own else found
     except MizzenError as error:
         return refused(program, theirs, error)
+    return found
+
+
+def _fastest(
+    begun: Made, program: Program, theirs: Judged, configuration: EthosUConfiguration
+) -> Found:
+    """Return the fastest program of some operations, or the one that there is."""
+    rows = arranged(begun.sequence, configuration)
+    candidates = [made(row, program, configuration, 1.0) for row in rows]
     found = decided(program, theirs, candidates, configuration, cycles)
     return replace(found, choice=replace(found.choice, operations=begun.said))
 

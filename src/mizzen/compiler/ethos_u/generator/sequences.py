@@ -60,7 +60,17 @@ class Source:
         Our own rules make them where they take the network whole, and all of it is the operator.
         """
         found = self._whole and _for_program(self._whole, program)
-        sequence = _keeping(found or lift(program), program, self.outliving)
+        if found is None:
+            return self.lifted(program)
+        return Made(self._scheduled(found, program), lowered=True)
+
+    def lifted(self, program: Program) -> Made:
+        """Return the operations that Vela's words are. Raises E27x, and E579 for many."""
+        return Made(self._scheduled(lift(program), program), lowered=False)
+
+    def _scheduled(self, sequence: Sequence, program: Program) -> Sequence:
+        """Return a sequence as it may be scheduled. E579 for many operations."""
+        sequence = _keeping(sequence, program, self.outliving)
         count = len(sequence.operations)
         if count > MOST_OPERATIONS:
             raise fail(
@@ -69,7 +79,7 @@ class Source:
                 f"anew in time, and has {count}",
                 help="nothing needs doing: it has Vela's code",
             )
-        return Made(sequence, lowered=found is not None)
+        return sequence
 
     @cached_property
     def _whole(self) -> Whole | None:
