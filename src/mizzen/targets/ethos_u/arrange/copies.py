@@ -59,7 +59,7 @@ class Place:
     offset_bytes: int = 0
 
     def view(self, view: Box | Bytes, own: Tensor, other: Tensor) -> Box | Bytes | None:
-        """Return what a view of the tensor is of the other; None if it is none."""
+        """Return what a view of the tensor is of the other; None if it is not one."""
         if self.box is None:
             found = as_bytes(view, own)
             if found is None:

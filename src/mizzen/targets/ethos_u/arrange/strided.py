@@ -43,7 +43,7 @@ def as_bytes(view: Box | Bytes, tensor: Tensor) -> Bytes | None:
 
 
 def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
-    """Return the box of its tensor that a view is, or the view where it is none."""
+    """Return the box of its tensor that a view is, or the view where it is not one."""
     if view.layout is not Layout.NHWC or view.tiles is not None:
         return view
     row, column, size = tensor.strides_bytes(Layout.NHWC)

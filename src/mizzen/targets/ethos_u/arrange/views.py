@@ -108,7 +108,7 @@ def _first(scales: ChannelScales, count: int) -> ChannelScales:
 def positions_view(sequence: Sequence, index: int, shape: tuple[int, int]) -> Sequence | None:
     """Return a sequence whose 1x1 convolution (or pool) `index` sees so many rows and columns.
 
-    None where it is none, or its rows do not follow each other.
+    None where it is not one, or its rows do not follow each other.
     """
     operation = sequence.operations[index]
     if isinstance(operation, Elementwise) or not _is_point(operation):
@@ -136,7 +136,7 @@ def _is_point(operation: object) -> bool:
 def elements_view(sequence: Sequence, index: int, shape: Shape) -> Sequence | None:
     """Return a sequence whose elementwise operation `index` sees all its maps in a shape.
 
-    None where it is none, or one of its maps is broadcast or not dense.
+    None where it is not one, or one of its maps is broadcast or not dense.
     """
     operation = sequence.operations[index]
     if not isinstance(operation, Elementwise) or shape == operation.ofm.shape:

@@ -64,7 +64,7 @@ def without_constant(sequence: Sequence, index: int) -> Sequence | None:
 
 
 def _constant(operation: Operation, sequence: Sequence) -> int | None:
-    """Return the one number that an operation copies; None where it is none."""
+    """Return the one number that an operation copies; None where it copies none."""
     if not is_identity(operation):
         return None
     row = sequence.tensors[tensors_read(operation)[0]]

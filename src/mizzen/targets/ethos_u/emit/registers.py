@@ -39,7 +39,7 @@ class Writer:
 
 @lru_cache(maxsize=1 << 16)
 def command(arch: Arch, name: str, values: Values) -> Values:
-    """Return the words of a command. E511 to E513 if it is none, or a value does not fit."""
+    """Return the words of a command. E511 to E513 if it is not one, or a value does not fit."""
     row = instruction_set(arch)[name]
     given = (*values, *(0 for _ in row.fields[len(values) :]))
     named = {item.name: value for item, value in zip(row.fields, given, strict=True)}

@@ -35,7 +35,7 @@ class Frame:
     itemsize: int
 
     def box(self, row: View) -> Box | None:
-        """Return the box that a view is; None if it is none. The tensor is left 0."""
+        """Return the box that a view is; None if it is not one. The tensor is left 0."""
         view = row.view
         if row.itemsize != self.itemsize or view.tiles is not None:
             return None

@@ -66,7 +66,7 @@ def _rows(view: Bytes) -> list[int] | None:
 
 
 def _unroll(steps: list[Step], tensors: set[int], values: Values) -> None:
-    """Give the rows of a map addresses of their own, if all that sees it sees rows.
+    """Move the rows of a map to addresses of their own, if all that sees it sees rows.
 
     `tensors` hold it one after the other.
     """

@@ -333,7 +333,7 @@ class Walk:
             self._own[part] = data
 
     def _decode(self) -> None:
-        """Give every convolution its weights: each stream is decoded once."""
+        """Set the weights of every convolution: each stream is decoded once."""
         needed = list(dict.fromkeys(data for row in self._encoded.values() for data in row.streams))
         decoded = dict(zip(needed, decoding.decode(needed), strict=True))
         known: dict[Any, npt.NDArray[np.int16]] = {}

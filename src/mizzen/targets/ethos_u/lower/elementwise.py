@@ -75,7 +75,7 @@ class Operand:
 
     @property
     def power(self) -> int | None:
-        """The power of two that the integers are exactly scaled by; None if it is none."""
+        """The power of two that the integers are exactly scaled by; None if it is not one."""
         mantissa, bits = self.multiplier, self.raised - self.shift
         if mantissa <= 0 or mantissa & (mantissa - 1):
             return None

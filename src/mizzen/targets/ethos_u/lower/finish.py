@@ -160,7 +160,7 @@ def _widens(step: Cast) -> bool:
 
 
 def numbers(value: Value) -> Int64:
-    """Return the elements of a constant in one dimension; refused where it is none."""
+    """Return the elements of a constant in one dimension; refused where it is not one."""
     array = value.constant
     need(array is not None, "a number of it is computed")
     assert array is not None

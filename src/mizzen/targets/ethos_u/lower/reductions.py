@@ -250,6 +250,7 @@ def extreme(site: Site) -> Node:
     mode = ElementwiseMode.MAX if isinstance(operation, ReduceMax) else ElementwiseMode.MIN
 
     def write(emitter: Emitter, target: View) -> None:
+        """Append the operations that write the result into `target`."""
         view = emitter.read(source)
         if not pooled:
             _halved(emitter, site, mode, view, target, axis)

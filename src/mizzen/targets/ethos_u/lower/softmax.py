@@ -117,6 +117,7 @@ def softmax(site: Site, options: dict[str, Any]) -> Node:
     need(depth <= MOST_SUMMED, f"its rows have more than {MOST_SUMMED} elements")
 
     def write(emitter: Emitter, target: View) -> None:
+        """Append the operations that write the result into `target`."""
         rows = source.type.elements // depth
         view = emitter.read(source)
         seen, made = view.reshaped((rows, depth)), target.reshaped((rows, depth))

@@ -375,6 +375,7 @@ def pool(site: Site) -> Node:
     scale = reciprocal(height * width) if average else Scale(1, 0)
 
     def write(emitter: Emitter, target: View) -> None:
+        """Append the operations that write the result into `target`."""
         view = emitter.read(source)
         if not pixels(view):
             view = emitter.copied(view, site.origin)

@@ -148,7 +148,7 @@ def fit(operation: Computation, blocking: Blocking, accelerator: Accelerator) ->
 
 @lru_cache(maxsize=1 << 16)
 def parts_of(demand: Demand, block: Shape, part_kernel: bool, core: Core) -> Parts | None:
-    """Return how the buffer is divided for a block; None if it does not fit or is none."""
+    """Return how the buffer is divided for a block; None if it does not fit or is not one."""
     limits = zip(block, core.microblock, LARGEST_BLOCK, strict=True)
     if any(size % least or not 0 < size <= most for size, least, most in limits):
         return None
