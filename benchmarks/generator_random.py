@@ -26,9 +26,19 @@ from dataclasses import replace
 from fuzz_networks import network
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.sequences import Source
+from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.config import ACCELERATORS, Generator
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
+
+KINDS = {
+    Verdict.TAKEN: "own",
+    Verdict.DIFFERS: "differences",
+    Verdict.STOPS: "differences",
+    Verdict.HAZARD: "hazards",
+    Verdict.REFUSED: "refused",
+    Verdict.NOT_TRIED: "several",
+}
 
 
 def main() -> None:
@@ -52,19 +62,11 @@ def main() -> None:
         choices = improved(compiled, Source(data, NetworkForm.TFLITE), configuration).choices
         found["programs"] += bool(choices)
         for choice in choices:
-            kind = kind_of(choice.is_own, choice.reason)
+            kind = KINDS[choice.verdict]
             found[kind] += 1
             if kind not in ("own", "several") and not arguments.json:
                 print(kind, number, name, choice.reason, flush=True)
     print(json.dumps({"figures": dict(found)}) if arguments.json else dict(found))
-
-
-def kind_of(is_own: bool, reason: str) -> str:
-    """Return the figure that a choice counts for."""
-    if is_own:
-        return "own"
-    words = {"differ": "differences", "hazard": "hazards", "several": "several"}
-    return next((kind for word, kind in words.items() if word in reason), "refused")
 
 
 if __name__ == "__main__":

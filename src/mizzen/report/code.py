@@ -3,7 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import Any
+
+
+class Verdict(StrEnum):
+    """What became of code of our own."""
+
+    TAKEN = "taken"
+    DEARER = "dearer"
+    """It needs more than Vela's does, or nothing less."""
+    DIFFERS = "differs"
+    """It computes something else than Vela's does."""
+    HAZARD = "hazard"
+    STOPS = "stops"
+    """It cannot be executed."""
+    REFUSED = "refused"
+    """There is none: operations cannot be had, or not be scheduled."""
+    FAILED = "failed"
+    """There is none by a mistake of Mizzen's."""
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Code of our own that was not taken, and why: `reason` in words."""
+
+    verdict: Verdict
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +55,25 @@ class StreamCost:
 class CodeChoice:
     """Whose code an NPU operator has.
 
-    is_own  whether it is Mizzen's own, not Vela's
-    reason  in words
-    own     what Mizzen's costs; None where there is not any
-    vela    what Vela's costs
-    tried   other candidates, and why they were not taken
+    verdict     what became of Mizzen's own; the operator has Vela's unless that was taken
+    reason      for it, in words
+    vela        what Vela's costs
+    own         what Mizzen's costs; None where there is not any
+    tried       candidates that were not taken, and why
     operations  what Mizzen's own was made of: its rules, or Vela's words; empty without one
     """
 
-    is_own: bool
+    verdict: Verdict
     reason: str
     vela: StreamCost
     own: StreamCost | None = None
-    tried: tuple[str, ...] = ()
+    tried: tuple[Rejected, ...] = ()
     operations: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the operator has Mizzen's own code, not Vela's."""
+        return self.verdict is Verdict.TAKEN
 
     @property
     def cost(self) -> StreamCost:
@@ -50,16 +82,14 @@ class CodeChoice:
 
 
 def choice_of(row: dict[str, Any]) -> CodeChoice:
-    """Take a choice out of JSON data; KeyError or TypeError if it is not one."""
+    """Take a choice out of JSON data; KeyError, TypeError or ValueError if it is not one."""
     own = row["own"]
-    if type(row["is_own"]) is not bool:
-        raise TypeError(f"{row['is_own']!r} is no bool")
     return CodeChoice(
-        row["is_own"],
+        Verdict(row["verdict"]),
         str(row["reason"]),
         _cost(row["vela"]),
         None if own is None else _cost(own),
-        tuple(map(str, row["tried"])),
+        tuple(Rejected(Verdict(each["verdict"]), str(each["reason"])) for each in row["tried"]),
         str(row["operations"]),
     )
 

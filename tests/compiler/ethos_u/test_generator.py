@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from mizzen.compiler.ethos_u.generator.judging import is_better, worse
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.report.code import CodeChoice, StreamCost
+from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict, choice_of
 from mizzen.report.compilation import as_dict, from_dict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.system_config import resolve
@@ -121,6 +122,8 @@ def test_the_report_keeps_whose_code_it_is() -> None:
     )
     assert from_dict(as_dict(report)).code == report.code
     assert code_text(report.code[0]).startswith("Mizzen's own: ")
+    tried = replace(report.code[0], tried=(Rejected(Verdict.HAZARD, "a hazard"),))
+    assert choice_of(json.loads(json.dumps(asdict(tried)))) == tried
 
 
 def test_estimates_are_of_the_code_that_is_taken() -> None:
@@ -172,7 +175,7 @@ def test_code_is_better_by_cycles_or_by_memory() -> None:
 
 
 def test_velas_code_is_said_with_the_reason() -> None:
-    choice = CodeChoice(False, "there is no other", COST)
+    choice = CodeChoice(Verdict.REFUSED, "there is no other", COST)
     assert code_text(choice) == "Vela's: there is no other"
     assert choice.cost is COST
 
@@ -207,7 +210,7 @@ def test_too_many_operations_keep_velas_code(monkeypatch: pytest.MonkeyPatch) ->
     data = with_edges_on_the_cpu()
     artifact = mizzen.compile(data, U55, target_options={"generator": "own"})
     (choice,) = report_of(artifact).code
-    assert not choice.is_own
+    assert choice.verdict is Verdict.REFUSED
     assert choice.reason == (
         "Mizzen cannot schedule it anew: an NPU operator must have at most 2 operations to be "
         "scheduled anew in time, and has 3"
@@ -226,6 +229,7 @@ def test_a_mistake_of_ours_costs_nobody_the_compilation(monkeypatch: pytest.Monk
     monkeypatch.setattr(search, "arranged", fail)
     artifact = mizzen.compile(data, U55, target_options={"generator": "best"})
     (choice,) = report_of(artifact).code
+    assert choice.verdict is Verdict.FAILED
     assert choice.reason == (
         "Mizzen's generator failed, which is a bug of ours, please report it: ZeroDivisionError by "
         "a mistake"
@@ -241,7 +245,9 @@ def test_velas_words_are_tried_where_our_rules_come_out_worse(
     def decided(*given: Any) -> Any:
         found = decide(*given)
         tried.append(found.choice.reason)
-        return replace(found, choice=replace(found.choice, is_own=len(tried) > 1))
+        verdict = Verdict.TAKEN if len(tried) > 1 else Verdict.DIFFERS
+        left = (Rejected(verdict, "something else"),) if len(tried) == 1 else ()
+        return replace(found, choice=replace(found.choice, verdict=verdict, tried=left))
 
     monkeypatch.setattr(search, "decided", decided)
     net = Net()
@@ -249,3 +255,4 @@ def test_velas_words_are_tried_where_our_rules_come_out_worse(
     artifact = mizzen.compile(data, U55, target_options={"generator": "best"})
     (choice,) = report_of(artifact).code
     assert (len(tried), choice.operations) == (2, "Vela's words, lifted")
+    assert choice.tried == (Rejected(Verdict.DIFFERS, "something else"),)

@@ -11,6 +11,7 @@ from mizzen.compiler.ethos_u.generator.network import arena_bytes, outliving, pa
 from mizzen.compiler.ethos_u.generator.search import Found, keep, search
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.compiler.ethos_u.generator.written import Written, written
+from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
@@ -37,7 +38,7 @@ def _improved(
 ) -> Written:
     network, parts = parts_of(compiled)
     if len(parts) != 1:
-        kept = [keep(part.program, configuration, SEVERAL) for part in parts]
+        kept = [keep(part.program, configuration, Verdict.NOT_TRIED, SEVERAL) for part in parts]
         return written(compiled, tuple(row.choice for row in kept))
     (part,) = parts
     source = replace(source, outliving=outliving(network, part))
@@ -46,7 +47,7 @@ def _improved(
         sizes = [arena_bytes(network, part, row) for row in (found.program, part.program)]
         if sizes[0] > sizes[1]:
             reason = f"with what the CPU hands on it takes {sizes[0]} bytes for {sizes[1]}"
-            found = keep(part.program, configuration, reason)
+            found = keep(part.program, configuration, Verdict.DEARER, reason)
     if found.choice.is_own:
         data = with_program(compiled, network, part, found.program)
         compiled = replace(compiled, network=data, commands=tuple(_commands([found])))
@@ -65,7 +66,7 @@ def _found(
     except Exception as error:
         said = f"{type(error).__name__} {error}".strip()
         reason = f"Mizzen's generator failed, which is a bug of ours, please report it: {said}"
-        return keep(program, configuration, reason)
+        return keep(program, configuration, Verdict.FAILED, reason)
 
 
 def _commands(found: Sequence[Found]) -> Iterator[StreamCommand]:

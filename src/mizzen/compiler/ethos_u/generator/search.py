@@ -9,7 +9,7 @@ from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
 from mizzen.compiler.ethos_u.generator.sequences import Made, Source
 from mizzen.diagnostics import MizzenError
-from mizzen.report.code import CodeChoice, StreamCost
+from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict
 from mizzen.targets.ethos_u import arrange
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.emit import emit
@@ -36,10 +36,12 @@ class Found:
     choice: CodeChoice
 
 
-def keep(program: Program, configuration: EthosUConfiguration, reason: str) -> Found:
+def keep(
+    program: Program, configuration: EthosUConfiguration, verdict: Verdict, reason: str
+) -> Found:
     """Return Vela's program, with the reason."""
     theirs = judged(program, configuration)
-    return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
+    return Found(program, theirs.timed, CodeChoice(verdict, reason, theirs.cost))
 
 
 Order = Callable[[StreamCost], int]
@@ -65,7 +67,9 @@ def search(program: Program, source: Source, configuration: EthosUConfiguration)
         short = theirs.cost.constant_bytes <= TRIED_TWICE_BYTES
         if begun.lowered and short and not found.choice.is_own:
             again = _fastest(source.lifted(program), program, theirs, configuration)
+            tried = (*found.choice.tried, *again.choice.tried)
             found = again if again.choice.is_own else found
+            found = replace(found, choice=replace(found.choice, tried=tried))
     except MizzenError as error:
         return refused(program, theirs, error)
     return found
@@ -84,7 +88,7 @@ def _fastest(
 def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
     """Return Vela's program, with the reason for which there is no other."""
     reason = f"Mizzen cannot schedule it anew: {error.diagnostic.message}"
-    return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost))
+    return Found(program, theirs.timed, CodeChoice(Verdict.REFUSED, reason, theirs.cost))
 
 
 def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Sequence]:
@@ -131,28 +135,36 @@ def decided(
 ) -> Found:
     """Return the best candidate that may be taken; Vela's program where none may."""
     must = configuration.generator is Generator.OWN
-    tried: list[str] = []
+    tried: list[Rejected] = []
     for candidate in sorted(candidates, key=lambda row: order(row.cost)):
-        why = "" if must else worse(candidate.cost, theirs.cost)
+        why = None if must else _dearer(worse(candidate.cost, theirs.cost))
         why = why or _fault(candidate.program, program)
         if not why and not must and not is_better(candidate.cost, theirs.cost):
-            why = "no better in anything"
+            why = _dearer("no better in anything")
         if not why:
             reason = "it was asked for" if must else "no worse in cycles and memory"
-            choice = CodeChoice(True, reason, theirs.cost, candidate.cost, tuple(tried))
+            rejected = tuple(tried)
+            choice = CodeChoice(Verdict.TAKEN, reason, theirs.cost, candidate.cost, rejected)
             return Found(candidate.program, candidate.timed, choice)
         tried.append(why)
-    reason = f"Mizzen's own is not taken: {tried[0]}" if tried else "there is no other"
+    verdict = tried[0].verdict if tried else Verdict.REFUSED
+    reason = f"Mizzen's own is not taken: {tried[0].reason}" if tried else "there is no other"
     best = candidates[0].cost if candidates else None
-    return Found(program, theirs.timed, CodeChoice(False, reason, theirs.cost, best, tuple(tried)))
+    choice = CodeChoice(verdict, reason, theirs.cost, best, tuple(tried))
+    return Found(program, theirs.timed, choice)
 
 
-def _fault(ours: Program, theirs: Program) -> str:
-    """Say why a program is not right; empty if it is."""
+def _dearer(what: str) -> Rejected | None:
+    return Rejected(Verdict.DEARER, what) if what else None
+
+
+def _fault(ours: Program, theirs: Program) -> Rejected | None:
+    """Return why a program is not right; None if it is."""
     found = find_hazards(ours).findings
     if found:
-        return f"a hazard: {found[0].diagnostic.message}"
+        return Rejected(Verdict.HAZARD, f"a hazard: {found[0].diagnostic.message}")
     try:
-        return differing(ours, theirs)
+        different = differing(ours, theirs)
     except MizzenError as error:
-        return error.diagnostic.message
+        return Rejected(Verdict.STOPS, error.diagnostic.message)
+    return Rejected(Verdict.DIFFERS, different) if different else None
