@@ -94,10 +94,10 @@ def schedule(
     costs = Costs(sequence, configuration)
     if configuration.mode.spills:
         cache = configuration.arena_cache_size_bytes
-        limit = min(cache, limits.fast_bytes or cache)
+        limit = cache if limits.fast_bytes is None else min(cache, limits.fast_bytes)
         ground, peak = _spilled(costs, configuration, limit)
     else:
-        limit = limits.scratch_bytes or ENDLESS_BYTES
+        limit = ENDLESS_BYTES if limits.scratch_bytes is None else limits.scratch_bytes
         laid = _laid_out(costs, limit)
         ground, peak = laid.ground, laid.peak_bytes
     return _staged(ground, max(limit, peak), EFFORTS[effort])

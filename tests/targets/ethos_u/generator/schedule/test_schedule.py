@@ -7,6 +7,7 @@ from collections import defaultdict
 import pytest
 
 from mizzen.targets.ethos_u.operations import Convolution, Copy, Fetch, Issue, Schedule
+from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule import Limits, schedule
 from mizzen.targets.ethos_u.shared_buffer import fit
 from mizzen.targets.ethos_u.system_config import resolve
@@ -64,3 +65,12 @@ def test_the_same_is_found_again() -> None:
     first, second = (schedule(residual(), configuration, Limits(9000)) for _ in range(2))
     assert first.items == second.items
     assert first.places == second.places
+
+
+def test_no_fast_memory_is_a_limit_too() -> None:
+    configuration = resolve("ethos-u65-512")
+    fast = int(RegionIndex.SCRATCH_FAST)
+    assert schedule(residual(), configuration).region_bytes.get(fast, 0) > 0
+    found = schedule(residual(), configuration, Limits(fast_bytes=0))
+    assert found.region_bytes.get(fast, 0) == 0
+    assert overlaps(found) == []
