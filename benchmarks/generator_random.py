@@ -1,13 +1,23 @@
 """Generate code of Mizzen's own for random networks, and execute it beside Vela's.
 
-Run ``python benchmarks/generator_random.py --family u55 --programs 2000``, with ``--json`` for the
-figures:
+Run ``python benchmarks/generator_random.py --family u55 u65 --programs 1000``, with ``--json`` for
+the figures:
 
 `programs`     networks of which something is on the NPU
 `own`          of their NPU operators, those that code of our own was generated for
-`differences`  those whose outputs were not what Vela's words compute
-`hazards`      those with an access that nothing orders, or a part of the shared buffer too small
-`refused`      those whose words could not be taken apart
+`differences`  those of which some code of ours gave what neither Vela's words nor the reference
+               gives, or could not be executed
+`hazards`      those with an access of ours that nothing orders, or a part of the shared buffer too
+               small
+`vela_wrong`   those where ours gave what the reference gives, and Vela's words did not
+`vela_faulty`  those without ours because Vela's words read what nothing has written or race
+`undecided`    those where ours gave something else than Vela's words, without a reference
+`refused`      those whose words could not be taken apart or scheduled anew otherwise
+`failed`       those where Mizzen's generator ended by a mistake
+`not_tried`    those that keep Vela's words without being tried
+
+The reference is TensorFlow Lite Micro, and the graph's where that has no kernel. It is asked where
+ours and Vela's differ. Numbers of the networks of all but `own` are printed, or are `seeds`.
 """
 
 from __future__ import annotations
@@ -20,53 +30,159 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import json
 import random
-from collections import Counter
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 
+from fuzz_judge import compare
 from fuzz_networks import network
+from mizzen.artifact.loading import artifact_of
+from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
+from mizzen.compiler.ethos_u.generator.network import outliving, parts_of, with_program
+from mizzen.compiler.ethos_u.generator.search import arranged, made
 from mizzen.compiler.ethos_u.generator.sequences import Source
-from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.config import ACCELERATORS, Generator
+from mizzen.diagnostics import MizzenError
+from mizzen.report.code import CodeChoice, Verdict
+from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
+SLOW_SECONDS = 20
+"""Of a network that is printed for it."""
+
 KINDS = {
     Verdict.TAKEN: "own",
-    Verdict.DIFFERS: "differences",
     Verdict.STOPS: "differences",
     Verdict.HAZARD: "hazards",
     Verdict.REFUSED: "refused",
-    Verdict.NOT_TRIED: "several",
+    Verdict.FAILED: "failed",
+    Verdict.NOT_TRIED: "not_tried",
 }
+FIGURES = ("programs", *sorted({*KINDS.values(), "vela_wrong", "vela_faulty", "undecided"}))
+
+
+def found_in(family: str, seed: int, number: int) -> Iterator[tuple[str, str]]:
+    """Return the kinds of the NPU operators of a network, each with words; a code of each."""
+    names = [name for name in ACCELERATORS if family in name]
+    name = random.Random(number).choice(names)
+    configuration = replace(resolve(name), generator=Generator.OWN)
+    data = network(family, seed, number)
+    compiled = generate(data, configuration)
+    if not isinstance(compiled, Compiled):
+        return
+    source = Source(data, NetworkForm.TFLITE)
+    try:
+        choices = improved(compiled, source, configuration).choices
+    except Exception as error:
+        yield "failed", f"{name} {_place(error)}"
+        return
+    for place, choice in enumerate(choices):
+        for kind, words in _kinds(choice, compiled, place, source, configuration, number):
+            yield kind, f"{name} {words}"
+
+
+def _place(error: Exception) -> str:
+    row = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {row.filename}:{row.lineno}: {error}"
+
+
+def _kinds(
+    choice: CodeChoice,
+    compiled: Compiled,
+    place: int,
+    source: Source,
+    configuration: EthosUConfiguration,
+    number: int,
+) -> Iterator[tuple[str, str]]:
+    """Return what an operator counts for, and what code of ours that was not taken does."""
+    seen = dict.fromkeys(((choice.verdict, choice.reason),))
+    seen |= dict.fromkeys((row.verdict, row.reason) for row in choice.tried)
+    by_verdict = dict(reversed(seen))
+    for verdict, reason in by_verdict.items():
+        if verdict is Verdict.DIFFERS:
+            yield from _decided(compiled, source, configuration, number)
+        elif verdict is Verdict.REFUSED and _is_faulty(compiled, place):
+            yield "vela_faulty", reason
+        else:
+            yield KINDS[verdict], reason
+
+
+def _is_faulty(compiled: Compiled, place: int) -> bool:
+    return bool(find_hazards(parts_of(compiled)[1][place].program).findings)
+
+
+def _decided(
+    compiled: Compiled, source: Source, configuration: EthosUConfiguration, number: int
+) -> Iterator[tuple[str, str]]:
+    """Return what the reference says of code that computes something else than Vela's."""
+    model, (part,) = parts_of(compiled)
+    theirs = compare(source.data, artifact_of(compiled.network, "vela"), number)
+    source = replace(source, outliving=outliving(model, part))
+    rows: dict[str, str] = {}
+    for ours in _programs(part.program, source, configuration):
+        words = differing(ours, part.program)
+        if not words:
+            continue
+        artifact = artifact_of(with_program(compiled, model, part, ours), "own")
+        found = compare(source.data, artifact, number)
+        if found is None:
+            kind = "vela_wrong" if theirs else "differences"
+        else:
+            kind = "undecided" if found.kind == "nothing" else "differences"
+        rows[kind] = f"{words}; ours: {found and found.text}; Vela's: {theirs and theirs.text}"
+    yield from rows.items()
+
+
+def _programs(
+    program: Program, source: Source, configuration: EthosUConfiguration
+) -> Iterator[Program]:
+    """Return all code of ours for an NPU operator."""
+    for begin in (source.made, source.lifted):
+        try:
+            for sequence in arranged(begin(program).sequence, configuration):
+                yield made(sequence, program, configuration, 1.0).program
+        except MizzenError:
+            continue
 
 
 def main() -> None:
     """Generate, execute, and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--family", choices=["u55", "u65"], default="u55")
-    parser.add_argument("--programs", type=int, default=100)
-    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--family", choices=["u55", "u65"], nargs="+", default=["u55"])
+    parser.add_argument("--programs", type=int, default=100, help="of each family")
+    parser.add_argument("--first", type=int, default=0, help="number of the first network")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    names = [name for name in ACCELERATORS if arguments.family in name]
-    found: Counter[str] = Counter(programs=0, own=0, differences=0, hazards=0, refused=0)
+    found: Counter[str] = Counter(dict.fromkeys(FIGURES, 0))
+    seeds: defaultdict[str, list[str]] = defaultdict(list)
+    begun = time.process_time()
     for number in range(arguments.first, arguments.first + arguments.programs):
-        name = random.Random(number).choice(names)
-        configuration = replace(resolve(name), generator=Generator.OWN)
-        data = network(arguments.family, arguments.seed, number)
-        compiled = generate(data, configuration)
-        if not isinstance(compiled, Compiled):
-            continue
-        choices = improved(compiled, Source(data, NetworkForm.TFLITE), configuration).choices
-        found["programs"] += bool(choices)
-        for choice in choices:
-            kind = KINDS[choice.verdict]
-            found[kind] += 1
-            if kind not in ("own", "several") and not arguments.json:
-                print(kind, number, name, choice.reason, flush=True)
-    print(json.dumps({"figures": dict(found)}) if arguments.json else dict(found))
+        for family in arguments.family:
+            start = time.process_time()
+            kinds = list(found_in(family, arguments.seed, number))
+            found["programs"] += bool(kinds)
+            for kind, words in kinds:
+                found[kind] += 1
+                if kind != "own":
+                    seeds[kind].append(f"{family} {number}")
+                    if not arguments.json:
+                        print(kind, family, number, words, flush=True)
+            took = time.process_time() - start
+            if took > SLOW_SECONDS and not arguments.json:
+                print("slow", family, number, f"{took:.0f} s", flush=True)
+    if arguments.json:
+        print(json.dumps({"figures": dict(found), "seeds": dict(seeds)}))
+        return
+    each = (time.process_time() - begun) / max(1, arguments.programs * len(arguments.family))
+    print(dict(found), f"{each:.2f} s each")
+    for kind, rows in seeds.items():
+        print(kind, ", ".join(rows))
 
 
 if __name__ == "__main__":
