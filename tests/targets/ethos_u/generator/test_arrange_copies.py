@@ -215,3 +215,37 @@ def test_a_convolution_gives_any_constant() -> None:
     found = without_constant(sequence, 1)
     assert found is not None
     assert is_same(sequence, found)
+
+
+def stateful(*, late: bool) -> Sequence:
+    """A state that is copied before it is read, and its new numbers, which are copied into it.
+
+    late  whether the state's old numbers are read behind the first of the new ones
+    """
+    made = Network()
+    given = made.tensor((4, 4, 8), Role.INPUT)
+    state = made.tensor((4, 4, 8), Role.STATE)
+    before = made.tensor((4, 4, 8))
+    made.operations.append(moved(made.whole(state, 3), made.whole(before, 3)))
+    first = made.convolution(made.whole(before, 3), 8, Kernel())
+    after = made.convolution(made.whole(first, 3), 8, Kernel())
+    last = made.convolution(made.whole(before if late else first, 3), 4, Kernel())
+    made.operations.append(moved(made.whole(after, 3), made.whole(state, 3)))
+    return made.sequence((given, state), (last, state))
+
+
+def test_states_are_read_and_written_where_they_are() -> None:
+    sequence = stateful(late=False)
+    once = without_copy(sequence, 0)
+    assert once is not None
+    twice = without_copy(once, len(once.operations) - 1)
+    assert twice is not None
+    assert [type(row) for row in twice.operations] == [Convolution] * 3
+    assert is_same(sequence, twice)
+
+
+def test_a_state_is_not_written_while_its_old_numbers_are_read() -> None:
+    sequence = stateful(late=True)
+    once = without_copy(sequence, 0)
+    assert once is not None
+    assert without_copy(once, len(once.operations) - 1) is None

@@ -5,9 +5,11 @@ comes from a part of another, whoever reads it reads that part; where all of a t
 of another, as in a concatenation, whoever writes it writes there. Where a copy gives a map another
 shape, the part is the same bytes in the same order.
 
-Conditions: what the copy writes, nothing else does, and what it reads is not written again behind
-it, so that both tensors hold the same numbers for as long as anybody looks. The caller's tensors
-stay at their own places.
+Conditions: what the copy writes, nothing else does, and what it reads is not written again as long
+as anybody reads the copy, so that both tensors hold the same numbers for as long as anybody looks.
+A state holds what it held before until its new numbers are written, so that these may be written
+there at once when nobody reads the old ones any more. The caller's tensors stay at their own
+places.
 """
 
 from __future__ import annotations
@@ -163,30 +165,32 @@ def _may_read(sequence: Sequence, index: int, tensor: int, place: Place, source:
     """Whether who reads a tensor may read a part of another, after the copy `index`."""
     if not _fit(sequence, index, tensor, place):
         return False
+    reads = [step for step, row in enumerate(sequence.operations) if tensor in tensors_read(row)]
+    if reads and reads[0] < index:
+        return False
     for step, operation in enumerate(sequence.operations):
         if step == index:
             continue
         if tensor_written(operation) == tensor:
             return False
-        if tensor in tensors_read(operation) and step < index:
-            return False
-        if step > index and _writes(operation, source):
+        if index < step <= max(reads, default=index) and _writes(operation, source):
             return False
     return True
 
 
 def _may_write(sequence: Sequence, index: int, tensor: int, place: Place, target: Map) -> bool:
     """Whether who writes and reads a tensor may do so in a part of another, but for the copy."""
-    if sequence.tensors[target.tensor].role not in (Role.SCRATCH, Role.OUTPUT):
+    if sequence.tensors[target.tensor].role not in (Role.SCRATCH, Role.OUTPUT, Role.STATE):
         return False
-    if target.tensor in sequence.inputs or not _fit(sequence, index, tensor, place):
+    if not _fit(sequence, index, tensor, place):
+        return False
+    writes = [step for step, row in enumerate(sequence.operations) if tensor_written(row) == tensor]
+    if not writes or writes[-1] > index:
         return False
     for step, operation in enumerate(sequence.operations):
         if step == index:
             continue
-        if step > index and tensor_written(operation) == tensor:
-            return False
-        if _writes(operation, target) or (step < index and _reads(operation, target)):
+        if _writes(operation, target) or (writes[0] <= step < index and _reads(operation, target)):
             return False
     return True
 

@@ -168,8 +168,8 @@ class Tensors:
     def _output(self, row: TensorAddress, piece: int) -> int:
         block = self._block(piece)
         assert block is not None
-        is_free = block.index < 0 or self._tensors[block.index].role is Role.OUTPUT
-        if is_free and self._is_exactly(block, row, None):
+        is_seen = block.index < 0 or self._tensors[block.index].role in (Role.OUTPUT, Role.STATE)
+        if is_seen and self._is_exactly(block, row, None):
             return self._tensor(block, Role.OUTPUT, row)
         own = self._add(Tensor(row.name, shape_of(row), _integer(row), Role.OUTPUT, Layout.NHWC))
         block.fixed = True
