@@ -162,8 +162,10 @@ def measured(
     if not written.choices:
         return None
     least = smallest(compiled, source, configuration) if with_least else written
-    vela = total([row.vela for row in written.choices])
-    ours, small = (total([row.cost for row in each.choices]) for each in (written, least))
+    vela = total([row.vela for row in written.choices if row.vela])
+    ours, small = (
+        total([row.cost for row in each.choices if row.cost]) for each in (written, least)
+    )
     steady = steady_cycles(written, configuration) / max(steady_cycles(compiled, configuration), 1)
     return Pair(network.name, accelerator, vela, ours, small, steady, taken)
 

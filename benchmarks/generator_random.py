@@ -57,6 +57,7 @@ SLOW_SECONDS = 20
 
 KINDS = {
     Verdict.TAKEN: "own",
+    Verdict.CORRECTED: "own",
     Verdict.STOPS: "differences",
     Verdict.HAZARD: "hazards",
     Verdict.REFUSED: "refused",

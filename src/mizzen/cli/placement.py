@@ -121,10 +121,13 @@ def code_text(choice: CodeChoice) -> str:
         return f"Vela's: {choice.reason}"
     own, vela = choice.own, choice.vela
     memory = exact_size(own.arena_bytes + own.fast_bytes)
-    return (
+    if vela is None:
+        return f"Mizzen's own: {own.cycles:,} cycles, {memory} of maps; {choice.reason}"
+    text = (
         f"Mizzen's own: {own.cycles:,} cycles where Vela's takes {vela.cycles:,}, {memory} of maps "
         f"where Vela's takes {exact_size(vela.arena_bytes + vela.fast_bytes)}"
     )
+    return f"{text}; {choice.reason}" if choice.is_corrected else text
 
 
 NO_TIMING_MODEL = "E573"

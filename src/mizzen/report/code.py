@@ -11,6 +11,8 @@ class Verdict(StrEnum):
     """What became of code of our own."""
 
     TAKEN = "taken"
+    CORRECTED = "corrected"
+    """It is taken because Vela's code computes something else than the reference, or would."""
     DEARER = "dearer"
     """It needs more than Vela's does, or nothing less."""
     DIFFERS = "differs"
@@ -57,7 +59,7 @@ class CodeChoice:
 
     verdict     what became of Mizzen's own; the operator has Vela's unless that was taken
     reason      for it, in words
-    vela        what Vela's costs
+    vela        what Vela's costs; None where Vela made none
     own         what Mizzen's costs; None where there is not any
     tried       candidates that were not taken, and why
     operations  what Mizzen's own was made of: its rules, or Vela's words; empty without one
@@ -65,7 +67,7 @@ class CodeChoice:
 
     verdict: Verdict
     reason: str
-    vela: StreamCost
+    vela: StreamCost | None
     own: StreamCost | None = None
     tried: tuple[Rejected, ...] = ()
     operations: str = ""
@@ -73,21 +75,26 @@ class CodeChoice:
     @property
     def is_own(self) -> bool:
         """Whether the operator has Mizzen's own code, not Vela's."""
-        return self.verdict is Verdict.TAKEN
+        return self.verdict is Verdict.TAKEN or self.is_corrected
 
     @property
-    def cost(self) -> StreamCost:
+    def is_corrected(self) -> bool:
+        """Whether Mizzen's own code gives other numbers than Vela's, or would."""
+        return self.verdict is Verdict.CORRECTED
+
+    @property
+    def cost(self) -> StreamCost | None:
         """What is taken costs."""
         return self.own if self.is_own and self.own is not None else self.vela
 
 
 def choice_of(row: dict[str, Any]) -> CodeChoice:
     """Take a choice out of JSON data; KeyError, TypeError or ValueError if it is not one."""
-    own = row["own"]
+    own, vela = row["own"], row["vela"]
     return CodeChoice(
         Verdict(row["verdict"]),
         str(row["reason"]),
-        _cost(row["vela"]),
+        None if vela is None else _cost(vela),
         None if own is None else _cost(own),
         tuple(Rejected(Verdict(each["verdict"]), str(each["reason"])) for each in row["tried"]),
         str(row["operations"]),

@@ -34,16 +34,22 @@ def compile_with_cpu_fallback(
     configuration: EthosUConfiguration,
     *,
     hidden: frozenset[int] = frozenset(),
+    is_proved: bool = False,
     time_limit_seconds: float = TIME_LIMIT_SECONDS,
     on_progress: ProgressCallback | None = None,
 ) -> Generated:
     """Compile a network whose file is `data`; raises E3xx where nothing helps.
 
-    hidden  operators by index that must be on the CPU
+    hidden     operators by index that must be on the CPU
+    is_proved  as for `generate`; where the compiler stops, nothing of ours may differ
     """
     network = mask(model, hidden) if _must_mask(model, hidden) else data
     outcome = generate(
-        network, configuration, time_limit_seconds=time_limit_seconds, on_progress=on_progress
+        network,
+        configuration,
+        is_proved=is_proved,
+        time_limit_seconds=time_limit_seconds,
+        on_progress=on_progress,
     )
     if isinstance(outcome, Compiled):
         return Generated(_unmasked(outcome, model, hidden), hidden, None)

@@ -29,3 +29,9 @@ class Findings:
     def holds(self) -> bool:
         """Whether nothing differs."""
         return not (self.wrong or self.faults or self.suspects)
+
+    @property
+    def decides(self) -> bool:
+        """Whether all outputs were compared, and are the reference's bit for bit."""
+        proof = self.proof
+        return self.holds and proof.inputs > 0 and not (proof.unproved or proof.bounded)

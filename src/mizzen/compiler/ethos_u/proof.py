@@ -55,21 +55,40 @@ MOST_MACS = 1 << 31
 
 
 class NetworkProof:
-    """A network, inputs for it, and what the reference says of them."""
+    """A network, inputs for it, and what the reference says of them.
 
-    def __init__(self, model: Model, lowered: Lowered, options: ProofOptions) -> None:
+    inputs  `[count, *shape]` each; None to have some chosen
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        lowered: Lowered,
+        options: ProofOptions,
+        inputs: list[Array] | None = None,
+    ) -> None:
         self.model = model
         self.lowered = lowered
         self.options = options
-        work = max(1, sum(macs(model.main, row) for row in model.main.operators))
-        most = max(1, MOST_MACS * options.inputs // work)
-        self.count = min(options.inputs_for(values_bytes(model)), most)
-        self.inputs = network_stimuli(model, self.count, options.seed)
+        self.inputs = self._chosen() if inputs is None else inputs
+        self.count = len(self.inputs[0]) if self.inputs else 1
         read = [row.outputs[0] for row in model.main.operators if row.kind == "READ_VARIABLE"]
         held = [network_stimulus(model, model.main.tensors[index]) for index in read]
         found = stimuli(held, self.count, options.seed + 1)
         self.state = dict(zip(read, found, strict=True)) | self._kept()
         self.kernels = Kernels(model)
+
+    def at(self, inputs: list[Array]) -> NetworkProof:
+        """Return the proof of the network on other inputs."""
+        return NetworkProof(self.model, self.lowered, self.options, inputs)
+
+    def _chosen(self) -> list[Array]:
+        """Return inputs that tell, of large networks fewer."""
+        model, options = self.model, self.options
+        work = max(1, sum(macs(model.main, row) for row in model.main.operators))
+        most = max(1, MOST_MACS * options.inputs // work)
+        count = min(options.inputs_for(values_bytes(model)), most)
+        return network_stimuli(model, count, options.seed)
 
     def _kept(self) -> dict[int, Array]:
         """Return what operators may keep, by tensor; the first inference is one from the start."""

@@ -24,9 +24,11 @@ from mizzen.compiler.tflite_stimuli import network_stimuli
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
+from mizzen.report.code import Verdict
 from mizzen.report.proof import Proof
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 
+REASON = "Vela leaves the network's variables to the CPU"
 MOST_STEPS = 16
 """Inferences one after the other: state that is wrong shows in what follows."""
 
@@ -38,7 +40,7 @@ def compiled_with_state(
     kept_out = bool(configuration.ignore_ops)
     if kept_out or not is_asked(configuration) or not variable_operators(model):
         return None
-    compiled = compiled_whole(model, configuration)
+    compiled = compiled_whole(model, configuration, Verdict.TAKEN, REASON)
     if isinstance(compiled, NotWhole):
         return None
     network = read_network(compiled.network, model.name)

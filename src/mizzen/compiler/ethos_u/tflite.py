@@ -7,7 +7,7 @@ where its data lies (a slice that the compiler reads through), if it is right wi
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures.thread import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,8 +18,11 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.compiler.ethos_u.by_rules import by_rules
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.findings import Findings
+from mizzen.compiler.ethos_u.generator import has_corrected_code
+from mizzen.compiler.ethos_u.generator.equality import numbers
 from mizzen.compiler.ethos_u.misplaced import misplaced
 from mizzen.compiler.ethos_u.misread import MOVERS, forgotten, left_to_cpu, misread
 from mizzen.compiler.ethos_u.outcome import (
@@ -137,7 +140,8 @@ def _proved(
         said = {index: reason for index, reason in known.items() if index in on_npu}
         return rounds.checked(replace(generated, wrong=said))
     rounds.reasons.update(known)
-    return rounds.proved(rounds.compile(frozenset(known)))
+    ours = rounds.ours(known) if known else None
+    return ours or rounds.proved(frozenset(known))
 
 
 def _known_defects(
@@ -182,6 +186,8 @@ class _Rounds:
         self._beside = beside
         self._proof: Future[NetworkProof | MizzenError] | None = None
         self._contents: Contents | None = None
+        self._may_differ = options.effort is not Effort.OFF and not options.allow_inexact
+        self._may_be_ours = self._may_differ
         if options.effort is not Effort.OFF and _has_integers(model):
             self._proof = beside.submit(_begun, model, options)
 
@@ -193,6 +199,7 @@ class _Rounds:
                 self.data,
                 self.configuration,
                 hidden=hidden,
+                is_proved=self._may_differ,
                 on_progress=self.on_progress,
             )
             try:
@@ -223,11 +230,37 @@ class _Rounds:
         proof = replace(findings.proof, differing=names)
         return replace(generated, wrong={**generated.wrong, **found}, proof=proof)
 
-    def proved(self, generated: Generated) -> Generated:
-        """Prove what was compiled, and compile without what differs until nothing does."""
+    def ours(self, wrong: Iterable[int]) -> Generated | None:
+        """Return the network by our own rules, once, if its numbers are the reference's.
+
+        wrong  operators that Vela's code gets wrong
+        """
+        may_be_ours, self._may_be_ours = self._may_be_ours, False
+        generated = by_rules(self.model, self.configuration, wrong) if may_be_ours else None
+        if generated is None:
+            return None
+        findings = self._check(generated)
+        if not findings.decides:
+            return None
+        return replace(generated, proof=findings.proof, contents=self._contents)
+
+    def proved(self, hidden: frozenset[int]) -> Generated:
+        """Compile without some operators, then without what differs until nothing does."""
+        generated = self.compile(hidden)
         if self.options.effort is Effort.OFF:
             return replace(generated, reasons=self.reasons)
         findings = self._check(generated)
+        if has_corrected_code(generated.compiled) and not self._decides(generated, findings):
+            self._may_differ = self._may_be_ours = False
+            generated = self.compile(hidden)
+            findings = self._check(generated)
+        if self.reasons or not findings.holds:
+            ours = self.ours(self._wrong(findings) or self.reasons)
+            if ours is not None:
+                return ours
+        return self._without_differing(generated, findings)
+
+    def _without_differing(self, generated: Generated, findings: Findings) -> Generated:
         for _ in range(MOST_ROUNDS):
             if findings.holds:
                 return replace(
@@ -240,6 +273,19 @@ class _Rounds:
             generated, findings = step(generated, findings)
         generated = self._everything_on_cpu(findings)
         return replace(generated, reasons=self.reasons)
+
+    def _decides(self, generated: Generated, findings: Findings) -> bool:
+        """Whether our code is right, where its numbers are known not to be Vela's too."""
+        proof = None if self._proof is None else self._proof.result()
+        if not findings.decides or proof is None or isinstance(proof, MizzenError):
+            return False
+        main, network = self.model.main, generated.network
+        rows = [(row.shape, row.dtype) for row in main.present(main.inputs)]
+        inputs = [numbers(shape, dtype) for shape, dtype in rows if dtype is not None]
+        assert network is not None
+        assert self._contents is not None
+        found = proof.at(inputs).check(generated.compiled, network, self._contents)
+        return found.decides
 
     def _check(self, generated: Generated) -> Findings:
         network = generated.network

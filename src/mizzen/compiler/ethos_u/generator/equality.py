@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.program import Program, TensorAddress
+from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim import Simulator
 
 INFERENCES = 1
@@ -24,7 +24,7 @@ def differing(ours: Program, theirs: Program) -> str:
 
     Raises E5xx and E6xx for a program that cannot be executed.
     """
-    inputs = [_numbers(row) for row in theirs.inputs]
+    inputs = [numbers(row.shape, row.dtype) for row in theirs.inputs]
     found = [Simulator(program).run(inputs, INFERENCES) for program in (ours, theirs)]
     rows = [row.name for row in theirs.outputs]
     rows += [row.name for row in theirs.inputs if row.variable]
@@ -36,14 +36,14 @@ def differing(ours: Program, theirs: Program) -> str:
     return ""
 
 
-def _numbers(row: TensorAddress) -> npt.NDArray[Any]:
+def numbers(shape: Sequence[int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Return numbers from all of an input's range, the same ones every time."""
     generator = np.random.default_rng(SEED)
-    shape = (INFERENCES, *row.shape)
-    if row.dtype == np.bool_:
-        return generator.integers(0, 2, shape).astype(row.dtype)
-    low, high = (-LARGEST, LARGEST) if row.dtype.itemsize > 2 else _limits(row.dtype)
-    return generator.integers(low, high, shape, endpoint=True).astype(row.dtype)
+    whole = (INFERENCES, *shape)
+    if dtype == np.bool_:
+        return generator.integers(0, 2, whole).astype(dtype)
+    low, high = (-LARGEST, LARGEST) if dtype.itemsize > 2 else _limits(dtype)
+    return generator.integers(low, high, whole, endpoint=True).astype(dtype)
 
 
 def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:

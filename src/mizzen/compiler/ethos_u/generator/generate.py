@@ -19,12 +19,16 @@ def generate(
     configuration: EthosUConfiguration,
     form: NetworkForm = NetworkForm.TFLITE,
     *,
+    is_proved: bool = False,
     time_limit_seconds: float = TIME_LIMIT_SECONDS,
     on_progress: ProgressCallback | None = None,
 ) -> Compiled | Stopped:
     """Compile a network as `mizzen.targets.ethos_u.vela.generate.generate` does, or better.
 
     Which operators are on the NPU is as Vela has it. E300 if Vela is not installed.
+
+    is_proved  whether whoever asks executes what comes beside the reference, and asks again without
+               where that has other numbers
     """
     compiled = vela.generate(
         network,
@@ -38,7 +42,7 @@ def generate(
     from mizzen.compiler.ethos_u.generator.improve import improved
     from mizzen.compiler.ethos_u.generator.sequences import Source
 
-    return improved(compiled, Source(network, form), configuration)
+    return improved(compiled, Source(network, form, is_proved=is_proved), configuration)
 
 
 def is_asked(configuration: EthosUConfiguration) -> bool:

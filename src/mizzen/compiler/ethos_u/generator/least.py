@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mizzen.compiler.ethos_u.generator.judging import Judged, judged, worse
 from mizzen.compiler.ethos_u.generator.search import (
     Found,
@@ -44,8 +42,7 @@ def least(program: Program, source: Source, configuration: EthosUConfiguration) 
                 search.descend(cascade.sequence)
     except MizzenError as error:
         return refused(program, search.theirs, error)
-    found = decided(program, search.theirs, search.candidates, configuration, maps_bytes)
-    return replace(found, choice=replace(found.choice, operations=begun.said))
+    return decided(program, search.theirs, begun, search.candidates, configuration, maps_bytes)
 
 
 class _Search:

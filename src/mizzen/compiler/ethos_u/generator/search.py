@@ -81,8 +81,7 @@ def _fastest(
     """Return the fastest program of some operations, or the one that there is."""
     rows = arranged(begun.sequence, configuration)
     candidates = [made(row, program, configuration, 1.0) for row in rows]
-    found = decided(program, theirs, candidates, configuration, cycles)
-    return replace(found, choice=replace(found.choice, operations=begun.said))
+    return decided(program, theirs, begun, candidates, configuration, cycles)
 
 
 def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
@@ -129,32 +128,49 @@ def _with_interface(ours: Program, theirs: Program) -> Program:
 def decided(
     program: Program,
     theirs: Judged,
+    begun: Made,
     candidates: list[Judged],
     configuration: EthosUConfiguration,
     order: Order,
 ) -> Found:
-    """Return the best candidate that may be taken; Vela's program where none may."""
+    """Return the best candidate that may be taken; Vela's program where none may.
+
+    One whose numbers are not those of Vela's code comes last, if it may come at all.
+    """
     must = configuration.generator is Generator.OWN
     tried: list[Rejected] = []
+    others: list[tuple[Judged, str]] = []
     for candidate in sorted(candidates, key=lambda row: order(row.cost)):
-        why = None if must else _dearer(worse(candidate.cost, theirs.cost))
+        why = None if must else _dearer(candidate.cost, theirs.cost)
         why = why or _fault(candidate.program, program)
-        if not why and not must and not is_better(candidate.cost, theirs.cost):
-            why = _dearer("no better in anything")
-        if not why:
+        if why is None:
             reason = "it was asked for" if must else "no worse in cycles and memory"
-            rejected = tuple(tried)
-            choice = CodeChoice(Verdict.TAKEN, reason, theirs.cost, candidate.cost, rejected)
-            return Found(candidate.program, candidate.timed, choice)
-        tried.append(why)
+            choice = CodeChoice(Verdict.TAKEN, reason, theirs.cost)
+            return _taken(candidate, choice, begun, tried)
+        if why.verdict is Verdict.DIFFERS and begun.may_differ:
+            others.append((candidate, why.reason))
+        else:
+            tried.append(why)
+    if others:
+        candidate, differs = others[0]
+        reason = f"the reference's numbers are not those of Vela's code: {differs}"
+        choice = CodeChoice(Verdict.CORRECTED, reason, theirs.cost)
+        return _taken(candidate, choice, begun, tried)
     verdict = tried[0].verdict if tried else Verdict.REFUSED
     reason = f"Mizzen's own is not taken: {tried[0].reason}" if tried else "there is no other"
     best = candidates[0].cost if candidates else None
-    choice = CodeChoice(verdict, reason, theirs.cost, best, tuple(tried))
+    choice = CodeChoice(verdict, reason, theirs.cost, best, tuple(tried), begun.said)
     return Found(program, theirs.timed, choice)
 
 
-def _dearer(what: str) -> Rejected | None:
+def _taken(candidate: Judged, choice: CodeChoice, begun: Made, tried: list[Rejected]) -> Found:
+    found = replace(choice, own=candidate.cost, tried=tuple(tried), operations=begun.said)
+    return Found(candidate.program, candidate.timed, found)
+
+
+def _dearer(ours: StreamCost, theirs: StreamCost) -> Rejected | None:
+    """Return in what a program is no better than another; None if it is better."""
+    what = worse(ours, theirs) or ("" if is_better(ours, theirs) else "no better in anything")
     return Rejected(Verdict.DEARER, what) if what else None
 
 

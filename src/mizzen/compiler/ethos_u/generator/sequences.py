@@ -20,6 +20,8 @@ from mizzen.targets.ethos_u.vela.generate import NetworkForm
 MOST_OPERATIONS = 2000
 """Of one NPU operator; scheduling more takes minutes."""
 
+BY_RULES = "our own rules"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
@@ -32,15 +34,19 @@ class Whole:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """A sequence; `lowered` where our own rules made it of the network, and Vela had no part."""
+    """A sequence; `lowered` where our own rules made it of the network, and Vela had no part.
+
+    may_differ  whether somebody else decides between its numbers and those of Vela's code
+    """
 
     sequence: Sequence
     lowered: bool
+    may_differ: bool = False
 
     @property
     def said(self) -> str:
         """What it was made of, in words."""
-        return "our own rules" if self.lowered else "Vela's words, lifted"
+        return BY_RULES if self.lowered else "Vela's words, lifted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +54,14 @@ class Source:
     """A network as it goes to Vela, which our own rules take if they can.
 
     outliving  names of inputs of the NPU operator that someone reads behind it
+    is_proved  whether what comes is executed beside the reference: where our own rules' numbers are
+               not those of Vela's code, that decides. Vela's words, lifted, have Vela's mistakes
     """
 
     data: bytes
     form: NetworkForm
     outliving: frozenset[str] = frozenset()
+    is_proved: bool = False
 
     def made(self, program: Program) -> Made:
         """Return the operations of an NPU operator. E27x if there is no way to them, E579 for many.
@@ -62,7 +71,7 @@ class Source:
         found = self._whole and _for_program(self._whole, program)
         if found is None:
             return self.lifted(program)
-        return Made(self._scheduled(found, program), lowered=True)
+        return Made(self._scheduled(found, program), lowered=True, may_differ=self.is_proved)
 
     def lifted(self, program: Program) -> Made:
         """Return the operations that Vela's words are. Raises E27x, and E579 for many."""

@@ -16,12 +16,14 @@ import numpy as np
 from mizzen.artifact.ethos_u import ALLOCATION, NOT_IN_ARENA
 from mizzen.compiler.ethos_u.generator.costs import with_costs
 from mizzen.compiler.ethos_u.generator.judging import Judged, judged
+from mizzen.compiler.ethos_u.generator.sequences import BY_RULES, MOST_OPERATIONS
 from mizzen.compiler.ethos_u.generator.written import Written, written
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, Tensor, macs
 from mizzen.frontends.tflite.lower import Lowered as InGraph
 from mizzen.frontends.tflite.lower import lower_with_state
 from mizzen.package.tflite.builder import NetworkBuilder
+from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u import arrange, driver
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.emit import emit
@@ -41,8 +43,12 @@ class NotWhole:
     reasons: tuple[tuple[int | None, str], ...]
 
 
-def compiled_whole(model: Model, configuration: EthosUConfiguration) -> Written | NotWhole:
+def compiled_whole(
+    model: Model, configuration: EthosUConfiguration, verdict: Verdict, reason: str
+) -> Written | NotWhole:
     """Compile a network for U55 or U65 by our own rules, variables and all.
+
+    verdict, reason  why it is not Vela's code
 
     What came is judged, not proved: whoever asks executes it. Raises as scheduling does.
     """
@@ -53,16 +59,25 @@ def compiled_whole(model: Model, configuration: EthosUConfiguration) -> Written 
     reasons = _reasons(found, lowered)
     if reasons or lowered.sequence is None:
         return NotWhole(reasons)
+    count = len(lowered.sequence.operations)
+    if count > MOST_OPERATIONS:
+        return NotWhole(((None, f"it has {count} operations, of at most {MOST_OPERATIONS}"),))
     program = _program(lowered.sequence, configuration)
     hazards = find_hazards(program).findings
     if hazards:
         return NotWhole(((None, f"a hazard: {hazards[0].diagnostic.message}"),))
     network = _file(model, found, lowered.states, program)
-    return _compiled(model, network, judged(program, configuration), configuration)
+    made = judged(program, configuration)
+    choice = CodeChoice(verdict, reason, None, made.cost, operations=BY_RULES)
+    return _compiled(model, network, made, configuration, choice)
 
 
 def _compiled(
-    model: Model, network: bytes, found: Judged, configuration: EthosUConfiguration
+    model: Model,
+    network: bytes,
+    found: Judged,
+    configuration: EthosUConfiguration,
+    choice: CodeChoice,
 ) -> Written:
     """Return a compiled network as Vela's are, with the estimates of our own program."""
     program, main = found.program, model.main
@@ -74,7 +89,7 @@ def _compiled(
     nothing = Estimate(0, 0, (), {})
     compiled = Compiled(network, "", work, commands, nothing, (), "")
     compiled = with_costs(compiled, [program], [found.timed], configuration)
-    return written(compiled, ())
+    return written(compiled, (choice,))
 
 
 def _reasons(found: InGraph, lowered: Lowered) -> tuple[tuple[int | None, str], ...]:

@@ -20,6 +20,12 @@ def has_own_code(compiled: Compiled) -> bool:
     return isinstance(compiled, Written) and any(row.is_own for row in compiled.choices)
 
 
+def has_corrected_code(compiled: Compiled) -> bool:
+    """Whether some NPU operator of a network has code whose numbers are not those of Vela's."""
+    rows = compiled.choices if isinstance(compiled, Written) else ()
+    return any(row.is_corrected for row in rows)
+
+
 def written(compiled: Compiled, choices: tuple[CodeChoice, ...]) -> Written:
     """Return a compiled network with whose code it has."""
     rows = {field.name: getattr(compiled, field.name) for field in fields(Compiled)}
