@@ -7,6 +7,7 @@ variable MIZZEN_MODELS names, or in ``../shared/models`` beside the repository.
 from __future__ import annotations
 
 import gc
+import importlib
 import importlib.util
 import os
 from collections.abc import Callable
@@ -101,6 +102,13 @@ def pytest_terminal_summary(
     if lines := [line for text in coverage.summary(holes=whole) for line in wrap(text, 100)]:
         terminalreporter.section("operations of the simulated NPUs")
         terminalreporter.write("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def velas_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test compiles has Vela's code: it knows its words or figures, or is about Vela."""
+    module = importlib.import_module("mizzen.compiler.ethos_u.generator.generate")
+    monkeypatch.setattr(module, "WRITTEN_FOR", frozenset())
 
 
 @pytest.fixture(scope="session")

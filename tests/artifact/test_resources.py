@@ -40,6 +40,7 @@ def inputs(seed: int) -> Any:
     return np.random.default_rng(seed).integers(-40, 40, (BATCH, *MAP)).astype(np.int8)
 
 
+@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 @pytest.mark.parametrize("first", [None, 17])
 def test_state_goes_on_as_on_the_cpu(first: int | None, accelerator: str) -> None:

@@ -33,3 +33,11 @@ def here(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> P
         shutil.copy(repository / "examples" / "digits" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def velas(here: Path, run: Run) -> Path:
+    """The example with Vela's code, of which places in the stream are known."""
+    words = ("--accelerator-config", "ethos-u55-128", "--generator", "vela")
+    assert run("compile", "digits.tflite", *words)[0] == 0
+    return here / "output" / "digits_vela.tflite"

@@ -122,10 +122,11 @@ def test_an_artifact_without_its_report_has_a_page(here: Path, run: Run) -> None
 def test_a_damaged_stream_is_told_and_not_timed(here: Path, run: Run) -> None:
     run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-128")
     path = here / "output" / "digits_vela.tflite"
-    words = mizzen.load(path).steps[0].program.words  # pyright: ignore[reportAttributeAccessIssue] - the only step is on the NPU
-    data, stream = path.read_bytes(), words.tobytes()
+    program = mizzen.load(path).steps[0].program  # pyright: ignore[reportAttributeAccessIssue] - the only step is on the NPU
+    data, stream = path.read_bytes(), program.words.tobytes()
     assert data.count(stream) == 1
-    half = data.index(stream) + len(stream) // 2 // 4 * 4
+    middle = program.instructions[len(program.instructions) // 2]
+    half = data.index(stream) + 4 * middle.offset_words
     path.write_bytes(data[:half] + b"\xff\x03\xff\xff" + data[half + 4 :])
     status, out, err = run("report", path, "-o", "page.html")
     assert status == 2

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import mizzen
 from mizzen.analysis.memory import memory_report
@@ -39,6 +40,7 @@ def test_a_network_that_fits(model_file: ModelFile) -> None:
     assert found.compilation.macs == found.compilation.macs_on_npu == 2_656_768
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_one_byte_too_many(model_file: ModelFile) -> None:
     path = model_file("kws_ref_model.tflite")
     found = mizzen.check(path, "ethos-u55-128", sram_budget=22_655)
@@ -56,6 +58,7 @@ def test_one_byte_too_many(model_file: ModelFile) -> None:
     assert smaller.holds
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_constants_in_the_sram_count(model_file: ModelFile) -> None:
     path = model_file("kws_ref_model.tflite")
     found = mizzen.check(path, "ethos-u55-128", memory_mode="Sram_Only", sram_budget=40_000)
@@ -67,6 +70,7 @@ def test_constants_in_the_sram_count(model_file: ModelFile) -> None:
     assert failure.help == "--memory-mode Shared_Sram fits: it needs 22656 bytes"
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_the_cache_counts_where_feature_maps_are_elsewhere(model_file: ModelFile) -> None:
     found = mizzen.check(model_file("kws_ref_model.tflite"), "ethos-u65-512", sram_budget=1)
     (failure,) = found.failures
@@ -74,6 +78,7 @@ def test_the_cache_counts_where_feature_maps_are_elsewhere(model_file: ModelFile
     assert failure.help == "--arena-cache-size 1 fits: it needs 0 bytes"
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_states_on_the_cpu_count(tmp_path: Path) -> None:
     path = tmp_path / "states.tflite"
     path.write_bytes(accumulating(5_120))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
-    from mizzen.report.code import CodeChoice
+    from mizzen.report.code import CodeChoice, StreamCost
     from mizzen.report.cost import CostReport
     from mizzen.report.memory import MemoryReport
     from mizzen.report.proof import Proof
@@ -82,7 +82,7 @@ def summary_rows(
         *areas,
         *_runtime_rows(report, memory),
         ("estimate", estimate(report, cost)),
-        *(("code", code_text(row)) for row in report.code),
+        *code_rows(report.code),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
 
@@ -115,19 +115,49 @@ def proof_text(proof: Proof) -> str:
     return text
 
 
+def code_rows(choices: Sequence[CodeChoice]) -> Iterator[tuple[str, str]]:
+    """Say whose code the NPU operators have, those of whom the same is said in one row."""
+    groups: dict[str, list[int]] = {}
+    for number, choice in enumerate(choices):
+        groups.setdefault(code_text(choice), []).append(number)
+    for text, members in groups.items():
+        of = ""
+        if len(groups) > 1:
+            noun = "NPU operator" if len(members) == 1 else "NPU operators"
+            of = f"{noun} {', '.join(map(str, members))}: "
+        yield "code", of + text
+
+
 def code_text(choice: CodeChoice) -> str:
-    """Say whose code an NPU operator has, and what either costs."""
+    """Say whose code an NPU operator has, and what that saves."""
     if not choice.is_own or choice.own is None:
         return f"Vela's: {choice.reason}"
     own, vela = choice.own, choice.vela
-    memory = exact_size(own.arena_bytes + own.fast_bytes)
     if vela is None:
-        return f"Mizzen's own: {own.cycles:,} cycles, {memory} of maps; {choice.reason}"
-    text = (
-        f"Mizzen's own: {own.cycles:,} cycles where Vela's takes {vela.cycles:,}, {memory} of maps "
-        f"where Vela's takes {exact_size(vela.arena_bytes + vela.fast_bytes)}"
-    )
+        return f"Mizzen's own: {own.cycles:,} cycles; {choice.reason}"
+    text = f"Mizzen's own: {_saving(own, vela)}"
     return f"{text}; {choice.reason}" if choice.is_corrected else text
+
+
+def _saving(own: StreamCost, vela: StreamCost) -> str:
+    """Say what one stream costs beside another."""
+    cycles = _change(own.cycles, vela.cycles, "fewer")
+    memory = _change(own.arena_bytes + own.fast_bytes, vela.arena_bytes + vela.fast_bytes, "less")
+    if cycles and memory:
+        return f"{cycles} cycles and {memory} memory than Vela's"
+    if cycles:
+        return f"{cycles} cycles than Vela's, as much memory"
+    if memory:
+        return f"{memory} memory than Vela's, as many cycles"
+    return "as many cycles and as much memory as Vela's"
+
+
+def _change(ours: int, theirs: int, less: str) -> str:
+    """Say by what part a number is below or above another; nothing where they are equal."""
+    if ours == theirs:
+        return ""
+    percent = max(100 * abs(ours - theirs) / max(theirs, 1), 0.1)
+    return f"{percent:.1f} % {less if ours < theirs else 'more'}"
 
 
 NO_TIMING_MODEL = "E573"

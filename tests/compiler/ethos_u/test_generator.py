@@ -13,7 +13,7 @@ import pytest
 
 import mizzen
 from mizzen.artifact.steps import NpuStep
-from mizzen.cli.placement import code_text
+from mizzen.cli.placement import code_rows, code_text
 from mizzen.compiler.ethos_u.generator import search, sequences
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
@@ -76,13 +76,14 @@ def test_a_product_of_maps_becomes_convolutions() -> None:
     net.operator("BATCH_MATMUL", [left, right], [result], ("BatchMatMulOptions", {}))
     data = net.finish([left, right], [result])
     ours = mizzen.compile(data, U55, target_options={"generator": "own"})
-    theirs = mizzen.compile(data, U55)
+    theirs = mizzen.compile(data, U55, target_options={"generator": "vela"})
     rng = np.random.default_rng(1)
     inputs = [rng.integers(-128, 128, shape, np.int8) for shape in ((1, 2, 8, 16), (1, 2, 16, 8))]
     assert np.array_equal(ours.run(*inputs)[0], theirs.run(*inputs)[0])
     (choice,) = report_of(ours).code
     assert choice.is_own
     assert choice.own is not None
+    assert choice.vela is not None
     assert choice.own.cycles < 0.7 * choice.vela.cycles
 
 
@@ -178,6 +179,30 @@ def test_velas_code_is_said_with_the_reason() -> None:
     choice = CodeChoice(Verdict.REFUSED, "there is no other", COST)
     assert code_text(choice) == "Vela's: there is no other"
     assert choice.cost is COST
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"cycles": 75, "arena_bytes": 48}, "25.0 % fewer cycles and 25.0 % less memory than"),
+        ({"cycles": 80}, "20.0 % fewer cycles than Vela's, as much memory"),
+        ({"fast_bytes": 16}, "25.0 % more memory than Vela's, as many cycles"),
+        ({}, "as many cycles and as much memory as Vela's"),
+    ],
+)
+def test_what_code_of_our_own_saves_is_said(changed: dict[str, int], text: str) -> None:
+    own = CodeChoice(Verdict.TAKEN, "it was asked for", COST, replace(COST, **changed))
+    assert code_text(own).startswith(f"Mizzen's own: {text}")
+
+
+def test_npu_operators_of_whom_the_same_is_said_share_a_row() -> None:
+    kept = CodeChoice(Verdict.REFUSED, "there is no other", COST)
+    own = CodeChoice(Verdict.TAKEN, "it was asked for", COST, replace(COST, cycles=80))
+    assert list(code_rows([kept, kept])) == [("code", code_text(kept))]
+    assert list(code_rows([kept, own, kept])) == [
+        ("code", f"NPU operators 0, 2: {code_text(kept)}"),
+        ("code", f"NPU operator 1: {code_text(own)}"),
+    ]
 
 
 def test_u85_has_velas_code() -> None:

@@ -101,8 +101,11 @@ def test_words_of_the_stream_are_not_missed(proved: Proved) -> None:
     assert missed == 0
 
 
-def test_a_weight_that_no_input_shows_is_found(proved: Proved) -> None:
-    """The constants themselves are compared: here the bias of one channel is one more."""
+@pytest.mark.usefixtures("velas_code")
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_a_weight_that_no_input_shows_is_found(accelerator: str) -> None:
+    """Vela's constants themselves are compared: here the bias of one channel is one more."""
+    proved = Proved(accelerator)
     encoded = proved.step.simulator.plan.encoded
     row = next(iter(encoded.values()))
     row.scales.bias[0] += 1
@@ -129,6 +132,7 @@ def fully_connected() -> bytes:
     return net.finish([source], [result])
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_an_output_that_is_always_one_more_is_no_rounding() -> None:
     data = fully_connected()
     model = read_network(data, "net")

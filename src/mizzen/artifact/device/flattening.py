@@ -103,11 +103,17 @@ class _Flattening:
         self.contents: Contents = artifact.contents
         self.network = (
             read_network(artifact.data, artifact.name)
-            if any(isinstance(step, CpuStep | VariableStep) for step in artifact.steps)
+            if any(self._is_told_by_the_network(step) for step in artifact.steps)
             else None
         )
         self.tensors = Tensors(self.contents, self.network)
         self.operators = None if self.network is None else TfliteCalls(self.network, self.tensors)
+
+    def _is_told_by_the_network(self, step: Step) -> bool:
+        """Whether only the network says what a step is, or the state that it keeps."""
+        if isinstance(step, NpuStep):
+            return any(row.index not in self.contents.infos for row in step.variables)
+        return isinstance(step, CpuStep | VariableStep)
 
     def program(self) -> DeviceProgram:
         """Return the whole of it."""
@@ -221,7 +227,8 @@ class _Flattening:
         kept = [row for row in program.inputs if row.variable]
         self._require_scratch(program)
         if scratch is not None:
-            indices = (*step.inputs, *step.outputs, *(row.index for row in step.variables))
+            states = [row.index for row in step.variables]
+            indices = (*self._without_state(step), *step.outputs, *states)
             rows = (*given, *program.outputs, *kept)
             self.tensors.fix(indices, [scratch + row.offset for row in rows], rows)
             self.tensors.reach(scratch + program.region_bytes[RegionIndex.SCRATCH])

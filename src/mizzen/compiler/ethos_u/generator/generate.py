@@ -13,6 +13,9 @@ from mizzen.targets.ethos_u.vela.generate import (
     Stopped,
 )
 
+WRITTEN_FOR = frozenset({Arch.U55, Arch.U65})
+"""What there is code of our own for."""
+
 
 def generate(
     network: bytes,
@@ -48,4 +51,4 @@ def generate(
 def is_asked(configuration: EthosUConfiguration) -> bool:
     """Whether code of our own is asked for, and there is some for the accelerator."""
     is_vela = configuration.generator is Generator.VELA
-    return not is_vela and configuration.accelerator.arch is not Arch.U85
+    return not is_vela and configuration.accelerator.arch in WRITTEN_FOR
