@@ -72,7 +72,9 @@ def best(
 class _Search:
     """A sequence in which nothing is exchanged yet, and which operations are to be.
 
-    judged  what the judge said of it; None before it was asked
+    judged   what the judge said of it; None before it was asked
+    whole    what operations of a sequence cost, of the one that was asked for last
+    settled  for which sequence and exchanges the last choice was made
     """
 
     accelerator: Accelerator
@@ -82,11 +84,13 @@ class _Search:
     flips: Flips = frozenset()
     steps: tuple[Step, ...] = ()
     judged: float | None = None
+    whole: Orientation | None = None
+    settled: tuple[Sequence, Flips] | None = None
 
     def cost(self) -> float:
         """Return what the sequence costs, as the judge says if there is one."""
         if self.judge is None:
-            return Orientation(self.base, self.costs).total(self.flips)
+            return self._oriented().total(self.flips)
         if self.judged is None:
             self.judged = self.judge(_turned(self.base, self.flips))
         return self.judged
@@ -111,15 +115,20 @@ class _Search:
 
     def _rewrite(self, index: int, rewrites: Rewrites) -> int:
         """Return how many operations there are then in the place of one."""
-        whole = Orientation(self.base, self.costs)
-        here, own = whole.total(self.flips), whole.cost([index], self.flips)
+        variants = list(rewrites(self.base, index))
+        if not variants:
+            return 1
+        own = self._oriented().cost([index], self.flips)
         choices: list[tuple[float, Variant, Flips, int]] = []
-        for variant in rewrites(self.base, index):
+        for variant in variants:
             count = 1 + len(variant.sequence.operations) - len(self.base.operations)
             other = Orientation(variant.sequence, self.costs)
             for flips in _moved(self.flips, index, count):
                 if other.cost(range(index, index + count), flips) < own:
                     choices.append((other.total(flips), variant, flips, count))
+        if not choices:
+            return 1
+        here = self._oriented().total(self.flips)
         for cost, variant, flips, count in sorted(choices, key=lambda row: row[0]):
             if here - cost < (LEAST_GAIN * here if count else 0.0):
                 continue
@@ -128,15 +137,25 @@ class _Search:
                 return count
         return 1
 
+    def _oriented(self) -> Orientation:
+        """Return what operations of the sequence cost; made once for each sequence."""
+        if self.whole is None or self.whole.sequence is not self.base:
+            self.whole = Orientation(self.base, self.costs)
+        return self.whole
+
     def turn(self) -> None:
-        """Choose anew which operations have height and width exchanged."""
+        """Choose anew which operations have height and width exchanged, if anything changed."""
+        before = self.settled
+        if before is not None and before[0] is self.base and before[1] == self.flips:
+            return
         starts = (frozenset(region) for region in regions(self.base))
-        whole = Orientation(self.base, self.costs)
+        whole = self._oriented()
         flips = cheapest(whole, self.flips, starts)
         here, cost = whole.total(self.flips), whole.total(flips)
         if here - cost >= LEAST_GAIN * here:
             step = self._step(EXCHANGE, sorted(flips ^ self.flips))
             self._take(self.base, flips, step)
+        self.settled = self.base, self.flips
 
     def _step(self, what: str, operations: tuple[int, ...] | list[int]) -> Step:
         origins = (self.base.operations[index].origin for index in operations)
