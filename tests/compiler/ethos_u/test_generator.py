@@ -30,6 +30,7 @@ from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 from .networks import Net, error, report_of
 
 U55 = "ethos-u55-128"
+DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
 
 
 def with_edges_on_the_cpu() -> bytes:
@@ -281,3 +282,21 @@ def test_velas_words_are_tried_where_our_rules_come_out_worse(
     (choice,) = report_of(artifact).code
     assert (len(tried), choice.operations) == (2, "Vela's words, lifted")
     assert choice.tried == (Rejected(Verdict.DIFFERS, "something else"),)
+
+
+def test_who_optimises_for_size_gets_the_least_memory() -> None:
+    data = DIGITS.read_bytes()
+    choices = [
+        report_of(
+            mizzen.compile(data, U55, optimise=optimise, target_options={"generator": "best"})
+        ).code[0]
+        for optimise in ("Performance", "Size")
+    ]
+    fast, small = choices
+    assert fast.is_own
+    assert small.is_own
+    assert fast.cost is not None
+    assert small.cost is not None
+    assert small.vela is not None
+    assert small.cost.arena_bytes < fast.cost.arena_bytes
+    assert small.cost.cycles <= small.vela.cycles

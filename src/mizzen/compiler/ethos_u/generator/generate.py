@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mizzen.diagnostics import ProgressCallback
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Optimise
 from mizzen.targets.ethos_u.vela import generate as vela
 from mizzen.targets.ethos_u.vela.generate import (
     TIME_LIMIT_SECONDS,
@@ -28,7 +28,9 @@ def generate(
 ) -> Compiled | Stopped:
     """Compile a network as `mizzen.targets.ethos_u.vela.generate.generate` does, or better.
 
-    Which operators are on the NPU is as Vela has it. E300 if Vela is not installed.
+    Which operators are on the NPU is as Vela has it; code of our own is the fastest that was found,
+    or if the configuration optimises for size, the one in least memory. E300 if Vela is not
+    installed.
 
     is_proved  whether whoever asks executes what comes beside the reference, and asks again without
                where that has other numbers
@@ -42,10 +44,11 @@ def generate(
     )
     if isinstance(compiled, Stopped) or not is_asked(configuration):
         return compiled
-    from mizzen.compiler.ethos_u.generator.improve import improved
+    from mizzen.compiler.ethos_u.generator.improve import improved, smallest
     from mizzen.compiler.ethos_u.generator.sequences import Source
 
-    return improved(compiled, Source(network, form, is_proved=is_proved), configuration)
+    better = smallest if configuration.optimise is Optimise.SIZE else improved
+    return better(compiled, Source(network, form, is_proved=is_proved), configuration)
 
 
 def is_asked(configuration: EthosUConfiguration) -> bool:
