@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from mizzen.targets.ethos_u.cascade import Chain, cascaded, cascades
+from mizzen.targets.ethos_u.cascade import Chain, cascaded, cascades, within
 from mizzen.targets.ethos_u.commands_values import PoolingMode
 from mizzen.targets.ethos_u.operations import Bytes, Copy, Kernel, Role, Sequence, maps_read
 
@@ -111,3 +112,17 @@ def test_the_search_comes_to_goals_and_computes_the_same() -> None:
     assert found[-1].live_bytes < 32 * 16 * (48 + 16) * 0.6
     for row in found:
         assert is_same(whole, row.sequence, range(1))
+
+
+def test_what_lies_elsewhere_does_not_count() -> None:
+    network = Network()
+    source = last = network.tensor((64, 16, 16), Role.INPUT)
+    for channels in (64, 16, 16):
+        last = network.convolution(last, channels, SAME_3X3)
+    network.tensors[last] = replace(network.tensors[last], role=Role.OUTPUT)
+    whole = network.sequence((source,), (last,))
+    map_bytes = 64 * 16 * 16
+    (found,) = within(whole, [map_bytes], (Role.INPUT, Role.OUTPUT))
+    assert found.live_bytes <= map_bytes
+    assert is_same(whole, found.sequence, range(1))
+    assert within(whole, [7 * map_bytes], ()) == ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from mizzen.compiler.ethos_u.generator.candidates import arranged
 from mizzen.compiler.ethos_u.generator.judging import Judged, judged, worse
 from mizzen.compiler.ethos_u.generator.search import (
     Found,
-    arranged,
     decided,
     made,
     maps_bytes,

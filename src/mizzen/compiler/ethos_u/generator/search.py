@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from mizzen.compiler.ethos_u.generator.candidates import Budget, arranged, candidates
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
 from mizzen.compiler.ethos_u.generator.sequences import Made, Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict
-from mizzen.targets.ethos_u import arrange
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.matrix import with_written_products
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
-from mizzen.targets.ethos_u.schedule import Effort, Estimator, Limits, schedule
+from mizzen.targets.ethos_u.schedule import Effort, Limits, schedule
 from mizzen.targets.ethos_u.timing import Timed
 
-FEW = 64
-"""Operations of networks of which a fast search schedules all arrangements, not the last alone."""
-TRIED_TWICE_BYTES = 1 << 19
-"""Constants of networks that are lifted too where what our own rules make is not taken."""
 EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
 
 
@@ -63,43 +58,58 @@ def search(program: Program, source: Source, configuration: EthosUConfiguration)
     theirs = judged(program, configuration)
     try:
         begun = source.made(program)
-        found = _fastest(begun, program, theirs, configuration)
-        short = theirs.cost.constant_bytes <= TRIED_TWICE_BYTES
-        if begun.lowered and short and not found.choice.is_own:
-            again = _fastest(source.lifted(program), program, theirs, configuration)
-            tried = (*found.choice.tried, *again.choice.tried)
-            found = again if again.choice.is_own else found
-            found = replace(found, choice=replace(found.choice, tried=tried))
+        found = _fastest(begun, program, theirs, configuration, granted=True)
     except MizzenError as error:
         return refused(program, theirs, error)
-    return found
+    hasty = configuration.search is Search.FAST
+    if not begun.lowered or found.choice.is_corrected or (hasty and found.choice.is_own):
+        return found
+    try:
+        lifted = source.lifted(program)
+        other = _fastest(lifted, program, theirs, configuration, granted=False)
+    except MizzenError:
+        return found
+    return _better(found, other)
 
 
 def _fastest(
-    begun: Made, program: Program, theirs: Judged, configuration: EthosUConfiguration
+    begun: Made,
+    program: Program,
+    theirs: Judged,
+    configuration: EthosUConfiguration,
+    *,
+    granted: bool,
 ) -> Found:
-    """Return the fastest program of some operations, or the one that there is."""
+    """Return the fastest program of some operations, or the one that there is.
+
+    granted  whether there is one, whatever it takes to schedule it
+    """
+    budget = Budget(configuration.search, granted=granted)
     rows = arranged(begun.sequence, configuration)
-    candidates = [made(row, program, configuration, 1.0) for row in rows]
-    return decided(program, theirs, begun, candidates, configuration, cycles)
+    tried = [
+        made(row, program, configuration, 1.0)
+        for row in candidates(rows, configuration)
+        if budget.grants(row)
+    ]
+    return decided(program, theirs, begun, tried, configuration, cycles)
+
+
+def _better(found: Found, other: Found) -> Found:
+    """Return the one that may be taken and costs less, with what was tried for both."""
+    tried = (*found.choice.tried, *other.choice.tried)
+    owned = [
+        (cycles(row.choice.own), at, row)
+        for at, row in enumerate((found, other))
+        if row.choice.is_own and row.choice.own is not None
+    ]
+    best = min(owned)[2] if owned else found
+    return replace(best, choice=replace(best.choice, tried=tried))
 
 
 def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
     """Return Vela's program, with the reason for which there is no other."""
     reason = f"Mizzen cannot schedule it anew: {error.diagnostic.message}"
     return Found(program, theirs.timed, CodeChoice(Verdict.REFUSED, reason, theirs.cost))
-
-
-def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Sequence]:
-    """Return what a sequence is arranged to, the last first, and it itself last."""
-    accelerator = configuration.accelerator
-    sequence = with_written_products(arrange.merged(sequence), accelerator)
-    estimate = Estimator(configuration, sequence.tensors)
-    best = arrange.best(sequence, accelerator, estimate).sequence
-    planes = arrange.in_planes(best, accelerator, estimate)
-    found = list({id(row): row for row in (planes, best, sequence)}.values())
-    hasty = configuration.search is Search.FAST and len(sequence.operations) > FEW
-    return found[:1] if hasty else found
 
 
 def made(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.cascade.rewrite import cascaded, usual_layout
@@ -15,7 +15,7 @@ from mizzen.targets.ethos_u.operations import (
 )
 from mizzen.targets.ethos_u.operations import Sequence as Operations
 
-STRIPES = (2, 3, 4, 6, 8, 12, 16)
+STRIPES = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 LONGEST_BEFORE = 12
 """Operations before the one at the peak that a chain may begin at."""
 LONGEST_BEHIND = 16
@@ -41,10 +41,26 @@ def cascades(sequence: Operations, goals: Sequence[float] = GOALS) -> tuple[Casc
     goals  shares of what is alive at the most now; a goal that is not reached gives what comes
            nearest to it
     """
-    search = _Search(sequence)
+    search = _Search(sequence, ())
+    return _found(sequence, search, [int(goal * search.peak(())) for goal in goals])
+
+
+def within(
+    sequence: Operations, goals_bytes: Sequence[int], elsewhere: Collection[Role]
+) -> tuple[Cascade, ...]:
+    """Return sequences of which no more is alive at once than one goal or the other, or nearly.
+
+    elsewhere  roles of tensors that lie in another memory; only what lies in this one counts
+    """
+    return _found(sequence, _Search(sequence, elsewhere), goals_bytes)
+
+
+def _found(
+    sequence: Operations, search: _Search, goals_bytes: Sequence[int]
+) -> tuple[Cascade, ...]:
     found: dict[tuple[Chain, ...], Cascade] = {}
-    for goal in goals:
-        chains = search.chains(int(goal * search.peak(())))
+    for goal in goals_bytes:
+        chains = search.chains(goal)
         if chains and chains not in found:
             row = sequence
             for chain in sorted(chains, key=lambda each: -each.first):
@@ -58,12 +74,12 @@ def cascades(sequence: Operations, goals: Sequence[float] = GOALS) -> tuple[Casc
 class _Search:
     """Chains of one sequence, what they cost and what they keep alive."""
 
-    def __init__(self, sequence: Operations) -> None:
+    def __init__(self, sequence: Operations, elsewhere: Collection[Role]) -> None:
         self._sequence = sequence
         self._spans = sequence.lifetimes()
+        none = {Role.CONSTANT, *elsewhere}
         self._sizes = [
-            0 if row.role is Role.CONSTANT else row.size_bytes(usual_layout(row))
-            for row in sequence.tensors
+            0 if row.role in none else row.size_bytes(usual_layout(row)) for row in sequence.tensors
         ]
         self._by_rows = [is_by_rows(sequence, row) for row in sequence.operations]
         self._known: dict[Chain, tuple[int, int] | None] = {}

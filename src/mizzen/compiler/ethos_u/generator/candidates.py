@@ -1,0 +1,75 @@
+"""Sequences that do the same, in the order in which they are worth scheduling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, zip_longest
+
+from mizzen.targets.ethos_u import arrange
+from mizzen.targets.ethos_u.cascade import cascades, within
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Search
+from mizzen.targets.ethos_u.matrix import with_written_products
+from mizzen.targets.ethos_u.operations import Role, Sequence
+from mizzen.targets.ethos_u.schedule import Estimator
+
+WORK = {Search.FAST: 128, Search.THOROUGH: 2000}
+"""Of all sequences that are scheduled for an NPU operator, the first of them left out."""
+MANY = 64
+"""Operations of a sequence each of which is twice the work that it is of a short one."""
+CACHE_SHARES = (0.85, 1.0, 0.7)
+"""Of the cache, what maps of chains in stripes may take, beside constants that are fetched."""
+IN_ARENA = (Role.INPUT, Role.OUTPUT, Role.STATE)
+"""Tensors that lie in the arena where that is not in the memory of the cache."""
+
+
+class Budget:
+    """How much may be scheduled, in operations: counts, so that results do not depend on time.
+
+    granted  whether the first sequence is, whatever it takes
+    """
+
+    def __init__(self, search: Search, *, granted: bool) -> None:
+        self._left = float(WORK[search])
+        self._free = granted
+
+    def grants(self, sequence: Sequence) -> bool:
+        """Whether a sequence may be scheduled; if so, it counts."""
+        count = len(sequence.operations)
+        work = 0.0 if self._free else count * (1 + count / MANY)
+        if work > self._left:
+            return False
+        self._left -= work
+        self._free = False
+        return True
+
+
+def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Sequence]:
+    """Return what a sequence is arranged to, the last first, and it itself last."""
+    accelerator = configuration.accelerator
+    sequence = with_written_products(arrange.merged(sequence), accelerator)
+    estimate = Estimator(configuration, sequence.tensors)
+    best = arrange.best(sequence, accelerator, estimate).sequence
+    planes = arrange.in_planes(best, accelerator, estimate)
+    return _different((planes, best, sequence))
+
+
+def candidates(rows: list[Sequence], configuration: EthosUConfiguration) -> Iterator[Sequence]:
+    """Yield what is worth scheduling for the sake of cycles, the best first as far as is known.
+
+    rows  as `arranged` gives them
+    """
+    if not configuration.mode.spills:
+        yield from rows
+        if configuration.search is Search.THOROUGH:
+            yield from (row.sequence for row in cascades(rows[-1]))
+        return
+    cache = configuration.arena_cache_size_bytes
+    goals = [int(share * cache) for share in CACHE_SHARES]
+    # Windows over rows that are read as channels, and planes, cannot be done by rows.
+    striped = chain.from_iterable(within(row, goals, IN_ARENA) for row in reversed(rows))
+    pairs = zip_longest((row.sequence for row in striped), rows)
+    yield from _different(row for pair in pairs for row in pair if row is not None)
+
+
+def _different(rows: Iterable[Sequence]) -> list[Sequence]:
+    return list({id(row): row for row in rows}.values())

@@ -1,0 +1,32 @@
+"""How much is scheduled is counted, and grows with the search that is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from mizzen.compiler.ethos_u.generator.candidates import Budget
+from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.config import Search
+from mizzen.targets.ethos_u.operations import Copy, Sequence
+
+
+def of(count: int) -> Sequence:
+    return Sequence((), (Copy(Origin(), 0, 0, 1, 0, 16),) * count, (), ())
+
+
+def granted(search: Search, count: int) -> int:
+    budget = Budget(search, granted=True)
+    return sum(budget.grants(of(count)) for _ in range(1000))
+
+
+@pytest.mark.parametrize("count", [10, 60, 200, 2000])
+def test_the_first_is_always_granted_and_more_of_what_is_short(count: int) -> None:
+    fast, thorough = (granted(search, count) for search in (Search.FAST, Search.THOROUGH))
+    assert 1 <= fast <= thorough < 1000
+    assert granted(Search.FAST, count) <= granted(Search.FAST, count // 2)
+
+
+def test_a_sequence_that_is_too_long_leaves_room_for_a_shorter_one() -> None:
+    budget = Budget(Search.FAST, granted=False)
+    assert not budget.grants(of(2000))
+    assert budget.grants(of(20))
