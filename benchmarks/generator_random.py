@@ -14,7 +14,6 @@ the figures:
 `undecided`    those where ours gave something else than Vela's words, without a reference
 `refused`      those whose words could not be taken apart or scheduled anew otherwise
 `failed`       those where Mizzen's generator ended by a mistake
-`not_tried`    those that keep Vela's words without being tried
 
 The reference is TensorFlow Lite Micro, and the graph's where that has no kernel. It is asked where
 ours and Vela's differ. Numbers of the networks of all but `own` are printed, or are `seeds`.
@@ -62,7 +61,6 @@ KINDS = {
     Verdict.HAZARD: "hazards",
     Verdict.REFUSED: "refused",
     Verdict.FAILED: "failed",
-    Verdict.NOT_TRIED: "not_tried",
 }
 FIGURES = ("programs", *sorted({*KINDS.values(), "vela_wrong", "vela_faulty", "undecided"}))
 
@@ -106,7 +104,10 @@ def _kinds(
     by_verdict = dict(reversed(seen))
     for verdict, reason in by_verdict.items():
         if verdict is Verdict.DIFFERS:
-            yield from _decided(compiled, source, configuration, number)
+            if len(parts_of(compiled)[1]) > 1:
+                yield "differences", reason
+            else:
+                yield from _decided(compiled, source, configuration, number)
         elif verdict is Verdict.REFUSED and _is_faulty(compiled, place):
             yield "vela_faulty", reason
         else:

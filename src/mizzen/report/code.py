@@ -24,7 +24,6 @@ class Verdict(StrEnum):
     """There is none: operations cannot be had, or not be scheduled."""
     FAILED = "failed"
     """There is none by a mistake of Mizzen's."""
-    NOT_TRIED = "not tried"
 
 
 @dataclass(frozen=True, slots=True)

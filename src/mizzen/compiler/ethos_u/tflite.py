@@ -281,7 +281,9 @@ class _Rounds:
             return False
         main, network = self.model.main, generated.network
         rows = [(row.shape, row.dtype) for row in main.present(main.inputs)]
-        inputs = [numbers(shape, dtype) for shape, dtype in rows if dtype is not None]
+        inputs = [
+            numbers(shape, dtype, at) for at, (shape, dtype) in enumerate(rows) if dtype is not None
+        ]
         assert network is not None
         assert self._contents is not None
         found = proof.at(inputs).check(generated.compiled, network, self._contents)

@@ -24,7 +24,7 @@ def differing(ours: Program, theirs: Program) -> str:
 
     Raises E5xx and E6xx for a program that cannot be executed.
     """
-    inputs = [numbers(row.shape, row.dtype) for row in theirs.inputs]
+    inputs = [numbers(row.shape, row.dtype, at) for at, row in enumerate(theirs.inputs)]
     found = [Simulator(program).run(inputs, INFERENCES) for program in (ours, theirs)]
     rows = [row.name for row in theirs.outputs]
     rows += [row.name for row in theirs.inputs if row.variable]
@@ -36,9 +36,9 @@ def differing(ours: Program, theirs: Program) -> str:
     return ""
 
 
-def numbers(shape: Sequence[int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return numbers from all of an input's range, the same ones every time."""
-    generator = np.random.default_rng(SEED)
+def numbers(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> npt.NDArray[Any]:
+    """Return numbers from all of an input's range, the same ones for its place every time."""
+    generator = np.random.default_rng((SEED, place))
     whole = (INFERENCES, *shape)
     if dtype == np.bool_:
         return generator.integers(0, 2, whole).astype(dtype)

@@ -6,18 +6,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from mizzen.compiler.ethos_u.generator.costs import with_costs
+from mizzen.compiler.ethos_u.generator.handed import enclosed
 from mizzen.compiler.ethos_u.generator.least import least
-from mizzen.compiler.ethos_u.generator.network import arena_bytes, outliving, parts_of, with_program
+from mizzen.compiler.ethos_u.generator.network import (
+    NpuPart,
+    arena_bytes,
+    outliving,
+    parts_of,
+    with_program,
+    with_programs,
+)
 from mizzen.compiler.ethos_u.generator.search import Found, keep, search
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.compiler.ethos_u.generator.written import Written, written
+from mizzen.diagnostics import MizzenError
+from mizzen.frontends.tflite import Model
 from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
 Searching = Callable[[Program, Source, EthosUConfiguration], Found]
-SEVERAL = "a network of several NPU operators keeps Vela's code"
 
 
 def improved(compiled: Compiled, source: Source, configuration: EthosUConfiguration) -> Written:
@@ -37,10 +46,26 @@ def _improved(
     compiled: Compiled, source: Source, configuration: EthosUConfiguration, search: Searching
 ) -> Written:
     network, parts = parts_of(compiled)
-    if len(parts) != 1:
-        kept = [keep(part.program, configuration, Verdict.NOT_TRIED, SEVERAL) for part in parts]
-        return written(compiled, tuple(row.choice for row in kept))
-    (part,) = parts
+    if len(parts) == 1:
+        return _alone(compiled, network, parts[0], source, configuration, search)
+    found = _several(network, parts, source, configuration, search)
+    if any(row.choice.is_own for row in found):
+        programs = [row.program for row in found]
+        data = with_programs(compiled, parts, programs)
+        compiled = replace(compiled, network=data, commands=tuple(_commands(found)))
+        compiled = with_costs(compiled, programs, [row.timed for row in found], configuration)
+    return written(compiled, tuple(row.choice for row in found))
+
+
+def _alone(
+    compiled: Compiled,
+    network: Model,
+    part: NpuPart,
+    source: Source,
+    configuration: EthosUConfiguration,
+    search: Searching,
+) -> Written:
+    """Return a network of one NPU operator, which has the memory for itself."""
     source = replace(source, outliving=outliving(network, part))
     found = _found(part.program, source, configuration, search)
     if found.choice.is_own and configuration.generator is Generator.BEST:
@@ -53,6 +78,30 @@ def _improved(
         compiled = replace(compiled, network=data, commands=tuple(_commands([found])))
         compiled = with_costs(compiled, [found.program], [found.timed], configuration)
     return written(compiled, (found.choice,))
+
+
+def _several(
+    network: Model,
+    parts: Sequence[NpuPart],
+    source: Source,
+    configuration: EthosUConfiguration,
+    search: Searching,
+) -> list[Found]:
+    """Return what each of several NPU operators gets, whatever the others do."""
+    source = replace(source, is_shared=True)
+    try:
+        programs = enclosed(network, parts)
+    except MizzenError as error:
+        reason = error.diagnostic.message
+        return [keep(part.program, configuration, Verdict.REFUSED, reason) for part in parts]
+    found: list[Found] = []
+    for part, program in zip(parts, programs, strict=True):
+        row = _found(program, source, configuration, search)
+        own, named = row.program, part.program
+        if row.choice.is_own:
+            named = replace(own, inputs=named.inputs, outputs=named.outputs)
+        found.append(replace(row, program=named))
+    return found
 
 
 def _found(

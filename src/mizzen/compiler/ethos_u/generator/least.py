@@ -17,6 +17,7 @@ from mizzen.targets.ethos_u.cascade import cascades, reordered
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.schedule import UNLIMITED
 
 STEP = 0.93
 """From the memory that was enough to what is tried next."""
@@ -30,6 +31,7 @@ def least(program: Program, source: Source, configuration: EthosUConfiguration) 
     search = _Search(program, configuration)
     try:
         begun = source.made(program)
+        search.places = begun.places
         rows = arranged(begun.sequence, configuration)
         best = rows[0]
         for row in rows:
@@ -53,6 +55,7 @@ class _Search:
         self._configuration = configuration
         self.theirs = judged(program, configuration)
         self.candidates: list[Judged] = []
+        self.places = UNLIMITED
         self.memory_bytes = maps_bytes(self.theirs.cost)
 
     def descend(self, sequence: Sequence) -> bool:
@@ -71,6 +74,6 @@ class _Search:
 
     def _taken(self, sequence: Sequence, share: float) -> int | None:
         """Return the memory of a program within a share of Vela's; None where it is worse."""
-        ours = made(sequence, self._program, self._configuration, share)
+        ours = made(sequence, self._program, self._configuration, share, self.places)
         self.candidates.append(ours)
         return None if worse(ours.cost, self.theirs.cost) else maps_bytes(ours.cost)

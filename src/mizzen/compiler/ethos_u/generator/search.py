@@ -16,7 +16,7 @@ from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
-from mizzen.targets.ethos_u.schedule import Effort, Limits, schedule
+from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits, schedule
 from mizzen.targets.ethos_u.timing import Timed
 
 EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
@@ -87,7 +87,7 @@ def _fastest(
     budget = Budget(configuration.search, granted=granted)
     rows = arranged(begun.sequence, configuration)
     tried = [
-        made(row, program, configuration, 1.0)
+        made(row, program, configuration, 1.0, begun.places)
         for row in candidates(rows, configuration)
         if budget.grants(row)
     ]
@@ -113,12 +113,20 @@ def refused(program: Program, theirs: Judged, error: MizzenError) -> Found:
 
 
 def made(
-    sequence: Sequence, program: Program, configuration: EthosUConfiguration, share: float
+    sequence: Sequence,
+    program: Program,
+    configuration: EthosUConfiguration,
+    share: float,
+    places: Limits = UNLIMITED,
 ) -> Judged:
-    """Return a program of our own, within a share of the memory that another one takes."""
+    """Return a program of our own, within a share of the memory that another one takes.
+
+    places  of what must lie somewhere
+    """
     effort = EFFORTS[configuration.search]
     sizes = {region: int(share * size) for region, size in program.region_bytes.items()}
-    limits = Limits(sizes[RegionIndex.SCRATCH], sizes.get(RegionIndex.SCRATCH_FAST, 0))
+    fast = sizes.get(RegionIndex.SCRATCH_FAST, 0)
+    limits = replace(places, scratch_bytes=sizes[RegionIndex.SCRATCH], fast_bytes=fast)
     ours = emit(schedule(sequence, configuration, limits, effort), configuration.accelerator)
     return judged(_with_interface(ours, program), configuration)
 

@@ -13,8 +13,9 @@ from mizzen.frontends.tflite.lower import lower as graph_of
 from mizzen.graph import Graph, Value
 from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.lower import lower
-from mizzen.targets.ethos_u.operations import Role, Sequence
+from mizzen.targets.ethos_u.operations import Place, Role, Sequence
 from mizzen.targets.ethos_u.program import Program, TensorAddress
+from mizzen.targets.ethos_u.schedule import UNLIMITED, Limits
 from mizzen.targets.ethos_u.vela.generate import NetworkForm
 
 MOST_OPERATIONS = 2000
@@ -34,14 +35,16 @@ class Whole:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """A sequence; `lowered` where our own rules made it of the network, and Vela had no part.
+    """A sequence, and where of it what must lie.
 
+    lowered     whether our own rules made it of the network, and Vela had no part
     may_differ  whether somebody else decides between its numbers and those of Vela's code
     """
 
     sequence: Sequence
     lowered: bool
     may_differ: bool = False
+    places: Limits = UNLIMITED
 
     @property
     def said(self) -> str:
@@ -56,26 +59,30 @@ class Source:
     outliving  names of inputs of the NPU operator that someone reads behind it
     is_proved  whether what comes is executed beside the reference: where our own rules' numbers are
                not those of Vela's code, that decides. Vela's words, lifted, have Vela's mistakes
+    is_shared  whether other NPU operators have the same memory: what it takes and gives stays where
+               it is, and our own rules take no part of a network
     """
 
     data: bytes
     form: NetworkForm
     outliving: frozenset[str] = frozenset()
     is_proved: bool = False
+    is_shared: bool = False
 
     def made(self, program: Program) -> Made:
         """Return the operations of an NPU operator. E27x if there is no way to them, E579 for many.
 
         Our own rules make them where they take the network whole, and all of it is the operator.
         """
-        found = self._whole and _for_program(self._whole, program)
+        found = None if self.is_shared else self._whole and _for_program(self._whole, program)
         if found is None:
             return self.lifted(program)
         return Made(self._scheduled(found, program), lowered=True, may_differ=self.is_proved)
 
     def lifted(self, program: Program) -> Made:
         """Return the operations that Vela's words are. Raises E27x, and E579 for many."""
-        return Made(self._scheduled(lift(program), program), lowered=False)
+        places = _places(program) if self.is_shared else UNLIMITED
+        return Made(self._scheduled(lift(program), program), lowered=False, places=places)
 
     def _scheduled(self, sequence: Sequence, program: Program) -> Sequence:
         """Return a sequence as it may be scheduled. E579 for many operations."""
@@ -124,6 +131,15 @@ def _for_program(whole: Whole, program: Program) -> Sequence | None:
         inputs=tuple(sequence.inputs[place] for place in inputs if place is not None),
         outputs=tuple(sequence.outputs[place] for place in outputs if place is not None),
     )
+
+
+def _places(program: Program) -> Limits:
+    """Return that all of a program's interface must lie where it does."""
+    inputs, outputs = (
+        tuple(Place(row.region, row.offset) for row in rows)
+        for rows in (program.inputs, program.outputs)
+    )
+    return Limits(inputs=inputs, outputs=outputs)
 
 
 def _keeping(sequence: Sequence, program: Program, outliving: Collection[str]) -> Sequence:

@@ -11,5 +11,16 @@ judges what they agree on. So it must not import `sim`, nor anything that emits.
 
 from mizzen.targets.ethos_u.hazards.checker import HazardReport, find_hazards
 from mizzen.targets.ethos_u.hazards.contents import Surroundings
+from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, merged
+from mizzen.targets.ethos_u.hazards.touched import Touched, touched
 
-__all__ = ["HazardReport", "Surroundings", "find_hazards"]
+__all__ = [
+    "EMPTY",
+    "HazardReport",
+    "Intervals",
+    "Surroundings",
+    "Touched",
+    "find_hazards",
+    "merged",
+    "touched",
+]

@@ -35,7 +35,7 @@ class Partner:
 class Block:
     """Bytes that are taken from the start of step `first` to the end of step `last`.
 
-    alignment     in bytes, of the offset
+    alignment     in bytes, of the offset; of one that must lie somewhere it counts for nothing else
     offset_bytes  where it must lie; None if anywhere
     partners      blocks that end at the step at which it begins, and over which it may lie
     """
@@ -142,13 +142,24 @@ def saved_bytes(size: int, other: int, partner: Partner) -> int:
     return max(0, size + other - max(size, other + max(0, -reach)))
 
 
-def largest_live_set(blocks: Sequence[Block]) -> int:
-    """Return the bytes that must be there at one step, blocks over others as they gain most.
+def granule_of(blocks: Sequence[Block]) -> int:
+    """Return the least alignment of blocks that may lie anywhere: where others may begin."""
+    return min((row.alignment for row in blocks if row.offset_bytes is None), default=1)
 
-    Every size counts up to the least alignment of all: no other block begins before that.
+
+def kept_from_others(block: Block, granule: int) -> tuple[int, int]:
+    """Return the size of a block as it counts, and how far before its bytes that begins.
+
+    Nothing else begins or ends within a granule.
     """
-    granule = min((row.alignment for row in blocks), default=1)
-    sizes = [-(-row.size_bytes // granule) * granule for row in blocks]
+    before = (block.offset_bytes or 0) % granule
+    return -(-(block.size_bytes + before) // granule) * granule if block.size_bytes else 0, before
+
+
+def largest_live_set(blocks: Sequence[Block]) -> int:
+    """Return the bytes that must be there at one step, blocks over others as they gain most."""
+    granule = granule_of(blocks)
+    sizes = [kept_from_others(row, granule)[0] for row in blocks]
     change: dict[int, int] = {}
     saved: dict[int, int] = {}
     for block, size in zip(blocks, sizes, strict=True):
@@ -161,7 +172,10 @@ def largest_live_set(blocks: Sequence[Block]) -> int:
         )
         saved[block.first] = saved.get(block.first, 0) + min(size, shared)
     live = 0
-    ends = ((row.offset_bytes or 0) + size for row, size in zip(blocks, sizes, strict=True))
+    ends = (
+        (row.offset_bytes or 0) // granule * granule + size
+        for row, size in zip(blocks, sizes, strict=True)
+    )
     most = max(ends, default=0)
     for step in sorted(change):
         live += change[step]

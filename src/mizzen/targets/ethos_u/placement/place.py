@@ -53,7 +53,11 @@ def place(
     if rows.peak(best) > max(goal, bound) and states:
         walked = climb(rows, order, max(goal, bound), states // _STATES_A_WALK, seed)
         best = min(best, walked, key=rows.peak)
-    return Placed(tuple(best), rows.peak(best), bound)
+    offsets = (
+        row if block.offset_bytes is None or not block.size_bytes else block.offset_bytes
+        for row, block in zip(best, blocks, strict=True)
+    )
+    return Placed(tuple(offsets), rows.peak(best), bound)
 
 
 def _searched(

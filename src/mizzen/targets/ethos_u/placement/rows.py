@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.targets.ethos_u.placement.blocks import Block, saved_bytes
+from mizzen.targets.ethos_u.placement.blocks import (
+    Block,
+    granule_of,
+    kept_from_others,
+    saved_bytes,
+)
 
 Int64s = np.ndarray[Any, np.dtype[np.int64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -19,7 +24,7 @@ class Rows:
     """What is placed; a row is a block.
 
     sizes        up to the least alignment of all, so that nothing is lost by it
-    fixed        offset of a row that has one; 0 of one without bytes
+    fixed        offset of a row that has one, down to that alignment; 0 of one without bytes
     meets        rows that are taken at the same step as another: [rows, rows], not themselves
     neighbours   the same as lists
     reaches      of a row, and another that it may lie over: how far behind its start it may begin
@@ -45,8 +50,9 @@ class Rows:
 
 def rows_of(blocks: Sequence[Block]) -> Rows:
     """Return blocks as rows, in their order."""
-    granule = min((block.alignment for block in blocks), default=1)
-    sizes = [-(-block.size_bytes // granule) * granule for block in blocks]
+    granule = granule_of(blocks)
+    kept = [kept_from_others(block, granule) for block in blocks]
+    sizes = [size for size, _ in kept]
     firsts = np.array([block.first for block in blocks], np.int64)
     lasts = np.array([block.last for block in blocks], np.int64)
     meets = (firsts[:, None] <= lasts) & (firsts <= lasts[:, None])
@@ -56,12 +62,14 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
     savings = np.zeros(len(blocks), np.int64)
     for index, block in enumerate(blocks):
         for partner in block.partners:
-            other, reach = partner.block, partner.reach_bytes // granule * granule
+            other = partner.block
+            shift = kept[other][1] - kept[index][1]
+            reach = (partner.reach_bytes + shift) // granule * granule
             if meets[index, other] and (saved := saved_bytes(sizes[index], sizes[other], partner)):
                 reaches[index, other] = max(reach, reaches.get((index, other), reach))
                 savings[index] += saved
                 if partner.exact_bytes is not None:
-                    exact[index, other] = partner.exact_bytes
+                    exact[index, other] = partner.exact_bytes + shift
         savings[index] = min(int(savings[index]), sizes[index])
     return Rows(
         np.array(sizes, np.int64),
@@ -69,7 +77,7 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
         lasts,
         np.array([block.alignment for block in blocks], np.int64),
         tuple(
-            block.offset_bytes if size or block.offset_bytes else 0
+            _start(block, granule) if size or block.offset_bytes else 0
             for block, size in zip(blocks, sizes, strict=True)
         ),
         meets,
@@ -78,6 +86,11 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
         exact,
         savings,
     )
+
+
+def _start(block: Block, granule: int) -> int | None:
+    offset = block.offset_bytes
+    return None if offset is None else offset - kept_from_others(block, granule)[1]
 
 
 def forbidden(rows: Rows, row: int, other: int, start: int) -> list[tuple[int, int]]:

@@ -223,7 +223,8 @@ def _core(rows: Rows, height: int) -> tuple[Int64s, list[int]]:
     A row finds one whatever those before it do, if all that they could keep it from is less than
     the offsets that it could have.
     """
-    granule = int(rows.alignments.min(initial=1 << 16))
+    free = np.array([offset is None for offset in rows.fixed], np.bool_)
+    granule = int(rows.alignments[free].min(initial=1 << 16))
     left = {row for row, offset in enumerate(rows.fixed) if offset is None}
     fixed = {row for row, offset in enumerate(rows.fixed) if offset is not None}
     sizes = rows.sizes.tolist()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.operations import Schedule, Sequence
+from mizzen.targets.ethos_u.operations import Place, Schedule, Sequence
 from mizzen.targets.ethos_u.placement import Block, place
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.assembly import assemble
@@ -39,6 +40,10 @@ ENDLESS_BYTES = 1 << 40
 """For a memory without a limit."""
 
 
+Pins = Mapping[int, Place]
+"""Where tensors must lie."""
+
+
 class Effort(Enum):
     """How long to look for a better schedule."""
 
@@ -68,13 +73,26 @@ EFFORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes that each memory may take in all; None for any number.
+    """Bytes that each memory may take in all, None for any number; and what must lie somewhere.
 
     fast_bytes  of the region SCRATCH_FAST, where the arena is not in the memory of the cache
+    inputs, outputs  places of the sequence's, in its order; None for anywhere
     """
 
     scratch_bytes: int | None = None
     fast_bytes: int | None = None
+    inputs: tuple[Place, ...] | None = None
+    outputs: tuple[Place, ...] | None = None
+
+    def pins(self, sequence: Sequence) -> dict[int, Place]:
+        """Return the places of those tensors of a sequence that must lie somewhere."""
+        rows = (sequence.inputs, self.inputs), (sequence.outputs, self.outputs)
+        return {
+            tensor: place
+            for tensors, places in rows
+            if places is not None
+            for tensor, place in zip(tensors, places, strict=True)
+        }
 
 
 UNLIMITED = Limits()
@@ -91,14 +109,14 @@ def schedule(
     Limits are kept as far as tensors by themselves do; what constants are staged in never goes
     beyond what is the more, the limit or tensors by themselves.
     """
-    costs = Costs(sequence, configuration)
+    costs, pins = Costs(sequence, configuration), limits.pins(sequence)
     if configuration.mode.spills:
         cache = configuration.arena_cache_size_bytes
         limit = cache if limits.fast_bytes is None else min(cache, limits.fast_bytes)
-        ground, peak = _spilled(costs, configuration, limit)
+        ground, peak = _spilled(costs, configuration, limit, pins)
     else:
         limit = ENDLESS_BYTES if limits.scratch_bytes is None else limits.scratch_bytes
-        laid = _laid_out(costs, limit)
+        laid = _laid_out(costs, limit, pins)
         ground, peak = laid.ground, laid.peak_bytes
     return _staged(ground, max(limit, peak), EFFORTS[effort])
 
@@ -117,11 +135,12 @@ class _Laid:
     free_cycles: float
 
 
-def _laid_out(costs: Costs, limit_bytes: int) -> _Laid:
+def _laid_out(costs: Costs, limit_bytes: int, pins: Pins) -> _Laid:
     """Return the fastest units whose tensors fit a limit if layouts and blocks can do that."""
     tried: list[_Laid] = []
     for price in BYTE_PRICES_CYCLES:
-        storage = choose_layouts(first_storage(costs.sequence, costs.machine), costs, price)
+        first = first_storage(costs.sequence, costs.machine, pins)
+        storage = choose_layouts(first, costs, price)
         found = _measured(storage, costs, limit_bytes)
         tried.append(found)
         if _is_free(found, limit_bytes):
@@ -173,14 +192,14 @@ def _crowded(ground: Ground, limit_bytes: int) -> list[int]:
 
 
 def _spilled(
-    costs: Costs, configuration: EthosUConfiguration, limit_bytes: int
+    costs: Costs, configuration: EthosUConfiguration, limit_bytes: int, pins: Pins
 ) -> tuple[Ground, int]:
     """Return a ground whose tensors lie in the cache as far as they fit, and their peak."""
-    storage = in_cache(first_storage(costs.sequence, costs.machine), costs, limit_bytes)
+    storage = in_cache(first_storage(costs.sequence, costs.machine, pins), costs, limit_bytes)
     sequence = with_copies(costs.sequence, costs, storage, limit_bytes)
     if sequence is not costs.sequence:
         costs = Costs(sequence, configuration)
-    storage = in_cache(first_storage(sequence, costs.machine), costs, ENDLESS_BYTES)
+    storage = in_cache(first_storage(sequence, costs.machine, pins), costs, ENDLESS_BYTES)
     storage = in_cache(choose_layouts(storage, costs), costs, limit_bytes)
     ground = Ground(storage, costs)
     _, blocks = ground.stage({}).blocks(costs.staging_region)

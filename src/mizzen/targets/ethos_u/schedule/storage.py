@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
 from mizzen.targets.ethos_u.operations import (
@@ -11,6 +13,7 @@ from mizzen.targets.ethos_u.operations import (
     Computation,
     Copy,
     Map,
+    Place,
     Pooling,
     Role,
     Sequence,
@@ -21,15 +24,22 @@ from mizzen.targets.ethos_u.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.schedule.facts import Facts
 from mizzen.targets.ethos_u.timing.machine import Bus, Machine
 
+NOWHERE: Mapping[int, Place] = MappingProxyType({})
+"""No tensor must lie anywhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Layouts and regions of all tensors of a sequence."""
+    """Layouts and regions of all tensors of a sequence.
+
+    pins  where some of them must lie
+    """
 
     sequence: Sequence
     machine: Machine
     layouts: tuple[Layout, ...]
     regions: tuple[RegionIndex, ...]
+    pins: Mapping[int, Place]
 
     def with_layout(self, tensor: int, layout: Layout) -> Storage:
         """Return the same with another layout of one tensor."""
@@ -73,14 +83,20 @@ class Storage:
         return Stored(bus, shape, row.dtype.itemsize, layout is Layout.NHCWB16, stride)
 
 
-def first_storage(sequence: Sequence, machine: Machine) -> Storage:
+def first_storage(
+    sequence: Sequence, machine: Machine, pins: Mapping[int, Place] = NOWHERE
+) -> Storage:
     """Return a storage with all that is free as bricks, unless bricks would be mostly empty."""
     free = free_tensors(sequence)
     layouts = tuple(
         tensor.layout or (_first_layout(tensor.shape[2]) if free[index] else Layout.NHWC)
         for index, tensor in enumerate(sequence.tensors)
     )
-    return Storage(sequence, machine, layouts, (RegionIndex.SCRATCH,) * len(sequence.tensors))
+    regions = tuple(
+        RegionIndex(pins[index].region) if index in pins else RegionIndex.SCRATCH
+        for index in range(len(sequence.tensors))
+    )
+    return Storage(sequence, machine, layouts, regions, pins)
 
 
 def _first_layout(depth: int) -> Layout:

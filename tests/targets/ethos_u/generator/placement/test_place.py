@@ -31,8 +31,9 @@ def networks(draw: st.DrawFn, most: int = 30) -> list[Block]:
             blocks.append(Block(size, first, first + draw(st.integers(0, 8)), alignment))
     if blocks and not blocks[0].partners and draw(st.booleans()):
         first = blocks[0]
-        at = 64 * draw(st.integers(0, 50))
-        blocks[0] = Block(first.size_bytes, first.first, first.last, first.alignment, at)
+        alignment = draw(st.sampled_from([1, first.alignment]))
+        at = alignment * draw(st.integers(0, 3200 // alignment))
+        blocks[0] = Block(first.size_bytes, first.first, first.last, alignment, at)
     return blocks
 
 

@@ -1,0 +1,202 @@
+"""Networks of several NPU operators: each has code of its own, and keeps what others need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.analysis.cost import cost_report
+from mizzen.artifact.ethos_u import ETHOS_U
+from mizzen.artifact.steps import NpuStep
+from mizzen.compiler.ethos_u.generator import improve, search
+from mizzen.compiler.ethos_u.generator.equality import differing
+from mizzen.compiler.ethos_u.generator.handed import enclosed
+from mizzen.compiler.ethos_u.generator.improve import improved
+from mizzen.compiler.ethos_u.generator.network import parts_of
+from mizzen.compiler.ethos_u.generator.search import Found
+from mizzen.compiler.ethos_u.generator.sequences import Source
+from mizzen.diagnostics import MizzenError
+from mizzen.report.code import CodeChoice, Verdict
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
+
+from .networks import MAP, Net, report_of
+
+U55 = "ethos-u55-128"
+SHAPE = MAP[1:]
+
+
+def summed(net: Net, index: int) -> int:
+    """Add up a map along its channels, which only the CPU does."""
+    made = net.map(f"summed-{index}")
+    axis = net.constant("axis", np.array([3], np.int32))
+    net.operator("CUMSUM", [index, axis], [made], ("CumsumOptions", {}))
+    return made
+
+
+def over_the_cpu() -> bytes:
+    """Two NPU operators: a product is handed from one to the other, which the CPU knows not of."""
+    net = Net()
+    kept, sent = net.map("kept"), net.map("sent")
+    net.operator("MUL", [net.sum, net.first], [kept], ("MulOptions", {}))
+    net.operator("SUB", [net.sum, net.second], [sent], ("SubOptions", {}))
+    both = net.map("both")
+    net.operator("ADD", [summed(net, sent), kept], [both], ("AddOptions", {}))
+    return net.finish([net.first, net.second], [net.twice(both)])
+
+
+def compiled_by_vela(data: bytes, configuration: EthosUConfiguration) -> Compiled:
+    found = generate(data, replace(configuration, generator=Generator.VELA))
+    assert isinstance(found, Compiled)
+    return found
+
+
+def artifacts(data: bytes, accelerator: str) -> list[mizzen.Artifact]:
+    return [
+        mizzen.compile(data, accelerator, target_options={"generator": row})
+        for row in ("vela", "own")
+    ]
+
+
+def cycles(artifact: mizzen.Artifact) -> int:
+    return cost_report(artifact).cycles
+
+
+def give_the_same(artifacts: Sequence[mizzen.Artifact], *shapes: tuple[int, ...]) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        inputs: list[Any] = [rng.integers(-128, 128, (4, *shape), np.int8) for shape in shapes]
+        theirs, ours = (artifact.run(*inputs) for artifact in artifacts)
+        assert all(np.array_equal(*pair) for pair in zip(theirs, ours, strict=True))
+
+
+@pytest.mark.parametrize("accelerator", [U55, "ethos-u55-32", "ethos-u65-256", "ethos-u65-512"])
+def test_each_has_code_of_its_own_and_the_network_computes_the_same(accelerator: str) -> None:
+    theirs, ours = artifacts(over_the_cpu(), accelerator)
+    assert [row.is_own for row in report_of(ours).code] == [True, True]
+    assert not report_of(ours).proof.differing
+    give_the_same([theirs, ours], SHAPE, SHAPE)
+    for step in ours.steps:
+        assert not isinstance(step, NpuStep) or not step.hazards.diagnostics
+
+
+def test_what_nothing_names_is_part_of_the_interface() -> None:
+    network, parts = parts_of(compiled_by_vela(over_the_cpu(), resolve(U55)))
+    first, second = enclosed(network, parts)
+    assert [len(part.program.outputs) for part in parts] == [1, 1]
+    (taken,) = (row for row in second.inputs if not row.name.startswith("summed"))
+    assert taken.name.startswith("bytes ")
+    assert taken.name not in {row.name for row in (*parts[1].program.inputs, *first.outputs)}
+    # In bricks of 16 channels, of which there are 8: the rest of them is never written.
+    assert taken.size_bytes == 2 * np.prod(SHAPE) - SHAPE[2]
+    (given,) = (row for row in first.inputs if row.name == taken.name)
+    assert given.variable
+    assert (given.offset, given.size_bytes) == (taken.offset, taken.size_bytes)
+
+
+def test_what_is_alive_beside_an_operator_is_state_that_it_keeps() -> None:
+    net = Net()
+    sent = net.map("sent")
+    net.operator("SUB", [net.sum, net.first], [sent], ("SubOptions", {}))
+    made = net.twice(summed(net, sent))
+    data = net.finish([net.first, net.second], [made, summed(net, net.sum)])
+    network, parts = parts_of(compiled_by_vela(data, resolve(U55)))
+    _, second = enclosed(network, parts)
+    (kept,) = (row for row in second.inputs if row.variable)
+    at = ETHOS_U.arena_offsets(network)
+    (tensor,) = (row for row in network.main.tensors if row.name == "sum")
+    assert (kept.offset, kept.size_bytes) == (at[tensor.index], tensor.size_bytes)
+    give_the_same(artifacts(data, U55), SHAPE, SHAPE)
+
+
+def test_a_program_that_spoils_what_it_must_keep_is_seen() -> None:
+    network, parts = parts_of(compiled_by_vela(over_the_cpu(), resolve(U55)))
+    first, _ = enclosed(network, parts)
+    written = next(row for row in first.outputs if row.name == "sent")
+    spoilt = replace(written, name="kept", variable=True)
+    program = replace(first, inputs=(*first.inputs, spoilt))
+    idle = replace(program, words=program.words[-1:])
+    assert differing(idle, program).endswith("differ")
+
+
+def without(which: int, search: improve.Searching) -> improve.Searching:
+    """Return a search that keeps Vela's code of one operator."""
+    count = iter(range(10))
+
+    def one_kept(program: Program, source: Source, configuration: EthosUConfiguration) -> Found:
+        if next(count) == which:
+            return improve.keep(program, configuration, Verdict.DEARER, "for a test")
+        return search(program, source, configuration)
+
+    return one_kept
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_one_that_is_not_taken_keeps_no_other_from_it(
+    monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
+    monkeypatch.setattr(improve, "search", without(which, search.search))
+    theirs, ours = artifacts(over_the_cpu(), U55)
+    assert [row.is_own for row in report_of(ours).code] == [which != 0, which != 1]
+    assert report_of(ours).code[which].reason == "for a test"
+    give_the_same([theirs, ours], SHAPE, SHAPE)
+
+
+def test_scratch_memory_that_is_not_the_arena_keeps_velas_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configuration = replace(resolve(U55), generator=Generator.OWN)
+    compiled = compiled_by_vela(over_the_cpu(), configuration)
+    offsets = ETHOS_U.arena_offsets(parts_of(compiled)[0])
+    moved = {row: offset + 16 for row, offset in offsets.items()}
+
+    def offsets_moved(*_: object) -> dict[int, int]:
+        return moved
+
+    monkeypatch.setattr(type(ETHOS_U), "arena_offsets", offsets_moved)
+    network, parts = parts_of(compiled)
+    with pytest.raises(MizzenError, match="E581"):
+        enclosed(network, parts)
+    written = improved(compiled, Source(b"", NetworkForm.TFLITE), configuration)
+    assert not any(row.is_own for row in written.choices)
+    assert written.network == compiled.network
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "mode"),
+    [
+        (U55, "Sram_Only"),
+        ("ethos-u55-256", "Shared_Sram"),
+        ("ethos-u65-512", "Dedicated_Sram"),
+        ("ethos-u65-256", "Shared_Sram"),
+    ],
+)
+def test_a_model_in_pieces_is_faster_in_no_more_memory(
+    model_file: Callable[[str], Path], accelerator: str, mode: str
+) -> None:
+    data = model_file("pretrainedResnet_quant.tflite").read_bytes()
+    theirs, ours = (
+        mizzen.compile(
+            data,
+            accelerator,
+            ignore_ops=("ADD",),
+            memory_mode=mode,
+            target_options={"generator": row},
+        )
+        for row in ("vela", "best")
+    )
+    choices: tuple[CodeChoice, ...] = report_of(ours).code
+    assert len(choices) == 4
+    assert sum(row.is_own for row in choices) > 2
+    assert cycles(ours) < cycles(theirs)
+    areas = [{row.name: row.used_bytes for row in report_of(each).areas} for each in (theirs, ours)]
+    assert areas[1]["arena"] <= areas[0]["arena"]
+    give_the_same([theirs, ours], (32, 32, 3))
