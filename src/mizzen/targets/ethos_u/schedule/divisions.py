@@ -65,7 +65,7 @@ class Divider:
     def fetching(self, stage: Stage) -> Fetching:
         """Return what plans the fetching of a stage's constants."""
         free = [self._room - row for row in stage.live_bytes]
-        return Fetching(stage.jobs, free, self._ground.costs.machine, self._byte_cycles)
+        return Fetching(stage.jobs, free, self._ground.loads, self._byte_cycles)
 
     def refined(self, found: Planned) -> Planned:
         """Return a plan that no other division or reach makes better, as far as steps go."""

@@ -7,7 +7,7 @@ behind one unit, as late as can be, because until it is read it takes memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.schedule.choices import SHOWN_OF_FILLING, Choice
@@ -64,6 +64,7 @@ class Plan:
     taken    of each staged unit, gaps and the bytes that come in them, the last bytes first; gap 0
              is before all, and each other one behind a unit
     exposed  of each staged unit, the bytes that are waited for
+    limited  staged units of which more would come earlier if their reach were longer
     offsets  of staged blobs in memory, once there are addresses
     area     bytes of blobs, each times the units that it is in memory before its own, and what
              one of them is worth
@@ -73,6 +74,7 @@ class Plan:
     choices: list[Choice | None]
     taken: dict[int, list[tuple[int, int]]]
     exposed: dict[int, int]
+    limited: set[int]
     offsets: dict[int, int]
     by_formula: float = 0.0
     by_events: float = 0.0
@@ -112,6 +114,85 @@ class _Load:
     spare: float
 
 
+class Loads:
+    """Choices as numbers to a machine's timeline, each computed once."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._known: dict[int, tuple[Choice, _Load]] = {}
+
+    def of(self, choice: Choice | None) -> _Load | None:
+        """Return what a choice has on the timeline."""
+        if choice is None:
+            return None
+        found = self._known.get(id(choice))
+        if found is None:
+            found = self._known[id(choice)] = choice, self._load(choice)
+        return found[1]
+
+    def _load(self, choice: Choice) -> _Load:
+        machine = self.machine
+        constants, cache = choice.port(machine.constants.port), choice.port(machine.cache.port)
+        main = max(choice.units, constants, cache)
+        filling = SHOWN_OF_FILLING * (choice.fetch + choice.drain)
+        return _Load(
+            choice.own, choice.memory, choice.units, constants, cache, filling, main - constants
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What follows from which units are staged, before anything is fetched.
+
+    staged  those that got memory, the last first
+    free    bytes beside each unit, less what blobs need at the least
+    spare   cycles behind each unit for which a transfer may run for nothing
+    skips   of each gap, itself or a lower one, between which no transfer is worth its latency
+    """
+
+    staged: tuple[int, ...]
+    loads: list[_Load | None]
+    choices: list[Choice | None]
+    free: list[int]
+    spare: list[float]
+    skips: list[int]
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A timeline on which some blobs come, those of the last units first."""
+
+    free: list[int]
+    spare: list[float]
+    skips: list[int]
+    beside: list[float]
+    waits: list[float]
+    taken: dict[int, list[tuple[int, int]]]
+    exposed: dict[int, int]
+    limited: set[int]
+    area: int = 0
+
+    def copied(self) -> _Filling:
+        """Return the same, to go on with in another way."""
+        return _Filling(
+            self.free.copy(), self.spare.copy(), self.skips.copy(), self.beside.copy(),
+            self.waits.copy(), self.taken.copy(), self.exposed.copy(), self.limited.copy(),
+            self.area,
+        )  # fmt: skip
+
+    def next_gap(self, gap: int) -> int:
+        """Return the next gap, from one on downwards, that a transfer may be worth its latency in.
+
+        It is 0 where there is none.
+        """
+        skips, found = self.skips, gap
+        while skips[found] != found:
+            found = skips[found]
+        while skips[gap] != found:
+            skips[gap], gap = found, skips[gap]
+        return found
+
+
 class Fetching:
     """Plans the fetching of units' constants within the memory that is free beside each.
 
@@ -123,20 +204,22 @@ class Fetching:
         self,
         jobs: Sequence[Job],
         free_bytes: Sequence[int],
-        machine: Machine,
+        loads: Loads,
         byte_cycles: float = 0.0,
     ) -> None:
         self._jobs = jobs
         self._byte_cycles = byte_cycles
         self._free = free_bytes
-        self._bus = machine.constants
-        self._to = machine.cache
+        self._bus = loads.machine.constants
+        self._to = loads.machine.cache
         self.plans = 0
-        self._near_choices = [job.in_place for job in jobs]
-        self._near = [self._load(job.in_place) for job in jobs]
-        self._fast = [self._load(job.staged) for job in jobs]
+        self._near = [loads.of(job.in_place) for job in jobs]
+        self._fast = [loads.of(job.staged) for job in jobs]
         rows = sorted(range(len(jobs)), key=lambda row: (-jobs[row].gain, row))
         self._order = {unit: place for place, unit in enumerate(rows)}
+        shortest = min((job.blob_bytes for job in jobs if job.blob_bytes), default=1)
+        self._least = self._least_cycles(shortest)
+        self._bases: dict[frozenset[int], _Basis] = {}
 
     def whole(self) -> Plan:
         """Return a plan that stages whatever is slower where it lies."""
@@ -145,44 +228,88 @@ class Fetching:
     def improved(self, plan: Plan, units: Iterable[int]) -> Plan:
         """Return the best plan with other reaches of some units, one after the other."""
         for unit in units:
-            now = plan.reaches.get(unit, 0)
-            trials = [
-                self.plan({**plan.reaches, unit: reach}) for reach in (0, *REACHES) if reach != now
-            ]
-            plan = min((plan, *trials), key=lambda row: row.cycles)
+            plan = min((plan, *self._others(plan, unit)), key=lambda row: row.cycles)
         return plan
+
+    def _others(self, plan: Plan, unit: int) -> Iterator[Plan]:
+        """Yield plans with other reaches of a unit; what is behind it is fetched alike."""
+        now = plan.reaches.get(unit, 0)
+        behind: _Filling | None = None
+        wider = True
+        for reach in (0, *REACHES):
+            if reach == now:
+                wider = not reach or unit in plan.limited
+                continue
+            # Counted even if it is known: what is left of a budget must not hang on what is alike.
+            self.plans += 1
+            if not wider:
+                continue
+            reaches = {**plan.reaches, unit: reach}
+            basis = self._basis(reaches)
+            if not reach:
+                yield self._filled(reaches, basis, self._begun(basis), basis.staged)
+                continue
+            if behind is None:
+                behind = self._begun(basis)
+                self._fill(behind, reaches, [row for row in basis.staged if row > unit])
+            rest = [row for row in basis.staged if row <= unit]
+            found = self._filled(reaches, basis, behind.copied(), rest)
+            wider = unit in found.limited
+            yield found
 
     def plan(self, reaches: Reaches) -> Plan:
         """Return when constants are fetched, and what all takes."""
         self.plans += 1
+        basis = self._basis(reaches)
+        return self._filled(reaches, basis, self._begun(basis), basis.staged)
+
+    def _basis(self, reaches: Reaches) -> _Basis:
+        asked = frozenset(unit for unit, reach in reaches.items() if reach)
+        if asked not in self._bases:
+            self._bases[asked] = self._based(asked)
+        return self._bases[asked]
+
+    def _based(self, asked: frozenset[int]) -> _Basis:
         free = list(self._free)
-        staged = self._reserved([unit for unit, reach in reaches.items() if reach], free)
-        loads, choices = list(self._near), list(self._near_choices)
+        staged = self._reserved(asked, free)
+        loads, choices = list(self._near), [job.in_place for job in self._jobs]
         for unit in staged:
             loads[unit], choices[unit] = self._fast[unit], self._jobs[unit].staged
         spare = self._spare(loads)
-        beside = [0.0] * len(spare)
-        waits = [0.0] * len(spare)
-        found = Plan(reaches, choices, {}, {}, {}, byte_cycles=self._byte_cycles)
-        for unit in sorted(staged, reverse=True):
-            rows = found.taken[unit] = self._taken(unit, found, spare, free)
+        skips = [0] * len(spare)
+        for gap in range(1, len(spare)):
+            skips[gap] = gap if spare[gap] >= self._least else skips[gap - 1]
+        return _Basis(tuple(sorted(staged, reverse=True)), loads, choices, free, spare, skips)
+
+    def _begun(self, basis: _Basis) -> _Filling:
+        none = [0.0] * len(basis.spare)
+        return _Filling(
+            basis.free.copy(), basis.spare.copy(), basis.skips.copy(), none, none.copy(), {}, {},
+            set(),
+        )  # fmt: skip
+
+    def _fill(self, filling: _Filling, reaches: Reaches, units: Sequence[int]) -> None:
+        """Let the blobs of some units come, those of the last units first."""
+        beside, waits = filling.beside, filling.waits
+        for unit in units:
+            rows = filling.taken[unit] = self._taken(unit, reaches[unit], filling)
             for gap, length in rows:
                 beside[gap] += length
                 waits[gap] += self._transfer(length)
-        self._measure(found, loads, beside, waits)
+
+    def _filled(
+        self, reaches: Reaches, basis: _Basis, filling: _Filling, units: Sequence[int]
+    ) -> Plan:
+        """Return a plan once the blobs of the last units that are left have come."""
+        self._fill(filling, reaches, units)
+        found = Plan(
+            reaches, basis.choices, filling.taken, filling.exposed, filling.limited, {},
+            area=filling.area, byte_cycles=self._byte_cycles,
+        )  # fmt: skip
+        self._measure(found, basis.loads, filling)
         return found
 
-    def _load(self, choice: Choice | None) -> _Load | None:
-        if choice is None:
-            return None
-        constants, cache = choice.port(self._bus.port), choice.port(self._to.port)
-        main = max(choice.units, constants, cache)
-        filling = SHOWN_OF_FILLING * (choice.fetch + choice.drain)
-        return _Load(
-            choice.own, choice.memory, choice.units, constants, cache, filling, main - constants
-        )
-
-    def _reserved(self, units: list[int], free: list[int]) -> set[int]:
+    def _reserved(self, units: Iterable[int], free: list[int]) -> set[int]:
         """Take the memory that blobs need at the least, and return those that got it."""
         found: set[int] = set()
         for unit in sorted(units, key=self._order.__getitem__):
@@ -213,53 +340,61 @@ class Fetching:
             found.append(min(own, load.spare))
         return found
 
-    def _taken(
-        self, unit: int, plan: Plan, spare: list[float], free: list[int]
-    ) -> list[tuple[int, int]]:
+    def _least_cycles(self, size: int) -> float:
+        """Return for how long a piece of a blob of some size must run at the least."""
+        return self._bus.read_latency_cycles + (
+            min(LEAST_PIECE_BYTES, size) / self._bus.bytes_per_cycle
+        )
+
+    def _taken(self, unit: int, reach: int, filling: _Filling) -> list[tuple[int, int]]:
         """Return the gaps that a blob comes in, the last ones first, and take what they have."""
         size = left = self._jobs[unit].blob_bytes
         latency, rate = self._bus.read_latency_cycles, self._bus.bytes_per_cycle
-        least = latency + min(LEAST_PIECE_BYTES, size) / rate
-        gap, last = unit, max(0, unit - plan.reaches[unit])
+        least = self._least_cycles(size)
+        free, spare = filling.free, filling.spare
+        last = max(0, unit - reach)
+        above, reached = unit, False
         pieces: list[tuple[int, int]] = []
-        while left and gap > last and (gap == unit or free[gap - 1] >= size):
+        while left:
+            # The blob must have room beside each unit that it crosses; beside its own it has.
+            gap = max(filling.next_gap(above), last)
+            room_above = min(above, unit - 1)
+            if gap <= room_above and min(free[max(gap - 1, 0) : room_above], default=size) < size:
+                break
+            if gap == last:
+                reached = True
+                break
             if spare[gap] >= least:
                 room = int((spare[gap] - latency) * rate)
                 taken = left if room >= left else room - room % GRANULE_BYTES
                 pieces.append((gap, taken))
                 spare[gap] -= taken / rate + latency
                 left -= taken
-            gap -= 1
+                if spare[gap] < self._least:
+                    filling.skips[gap] = gap - 1
+            above = gap - 1
+        if reached and last:
+            filling.limited.add(unit)
         if left:
             # What finds no place is waited for, with the last piece.
-            plan.exposed[unit] = left
+            filling.exposed[unit] = left
             taken = pieces.pop(0)[1] if pieces and pieces[0][0] == unit else 0
             pieces.insert(0, (unit, taken + left))
         start = max(pieces[-1][0] - 1, 0)
-        plan.area += size * (unit - start)
-        for row in range(start, unit - 1):
-            free[row] -= size
+        filling.area += size * (unit - start)
+        free[start : unit - 1] = [row - size for row in free[start : unit - 1]]
         return pieces
 
-    def _measure(
-        self,
-        plan: Plan,
-        loads: list[_Load | None],
-        beside: list[float],
-        waits: list[float],
-    ) -> None:
-        """Set both models' cycles of a plan.
-
-        beside, waits  of each gap, the bytes that come in it and their cycles by the formula
-        """
+    def _measure(self, plan: Plan, loads: list[_Load | None], filling: _Filling) -> None:
+        """Set both models' cycles of a plan."""
         rate, cache_rate = self._bus.bytes_per_cycle, self._to.bytes_per_cycle
+        beside, waits = filling.beside, filling.waits
         by_formula = pending = slack = 0.0
         by_events = waits[0]
-        for index, load in enumerate(loads):
-            copied = self._jobs[index].moved_cycles
-            pending += copied + waits[index]
+        for index, (job, load) in enumerate(zip(self._jobs, loads, strict=True)):
+            pending += job.moved_cycles + waits[index]
             if load is None:
-                by_events += copied
+                by_events += job.moved_cycles
                 continue
             own = load.own + pending - slack if pending > slack else load.own
             by_formula += max(own // 1, load.memory)

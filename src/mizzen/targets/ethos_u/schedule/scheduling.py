@@ -162,7 +162,7 @@ def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
     lost = placed.peak_bytes - max(stage.live_bytes, default=0)
     reaches = {index: FARTHEST for index, job in enumerate(stage.jobs) if job.staged is not None}
     cycles = [
-        Fetching(stage.jobs, [room - lost - row for row in stage.live_bytes], costs.machine)
+        Fetching(stage.jobs, [room - lost - row for row in stage.live_bytes], ground.loads)
         .plan(reaches)
         .cycles
         for room in (max(limit_bytes, placed.peak_bytes), ENDLESS_BYTES)

@@ -10,7 +10,7 @@ from mizzen.targets.ethos_u.operations import Convolution, Copy
 from mizzen.targets.ethos_u.placement import Block
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.choices import Choice
-from mizzen.targets.ethos_u.schedule.fetching import Job
+from mizzen.targets.ethos_u.schedule.fetching import Job, Loads
 from mizzen.targets.ethos_u.schedule.memory import live_bytes, tensor_blocks, tensor_spans
 from mizzen.targets.ethos_u.schedule.storage import Storage
 from mizzen.targets.ethos_u.schedule.units import Channels, Costs, Unit
@@ -28,6 +28,7 @@ class Ground:
     def __init__(self, storage: Storage, costs: Costs) -> None:
         self.storage = storage
         self.costs = costs
+        self.loads = Loads(costs.machine)
         self._units: dict[tuple[int, Channels | None], tuple[Unit, Job]] = {}
 
     @cached_property
