@@ -100,14 +100,13 @@ def ranked(
         found = Candidates(part_kernel, blocks)
         price = row_cycles * rows_ahead(facts.shape, blocks)
         rows += _choices(facts, found, traffic, machine, price)
-    rows.sort(
-        key=lambda row: (
-            row.cycles
-            + row_cycles * int(rows_ahead(facts.shape, np.array([row.blocking.block]))[0]),
-            row.blocking.block,
-            row.blocking.part_kernel,
-        )
-    )
+
+    def order(row: Choice) -> tuple[float, Shape, bool]:
+        blocking = row.blocking
+        ahead = rows_ahead(facts.shape, np.array([blocking.block]))[0] if row_cycles else 0.0
+        return row.cycles + row_cycles * float(ahead), blocking.block, blocking.part_kernel
+
+    rows.sort(key=order)
     return Ranked(rows[0], rows[1] if len(rows) > 1 else None, considered)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 import numpy as np
 
@@ -98,13 +99,7 @@ class Facts:
     @property
     def subkernels(self) -> tuple[int, ...]:
         """Kernel elements of each part of the kernel that is done by itself."""
-        if self.kind is Kind.ELEMENTWISE:
-            return (1,)
-        sides: list[list[int]] = []
-        for span, step in zip(self.kernel, self.dilations, strict=True):
-            count, most = (span - 1) // step + 1, SUBKERNEL // step
-            sides.append([min(most, count - at) for at in range(0, count, most)])
-        return tuple(high * wide for high in sides[0] for wide in sides[1])
+        return (1,) if self.kind is Kind.ELEMENTWISE else _parts(self.kernel, self.dilations)
 
     @property
     def macs(self) -> int:
@@ -112,6 +107,16 @@ class Facts:
         if self.kind not in HAS_WEIGHTS:
             return 0
         return math.prod(self.shape) * sum(self.subkernels) * self.channels
+
+
+@lru_cache(maxsize=256)
+def _parts(kernel: tuple[int, int], dilations: tuple[int, int]) -> tuple[int, ...]:
+    """Return the elements of each part of a kernel of some size, dilation included."""
+    sides: list[list[int]] = []
+    for span, step in zip(kernel, dilations, strict=True):
+        count, most = (span - 1) // step + 1, SUBKERNEL // step
+        sides.append([min(most, count - at) for at in range(0, count, most)])
+    return tuple(high * wide for high in sides[0] for wide in sides[1])
 
 
 def facts_of(operation: Computation, channels: tuple[int, int] | None = None) -> Facts:

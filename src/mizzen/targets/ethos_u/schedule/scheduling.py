@@ -8,7 +8,7 @@ from enum import Enum
 
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.operations import Place, Schedule, Sequence
-from mizzen.targets.ethos_u.placement import Block, place
+from mizzen.targets.ethos_u.placement import Block, Placed, place
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.assembly import assemble
 from mizzen.targets.ethos_u.schedule.divisions import Divider, Planned
@@ -30,6 +30,8 @@ LESS = (1.0, 0.97, 0.94)
 MANY_BLOCKS = 150
 STATES, STATES_OF_MANY = 200_000, 15_000
 """Of the exact search for places, divided by how many blocks there are."""
+NEARLY = 1.03
+"""What all may take of the limit by estimated sizes: streams are up to so much shorter."""
 BYTE_PRICES_CYCLES = (0.0, 0.1, 1.0, 100.0)
 """What a byte of a tensor is worth, tried in turn until all of them fit."""
 STATES_ALONE = 600
@@ -257,18 +259,30 @@ def _bare(ground: Ground) -> _Fitted:
 
 
 def _jointly(divider: Divider, found: Planned, limit_bytes: int) -> _Fitted | None:
-    """Return a plan with addresses, if all has a place within a limit."""
+    """Return a plan with addresses, if all has a place within a limit.
+
+    Constants are encoded only where their estimated sizes have a place, or nearly.
+    """
+    if _placed(found.stage, found.plan, limit_bytes).peak_bytes > NEARLY * limit_bytes:
+        return None
     stage = found.stage.with_real_sizes(found.plan.reaches)
     plan = divider.fetching(stage).plan(found.plan.reaches)
-    region = stage.ground.costs.staging_region
-    tensors, blocks = stage.blocks(region, plan.choices)
-    units = sorted(plan.taken)
-    more = [Block(stage.jobs[unit].blob_bytes, plan.start(unit), unit) for unit in units]
-    count = len(blocks) + len(more)
-    states = (STATES if count <= MANY_BLOCKS else STATES_OF_MANY) // max(1, count)
-    placed = place([*blocks, *more], limit_bytes=limit_bytes, states=states)
+    placed = _placed(stage, plan, limit_bytes)
     if placed.peak_bytes > limit_bytes:
         return None
+    tensors, _ = stage.blocks(stage.ground.costs.staging_region, plan.choices)
+    units = sorted(plan.taken)
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=False))
     plan.offsets = dict(zip(units, placed.offsets_bytes[len(tensors) :], strict=True))
     return _Fitted(stage, plan, offsets, placed.peak_bytes)
+
+
+def _placed(stage: Stage, plan: Plan, limit_bytes: int) -> Placed:
+    """Return places of tensors, and behind them of staged constants in the order of units."""
+    _, blocks = stage.blocks(stage.ground.costs.staging_region, plan.choices)
+    more = [
+        Block(stage.jobs[unit].blob_bytes, plan.start(unit), unit) for unit in sorted(plan.taken)
+    ]
+    count = len(blocks) + len(more)
+    states = (STATES if count <= MANY_BLOCKS else STATES_OF_MANY) // max(1, count)
+    return place([*blocks, *more], limit_bytes=limit_bytes, states=states)

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.commands_values import Layout
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Port
 from mizzen.targets.ethos_u.operations import (
     Blob,
+    Computation,
     Convolution,
     Copy,
     Sequence,
+    maps_read,
     tensor_written,
     tensors_read,
 )
@@ -29,6 +32,8 @@ from mizzen.targets.ethos_u.weights import Compression, encode
 Channels = tuple[int, int]
 GRANULE_BYTES = 16
 """Of streams, and of the ends of a transfer."""
+_Lies = tuple[int, Channels | None, Port | None, bool, tuple[tuple[Layout, RegionIndex], ...]]
+"""An operation, its channels, the bus of its constants, and where its maps lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class Costs:
         self._row_cycles: Mapping[int, float] = {}
         self._facts: dict[tuple[int, Channels | None], Facts] = {}
         self._lengths: dict[tuple[int, bool], tuple[int, ...]] = {}
+        self._ranked: dict[_Lies, Ranked] = {}
 
     def priced(self, byte_cycles: Mapping[int, float]) -> Costs:
         """Return costs by which blocks of some operations are to fall behind their input.
@@ -66,6 +72,7 @@ class Costs:
         byte_cycles  of operations, what a byte that is written too early is worth
         """
         found = copy(self)
+        found._ranked = {}
         rows: dict[int, float] = {}
         for operation, price in byte_cycles.items():
             row = self.sequence.operations[operation]
@@ -131,6 +138,23 @@ class Costs:
         """Return the blocks of an operation; `bus` is that through which constants are read."""
         row = self.sequence.operations[operation]
         assert not isinstance(row, Copy)
+        lies = tuple(
+            (storage.layouts[map_.tensor], storage.regions[map_.tensor])
+            for map_ in (*maps_read(row), row.ofm)
+        )
+        key = operation, channels, bus and bus.port, bus is self.machine.cache, lies
+        if key not in self._ranked:
+            self._ranked[key] = self._rank(row, storage, operation, channels, bus)
+        return self._ranked[key]
+
+    def _rank(
+        self,
+        row: Computation,
+        storage: Storage,
+        operation: int,
+        channels: Channels | None,
+        bus: Bus | None,
+    ) -> Ranked:
         facts = self.facts(operation, channels)
         traffics = tuple(
             storage.traffic(row, facts, self._constants(operation, channels, part_kernel, bus))

@@ -10,6 +10,7 @@ Ref: the decoder of `ethosu.mlw_codec`, Vela 5.2.0, whose limits these are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,11 +58,11 @@ class Mapping:
 
     def symbols(self) -> npt.NDArray[np.int32]:
         """Return the symbol of each code; `CODES` for one that has none."""
-        codes = np.arange(CODES)
-        numbers = codes - self.offset + len(self.palette)
-        inside = (codes >= self.offset) & (numbers < CODES)
-        found = np.where(inside, numbers, CODES).astype(np.int32)
-        found[list(self.palette)] = np.arange(len(self.palette))
+        size = len(self.palette)
+        stop = min(CODES, CODES + self.offset - size)
+        found = np.full(CODES, CODES, np.int32)
+        found[self.offset : stop] = np.arange(size, size + stop - self.offset)
+        found[list(self.palette)] = np.arange(size)
         return found
 
 
@@ -134,9 +135,17 @@ def bits_of(mapping: Mapping, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.fl
 
     It is `IMPOSSIBLE` where a coding does not have the code; nothing for zeros in zero runs.
     """
-    symbols = mapping.symbols()[codes]
-    rows = _BITS_OF_SYMBOLS[:, symbols]
-    rows[-1, symbols < 1 << mapping.raw_bits] = mapping.raw_bits
-    if mapping.zero_runs:
-        rows[:, codes == 0] = 0
+    return bits_of_each([mapping], codes)[0]
+
+
+def bits_of_each(
+    mappings: Sequence[Mapping], codes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float32]:
+    """Return the bits that codes take in each mapping and coding: [mappings, CODINGS, codes]."""
+    symbols = np.stack([each.symbols() for each in mappings])[:, codes]
+    rows = _BITS_OF_SYMBOLS[:, symbols].transpose(1, 0, 2).copy()
+    widths = np.array([[each.raw_bits] for each in mappings])
+    np.copyto(rows[:, -1], widths, where=symbols < 1 << widths, casting="unsafe")
+    runs = np.array([each.zero_runs for each in mappings])
+    rows[np.broadcast_to(runs[:, None, None] & (codes == 0), rows.shape)] = 0
     return rows

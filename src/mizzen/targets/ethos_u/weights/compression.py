@@ -12,6 +12,9 @@ from mizzen.targets.ethos_u.weights.bitstream import write
 from mizzen.targets.ethos_u.weights.order import IFM_MICROBLOCK, WINDOW, StreamOrder, places
 from mizzen.targets.ethos_u.weights.slices import Effort, choose
 
+ALIGNMENT_BYTES = 16
+"""Of the length of a stream."""
+
 
 class Compression(Enum):
     """How hard it is tried to make streams small; all decode to the same weights.
@@ -34,14 +37,14 @@ EFFORTS = {
 def compress(weights: npt.NDArray[np.int16], order: StreamOrder, compression: Compression) -> bytes:
     """Return the stream of one core's weights [O, kernel height, kernel width, I], of one at least.
 
-    Its length is a multiple of 16 bytes.
+    Its length is a multiple of `ALIGNMENT_BYTES`.
     """
     quick = _quick(weights, order)
     if compression is Compression.QUICK:
         return quick
     values = np.append(weights.ravel(), np.int16(0))[places(order)]
-    searched = write(values, choose(values, EFFORTS[compression]))
-    return min(quick, searched, key=len)
+    sections = choose(values, EFFORTS[compression], 8 * (len(quick) - ALIGNMENT_BYTES))
+    return quick if sections is None else min(quick, write(values, sections), key=len)
 
 
 def _quick(weights: npt.NDArray[np.int16], order: StreamOrder) -> bytes:

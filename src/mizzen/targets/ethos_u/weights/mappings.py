@@ -11,7 +11,7 @@ from mizzen.targets.ethos_u.weights.coding import (
     CODES,
     LARGEST_OFFSET,
     Mapping,
-    bits_of,
+    bits_of_each,
 )
 
 Counts = npt.NDArray[np.int64]
@@ -29,31 +29,27 @@ def suited(counts: Counts, zero_runs: bool, most: int) -> list[Mapping]:
     if not len(used):
         return [Mapping((), 0, SMALLEST_BITS, zero_runs)]
     wanted = counts[used].astype(np.float32)
-    ranked = sorted(
-        (float((bits_of(each, used) @ wanted).min()) + each.header_bits, index, each)
-        for index, each in enumerate(_mappings(used, wanted, zero_runs))
-    )
-    return [each for _, _, each in ranked[:most]]
+    found = list(_mappings(used, wanted, zero_runs))
+    bits = bits_of_each(found, used) @ wanted
+    costs = bits.min(axis=1).astype(np.float64) + [each.header_bits for each in found]
+    return [found[index] for index in np.argsort(costs, kind="stable")[:most].tolist()]
 
 
 def _mappings(used: Counts, wanted: npt.NDArray[np.float32], zero_runs: bool) -> Iterator[Mapping]:
-    common: list[int] = used[np.argsort(-wanted, kind="stable")].tolist()
-    codes: list[int] = used.tolist()
-    palettes = [common[:size] for size in PALETTE_SIZES if size <= len(codes)]
-    if len(codes) == 1:
-        palettes.append(2 * codes)
+    common = used[np.argsort(-wanted, kind="stable")]
+    palettes = [common[:size] for size in PALETTE_SIZES if size <= len(used)]
+    if len(used) == 1:
+        palettes.append(np.append(used, used))
     # Zeros leave code 1 unused: a palette of the two smallest closes the gap behind them.
-    if not zero_runs and len(codes) > 1:
-        palettes.append([code for code in common if code in codes[:2]])
+    if not zero_runs and len(used) > 1:
+        palettes.append(common[common <= used[1]])
     for palette in palettes:
-        taken = set(palette)
-        rest = [code for code in codes if code not in taken]
-        if not rest or rest[-1] - min(LARGEST_OFFSET, rest[0]) + len(palette) < CODES:
-            yield _mapping(palette, rest, zero_runs)
-
-
-def _mapping(palette: list[int], rest: list[int], zero_runs: bool) -> Mapping:
-    offset = min(LARGEST_OFFSET, rest[0]) if rest else 0
-    largest = max(palette or rest)
-    bits = max(SMALLEST_BITS, largest.bit_length())
-    return Mapping(tuple(palette), offset, bits, zero_runs)
+        absent = np.ones(CODES, bool)
+        absent[palette] = False
+        rest = used[absent[used]]
+        first, last = (int(rest[0]), int(rest[-1])) if len(rest) else (0, 0)
+        offset = min(LARGEST_OFFSET, first)
+        if last - offset + len(palette) < CODES:
+            largest = int(palette.max() if len(palette) else last)
+            bits = max(SMALLEST_BITS, largest.bit_length())
+            yield Mapping(tuple(palette.tolist()), offset, bits, zero_runs)

@@ -31,6 +31,8 @@ WASTED_BITS = 6
 """Mean of what the last chunk of a slice leaves unused; raw symbols leave nothing."""
 CELL_WEIGHTS = 8
 """Least weights of a cell: the outputs, or inputs, of a microblock."""
+BOUND_CELLS = 8
+"""Cells that are taken together to bound a stream from below."""
 LONG_RUN = 24
 """Zeros in a row that get cells of their own: padding mostly."""
 
@@ -68,11 +70,21 @@ class Effort:
     rounds: int
 
 
-def choose(values: npt.NDArray[np.int16], effort: Effort) -> list[Section]:
-    """Return sections for weights (one at least), cheap though not the cheapest there are."""
+def choose(
+    values: npt.NDArray[np.int16], effort: Effort, below_bits: float = float("inf")
+) -> list[Section] | None:
+    """Return sections for weights (one at least), cheap though not the cheapest there are.
+
+    None where it is certain that they would not come below so many bits.
+    """
     stream = _Stream(codes_of(values), effort.cells)
     candidates = _first_candidates(stream.counts.sum(0), effort.mappings)
-    runs = _Search(stream, candidates).cheapest()
+    search = _Search(stream, candidates)
+    if not effort.rounds and search.least_bits() >= below_bits:
+        return None
+    runs = search.cheapest()
+    if not effort.rounds and search.bits - 2 * WASTED_BITS * len(runs) >= below_bits:
+        return None
     for _ in range(effort.rounds):
         candidates = _suited_anew(stream, candidates, runs)
         runs = _Search(stream, candidates).cheapest()
@@ -142,6 +154,7 @@ class _Search:
     mapping, header, change  of each state: its mapping, what the header that makes it costs, what
                              it costs to enter it from another state of its mapping
     first                    first state of each mapping
+    bits                     of the cheapest states, once they were looked for
     leading                  zeros before the first symbol, if a cell begins a section: [cells, 5],
                              by divisor, and 0 where zeros are symbols
     """
@@ -165,26 +178,49 @@ class _Search:
         self.leading_column = np.where(runs, divisors, len(RUN_DIVISORS))
         of_divisors = [_run_bits(stream.leading, divisor) for divisor in RUN_DIVISORS]
         self.leading = np.stack([*of_divisors, np.zeros(stream.cells, np.int64)], axis=1)
+        self.bits = 0.0
 
-    def begin(self, cell: int) -> npt.NDArray[np.float64]:
-        """Return what it costs to enter each state from another mapping."""
-        return self.header + self.leading[cell][self.leading_column]
+    def least_bits(self) -> float:
+        """Return bits that no stream in these states goes below.
+
+        Some cells in a row either have one state, or at least one more header.
+        """
+        starts = np.arange(0, len(self.prices), BOUND_CELLS)
+        in_one = np.add.reduceat(self.prices, starts, axis=0).min(axis=1)
+        in_any = np.add.reduceat(self.prices.min(axis=1), starts)
+        return float(self.header.min() + np.minimum(in_one, in_any + SLICE_BITS).sum())
+
+    def begins(self) -> npt.NDArray[np.float64]:
+        """Return what it costs to enter each state in each cell from another mapping."""
+        return self.leading[:, self.leading_column] + self.header
 
     def cheapest(self) -> list[_Run]:
         """Return the states that are cheapest in sum."""
-        sums = np.empty(self.prices.shape)
+        begins = self.begins()
+        sums, enters = np.empty(self.prices.shape), np.empty(self.prices.shape)
+        sums[0] = before = begins[0] + self.prices[0]
+        first, mapping, change = self.first, self.mapping, self.change
+        least, add, smaller = np.minimum.reduceat, np.add, np.minimum
+        for prices, begin, enter, found in zip(
+            self.prices[1:], begins[1:], enters[1:], sums[1:], strict=True
+        ):
+            of_mappings = least(before, first)
+            add(begin, of_mappings.min(), out=enter)
+            smaller(enter, of_mappings[mapping] + change, out=enter)
+            smaller(enter, before, out=found)
+            add(found, prices, out=found)
+            before = found
         came = np.zeros(self.prices.shape, bool)
-        sums[0] = self.begin(0) + self.prices[0]
-        for cell in range(1, len(sums)):
-            before = sums[cell - 1]
-            within = np.minimum.reduceat(before, self.first)[self.mapping] + self.change
-            enter = np.minimum(within, self.begin(cell) + before.min())
-            np.less(enter, before, out=came[cell])
-            np.minimum(enter, before, out=sums[cell])
-            sums[cell] += self.prices[cell]
-        return self._traced(sums, came)
+        np.less(enters[1:], sums[:-1], out=came[1:])
+        self.bits = float(sums[-1].min())
+        return self._traced(sums, came, begins)
 
-    def _traced(self, sums: npt.NDArray[np.float64], came: npt.NDArray[np.bool_]) -> list[_Run]:
+    def _traced(
+        self,
+        sums: npt.NDArray[np.float64],
+        came: npt.NDArray[np.bool_],
+        begins: npt.NDArray[np.float64],
+    ) -> list[_Run]:
         state = int(sums[-1].argmin())
         stop = len(sums)
         runs: list[_Run] = []
@@ -194,7 +230,7 @@ class _Search:
             runs.append(_Run(cell, self.states[state]))
             if not cell:
                 return runs[::-1]
-            price = np.full(len(self.states), self.begin(cell)[state])
+            price = np.full(len(self.states), begins[cell, state])
             price[self.mapping == self.mapping[state]] = self.change[state]
             state = int((sums[cell - 1] + price).argmin())
             stop = cell

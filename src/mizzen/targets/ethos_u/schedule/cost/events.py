@@ -41,6 +41,10 @@ from mizzen.targets.ethos_u.timing.machine import Bus, Machine
 from mizzen.targets.ethos_u.timing.rates import BIAS_BYTES, BIAS_PREFETCH_BYTES, SLOTS
 from mizzen.targets.ethos_u.timing.stages import IN_FLIGHT
 
+SIZES = 8
+"""That blocks may have: whole or at the end along each axis."""
+_AT_END = np.array([[[bool(ends & bit) for bit in (4, 2, 1)]] for ends in range(SIZES)])
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -313,34 +317,30 @@ def _units(
     constants = traffic.constants
     bias = BIAS_BYTES * constants.bus.read_latency_cycles / BIAS_PREFETCH_BYTES if constants else 0
     whole = np.prod(np.minimum(blocks, facts.shape), axis=1)
-    main, short = np.zeros(len(blocks)), np.zeros(len(blocks))
-    for sides, number in _sizes(facts, blocks):
-        elements = np.prod(sides, axis=1)
-        output = np.maximum(rate * elements, bias * sides[:, 2])
-        busy = _busy(facts, sides, part_kernel, machine)
-        share = elements / whole
-        fetch = moves.jobs * (moves.fetch_latency + moves.fetch * share)
-        write = moves.write_latency + moves.write * share
-        turn = np.maximum((fetch + busy) / BUFFERS, (fetch + busy + output + write) / IN_FLIGHT)
-        main += number * np.maximum(np.maximum(busy, output), turn)
-        short = np.where(number > 0, np.minimum(busy, output), short)
-    return main, short
+    sides, number = _sizes(facts, blocks)
+    elements = np.prod(sides, axis=1)
+    output = np.maximum(rate * elements, bias * sides[:, 2])
+    busy = _busy(facts, sides, part_kernel, machine)
+    share = elements.reshape(number.shape) / whole
+    fetch = (moves.jobs * (moves.fetch_latency + moves.fetch * share)).ravel()
+    write = (moves.write_latency + moves.write * share).ravel()
+    turn = np.maximum((fetch + busy) / BUFFERS, (fetch + busy + output + write) / IN_FLIGHT)
+    each = np.maximum(np.maximum(busy, output), turn).reshape(number.shape)
+    slower = np.minimum(busy, output).reshape(number.shape)
+    last = SIZES - 1 - np.argmax(number[::-1] > 0, axis=0)
+    return (number * each).sum(axis=0), slower[last, np.arange(len(blocks))]
 
 
-def _sizes(facts: Facts, blocks: Blocks) -> list[tuple[Blocks, Ints]]:
+def _sizes(facts: Facts, blocks: Blocks) -> tuple[Blocks, Ints]:
     """Return the sizes that blocks have, whole and at the ends, and how many have each.
 
-    The last that there are any of are the last block's.
+    Sizes are rows, first those of all blocks that are whole; numbers are [SIZES, blocks]. The last
+    that there are any of are the last block's.
     """
-    shape = np.array(facts.shape)
-    whole, rest = shape // blocks, shape % blocks
-    found: list[tuple[Blocks, Ints]] = []
-    for ends in range(8):
-        at_end = np.array([bool(ends & bit) for bit in (4, 2, 1)])
-        sides = np.where(at_end, rest, blocks)
-        number = np.where(at_end, (rest > 0).astype(np.int64), whole)
-        found.append((sides, np.prod(number, axis=1)))
-    return found
+    whole, rest = np.array(facts.shape) // blocks, np.array(facts.shape) % blocks
+    sides = np.where(_AT_END, rest, blocks)
+    number = np.where(_AT_END, rest > 0, whole)
+    return sides.reshape(-1, 3), np.prod(number, axis=2)
 
 
 def _busy(facts: Facts, sides: Blocks, part_kernel: bool, machine: Machine) -> Cycles:

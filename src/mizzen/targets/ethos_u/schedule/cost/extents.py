@@ -47,19 +47,22 @@ def along(axis: Axis, sizes: tuple[int, ...], unit_bytes: int, beat_bytes: int) 
 
     unit_bytes  of a position, where runs are read in whole beats; 0 to count positions
     """
+    size = np.array(sizes)
+    counts = -(-axis.size // size)
+    first = np.cumsum(counts) - counts
+    each = np.repeat(size, counts)
+    start = (np.arange(len(each)) - np.repeat(first, counts)) * each
+    stop = np.minimum(start + each, axis.size)
+    low = np.maximum(0, (start * axis.stride - axis.pad) // axis.factor)
+    last = (stop - 1) * axis.stride + axis.span - axis.pad
+    length = np.minimum(axis.extent, -(-last // axis.factor)) - low
+    if axis.most:
+        inside = ((each - 1) * axis.stride + axis.most) // axis.factor
+        length = np.minimum(length, np.maximum(inside, 1))
+    if unit_bytes:
+        length = -(-length * unit_bytes // beat_bytes) * beat_bytes
     total = np.zeros(max(sizes) + 1, np.int64)
     most = np.zeros(max(sizes) + 1, np.int64)
-    for size in sizes:
-        start = np.arange(0, axis.size, size)
-        stop = np.minimum(start + size, axis.size)
-        low = np.maximum(0, (start * axis.stride - axis.pad) // axis.factor)
-        last = (stop - 1) * axis.stride + axis.span - axis.pad
-        high = np.minimum(axis.extent, -(-last // axis.factor))
-        length = high - low
-        if axis.most:
-            inside = ((size - 1) * axis.stride + axis.most) // axis.factor
-            length = np.minimum(length, max(inside, 1))
-        if unit_bytes:
-            length = -(-length * unit_bytes // beat_bytes) * beat_bytes
-        total[size], most[size] = length.sum(), length.max()
+    total[size] = np.add.reduceat(length, first)
+    most[size] = np.maximum.reduceat(length, first)
     return Extents(total, most)
