@@ -7,7 +7,9 @@ it: else the tensor lies in NHWC, and some see it by strides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
+from copy import copy
 from dataclasses import dataclass, field
+from operator import is_
 
 from mizzen.targets.ethos_u.arrange.strided import HEIGHT, WIDTH, takes_bricks
 from mizzen.targets.ethos_u.arrange.swap import exchanged
@@ -23,8 +25,6 @@ from mizzen.targets.ethos_u.operations import (
     Sequence,
     Tensor,
     maps_read,
-    tensor_written,
-    tensors_read,
 )
 
 Layouts = tuple[Layout | None, ...]
@@ -38,6 +38,8 @@ LEAST_CYCLES = 1e-6
 """What an exchange must bring, so that sums in another order are no gain."""
 Flips = frozenset[int]
 """Indices of operations that have height and width exchanged."""
+_Seen = tuple[tuple[int, Map | None], ...]
+"""Tensors that an operation sees, its inputs, then its output, by maps; a copy by none."""
 _Key = tuple[int, tuple[bool, ...] | None, Layouts]
 
 
@@ -46,11 +48,21 @@ class Costs:
     """What operations cost as they are and exchanged; each is estimated once.
 
     kept  operations whose identity is a key, so that no other gets it
+    maps  what each operation sees
     """
 
     estimate: Estimate
     known: dict[_Key, float] = field(default_factory=dict[_Key, float])
     kept: dict[int, Operation] = field(default_factory=dict[int, Operation])
+    maps: dict[int, _Seen] = field(default_factory=dict[int, _Seen])
+
+    def seen(self, operation: Operation) -> _Seen:
+        """Return what an operation sees."""
+        found = self.maps.get(id(operation))
+        if found is None:
+            self.kept[id(operation)] = operation
+            found = self.maps[id(operation)] = _seen(operation)
+        return found
 
     def of(self, operation: Operation, layouts: Layouts) -> float:
         """Return what an operation costs as it is."""
@@ -74,6 +86,10 @@ class Costs:
         return self.known[key]
 
 
+_Views = list[tuple[int, Map | None]]
+"""Operations that see a tensor, and the map that each sees it by; None of a copy."""
+
+
 class Orientation:
     """A sequence of which any operations may be exchanged, and what they cost then.
 
@@ -84,21 +100,33 @@ class Orientation:
     def __init__(self, sequence: Sequence, costs: Costs) -> None:
         self.sequence = sequence
         self._costs = costs
-        self._views: list[list[tuple[int, Map | None]]] = [[] for _ in sequence.tensors]
-        self._tensors: list[set[int]] = []
+        self._callers = {*sequence.inputs, *sequence.outputs}
+        self._views: dict[int, _Views] = {index: [] for index in range(len(sequence.tensors))}
         for index, operation in enumerate(sequence.operations):
-            self._tensors.append({*tensors_read(operation), tensor_written(operation)})
-            if isinstance(operation, Copy):
-                for tensor in self._tensors[-1]:
-                    self._views[tensor].append((index, None))
-                continue
-            for map_ in (*maps_read(operation), operation.ofm):
-                self._views[map_.tensor].append((index, map_))
-        callers = {*sequence.inputs, *sequence.outputs}
-        self._own = [
-            row.role is Role.SCRATCH and index not in callers
-            for index, row in enumerate(sequence.tensors)
-        ]
+            for tensor, map_ in costs.seen(operation):
+                self._views[tensor].append((index, map_))
+        self._base: Orientation | None = None
+        self._place = 0, 1
+
+    def rewritten(self, sequence: Sequence, index: int, count: int) -> Orientation:
+        """Return that of a sequence in which `count` operations have come for operation `index`.
+
+        Only what is asked of it is looked at, where all other operations are the same.
+        """
+        before, after = self.sequence.operations, sequence.operations
+        behind = len(before) - index - 1
+        same = (
+            all(map(is_, before[:index], after[:index]))
+            and all(map(is_, before[index + 1 :], after[index + count :]))
+            and len(after) - index - count == behind
+            and (self.sequence.inputs, self.sequence.outputs) == (sequence.inputs, sequence.outputs)
+        )
+        if not same or self._base is not None:
+            return Orientation(sequence, self._costs)
+        found = copy(self)
+        found.sequence, found._views = sequence, {}
+        found._base, found._place = self, (index, count)
+        return found
 
     def total(self, flips: Flips) -> float:
         """Return the sum over all operations; infinite where it cannot be."""
@@ -110,33 +138,67 @@ class Orientation:
         layouts: dict[int, Layout | None] = {}
         total = 0.0
         for index in operations:
-            for tensor in self._tensors[index]:
+            for tensor, _ in self._costs.seen(self.sequence.operations[index]):
                 if tensor not in turned:
                     turned[tensor] = self._is_turned(tensor, flips)
                     layouts[tensor] = self._layout(tensor, flips, turned[tensor])
-            total += self._one(index, flips, turned, layouts)
+            total += self._one(index, turned, layouts, exchanged=index in flips)
         return total
 
-    def beside(self, index: int) -> set[int]:
-        """Return the operations that see a tensor that operation `index` sees."""
-        return {user for tensor in self._tensors[index] for user, _ in self._views[tensor]}
+    def beside(self, operations: Iterable[int]) -> set[int]:
+        """Return the operations that see a tensor that one of some operations sees."""
+        return {
+            user
+            for index in operations
+            for tensor, _ in self._costs.seen(self.sequence.operations[index])
+            for user, _ in self._seen_by(tensor)
+        }
+
+    def _seen_by(self, tensor: int) -> _Views:
+        """Return the operations that see a tensor."""
+        found = self._views.get(tensor)
+        if found is None:
+            found = self._views[tensor] = self._rewritten_views(tensor)
+        return found
+
+    def _rewritten_views(self, tensor: int) -> _Views:
+        assert self._base is not None, "all tensors were looked at"
+        index, count = self._place
+        found = [
+            (user if user < index else user + count - 1, map_)
+            for user, map_ in self._base._views.get(tensor, [])
+            if user != index
+        ]
+        for user in range(index, index + count):
+            rows = self._costs.seen(self.sequence.operations[user])
+            found += [(user, map_) for seen, map_ in rows if seen == tensor]
+        return found
 
     def _one(
-        self, index: int, flips: Flips, turned: dict[int, bool], layouts: dict[int, Layout | None]
+        self,
+        index: int,
+        turned: dict[int, bool],
+        layouts: dict[int, Layout | None],
+        *,
+        exchanged: bool,
     ) -> float:
         operation = self.sequence.operations[index]
         if isinstance(operation, Copy):
             return self._costs.of(operation, ())
-        seen = tuple(layouts[map_.tensor] for map_ in (*maps_read(operation), operation.ofm))
-        if index not in flips:
+        rows = self._costs.seen(operation)
+        seen = tuple([layouts[tensor] for tensor, _ in rows])
+        if not exchanged:
             return self._costs.of(operation, seen)
-        those = {tensor for tensor in self._tensors[index] if turned[tensor]}
+        those = {tensor for tensor, _ in rows if turned[tensor]}
         return self._costs.exchanged(operation, seen, those, self.sequence.tensors)
 
+    def _is_own(self, tensor: int) -> bool:
+        return self.sequence.tensors[tensor].role is Role.SCRATCH and tensor not in self._callers
+
     def _is_turned(self, tensor: int, flips: Flips) -> bool:
-        return self._own[tensor] and all(
+        return self._is_own(tensor) and all(
             user in flips and map_ is not None and isinstance(map_.view, Box)
-            for user, map_ in self._views[tensor]
+            for user, map_ in self._seen_by(tensor)
         )
 
     def _layout(self, tensor: int, flips: Flips, turned: bool) -> Layout | None:
@@ -144,14 +206,20 @@ class Orientation:
 
         What only was row-major before need not stay so.
         """
-        rows = not self._own[tensor] or any(
+        rows = not self._is_own(tensor) or any(
             map_ is None or _needs_rows(map_, user in flips, turned)
-            for user, map_ in self._views[tensor]
+            for user, map_ in self._seen_by(tensor)
         )
         if rows:
             return Layout.NHWC
         bricks = self.sequence.tensors[tensor].layout is Layout.NHCWB16
         return Layout.NHCWB16 if bricks else None
+
+
+def _seen(operation: Operation) -> _Seen:
+    if isinstance(operation, Copy):
+        return ((operation.source, None), (operation.destination, None))
+    return tuple([(map_.tensor, map_) for map_ in (*maps_read(operation), operation.ofm)])
 
 
 def _needs_rows(map_: Map, flipped: bool, turned: bool) -> bool:
@@ -165,7 +233,7 @@ def _needs_rows(map_: Map, flipped: bool, turned: bool) -> bool:
 def cheapest(orientation: Orientation, flips: Flips, starts: Iterable[Flips]) -> Flips:
     """Return which operations to exchange: the best start, improved one operation at a time."""
     movable = [
-        (index, orientation.beside(index))
+        (index, orientation.beside([index]))
         for index, row in enumerate(orientation.sequence.operations)
         if not isinstance(row, Copy) and _has_sides(row)
     ]

@@ -118,17 +118,18 @@ class _Search:
         variants = list(rewrites(self.base, index))
         if not variants:
             return 1
-        own = self._oriented().cost([index], self.flips)
+        whole = self._oriented()
+        own = whole.cost([index], self.flips)
         choices: list[tuple[float, Variant, Flips, int]] = []
         for variant in variants:
             count = 1 + len(variant.sequence.operations) - len(self.base.operations)
-            other = Orientation(variant.sequence, self.costs)
+            other = whole.rewritten(variant.sequence, index, count)
             for flips in _moved(self.flips, index, count):
                 if other.cost(range(index, index + count), flips) < own:
                     choices.append((other.total(flips), variant, flips, count))
         if not choices:
             return 1
-        here = self._oriented().total(self.flips)
+        here = whole.total(self.flips)
         for cost, variant, flips, count in sorted(choices, key=lambda row: row[0]):
             if here - cost < (LEAST_GAIN * here if count else 0.0):
                 continue
