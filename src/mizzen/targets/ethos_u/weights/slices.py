@@ -177,7 +177,8 @@ class _Search:
         divisors = np.array([state.run_divisor for state in self.states])
         self.leading_column = np.where(runs, divisors, len(RUN_DIVISORS))
         of_divisors = [_run_bits(stream.leading, divisor) for divisor in RUN_DIVISORS]
-        self.leading = np.stack([*of_divisors, np.zeros(stream.cells, np.int64)], axis=1)
+        leading = np.stack([*of_divisors, np.zeros(stream.cells, np.int64)], axis=1)
+        self.leading = leading.astype(np.float64)
         self.bits = 0.0
 
     def least_bits(self) -> float:
