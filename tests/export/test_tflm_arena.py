@@ -266,6 +266,7 @@ PLAIN: tuple[tuple[Any, ...], ...] = (
 """An operator's tensors, options and constants, and what the interpreter used there."""
 
 
+@pytest.mark.usefixtures("velas_code")
 @pytest.mark.filterwarnings("ignore::mizzen.diagnostics.MizzenWarning")
 @pytest.mark.parametrize(("name", "place"), TARGETS)
 def test_an_arena_is_what_the_device_uses(

@@ -231,7 +231,7 @@ def test_a_long_lstm_is_quick_and_small(slowness: float) -> None:
     inputs = [torch.randn(1, 100, 40) for _ in range(4)]
     start = time.process_time()
     artifact = mizzen.torch.compile(model, (inputs[0],), U55, calibration=inputs)
-    assert time.process_time() - start < 10 * slowness  # ExecuTorch's Arm backend takes 319 s
+    assert time.process_time() - start < 30 * slowness  # ExecuTorch's Arm backend takes 319 s
     assert len(artifact.data) < 777_296 / 2  # half of its artifact
     off = artifact.run(inputs[0].numpy()) - model(inputs[0]).detach().numpy()
     assert np.abs(off).max() < 0.05

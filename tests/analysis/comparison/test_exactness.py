@@ -103,6 +103,7 @@ def test_an_artifact_without_its_report_has_its_layers_named(tmp_path: Path) -> 
     assert found.count(Outcome.EQUAL) == 7
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_a_stream_that_cannot_be_executed_is_told_with_its_layer() -> None:
     artifact = mizzen.compile(DIGITS, "ethos-u55-128", prove="off")
     data = bytearray(artifact.data)

@@ -64,8 +64,11 @@ def test_passes_of_ethos_n_have_arms_estimate(compiled: Compiled) -> None:
     assert all(row.traffic for row in on_npu)
 
 
-def test_multiplies_are_those_of_the_network(compiled: Compiled) -> None:
-    artifact = compiled("kws_ref_model", "ethos-u55-128")
+def test_multiplies_are_those_of_the_network(models: Path) -> None:
+    """Of Vela's code: ours may have windows that reach over zeros, where that is faster."""
+    vela = {"generator": "vela"}
+    file = models / "kws_ref_model.tflite"
+    artifact = mizzen.compile(file, "ethos-u55-128", prove="off", target_options=vela)
     assert artifact.report is not None
     made = sum(row.macs for row in cost_report(artifact).operations)
     assert made == artifact.report.macs

@@ -33,6 +33,7 @@ def kit() -> EthosUConfiguration:
     return replace(found, system=replace(found.system, axi1=flash))
 
 
+@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("network", FVP)
 def test_cycles_and_flash_are_those_of_arms_model(
     model_file: Callable[[str], Path], network: str
@@ -57,6 +58,7 @@ VELA = {
 }
 
 
+@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize(("network", "accelerator"), VELA)
 def test_velas_formula_gives_what_vela_says(
     model_file: Callable[[str], Path], network: str, accelerator: str

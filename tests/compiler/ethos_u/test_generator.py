@@ -14,6 +14,7 @@ import pytest
 import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.cli.placement import code_rows, code_text
+from mizzen.compiler.ethos_u.generator import generate as generate_better
 from mizzen.compiler.ethos_u.generator import search, sequences
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
@@ -23,11 +24,13 @@ from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict, choice_of
 from mizzen.report.compilation import as_dict, from_dict
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Optimise
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 from .networks import Net, error, report_of
+
+pytestmark = pytest.mark.usefixtures("searched_anew")
 
 U55 = "ethos-u55-128"
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
@@ -214,6 +217,23 @@ def test_u85_has_velas_code() -> None:
         with_edges_on_the_cpu(), "ethos-u85-256", target_options={"generator": "best"}
     )
     assert not report_of(artifact).code
+
+
+def test_what_was_searched_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only for the same network and configuration; what is proved behind it is another search."""
+    data = with_edges_on_the_cpu()
+    once = generate_better(data, own(U55))
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(search, "judged", fail)
+    assert generate_better(data, own(U55)) is once
+    for configuration in (own("ethos-u55-64"), replace(own(U55), optimise=Optimise.SIZE)):
+        with pytest.raises(ZeroDivisionError):
+            generate_better(data, configuration)
+    with pytest.raises(ZeroDivisionError):
+        generate_better(data, own(U55), is_proved=True)
 
 
 def test_a_generator_that_is_not_one() -> None:

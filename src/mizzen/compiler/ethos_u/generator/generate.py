@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import lru_cache
+
 from mizzen.diagnostics import ProgressCallback
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Optimise
@@ -44,11 +47,39 @@ def generate(
     )
     if isinstance(compiled, Stopped) or not is_asked(configuration):
         return compiled
+    asked = _Asked(network, form, is_proved, configuration, compiled.network, compiled)
+    return remembered(asked) if len(network) <= REMEMBERED_BYTES else _better(asked)
+
+
+REMEMBERED = 32
+REMEMBERED_BYTES = 1 << 19
+"""Networks that are searched for once, where they are asked for again: by the search for options
+that change little of what Vela makes, for what fits a budget, for another form of the artifact."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a search begins with; what Vela made is told by its network."""
+
+    network: bytes
+    form: NetworkForm
+    is_proved: bool
+    configuration: EthosUConfiguration
+    made: bytes
+    compiled: Compiled = field(compare=False)
+
+
+def _better(asked: _Asked) -> Compiled:
     from mizzen.compiler.ethos_u.generator.improve import improved, smallest
     from mizzen.compiler.ethos_u.generator.sequences import Source
 
-    better = smallest if configuration.optimise is Optimise.SIZE else improved
-    return better(compiled, Source(network, form, is_proved=is_proved), configuration)
+    search = smallest if asked.configuration.optimise is Optimise.SIZE else improved
+    source = Source(asked.network, asked.form, is_proved=asked.is_proved)
+    return search(asked.compiled, source, asked.configuration)
+
+
+remembered = lru_cache(REMEMBERED)(_better)
+"""As `_better`, and again without a search: the same comes of the same."""
 
 
 def is_asked(configuration: EthosUConfiguration) -> bool:
