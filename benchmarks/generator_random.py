@@ -10,7 +10,8 @@ the figures:
 `hazards`      those with an access of ours that nothing orders, or a part of the shared buffer too
                small
 `vela_wrong`   those where ours gave what the reference gives, and Vela's words did not
-`vela_faulty`  those without ours because Vela's words read what nothing has written or race
+`vela_faulty`  those without ours because Vela's words read what nothing has written, race, or have
+               maps without a size
 `undecided`    those where ours gave something else than Vela's words, without a reference
 `refused`      those whose words could not be taken apart or scheduled anew otherwise
 `failed`       those where Mizzen's generator ended by a mistake
@@ -78,7 +79,9 @@ def found_in(family: str, seed: int, number: int) -> Iterator[tuple[str, str]]:
     try:
         choices = improved(compiled, source, configuration).choices
     except Exception as error:
-        yield "failed", f"{name} {_place(error)}"
+        parts = range(len(parts_of(compiled)[1]))
+        faulty = any(_is_faulty(compiled, place) for place in parts)
+        yield "vela_faulty" if faulty else "failed", f"{name} {_place(error)}"
         return
     for place, choice in enumerate(choices):
         for kind, words in _kinds(choice, compiled, place, source, configuration, number):
@@ -115,7 +118,11 @@ def _kinds(
 
 
 def _is_faulty(compiled: Compiled, place: int) -> bool:
-    return bool(find_hazards(parts_of(compiled)[1][place].program).findings)
+    """Whether Vela's words cannot be read, race, or read what nothing has written."""
+    try:
+        return bool(find_hazards(parts_of(compiled)[1][place].program).findings)
+    except MizzenError:
+        return True
 
 
 def _decided(
@@ -158,13 +165,15 @@ def main() -> None:
     parser.add_argument("--family", choices=["u55", "u65"], nargs="+", default=["u55"])
     parser.add_argument("--programs", type=int, default=100, help="of each family")
     parser.add_argument("--first", type=int, default=0, help="number of the first network")
+    parser.add_argument("--numbers", type=int, nargs="+", help="of the networks; these alone")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found: Counter[str] = Counter(dict.fromkeys(FIGURES, 0))
     seeds: defaultdict[str, list[str]] = defaultdict(list)
     begun = time.process_time()
-    for number in range(arguments.first, arguments.first + arguments.programs):
+    numbers = arguments.numbers or range(arguments.first, arguments.first + arguments.programs)
+    for number in numbers:
         for family in arguments.family:
             start = time.process_time()
             kinds = list(found_in(family, arguments.seed, number))
@@ -181,7 +190,7 @@ def main() -> None:
     if arguments.json:
         print(json.dumps({"figures": dict(found), "seeds": dict(seeds)}))
         return
-    each = (time.process_time() - begun) / max(1, arguments.programs * len(arguments.family))
+    each = (time.process_time() - begun) / max(1, len(numbers) * len(arguments.family))
     print(dict(found), f"{each:.2f} s each")
     for kind, rows in seeds.items():
         print(kind, ", ".join(rows))

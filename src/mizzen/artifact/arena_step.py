@@ -22,6 +22,7 @@ class ArenaStep(NpuStep):
     before  the last such step
     since   what has been written as tensors after that one: by the CPU, or from outside
     final   places, among the outputs, of those that no later step completes
+    kept    places, among the inputs, of those that are needed behind it as they are
     """
 
     def __init__(
@@ -31,11 +32,13 @@ class ArenaStep(NpuStep):
         before: ArenaStep | None,
         since: Sequence[Span],
         final: frozenset[int],
+        kept: frozenset[int],
     ) -> None:
         super().__init__(family, part)
         self._before = before
         self._since = tuple(since)
         self.final = final
+        self.kept = kept
 
     @cached_property
     def hazards(self) -> HazardReport:
@@ -47,7 +50,7 @@ class ArenaStep(NpuStep):
             region: list(_within(self._held[span.block], span))
             for region, span in self.part.shared.items()
         }
-        return self.family.hazards(self.program, Surroundings(held, self.final))
+        return self.family.hazards(self.program, Surroundings(held, self.final, self.kept))
 
     @cached_property
     def _held(self) -> Mapping[Block, Sequence[Run]]:
@@ -104,8 +107,10 @@ def _sharing(model: Model, steps: Sequence[Step], arena: Arena) -> Iterator[Step
             yield step
             continue
         since += _spans([row.index for row in step.variables], arena)
-        final = _final(step, steps[position + 1 :], model.main.outputs)
-        before = ArenaStep(step.family, step.part, before, since, final)
+        later = steps[position + 1 :]
+        final = _final(step, later, model.main.outputs)
+        kept = _kept(step, later, model.main.outputs)
+        before = ArenaStep(step.family, step.part, before, since, final, kept)
         since = []
         yield before
 
@@ -114,6 +119,25 @@ def _final(step: NpuStep, later: Sequence[Step], outputs: Sequence[int]) -> froz
     return frozenset(
         place for place, index in enumerate(step.outputs) if _is_final(index, later, outputs)
     )
+
+
+def _kept(step: NpuStep, later: Sequence[Step], outputs: Sequence[int]) -> frozenset[int]:
+    variables = {row.index for row in step.variables}
+    return frozenset(
+        place
+        for place, index in enumerate(step.inputs)
+        if index not in variables and _is_read(index, later, outputs)
+    )
+
+
+def _is_read(index: int, later: Sequence[Step], outputs: Sequence[int]) -> bool:
+    """Whether what a tensor holds now is read by a later step, or leaves the network."""
+    for step in later:
+        if index in step.inputs:
+            return True
+        if index in step.outputs:
+            return False
+    return index in outputs
 
 
 def _is_final(index: int, later: Sequence[Step], outputs: Sequence[int]) -> bool:

@@ -135,7 +135,8 @@ class EthosUPrograms(NpuFamily):
 
         if around is None:
             return hazards.find_hazards(program)
-        return hazards.find_hazards(program, hazards.Surroundings(around.held, around.final))
+        found = hazards.Surroundings(around.held, around.final, around.kept)
+        return hazards.find_hazards(program, found)
 
     def view(self, program: Program) -> ProgramView:
         """Take a program apart to look at it."""

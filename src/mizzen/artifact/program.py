@@ -224,10 +224,12 @@ class Surroundings:
 
     held   bytes of each region that hold something, as first and one past the last of each run
     final  places, among the program's outputs, of those that no later program completes
+    kept   places, among its inputs, of those that someone reads behind it
     """
 
     held: Mapping[int, Sequence[tuple[int, int]]]
     final: frozenset[int]
+    kept: frozenset[int] = frozenset()
 
 
 class NpuFamily(ABC):

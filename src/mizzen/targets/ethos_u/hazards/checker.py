@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from mizzen.diagnostics import Diagnostic
 from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.hazards.contents import Contents, Ranges, Surroundings, span_of
-from mizzen.targets.ethos_u.hazards.findings import Finding, Misfit, Order, Race
+from mizzen.targets.ethos_u.hazards.contents import Contents, Ranges, Surroundings
+from mizzen.targets.ethos_u.hazards.findings import Finding, Misfit, Order, Race, span_of
 from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, are_alike, bytes_of

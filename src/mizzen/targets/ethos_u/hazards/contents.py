@@ -7,9 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.hazards.findings import BadAccess, Fault, MissingOutput, Span
+from mizzen.targets.ethos_u.hazards.findings import (
+    BadAccess,
+    Fault,
+    MissingOutput,
+    SpoiltInput,
+    SpoiltOutput,
+    span_of,
+)
 from mizzen.targets.ethos_u.hazards.footprint import Footprint, run
-from mizzen.targets.ethos_u.hazards.intervals import Intervals
 from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import (
     TABLE_MEMORY_BYTES,
@@ -18,6 +24,7 @@ from mizzen.targets.ethos_u.hazards.operations import (
     Operation,
     Transfer,
 )
+from mizzen.targets.ethos_u.hazards.outputs import Outputs
 from mizzen.targets.ethos_u.hazards.written import Written
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 
@@ -31,10 +38,12 @@ class Surroundings:
 
     held   bytes of each region that hold something, those of its inputs among them
     final  places, among the program's outputs, of those that nothing behind it completes
+    kept   places, among its inputs, of those that someone reads behind it
     """
 
     held: Mapping[int, Ranges]
     final: frozenset[int]
+    kept: frozenset[int] = frozenset()
 
 
 class Contents:
@@ -58,13 +67,17 @@ class Contents:
         for region, data in program.constants.items():
             self._written[MemoryBlock(Kind.REGION, region)].add(run(0, len(data)))
         self._goes_on = False
+        self._kept: tuple[TensorAddress, ...] = ()
+        self._outputs = program.outputs
+        if around is not None:
+            self._kept = tuple(program.inputs[index] for index in sorted(around.kept))
+            self._outputs = tuple(program.outputs[index] for index in sorted(around.final))
+        self._lasting = Outputs(self._outputs)
         if around is None:
-            self._outputs = program.outputs
             for placement in program.inputs:
                 place, bytes_ = _span(placement)
                 self._written[place].add(bytes_)
             return
-        self._outputs = tuple(program.outputs[index] for index in sorted(around.final))
         for region, ranges in around.held.items():
             for start, end in ranges:
                 self._written[MemoryBlock(Kind.REGION, region)].add(run(start, end - start))
@@ -78,10 +91,13 @@ class Contents:
             if place.kind is Kind.REGION and (bytes_ := found.intervals)
         }
 
-    def execute(self, operation: Operation) -> Iterator[BadAccess]:
+    def execute(self, operation: Operation) -> Iterator[BadAccess | SpoiltInput]:
         """Return what is wrong with an operation's own accesses, and note what it writes."""
         for access in (*operation.reads, *operation.writes):
             yield from self._outside(operation, access)
+        for access in operation.writes:
+            yield from self._spoilt(operation, access)
+        self._lasting.execute(operation)
         if isinstance(operation, Transfer) and operation.moves is not None:
             self._move(operation, operation.moves)
             return
@@ -120,19 +136,22 @@ class Contents:
             span = span_of(access.place, beyond)
             yield BadAccess(Fault.OUTSIDE, operation, access.what, span, size)
 
-    def outputs(self) -> Iterator[MissingOutput]:
-        """Return the outputs that are not written to the last byte at the end of the stream."""
+    def _spoilt(self, operation: Operation, access: Access) -> Iterator[SpoiltInput]:
+        for placement in self._kept:
+            place, kept = _span(placement)
+            if place == access.place and access.bytes.touches(kept):
+                span = span_of(place, access.bytes.intervals & kept.intervals)
+                yield SpoiltInput(placement.name, operation, access.what, span)
+
+    def outputs(self) -> Iterator[MissingOutput | SpoiltOutput]:
+        """Return the outputs that are not whole at the end of the stream."""
         for placement in self._outputs:
             place, needed = _span(placement)
             if missing := self._written[place].missing(needed):
                 yield MissingOutput(placement.name, span_of(place, missing))
+        yield from self._lasting.findings()
 
 
 def _span(placement: TensorAddress) -> tuple[MemoryBlock, Footprint]:
     place = MemoryBlock(Kind.REGION, placement.region)
     return place, run(placement.offset, placement.size_bytes)
-
-
-def span_of(place: MemoryBlock, bytes_: Intervals) -> Span:
-    """Sum up a set of bytes that is not empty."""
-    return Span(place, bytes_.first, bytes_.end - 1, bytes_.size)

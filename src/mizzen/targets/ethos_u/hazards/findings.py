@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mizzen.diagnostics import Diagnostic, Origin
+from mizzen.targets.ethos_u.hazards.intervals import Intervals
 from mizzen.targets.ethos_u.hazards.maps import MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import Kernel, Operation
 
@@ -48,6 +49,11 @@ class Span:
             "last_byte": self.last,
             "bytes": self.count,
         }
+
+
+def span_of(place: MemoryBlock, bytes_: Intervals) -> Span:
+    """Sum up a set of bytes that is not empty."""
+    return Span(place, bytes_.first, bytes_.end - 1, bytes_.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +180,66 @@ class Misfit:
         return {**self.diagnostic.as_dict(), "second": _data(self.kernel, "shared buffer")}
 
 
-Finding = Race | BadAccess | MissingOutput | Misfit
+@dataclass(frozen=True, slots=True)
+class SpoiltOutput:
+    """Bytes of an output over which an operation of another operator of the model writes."""
+
+    tensor: str
+    first: Operation
+    second: Operation
+    span: Span
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The finding as an error at the second operation."""
+        return Diagnostic(
+            "E597",
+            f"{self.second.name}: OFM must not write over output {self.tensor!r}, {self.span}, "
+            f"which {_at(self.first)} has written for another operator",
+            origin=self.second.origin,
+            help="the command stream is damaged, or what made it is wrong",
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the finding as JSON-ready data."""
+        return {
+            **self.diagnostic.as_dict(),
+            "first": _data(self.first, "OFM"),
+            "second": _data(self.second, "OFM"),
+            **self.span.as_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SpoiltInput:
+    """A write to an input that someone reads behind the program."""
+
+    tensor: str
+    operation: Operation
+    access: str
+    span: Span
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The finding as an error at the operation."""
+        return Diagnostic(
+            "E598",
+            f"{self.operation.name}: {self.access} must not write to input {self.tensor!r}, which "
+            f"is read behind the program, and writes {self.span}",
+            origin=self.operation.origin,
+            help="the command stream is damaged, or what made it is wrong",
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the finding as JSON-ready data."""
+        return {
+            **self.diagnostic.as_dict(),
+            "second": _data(self.operation, self.access),
+            **self.span.as_dict(),
+        }
+
+
+Finding = Race | BadAccess | MissingOutput | Misfit | SpoiltOutput | SpoiltInput
 
 
 def _at(operation: Operation) -> str:
