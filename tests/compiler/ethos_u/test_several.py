@@ -15,6 +15,7 @@ from mizzen.analysis.cost import cost_report
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.generator import improve, search
+from mizzen.compiler.ethos_u.generator.constants import places
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.handed import enclosed
 from mizzen.compiler.ethos_u.generator.improve import improved
@@ -24,6 +25,8 @@ from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.hazards import EMPTY, Intervals
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
@@ -66,6 +69,10 @@ def artifacts(data: bytes, accelerator: str) -> list[mizzen.Artifact]:
     ]
 
 
+def steps(artifact: mizzen.Artifact) -> list[NpuStep]:
+    return [step for step in artifact.steps if isinstance(step, NpuStep)]
+
+
 def cycles(artifact: mizzen.Artifact) -> int:
     return cost_report(artifact).cycles
 
@@ -84,8 +91,7 @@ def test_each_has_code_of_its_own_and_the_network_computes_the_same(accelerator:
     assert [row.is_own for row in report_of(ours).code] == [True, True]
     assert not report_of(ours).proof.differing
     give_the_same([theirs, ours], SHAPE, SHAPE)
-    for step in ours.steps:
-        assert not isinstance(step, NpuStep) or not step.hazards.diagnostics
+    assert not any(step.hazards.diagnostics for step in steps(ours))
 
 
 def test_what_nothing_names_is_part_of_the_interface() -> None:
@@ -147,6 +153,10 @@ def test_one_that_is_not_taken_keeps_no_other_from_it(
     theirs, ours = artifacts(over_the_cpu(), U55)
     assert [row.is_own for row in report_of(ours).code] == [which != 0, which != 1]
     assert report_of(ours).code[which].reason == "for a test"
+    shared = {step.program.constants[0].tobytes() for step in steps(ours)}
+    assert len(shared) == 1
+    before = steps(theirs)[0].program.constants[0]
+    assert len(shared.pop()) <= len(before)
     give_the_same([theirs, ours], SHAPE, SHAPE)
 
 
@@ -197,6 +207,32 @@ def test_a_model_in_pieces_is_faster_in_no_more_memory(
     assert len(choices) == 4
     assert sum(row.is_own for row in choices) > 2
     assert cycles(ours) < cycles(theirs)
+    for row in choices:
+        assert row.vela is not None
+        assert row.own is not None
+        shared = row.own.arena_bytes if row.is_own else row.vela.arena_bytes
+        assert shared == max(step.program.region_bytes[1] for step in steps(ours))
     areas = [{row.name: row.used_bytes for row in report_of(each).areas} for each in (theirs, ours)]
     assert areas[1]["arena"] <= areas[0]["arena"]
     give_the_same([theirs, ours], (32, 32, 3))
+
+
+def test_constants_of_ours_fill_the_gaps_between_those_of_vela() -> None:
+    """The least one fits before what is kept, the others only behind it."""
+    kept = Intervals(np.array([40, 64]), np.array([50, 100]))
+    assert places([16, 32, 48], kept) == [160, 0, 112]
+    assert places([16, 16, 16], EMPTY) == [0, 16, 32]
+
+
+def test_constants_may_begin_anywhere() -> None:
+    configuration = replace(resolve(U55), generator=Generator.OWN)
+    compiled = compiled_by_vela(over_the_cpu(), configuration)
+    _, parts = parts_of(compiled)
+    source = Source(b"", NetworkForm.TFLITE)
+    (program, _) = (part.program for part in parts)
+    found = search.search(program, source, configuration)
+    assert found.schedule is not None
+    moved = emit(replace(found.schedule, constants_at=4096), configuration.accelerator)
+    moved = replace(moved, inputs=found.program.inputs, outputs=found.program.outputs)
+    assert differing(moved, found.program) == ""
+    assert not moved.constants[0][:4096].any()

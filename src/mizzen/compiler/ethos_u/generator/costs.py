@@ -25,7 +25,9 @@ def with_costs(
     rows = [row for part in timed for row in part]
     cycles = sum(row.vela_cycles for row in rows)
     npu_cycles = sum(row.vela_npu_cycles for row in rows)
-    constants = sum(len(data) for part in programs for data in part.constants.values())
+    # NPU operators of one network may have the same.
+    every = {id(data): data for part in programs for data in part.constants.values()}
+    constants = sum(map(len, every.values()))
     figures = {
         **compiled.estimate.figures,
         "totalCycles": cycles,

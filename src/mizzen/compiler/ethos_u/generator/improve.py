@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from mizzen.compiler.ethos_u.generator.constants import with_shared_constants
 from mizzen.compiler.ethos_u.generator.costs import with_costs
 from mizzen.compiler.ethos_u.generator.handed import enclosed
 from mizzen.compiler.ethos_u.generator.least import least
@@ -23,7 +24,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
 Searching = Callable[[Program, Source, EthosUConfiguration], Found]
@@ -50,7 +51,7 @@ def _improved(
         return _alone(compiled, network, parts[0], source, configuration, search)
     found = _several(network, parts, source, configuration, search)
     if any(row.choice.is_own for row in found):
-        programs = [row.program for row in found]
+        programs = with_shared_constants(found, configuration)
         data = with_programs(compiled, parts, programs)
         compiled = replace(compiled, network=data, commands=tuple(_commands(found)))
         compiled = with_costs(compiled, programs, [row.timed for row in found], configuration)
@@ -101,7 +102,20 @@ def _several(
         if row.choice.is_own:
             named = replace(own, inputs=named.inputs, outputs=named.outputs)
         found.append(replace(row, program=named))
-    return found
+    return list(_sharing(found))
+
+
+def _sharing(found: Sequence[Found]) -> Iterator[Found]:
+    """Yield what operators get; code of our own is said to take the memory that all of them do."""
+    most = [
+        max(row.program.region_bytes.get(region, 0) for row in found)
+        for region in (RegionIndex.SCRATCH, RegionIndex.SCRATCH_FAST)
+    ]
+    for row in found:
+        own = row.choice.own
+        if own is not None and row.choice.is_own:
+            own = replace(own, arena_bytes=most[0], fast_bytes=most[1])
+        yield replace(row, choice=replace(row.choice, own=own))
 
 
 def _found(

@@ -6,17 +6,22 @@ from dataclasses import dataclass
 
 from mizzen.report.code import StreamCost
 from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.operations import Schedule
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.timing import Timed, estimate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """A program, how long its operations take, and what it costs."""
+    """A program, how long its operations take, and what it costs.
+
+    schedule  that it was emitted from; None of Vela's
+    """
 
     program: Program
     timed: list[Timed]
     cost: StreamCost
+    schedule: Schedule | None = None
 
 
 def judged(program: Program, configuration: EthosUConfiguration) -> Judged:

@@ -16,7 +16,6 @@ from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.hazards import touched
 from mizzen.targets.ethos_u.placement import Block, place
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled
@@ -75,67 +74,22 @@ def with_programs(
 ) -> bytes:
     """Return the file of a network of several NPU operators, some of which have other programs.
 
-    What they take and give lies where it did. Constants of other programs are tensors of their own;
-    of those that all share nothing stays behind the last byte that is read of it.
+    What they take and give lies where it did; all have the same constants.
     """
     record = read_file(compiled.network, SCHEMA, "network")
     main = record["subgraphs"][0]
-    own = [row for row in zip(parts, programs, strict=True) if row[1] is not row[0].program]
-    kept = [part for part in parts if part.program in programs]
-    shared = parts[0].operator.inputs[_READ_ONLY]
-    constants = _shared_constants(kept)
-    for part, program in own:
-        row = main["operators"][part.operator.index]
-        _fill(record, row["inputs"][_PAYLOAD], _payload(record, row, program))
-        data = program.constants[RegionIndex.READ_ONLY].tobytes()
-        if constants is None:
-            constants = data
-            continue
-        inputs = np.array(row["inputs"], np.int32)
-        inputs[_READ_ONLY] = _added_constants(record, shared, data)
-        row["inputs"] = inputs
-    _fill(record, shared, constants or b"")
-    sizes = [row.region_bytes for row in programs]
+    for part, program in zip(parts, programs, strict=True):
+        if program.words is not part.program.words:
+            row = main["operators"][part.operator.index]
+            _fill(record, row["inputs"][_PAYLOAD], _payload(record, row, program))
     inputs = parts[0].operator.inputs
+    _fill(record, inputs[_READ_ONLY], programs[0].constants[RegionIndex.READ_ONLY].tobytes())
+    sizes = [row.region_bytes for row in programs]
     _resize(main, inputs[_SCRATCH], max(row[RegionIndex.SCRATCH] for row in sizes))
     if inputs[_SCRATCH_FAST] != inputs[_SCRATCH]:
         fast = max(row.get(RegionIndex.SCRATCH_FAST, 0) for row in sizes)
         _resize(main, inputs[_SCRATCH_FAST], fast)
     return write_file(record, SCHEMA)
-
-
-def _shared_constants(parts: Sequence[NpuPart]) -> bytes | None:
-    """Return what programs read of the constants that they share; None of no programs."""
-    if not parts:
-        return None
-    region = int(RegionIndex.READ_ONLY)
-    last = max(
-        (
-            bytes_.end
-            for part in parts
-            for step in touched(part.program)
-            for place, bytes_ in step.reads
-            if place == region and bytes_
-        ),
-        default=0,
-    )
-    return parts[0].program.constants[region][:last].tobytes()
-
-
-def _added_constants(record: Record, alike: int, data: bytes) -> int:
-    """Add constants as a tensor outside the arena; return its index."""
-    main = record["subgraphs"][0]
-    number = len(main["tensors"])
-    row = {**main["tensors"][alike], "buffer": EMPTY_BUFFER}
-    row["name"] = f"{row['name']}_{number}"
-    main["tensors"] = [*main["tensors"], row]
-    _fill(record, number, data)
-    buffer = _allocation(record)
-    words = buffer["data"].view("<i4").tolist()
-    words[2] += 1
-    words.insert(3 + number, NOT_IN_ARENA)
-    buffer["data"] = np.array(words, "<i4").view(np.uint8)
-    return number
 
 
 def _payload(record: Record, operator: Record, program: Program) -> bytes:
@@ -179,17 +133,12 @@ def _resize(main: Record, tensor: int, size_bytes: int) -> None:
 
 def _allocate(record: Record, offsets: Mapping[int, int]) -> None:
     """Write where tensors of the main subgraph lie into the network's metadata."""
-    buffer = _allocation(record)
+    (row,) = (row for row in record["metadata"] if row["name"] == ALLOCATION)
+    buffer = record["buffers"][row["buffer"]]
     words = buffer["data"].view("<i4").copy()
     for tensor, offset in offsets.items():
         words[3 + tensor] = offset
     buffer["data"] = words.view(np.uint8)
-
-
-def _allocation(record: Record) -> Record:
-    """Return the buffer of the metadata that says where tensors lie."""
-    (row,) = (row for row in record["metadata"] if row["name"] == ALLOCATION)
-    return record["buffers"][row["buffer"]]
 
 
 def _offsets(network: Model, part: NpuPart, program: Program) -> dict[int, int]:

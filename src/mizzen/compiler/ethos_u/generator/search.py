@@ -14,7 +14,7 @@ from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.operations import Sequence
+from mizzen.targets.ethos_u.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits, schedule
 from mizzen.targets.ethos_u.timing import Timed
@@ -24,11 +24,15 @@ EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """The program that an NPU operator gets, how long its operations take, and why it is this."""
+    """The program that an NPU operator gets, how long its operations take, and why it is this.
+
+    schedule  that it was emitted from; None of Vela's
+    """
 
     program: Program
     timed: list[Timed]
     choice: CodeChoice
+    schedule: Schedule | None = None
 
 
 def keep(
@@ -127,8 +131,9 @@ def made(
     sizes = {region: int(share * size) for region, size in program.region_bytes.items()}
     fast = sizes.get(RegionIndex.SCRATCH_FAST, 0)
     limits = replace(places, scratch_bytes=sizes[RegionIndex.SCRATCH], fast_bytes=fast)
-    ours = emit(schedule(sequence, configuration, limits, effort), configuration.accelerator)
-    return judged(_with_interface(ours, program), configuration)
+    plan = schedule(sequence, configuration, limits, effort)
+    ours = _with_interface(emit(plan, configuration.accelerator), program)
+    return replace(judged(ours, configuration), schedule=plan)
 
 
 def _with_interface(ours: Program, theirs: Program) -> Program:
@@ -183,7 +188,7 @@ def decided(
 
 def _taken(candidate: Judged, choice: CodeChoice, begun: Made, tried: list[Rejected]) -> Found:
     found = replace(choice, own=candidate.cost, tried=tuple(tried), operations=begun.said)
-    return Found(candidate.program, candidate.timed, found)
+    return Found(candidate.program, candidate.timed, found, candidate.schedule)
 
 
 def _dearer(ours: StreamCost, theirs: StreamCost) -> Rejected | None:

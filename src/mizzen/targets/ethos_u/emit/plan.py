@@ -86,7 +86,7 @@ class _Planner:
         self._schedule = schedule
         self._accelerator = accelerator
         self._core: Core = core_of(accelerator)
-        self._constants = Constants()
+        self._constants = Constants(schedule.constants_at)
         sequence = schedule.sequence
         self._addresses = Addresses(sequence.tensors, schedule.layouts, self._places())
 

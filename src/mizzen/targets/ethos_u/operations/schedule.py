@@ -89,6 +89,7 @@ class Schedule:
     layouts, places  of each tensor; of constants the place is None, whoever emits packs them
     items            in the order of the stream; tables are loaded by whoever emits
     region_bytes     bytes of each region that is written
+    constants_at     where constants begin in theirs, a multiple of 16 bytes
     """
 
     sequence: Sequence
@@ -98,3 +99,4 @@ class Schedule:
     blobs: tuple[Blob, ...]
     items: tuple[Issue | Fetch, ...]
     region_bytes: dict[int, int]
+    constants_at: int = 0
