@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mizzen.compiler.ethos_u.generator.candidates import Budget
+from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.config import Search
 from mizzen.targets.ethos_u.operations import Copy, Sequence
@@ -15,7 +15,7 @@ def of(count: int) -> Sequence:
 
 
 def granted(search: Search, count: int) -> int:
-    budget = Budget(search, granted=True)
+    budget = Budget(WORK[search], granted=True)
     return sum(budget.grants(of(count)) for _ in range(1000))
 
 
@@ -27,6 +27,6 @@ def test_the_first_is_always_granted_and_more_of_what_is_short(count: int) -> No
 
 
 def test_a_sequence_that_is_too_long_leaves_room_for_a_shorter_one() -> None:
-    budget = Budget(Search.FAST, granted=False)
+    budget = Budget(WORK[Search.FAST], granted=False)
     assert not budget.grants(of(2000))
     assert budget.grants(of(20))

@@ -28,19 +28,24 @@ class Budget:
     granted  whether the first sequence is, whatever it takes
     """
 
-    def __init__(self, search: Search, *, granted: bool) -> None:
-        self._left = float(WORK[search])
+    def __init__(self, work: float, *, granted: bool) -> None:
+        self._left = work
         self._free = granted
 
     def grants(self, sequence: Sequence) -> bool:
         """Whether a sequence may be scheduled; if so, it counts."""
-        count = len(sequence.operations)
-        work = 0.0 if self._free else count * (1 + count / MANY)
+        work = 0.0 if self._free else work_of(sequence)
         if work > self._left:
             return False
         self._left -= work
         self._free = False
         return True
+
+
+def work_of(sequence: Sequence) -> float:
+    """Return what it takes to schedule a sequence, in operations of a short one."""
+    count = len(sequence.operations)
+    return count * (1 + count / MANY)
 
 
 def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Sequence]:

@@ -1,8 +1,20 @@
-"""Find the code that needs the least memory of what takes no more time than Vela's."""
+"""Find the code that needs the least memory of what takes no more time than Vela's.
+
+Each sequence is first scheduled in as little as its maps take by themselves, nothing staged beyond
+that; where that is too slow, in the half of what is between that and the least that is known.
+"""
 
 from __future__ import annotations
 
-from mizzen.compiler.ethos_u.generator.candidates import arranged
+from collections.abc import Iterable, Iterator
+
+from mizzen.compiler.ethos_u.generator.candidates import (
+    CACHE_SHARES,
+    IN_ARENA,
+    Budget,
+    arranged,
+    work_of,
+)
 from mizzen.compiler.ethos_u.generator.judging import Judged, judged, worse
 from mizzen.compiler.ethos_u.generator.search import (
     Found,
@@ -13,67 +25,111 @@ from mizzen.compiler.ethos_u.generator.search import (
 )
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.cascade import cascades, reordered
+from mizzen.targets.ethos_u.cascade import Cascade, cascades, reordered, within
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.schedule import UNLIMITED
+from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits
 
-STEP = 0.93
-"""From the memory that was enough to what is tried next."""
-FURTHER = 0.85
-"""From what was not enough to what is tried next: less room can come to a better plan."""
-MISSES = 2
+WORK = 1500.0
+"""Of all that is scheduled, and `ALWAYS` times that of the first sequence at the least."""
+ALWAYS = 4
+HALVINGS = 3
+NEAR = 0.02
+"""Shares of memory that differ by less than this are not told apart."""
+CASCADES_FAILING = 2
+"""Of chains in stripes one after the other, until no more are tried."""
 
 
 def least(program: Program, source: Source, configuration: EthosUConfiguration) -> Found:
     """Look for a program that does what Vela's does in less memory and no more time."""
-    search = _Search(program, configuration)
+    theirs = judged(program, configuration)
     try:
         begun = source.made(program)
-        search.places = begun.places
         rows = arranged(begun.sequence, configuration)
-        best = rows[0]
-        for row in rows:
-            best = row if search.descend(row) else best
+        search = _Search(program, theirs, configuration, work_of(rows[0]), begun.places)
+        best = search.best_of(rows) or rows[0]
         ordered = reordered(best)
         if ordered is not best and search.descend(ordered):
             best = ordered
-        for cascade in cascades(best):
-            if cascade.live_bytes < search.memory_bytes:
-                search.descend(cascade.sequence)
+        failing = 0
+        for cascade in _cascades(best, rows[-1], configuration):
+            if failing < CASCADES_FAILING and cascade.live_bytes < search.memory_bytes:
+                failing = 0 if search.descend(cascade.sequence) else failing + 1
+        if not search.found:
+            search.found.append(made(rows[0], program, configuration, begun.places))
     except MizzenError as error:
-        return refused(program, search.theirs, error)
-    return decided(program, search.theirs, begun, search.candidates, configuration, maps_bytes)
+        return refused(program, theirs, error)
+    return decided(program, theirs, begun, search.found, configuration, maps_bytes)
+
+
+def _cascades(
+    best: Sequence, plain: Sequence, configuration: EthosUConfiguration
+) -> Iterator[Cascade]:
+    """Yield chains of the best sequence, and of one that has no views that forbid them."""
+    for sequence in dict.fromkeys((best, plain)):
+        if configuration.mode.spills:
+            cache = configuration.arena_cache_size_bytes
+            yield from within(sequence, [int(row * cache) for row in CACHE_SHARES], IN_ARENA)
+        else:
+            yield from cascades(sequence)
 
 
 class _Search:
-    """Programs that were tried, and the least memory of those that take no more time."""
+    """Programs that are no worse than Vela's, and the least memory of one of them.
 
-    def __init__(self, program: Program, configuration: EthosUConfiguration) -> None:
+    work    of the first sequence
+    places  of what must lie somewhere
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        theirs: Judged,
+        configuration: EthosUConfiguration,
+        work: float,
+        places: Limits = UNLIMITED,
+    ) -> None:
         self._program = program
         self._configuration = configuration
-        self.theirs = judged(program, configuration)
-        self.candidates: list[Judged] = []
-        self.places = UNLIMITED
-        self.memory_bytes = maps_bytes(self.theirs.cost)
+        self._theirs = theirs
+        self._budget = Budget(max(WORK, ALWAYS * work), granted=True)
+        self._places = places
+        self._whole_bytes = max(1, maps_bytes(theirs.cost))
+        self.found: list[Judged] = []
+        self.memory_bytes = maps_bytes(theirs.cost)
+
+    def best_of(self, rows: Iterable[Sequence]) -> Sequence | None:
+        """Return the sequence of several that needs least; None if none needs less than Vela's."""
+        best = None
+        for row in rows:
+            best = row if self.descend(row) else best
+        return best
 
     def descend(self, sequence: Sequence) -> bool:
         """Try a sequence in less and less memory, and return whether it needs less than others."""
-        whole = max(1, maps_bytes(self.theirs.cost))
-        found, misses = False, 0
-        share = STEP * self.memory_bytes / whole if self.candidates else 1.0
-        while misses < MISSES:
-            taken = self._taken(sequence, share)
-            if taken is not None and taken < self.memory_bytes:
-                self.memory_bytes = taken
-                found, share, misses = True, STEP * taken / whole, 0
-            else:
-                share, misses = FURTHER * share, misses + 1
-        return found
+        before = self.memory_bytes
+        low_bytes = self._tried(sequence, 0.0)
+        if low_bytes is None or low_bytes >= before:
+            return self.memory_bytes < before
+        low, high = low_bytes / self._whole_bytes, before / self._whole_bytes
+        if self._configuration.mode.spills:
+            low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            if self.memory_bytes <= low_bytes or high - low < NEAR:
+                break
+            share, known = (low + high) / 2, self.memory_bytes
+            self._tried(sequence, share)
+            low, high = (low, share) if self.memory_bytes < known else (share, high)
+        return self.memory_bytes < before
 
-    def _taken(self, sequence: Sequence, share: float) -> int | None:
-        """Return the memory of a program within a share of Vela's; None where it is worse."""
-        ours = made(sequence, self._program, self._configuration, share, self.places)
-        self.candidates.append(ours)
-        return None if worse(ours.cost, self.theirs.cost) else maps_bytes(ours.cost)
+    def _tried(self, sequence: Sequence, share: float) -> int | None:
+        """Return the memory of a program within a share of Vela's; None if there may be none."""
+        if not self._budget.grants(sequence):
+            return None
+        ours = made(sequence, self._program, self._configuration, self._places, Effort.QUICK, share)
+        taken = maps_bytes(ours.cost)
+        if not worse(ours.cost, self._theirs.cost):
+            self.found.append(ours)
+            self.memory_bytes = min(self.memory_bytes, taken)
+        return taken

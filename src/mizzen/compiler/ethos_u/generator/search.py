@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mizzen.compiler.ethos_u.generator.candidates import Budget, arranged, candidates
+from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, arranged, candidates
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
 from mizzen.compiler.ethos_u.generator.sequences import Made, Source
@@ -18,8 +18,6 @@ from mizzen.targets.ethos_u.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits, schedule
 from mizzen.targets.ethos_u.timing import Timed
-
-EFFORTS = {Search.FAST: Effort.FAST, Search.THOROUGH: Effort.THOROUGH}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,10 +86,10 @@ def _fastest(
 
     granted  whether there is one, whatever it takes to schedule it
     """
-    budget = Budget(configuration.search, granted=granted)
+    budget = Budget(WORK[configuration.search], granted=granted)
     rows = arranged(begun.sequence, configuration)
     tried = [
-        made(row, program, configuration, 1.0, begun.places)
+        made(row, program, configuration, begun.places)
         for row in candidates(rows, configuration)
         if budget.grants(row)
     ]
@@ -120,14 +118,14 @@ def made(
     sequence: Sequence,
     program: Program,
     configuration: EthosUConfiguration,
-    share: float,
     places: Limits = UNLIMITED,
+    effort: Effort = Effort.FAST,
+    share: float = 1.0,
 ) -> Judged:
     """Return a program of our own, within a share of the memory that another one takes.
 
     places  of what must lie somewhere
     """
-    effort = EFFORTS[configuration.search]
     sizes = {region: int(share * size) for region, size in program.region_bytes.items()}
     fast = sizes.get(RegionIndex.SCRATCH_FAST, 0)
     limits = replace(places, scratch_bytes=sizes[RegionIndex.SCRATCH], fast_bytes=fast)

@@ -28,8 +28,7 @@ Tried in turn, until all that is staged finds a place.
 LESS = (1.0, 0.97, 0.94)
 """Of that, what the plan may use if it is changed a little, for the same reason."""
 MANY_BLOCKS = 150
-STATES, STATES_OF_MANY = 200_000, 15_000
-"""Of the exact search for places, divided by how many blocks there are."""
+"""Of more than this the exact search for places sees fewer states; each takes longer."""
 NEARLY = 1.03
 """What all may take of the limit by estimated sizes: streams are up to so much shorter."""
 BYTE_PRICES_CYCLES = (0.0, 0.1, 1.0, 100.0)
@@ -49,6 +48,8 @@ Pins = Mapping[int, Place]
 class Effort(Enum):
     """How long to look for a better schedule."""
 
+    QUICK = "quick"
+    """Enough to tell how much memory a sequence takes."""
     FAST = "fast"
     THOROUGH = "thorough"
 
@@ -60,16 +61,23 @@ class _Work:
     starts      plans that are refined, for each size of memory
     steps       units that all plans for one of them may have
     placements  plans for which all is placed together, the best first, for each size of memory
+    states      of the exact search for places, and of it where there are many blocks
+    rooms       sizes of memory, as `ROOMS`
+    less        as `LESS`
     """
 
     starts: int
     steps: int
     placements: int
+    states: tuple[int, int] = (200_000, 15_000)
+    rooms: tuple[tuple[float, float], ...] = ROOMS
+    less: tuple[float, ...] = LESS
 
 
 EFFORTS = {
+    Effort.QUICK: _Work(1, 8_000, 1, (10_000, 5_000), ROOMS[1:5:2], LESS[:1]),
     Effort.FAST: _Work(2, 40_000, 1),
-    Effort.THOROUGH: _Work(5, 500_000, 5),
+    Effort.THOROUGH: _Work(5, 40_000, 2),
 }
 
 
@@ -215,7 +223,7 @@ def _staged(ground: Ground, limit_bytes: int, work: _Work) -> Schedule:
     offsets = {region: found.offsets}
     region_bytes = {int(region): found.size_bytes}
     if region is not RegionIndex.SCRATCH:
-        tensors, blocks = found.stage.blocks(RegionIndex.SCRATCH)
+        tensors, blocks = found.stage.blocks(RegionIndex.SCRATCH, found.plan.choices)
         slow = place(blocks)
         offsets[RegionIndex.SCRATCH] = dict(zip(tensors, slow.offsets_bytes, strict=True))
         region_bytes[int(RegionIndex.SCRATCH)] = slow.peak_bytes
@@ -234,15 +242,16 @@ class _Fitted:
 
 def _fitted(ground: Ground, limit_bytes: int, work: _Work) -> _Fitted:
     """Return units and a plan for them that can be placed within a limit."""
-    for share, price in ROOMS:
+    for share, price in work.rooms:
         room = int(limit_bytes * share)
         starts = Divider(ground, room, 0, price).starts()[: work.starts]
         rows = [Divider(ground, room, work.steps, price).refined(row) for row in starts]
         rows.sort(key=lambda row: row.cycles)
         for row in rows[: work.placements]:
-            for less in LESS if price else (1.0,):
+            for less in work.less if price else (1.0,):
                 divider = Divider(ground, int(room * less), work.steps, price)
-                joint = _jointly(divider, row if less == 1 else divider.again(row), limit_bytes)
+                plan = row if less == 1 else divider.again(row)
+                joint = _jointly(divider, plan, limit_bytes, work)
                 if joint is not None:
                     return joint
     return _bare(ground)
@@ -258,16 +267,16 @@ def _bare(ground: Ground) -> _Fitted:
     return _Fitted(stage, plan, offsets, placed.peak_bytes)
 
 
-def _jointly(divider: Divider, found: Planned, limit_bytes: int) -> _Fitted | None:
+def _jointly(divider: Divider, found: Planned, limit_bytes: int, work: _Work) -> _Fitted | None:
     """Return a plan with addresses, if all has a place within a limit.
 
     Constants are encoded only where their estimated sizes have a place, or nearly.
     """
-    if _placed(found.stage, found.plan, limit_bytes).peak_bytes > NEARLY * limit_bytes:
+    if _placed(found.stage, found.plan, limit_bytes, work).peak_bytes > NEARLY * limit_bytes:
         return None
     stage = found.stage.with_real_sizes(found.plan.reaches)
     plan = divider.fetching(stage).plan(found.plan.reaches)
-    placed = _placed(stage, plan, limit_bytes)
+    placed = _placed(stage, plan, limit_bytes, work)
     if placed.peak_bytes > limit_bytes:
         return None
     tensors, _ = stage.blocks(stage.ground.costs.staging_region, plan.choices)
@@ -277,12 +286,12 @@ def _jointly(divider: Divider, found: Planned, limit_bytes: int) -> _Fitted | No
     return _Fitted(stage, plan, offsets, placed.peak_bytes)
 
 
-def _placed(stage: Stage, plan: Plan, limit_bytes: int) -> Placed:
+def _placed(stage: Stage, plan: Plan, limit_bytes: int, work: _Work) -> Placed:
     """Return places of tensors, and behind them of staged constants in the order of units."""
     _, blocks = stage.blocks(stage.ground.costs.staging_region, plan.choices)
     more = [
         Block(stage.jobs[unit].blob_bytes, plan.start(unit), unit) for unit in sorted(plan.taken)
     ]
     count = len(blocks) + len(more)
-    states = (STATES if count <= MANY_BLOCKS else STATES_OF_MANY) // max(1, count)
+    states = work.states[count > MANY_BLOCKS] // max(1, count)
     return place([*blocks, *more], limit_bytes=limit_bytes, states=states)

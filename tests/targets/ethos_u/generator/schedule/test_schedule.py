@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.operations import (
     Convolution,
     Copy,
     Fetch,
     Issue,
+    Kernel,
     Place,
     Role,
     Schedule,
@@ -21,7 +23,10 @@ from mizzen.targets.ethos_u.schedule import Limits, schedule
 from mizzen.targets.ethos_u.shared_buffer import fit
 from mizzen.targets.ethos_u.system_config import resolve
 
+from ..sequences import Network  # noqa: TID252 tests are no package with a name
 from .networks import overlaps, residual
+
+SAME_3X3 = Kernel(3, 3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1)
 
 MAPS_BYTES = 8 * 8 * (24 + 24 + 16)
 """The largest maps that are there at once."""
@@ -103,3 +108,16 @@ def test_no_fast_memory_is_a_limit_too() -> None:
     found = schedule(residual(), configuration, Limits(fast_bytes=0))
     assert found.region_bytes.get(fast, 0) == 0
     assert overlaps(found) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_maps_in_the_arena_lie_over_others_as_the_blocks_that_are_taken_permit(seed: int) -> None:
+    configuration = resolve("ethos-u65-512")
+    network = Network(seed)
+    last = source = network.tensor((24, 24, 16), Role.INPUT)
+    for channels in (96, 24 + 8 * seed, 160, 48):
+        last = network.convolution(last, channels, Kernel())
+        last = network.convolution(last, channels, SAME_3X3, depthwise=True)
+    sequence = network.sequence((source,), (last,))
+    found = schedule(sequence, configuration, Limits(fast_bytes=0))
+    assert len(emit(found, configuration.accelerator).words) > 0
