@@ -27,8 +27,6 @@ from ...targets.ethos_u.generator.test_lower_operators import (  # noqa: TID252 
 )
 from .networks import Net, regions, report_of
 
-pytestmark = pytest.mark.usefixtures("searched_anew")
-
 U55 = "ethos-u55-128"
 Build = Callable[[], bytes]
 

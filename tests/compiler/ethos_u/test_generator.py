@@ -30,8 +30,6 @@ from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 from .networks import Net, error, report_of
 
-pytestmark = pytest.mark.usefixtures("searched_anew")
-
 U55 = "ethos-u55-128"
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
 
@@ -234,6 +232,16 @@ def test_what_was_searched_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
             generate_better(data, configuration)
     with pytest.raises(ZeroDivisionError):
         generate_better(data, own(U55), is_proved=True)
+
+
+def test_a_network_that_is_all_on_the_cpu_has_no_code() -> None:
+    net = NetworkBuilder()
+    x, y = (net.tensor(name, (1, 4), "int8", 0.1, 0) for name in "xy")
+    net.operator("ABS", [x], [y])
+    report = report_of(
+        mizzen.compile(net.finish([x], [y]), U55, target_options={"generator": "best"})
+    )
+    assert (len(report.on_cpu), report.code) == (1, ())
 
 
 def test_a_generator_that_is_not_one() -> None:

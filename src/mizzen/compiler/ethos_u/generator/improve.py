@@ -47,6 +47,8 @@ def _improved(
     compiled: Compiled, source: Source, configuration: EthosUConfiguration, search: Searching
 ) -> Written:
     network, parts = parts_of(compiled)
+    if not parts:
+        return written(compiled, ())
     if len(parts) == 1:
         return _alone(compiled, network, parts[0], source, configuration, search)
     found = _several(network, parts, source, configuration, search)
