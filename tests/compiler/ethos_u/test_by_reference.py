@@ -218,6 +218,18 @@ def test_a_mistake_of_ours_is_seen(
     assert same_as_kernels(data, artifact)
 
 
+@pytest.mark.parametrize("change", [1, 16])
+def test_a_scale_that_is_wrong_in_its_last_bits_is_seen(
+    change: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*given: Any) -> Program:
+        return planted(emit(*given), "SET_OFM_SCALE", "scale", change)
+
+    monkeypatch.setattr(search, "emit", wrong)
+    (choice,) = report_of(compiled(wide_product(), "own")).code
+    assert not choice.is_corrected
+
+
 def test_proved_code_that_is_wrong_is_made_again_to_be_velas(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

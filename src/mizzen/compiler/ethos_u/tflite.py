@@ -239,10 +239,10 @@ class _Rounds:
         generated = by_rules(self.model, self.configuration, wrong) if may_be_ours else None
         if generated is None:
             return None
-        findings = self._check(generated)
-        if not findings.decides:
-            return None
-        return replace(generated, proof=findings.proof, contents=self._contents)
+        before = self._contents
+        proof = self._decided(generated) if self._check(generated).decides else None
+        contents, self._contents = self._contents, before
+        return proof and replace(generated, proof=proof, contents=contents)
 
     def proved(self, hidden: frozenset[int]) -> Generated:
         """Compile without some operators, then without what differs until nothing does."""
@@ -250,7 +250,11 @@ class _Rounds:
         if self.options.effort is Effort.OFF:
             return replace(generated, reasons=self.reasons)
         findings = self._check(generated)
-        if has_corrected_code(generated.compiled) and not self._decides(generated, findings):
+        if has_corrected_code(generated.compiled):
+            proof = self._decided(generated) if findings.decides else None
+            if proof is not None:
+                reasons, contents = self.reasons, self._contents
+                return replace(generated, reasons=reasons, proof=proof, contents=contents)
             self._may_differ = self._may_be_ours = False
             generated = self.compile(hidden)
             findings = self._check(generated)
@@ -274,20 +278,28 @@ class _Rounds:
         generated = self._everything_on_cpu(findings)
         return replace(generated, reasons=self.reasons)
 
-    def _decides(self, generated: Generated, findings: Findings) -> bool:
-        """Whether our code is right, where its numbers are known not to be Vela's too."""
-        proof = None if self._proof is None else self._proof.result()
-        if not findings.decides or proof is None or isinstance(proof, MizzenError):
-            return False
+    def _decided(self, generated: Generated) -> Proof | None:
+        """Return the proof of code whose numbers need not be Vela's; None where it is not right.
+
+        It is also of the inputs on which code of ours is held against Vela's.
+        """
+        proof = self._begun()
+        if isinstance(proof, MizzenError):
+            return None
         main, network = self.model.main, generated.network
         rows = [(row.shape, row.dtype) for row in main.present(main.inputs)]
-        inputs = [
+        others = [
             numbers(shape, dtype, at) for at, (shape, dtype) in enumerate(rows) if dtype is not None
         ]
         assert network is not None
         assert self._contents is not None
-        found = proof.at(inputs).check(generated.compiled, network, self._contents)
-        return found.decides
+        found = proof.deciding(others).check(generated.compiled, network, self._contents)
+        return found.proof if found.decides else None
+
+    def _begun(self) -> NetworkProof | MizzenError:
+        if self._proof is None:
+            self._proof = self._beside.submit(_begun, self.model, self.options)
+        return self._proof.result()
 
     def _check(self, generated: Generated) -> Findings:
         network = generated.network
@@ -295,9 +307,7 @@ class _Rounds:
         self._contents = contents_of(network, origins_of(self.model, generated.compiled))
         if not any(isinstance(step, NpuStep) for step in self._contents.steps):
             return Findings(NOT_PROVED)
-        if self._proof is None:
-            self._proof = self._beside.submit(_begun, self.model, self.options)
-        proof = self._proof.result()
+        proof = self._begun()
         if isinstance(proof, MizzenError):
             said = proof.diagnostic.message
             return Findings(Proof(0, self.options.seed, unproved=(said,)))
