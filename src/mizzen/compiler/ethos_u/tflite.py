@@ -21,7 +21,7 @@ from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.by_rules import by_rules
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.findings import Findings
-from mizzen.compiler.ethos_u.generator import has_corrected_code
+from mizzen.compiler.ethos_u.generator import has_corrected_code, is_asked
 from mizzen.compiler.ethos_u.generator.equality import numbers
 from mizzen.compiler.ethos_u.misplaced import misplaced
 from mizzen.compiler.ethos_u.misread import MOVERS, forgotten, left_to_cpu, misread
@@ -141,7 +141,7 @@ def _proved(
         return rounds.checked(replace(generated, wrong=said))
     rounds.reasons.update(known)
     ours = rounds.ours(known) if known else None
-    return ours or rounds.proved(frozenset(known))
+    return ours or rounds.told(rounds.proved(frozenset(known)))
 
 
 def _known_defects(
@@ -188,6 +188,7 @@ class _Rounds:
         self._contents: Contents | None = None
         self._may_differ = options.effort is not Effort.OFF and not options.allow_inexact
         self._may_be_ours = self._may_differ
+        self._not_ours = ""
         if options.effort is not Effort.OFF and _has_integers(model):
             self._proof = beside.submit(_begun, model, options)
 
@@ -235,14 +236,27 @@ class _Rounds:
 
         wrong  operators that Vela's code gets wrong
         """
-        may_be_ours, self._may_be_ours = self._may_be_ours, False
-        generated = by_rules(self.model, self.configuration, wrong) if may_be_ours else None
-        if generated is None:
+        if not self._may_be_ours or not is_asked(self.configuration):
+            return None
+        self._may_be_ours = False
+        generated = by_rules(self.model, self.configuration, wrong)
+        if isinstance(generated, str):
+            self._not_ours = f"Mizzen's own code cannot take its place: {generated}"
             return None
         before = self._contents
         proof = self._decided(generated) if self._check(generated).decides else None
         contents, self._contents = self._contents, before
+        if proof is None:
+            self._not_ours = "Mizzen's own code is not proved to be right either"
         return proof and replace(generated, proof=proof, contents=contents)
+
+    def told(self, generated: Generated) -> Generated:
+        """Say with what Vela gets wrong why code of our own does not take its place."""
+        if not self._not_ours:
+            return generated
+        rows = generated.reasons.items()
+        reasons = {index: replace(row, help=_and(row.help, self._not_ours)) for index, row in rows}
+        return replace(generated, reasons=reasons)
 
     def proved(self, hidden: frozenset[int]) -> Generated:
         """Compile without some operators, then without what differs until nothing does."""
@@ -392,6 +406,10 @@ class _Rounds:
         for index in rest:
             self.reasons.setdefault(index, reason)
         return self.compile(rest)
+
+
+def _and(help: str, more: str) -> str:
+    return f"{help}; {more}" if help else more
 
 
 def _has_integers(model: Model) -> bool:
