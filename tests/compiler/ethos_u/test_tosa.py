@@ -214,7 +214,8 @@ def test_state_must_come_and_go() -> None:
         "error[E158]: state must come and go as inputs and outputs, and the network has the "
         "variable 'state'\n"
         '  at   model.tosa, VARIABLE -> "state"\n'
-        "  help make the variable an input, and what is written to it an output"
+        "  help make the variable an input, and what is written to it an output; Mizzen's own code "
+        "for Ethos-U55 and U65 keeps variables: --generator best"
     )
 
 

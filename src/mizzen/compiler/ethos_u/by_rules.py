@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.generator.whole import NotWhole, compiled_whole
+from mizzen.compiler.ethos_u.generator.whole import NotWhole, compiled_whole, whole_model
 from mizzen.compiler.ethos_u.outcome import Generated
 from mizzen.compiler.ethos_u.variables import variable_operators
 from mizzen.diagnostics import MizzenError
@@ -31,7 +31,7 @@ def by_rules(
     kinds = dict.fromkeys(model.main.operators[index].kind for index in wrong)
     reason = f"Vela's code gets {', '.join(kinds) or 'an output'} wrong"
     try:
-        compiled = compiled_whole(model, configuration, Verdict.CORRECTED, reason)
+        compiled = compiled_whole(whole_model(model), configuration, Verdict.CORRECTED, reason)
     except MizzenError as error:  # no schedule, or one that cannot be emitted
         return error.diagnostic.message
     if isinstance(compiled, NotWhole):

@@ -16,7 +16,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.generator import is_asked
-from mizzen.compiler.ethos_u.generator.whole import NotWhole, compiled_whole
+from mizzen.compiler.ethos_u.generator.whole import NotWhole, compiled_whole, whole_model
 from mizzen.compiler.ethos_u.outcome import Generated, origins_of
 from mizzen.compiler.ethos_u.variables import variable_operators
 from mizzen.compiler.proof.options import Effort, ProofOptions
@@ -40,7 +40,7 @@ def compiled_with_state(
     kept_out = bool(configuration.ignore_ops)
     if kept_out or not is_asked(configuration) or not variable_operators(model):
         return None
-    compiled = compiled_whole(model, configuration, Verdict.TAKEN, REASON)
+    compiled = compiled_whole(whole_model(model), configuration, Verdict.TAKEN, REASON)
     if isinstance(compiled, NotWhole):
         return None
     network = read_network(compiled.network, model.name)

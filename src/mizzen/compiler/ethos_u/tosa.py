@@ -7,6 +7,7 @@ rest.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -15,11 +16,18 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.edges import edges_of_graph
-from mizzen.compiler.ethos_u.generator import generate
+from mizzen.compiler.ethos_u.generator import generate, is_asked
 from mizzen.compiler.ethos_u.outcome import network_report
+from mizzen.compiler.ethos_u.tosa_by_rules import (
+    cycles_by_file,
+    keeps_variables,
+    origins_by_file,
+    proved_by_steps,
+    tosa_by_rules,
+)
 from mizzen.compiler.ethos_u.tosa_proof import prove_tosa
 from mizzen.compiler.ethos_u.tosa_refusals import find_refused
-from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, Reason, fail
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer import write as write_file
@@ -32,6 +40,7 @@ from mizzen.ops.verify import verify
 from mizzen.package import tosa as package
 from mizzen.partition.placement import macs_of
 from mizzen.report import Device, OperatorPlacement
+from mizzen.report.code import Verdict
 from mizzen.report.proof import NOT_PROVED
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
@@ -39,6 +48,9 @@ from mizzen.targets.ethos_u.legal.tosa import WRONG, defects
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped
 
+OUTSIDE = "make the variable an input, and what is written to it an output"
+WRONG_CODES = ("E306", "E307")
+"""Of what Vela's code is known, or found, to get wrong."""
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""
 
@@ -53,10 +65,35 @@ def compile_tosa(
     """Compile a file's network, and prove what comes.
 
     Raises E15x for a file that cannot be read, E80x for a network that TOSA does not allow, E158
-    for variables, E223 for operators to keep on the CPU, E3xx if the compiler does not take it,
-    E307 if it gets it wrong.
+    for variables that our own code does not keep, E223 for operators to keep on the CPU, E3xx if
+    the compiler does not take it, E306 and E307 if it gets it wrong, and our own code does too.
     """
-    graph = read_tosa(file, name, configuration.ignore_ops)
+    graph = read_any_tosa(file, name, configuration.ignore_ops)
+    if keeps_variables(graph):
+        return _with_state(graph, name, configuration, proof)
+    try:
+        return _by_vela(graph, file, name, configuration, proof, on_progress)
+    except MizzenError as error:
+        decides = proof.effort is not Effort.OFF and not proof.allow_inexact
+        if error.diagnostic.code not in WRONG_CODES or not decides or not is_asked(configuration):
+            raise
+        graph = read_tosa(file, name, ())
+        reason = f"Vela's code is wrong: {error.diagnostic.message}"
+        ours = _by_rules(graph, name, configuration, proof, Verdict.CORRECTED, reason)
+        if isinstance(ours, str):
+            raise
+        return ours
+
+
+def _by_vela(
+    graph: Graph,
+    file: bytes,
+    name: str,
+    configuration: EthosUConfiguration,
+    proof: ProofOptions,
+    on_progress: ProgressCallback | None,
+) -> Artifact:
+    """Compile a graph by Vela, and by code of our own that computes the same."""
     _require_right(graph, configuration.accelerator.arch)
     form = NetworkForm.TOSA
     compiled = generate(package.write(graph), configuration, form, on_progress=on_progress)
@@ -70,12 +107,60 @@ def compile_tosa(
         before = read_tosa(file, name, ())
         proved = prove_tosa(before, contents, configuration, proof)
     report = network_report(placements, name, configuration, compiled, network, [origins], proved)
-    artifact_name = f"{name.removesuffix(ENDING)}_vela.tflite"
-    return Artifact(data, artifact_name, contents, report)
+    return Artifact(data, _artifact_name(name), contents, report)
+
+
+def _artifact_name(name: str) -> str:
+    return f"{name.removesuffix(ENDING)}_vela.tflite"
+
+
+def _with_state(
+    graph: Graph, name: str, configuration: EthosUConfiguration, proof: ProofOptions
+) -> Artifact:
+    """Compile a graph that keeps variables. E158 where Vela would have to, or ours is not right."""
+    if not is_asked(configuration):
+        raise MizzenError(_no_state(graph))
+    reason = "Vela has no form of the network's variables"
+    ours = _by_rules(graph, name, configuration, proof, Verdict.TAKEN, reason)
+    if isinstance(ours, str):
+        found = _no_state(graph)
+        said = f"{found.message}; Mizzen's own code cannot keep it: {ours}"
+        raise MizzenError(replace(found, message=said, help=OUTSIDE))
+    return ours
+
+
+def _by_rules(
+    graph: Graph,
+    name: str,
+    configuration: EthosUConfiguration,
+    options: ProofOptions,
+    verdict: Verdict,
+    reason: str,
+) -> Artifact | str:
+    """Compile a graph by our own rules; say why not where they do not take it, or are not right."""
+    compiled = tosa_by_rules(graph, name, configuration, verdict, reason)
+    if isinstance(compiled, str):
+        return compiled
+    proof = proved_by_steps(graph, compiled, options)
+    if isinstance(proof, str):
+        return proof
+    network, origins = read_network(compiled.network, name), origins_by_file(graph, compiled)
+    placements = placements_of(graph, cycles_by_file(compiled), {})
+    report = network_report(placements, name, configuration, compiled, network, [origins], proof)
+    contents = contents_of(network, [origins])
+    return Artifact(compiled.network, _artifact_name(name), contents, report)
 
 
 def read_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
-    """Read a file's network. E15x, E80x, E158 and E223 as for `compile_tosa`."""
+    """Read a file's network without variables. E15x, E80x, E158 and E223 as for `compile_tosa`."""
+    graph = read_any_tosa(data, name, ignore_ops)
+    if keeps_variables(graph):
+        raise MizzenError(_no_state(graph))
+    return graph
+
+
+def read_any_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
+    """Read a file's network. E15x, E80x and E223 as for `compile_tosa`."""
     if ignore_ops:
         raise fail(
             "E223",
@@ -92,16 +177,19 @@ def _require_valid(graph: Graph) -> None:
     wrong = next(iter(verify(graph)), None)
     if wrong is not None:
         raise MizzenError(wrong)
-    for operation in graph:
-        if isinstance(operation, Variable):
-            # The compiler would keep them among the constants, which cannot be written.
-            raise fail(
-                "E158",
-                "state must come and go as inputs and outputs, and the network has the variable "
-                f"{operation.name!r}",
-                origin=operation.origin,
-                help="make the variable an input, and what is written to it an output",
-            )
+
+
+def _no_state(graph: Graph) -> Diagnostic:
+    """Refuse variables: Vela would keep them among the constants, which cannot be written."""
+    variable = next(row for row in graph if isinstance(row, Variable))
+    return Diagnostic(
+        "E158",
+        "state must come and go as inputs and outputs, and the network has the variable "
+        f"{variable.name!r}",
+        origin=variable.origin,
+        help=f"{OUTSIDE}; Mizzen's own code for Ethos-U55 and U65 keeps variables: "
+        "--generator best",
+    )
 
 
 def _require_right(graph: Graph, arch: Arch) -> None:

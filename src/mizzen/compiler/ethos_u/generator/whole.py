@@ -10,6 +10,7 @@ Ref: Vela 5.2, tflite_writer.py; TFLite Micro, kernels/ethos_u/ethosu.cc and mic
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from mizzen.compiler.ethos_u.generator.sequences import BY_RULES, MOST_OPERATION
 from mizzen.compiler.ethos_u.generator.written import Written, written
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, Tensor, macs
-from mizzen.frontends.tflite.lower import Lowered as InGraph
 from mizzen.frontends.tflite.lower import lower_with_state
+from mizzen.graph import Graph, Operation, Value
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u import arrange, driver
@@ -43,8 +44,57 @@ class NotWhole:
     reasons: tuple[tuple[int | None, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What a network takes or gives, as its file has it; numbers without scales have none."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    scales: tuple[float, ...] = ()
+    zero_points: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """A network to be compiled: a graph, and what whoever reads the file knows of it.
+
+    unsigned  inputs and outputs of the graph whose bytes are unsigned in the file
+    macs      of each operator, by its index; origins of the graph's operations have that
+    """
+
+    name: str
+    graph: Graph
+    unsigned: tuple[Value, ...]
+    inputs: tuple[Edge, ...]
+    outputs: tuple[Edge, ...]
+    macs: dict[int, int]
+
+
+def whole_model(model: Model) -> Whole:
+    """Return a TFLite network to be compiled. Raises as the front-end does."""
+    found, main = lower_with_state(model), model.main
+    graph = found.graph
+    return Whole(
+        model.name,
+        graph,
+        tuple(row for row in (*graph.inputs, *graph.outputs) if found.is_unsigned(row)),
+        tuple(_edge(main.tensors[index]) for index in main.inputs),
+        tuple(_edge(main.tensors[index]) for index in main.outputs),
+        {row.index: macs(main, row) for row in main.operators},
+    )
+
+
+def _edge(tensor: Tensor) -> Edge:
+    assert tensor.dtype is not None
+    found = tensor.quantization
+    if found is None:
+        return Edge(tensor.name, tensor.shape, tensor.dtype)
+    return Edge(tensor.name, tensor.shape, tensor.dtype, found.scale, found.zero_point)
+
+
 def compiled_whole(
-    model: Model, configuration: EthosUConfiguration, verdict: Verdict, reason: str
+    network: Whole, configuration: EthosUConfiguration, verdict: Verdict, reason: str
 ) -> Written | NotWhole:
     """Compile a network for U55 or U65 by our own rules, variables and all.
 
@@ -52,11 +102,8 @@ def compiled_whole(
 
     What came is judged, not proved: whoever asks executes it. Raises as scheduling does.
     """
-    found = lower_with_state(model)
-    graph = found.graph
-    unsigned = [row for row in (*graph.inputs, *graph.outputs) if found.is_unsigned(row)]
-    lowered = lower(graph, unsigned)
-    reasons = _reasons(found, lowered)
+    lowered = lower(network.graph, network.unsigned)
+    reasons = _reasons(lowered)
     if reasons or lowered.sequence is None:
         return NotWhole(reasons)
     count = len(lowered.sequence.operations)
@@ -66,38 +113,42 @@ def compiled_whole(
     hazards = find_hazards(program).findings
     if hazards:
         return NotWhole(((None, f"a hazard: {hazards[0].diagnostic.message}"),))
-    network = _file(model, found, lowered.states, program)
+    file = _file(network, lowered.states, program)
     made = judged(program, configuration)
     choice = CodeChoice(verdict, reason, None, made.cost, operations=BY_RULES)
-    return _compiled(model, network, made, configuration, choice)
+    return _compiled(network, file, made, configuration, choice)
 
 
 def _compiled(
-    model: Model,
-    network: bytes,
+    network: Whole,
+    file: bytes,
     found: Judged,
     configuration: EthosUConfiguration,
     choice: CodeChoice,
 ) -> Written:
     """Return a compiled network as Vela's are, with the estimates of our own program."""
-    program, main = found.program, model.main
+    program = found.program
     commands = tuple(
         StreamCommand(0, offset, origin.operator)
         for offset, origin in sorted(program.origins.items())
     )
-    work = tuple(Work(row.index, False, 0, macs(main, row)) for row in main.operators)
+    work = tuple(Work(index, False, 0, macs) for index, macs in network.macs.items())
     nothing = Estimate(0, 0, (), {})
-    compiled = Compiled(network, "", work, commands, nothing, (), "")
+    compiled = Compiled(file, "", work, commands, nothing, (), "")
     compiled = with_costs(compiled, [program], [found.timed], configuration)
     return written(compiled, (choice,))
 
 
-def _reasons(found: InGraph, lowered: Lowered) -> tuple[tuple[int | None, str], ...]:
-    rows = [(row.operation.group, row.reason) for row in lowered.refusals]
+def _reasons(lowered: Lowered) -> tuple[tuple[int | None, str], ...]:
+    rows = [(_operator(row.operation), row.reason) for row in lowered.refusals]
     for state in lowered.states:
         if state.initial is None or (state.initial != _zero(state)).any():
             rows.append((None, f"variable {state.name} starts with other numbers than zero"))
     return tuple(rows)
+
+
+def _operator(operation: Operation) -> int | None:
+    return None if operation.origin is None else operation.origin.operator
 
 
 def _zero(state: State) -> int:
@@ -122,9 +173,9 @@ def _program(sequence: Sequence, configuration: EthosUConfiguration) -> Program:
     return emit(made, configuration.accelerator)
 
 
-def _file(model: Model, found: InGraph, states: tuple[State, ...], program: Program) -> bytes:
+def _file(network: Whole, states: tuple[State, ...], program: Program) -> bytes:
     """Write the network's file."""
-    net = NetworkBuilder(model.name)
+    net = NetworkBuilder(network.name)
     offsets: list[int] = []
 
     def place(tensor: int, offset: int) -> int:
@@ -144,28 +195,24 @@ def _file(model: Model, found: InGraph, states: tuple[State, ...], program: Prog
     memories.append(
         place(net.tensor("scratch_fast", (fast,), np.uint8), 0) if fast else memories[-1]
     )
-    main = model.main
-    given = [main.tensors[index] for index in main.inputs]
     rows = iter(program.inputs)
-    inputs = [place(_tensor(net, row), next(rows).offset) for row in given]
+    inputs = [place(_tensor(net, row), next(rows).offset) for row in network.inputs]
     for state, row in zip(states, rows, strict=True):
         inputs.append(place(_variable(net, state), row.offset))
     outputs = [
-        place(_tensor(net, main.tensors[index]), row.offset)
-        for index, row in zip(main.outputs, program.outputs, strict=True)
+        place(_tensor(net, edge), row.offset)
+        for edge, row in zip(network.outputs, program.outputs, strict=True)
     ]
     net.operator(ETHOS_U.code, [*memories, *inputs], outputs, custom_options=b"")
     words = np.array([0, 0, len(offsets), *offsets], "<i4")
     net.metadata(ALLOCATION, words.tobytes())
-    return net.finish(inputs[: len(given)], outputs)
+    return net.finish(inputs[: len(network.inputs)], outputs)
 
 
-def _tensor(net: NetworkBuilder, tensor: Tensor) -> int:
-    assert tensor.dtype is not None
-    found = tensor.quantization
-    if found is None:
-        return net.tensor(tensor.name, tensor.shape, tensor.dtype)
-    return net.tensor(tensor.name, tensor.shape, tensor.dtype, found.scale, found.zero_point)
+def _tensor(net: NetworkBuilder, edge: Edge) -> int:
+    if not edge.scales:
+        return net.tensor(edge.name, edge.shape, edge.dtype)
+    return net.tensor(edge.name, edge.shape, edge.dtype, edge.scales, edge.zero_points)
 
 
 def _variable(net: NetworkBuilder, state: State) -> int:
