@@ -395,6 +395,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.compiler.ethos_u": (
         "mizzen.compiler.ethos_u.generator",
+        "mizzen.reference",
         "mizzen.cpu",
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
