@@ -154,7 +154,7 @@ def _programs(
     for begin in (source.made, source.lifted):
         try:
             for sequence in arranged(begin(program).sequence, configuration):
-                yield made(sequence, program, configuration, 1.0).program
+                yield made(sequence, program, configuration).program
         except MizzenError:
             continue
 

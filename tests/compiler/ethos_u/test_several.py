@@ -14,19 +14,21 @@ import mizzen
 from mizzen.analysis.cost import cost_report
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.steps import NpuStep
-from mizzen.compiler.ethos_u.generator import improve, search
+from mizzen.compiler.ethos_u.generator import improve, least, search
 from mizzen.compiler.ethos_u.generator.constants import places
 from mizzen.compiler.ethos_u.generator.equality import differing
+from mizzen.compiler.ethos_u.generator.generate import remembered
 from mizzen.compiler.ethos_u.generator.handed import enclosed
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.search import Found
 from mizzen.compiler.ethos_u.generator.sequences import Source
-from mizzen.diagnostics import MizzenError
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.hazards import EMPTY, Intervals
+from mizzen.targets.ethos_u.operations import Sequence as Operations
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
@@ -150,11 +152,13 @@ def test_one_that_is_not_taken_keeps_no_other_from_it(
     monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
     monkeypatch.setattr(improve, "search", without(which, search.search))
+    remembered.cache_clear()
     theirs, ours = artifacts(over_the_cpu(), U55)
     assert [row.is_own for row in report_of(ours).code] == [which != 0, which != 1]
     assert report_of(ours).code[which].reason == "for a test"
     shared = {step.program.constants[0].tobytes() for step in steps(ours)}
     assert len(shared) == 1
+    remembered.cache_clear()
     before = steps(theirs)[0].program.constants[0]
     assert len(shared.pop()) <= len(before)
     give_the_same([theirs, ours], SHAPE, SHAPE)
@@ -236,3 +240,29 @@ def test_constants_may_begin_anywhere() -> None:
     moved = replace(moved, inputs=found.program.inputs, outputs=found.program.outputs)
     assert differing(moved, found.program) == ""
     assert not moved.constants[0][:4096].any()
+
+
+@pytest.mark.parametrize("name", ["search", "least"])
+def test_operations_that_cannot_be_arranged_are_done_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    configuration = replace(resolve(U55), generator=Generator.OWN)
+    compiled = compiled_by_vela(over_the_cpu(), configuration)
+    source = Source(b"", NetworkForm.TFLITE, is_shared=True)
+    (program, _) = enclosed(*parts_of(compiled))
+    begun = source.made(program)
+    place, make = {"search": (search, search.search), "least": (least, least.least)}[name]
+    schedule = place.made
+
+    def made(sequence: Operations, *given: Any) -> Any:
+        if len(sequence.operations) != len(begun.sequence.operations):
+            raise fail("E297", "blocks 0 and 1 lie in the same bytes")
+        return schedule(sequence, *given)
+
+    def arranged(sequence: Operations, _: EthosUConfiguration) -> list[Operations]:
+        return [replace(sequence, operations=sequence.operations[:-1])]
+
+    monkeypatch.setattr(place, "made", made)
+    monkeypatch.setattr(place, "arranged", arranged)
+    found = make(program, source, configuration)
+    assert found.choice.is_own, found.choice.reason

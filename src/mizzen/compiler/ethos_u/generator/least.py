@@ -57,7 +57,7 @@ def least(program: Program, source: Source, configuration: EthosUConfiguration) 
             if failing < CASCADES_FAILING and cascade.live_bytes < search.memory_bytes:
                 failing = 0 if search.descend(cascade.sequence) else failing + 1
         if not search.found:
-            search.found.append(made(rows[0], program, configuration, begun.places))
+            search.found.append(made(begun.sequence, program, configuration, begun.places))
     except MizzenError as error:
         return refused(program, theirs, error)
     return decided(program, theirs, begun, search.found, configuration, maps_bytes)
@@ -127,7 +127,11 @@ class _Search:
         """Return the memory of a program within a share of Vela's; None if there may be none."""
         if not self._budget.grants(sequence):
             return None
-        ours = made(sequence, self._program, self._configuration, self._places, Effort.QUICK, share)
+        given = self._program, self._configuration, self._places, Effort.QUICK, share
+        try:
+            ours = made(sequence, *given)
+        except MizzenError:  # what must lie somewhere is alive for longer than it can be there
+            return None
         taken = maps_bytes(ours.cost)
         if not worse(ours.cost, self._theirs.cost):
             self.found.append(ours)

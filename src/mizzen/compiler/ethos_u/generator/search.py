@@ -87,13 +87,29 @@ def _fastest(
     granted  whether there is one, whatever it takes to schedule it
     """
     budget = Budget(WORK[configuration.search], granted=granted)
-    rows = arranged(begun.sequence, configuration)
-    tried = [
-        made(row, program, configuration, begun.places)
-        for row in candidates(rows, configuration)
-        if budget.grants(row)
-    ]
+    tried = _tried(begun, program, configuration, budget)
     return decided(program, theirs, begun, tried, configuration, cycles)
+
+
+def _tried(
+    begun: Made, program: Program, configuration: EthosUConfiguration, budget: Budget
+) -> list[Judged]:
+    """Return the programs that there are of some operations, arranged otherwise or as they are.
+
+    What must lie somewhere may be alive for longer than it can be there once operations are
+    arranged otherwise.
+    """
+    found: list[Judged] = []
+    failed = False
+    for row in candidates(arranged(begun.sequence, configuration), configuration):
+        if budget.grants(row):
+            try:
+                found.append(made(row, program, configuration, begun.places))
+            except MizzenError:
+                failed = True
+    if failed and not found:
+        found.append(made(begun.sequence, program, configuration, begun.places))
+    return found
 
 
 def _better(found: Found, other: Found) -> Found:
