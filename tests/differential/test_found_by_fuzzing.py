@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -446,29 +445,6 @@ def broadcast_factor() -> bytes:
     total = net.to("ADD", (7, 7, 5), [x, y], "AddOptions", 0.1)
     product = net.to("BATCH_MATMUL", (7, 7, 1), [total, x], "BatchMatMulOptions", 0.5, adj_y=True)
     return net.finish([x, y], [product])
-
-
-OURS = {
-    **{name: AVOIDED[name][0] for name in ("RELU6", "RELU6 int16")},
-    **{
-        f"{mover}, {kind}": partial(with_a_part, mover, kind)
-        for accelerator, mover, kind in MISPLACED
-        if accelerator == U55
-    },
-}
-
-
-@pytest.mark.parametrize("accelerator", [U55, "ethos-u65-256"])
-@pytest.mark.parametrize("build", OURS.values(), ids=OURS)
-def test_our_own_code_is_right_where_the_compiler_s_is_not(
-    build: Callable[[], bytes], accelerator: str
-) -> None:
-    data = build()
-    artifact = mizzen.compile(data, accelerator, target_options={"generator": "best"})
-    assert not any(off(data, artifact, any_inputs(artifact, 64)))
-    assert artifact.report is not None
-    assert all(row.device is Device.NPU for row in artifact.report.placements)
-    assert [row.is_corrected for row in artifact.report.code] == [True]
 
 
 @pytest.mark.parametrize(("accelerator", "device"), [(U55, Device.CPU), (U85, Device.NPU)])

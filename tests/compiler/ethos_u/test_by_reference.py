@@ -29,6 +29,8 @@ from ...targets.ethos_u.generator.test_lower_operators import (  # noqa: TID252 
 from .networks import Net, regions, report_of
 from .test_tflite import reduced
 
+pytestmark = pytest.mark.usefixtures("searched_anew")
+
 U55 = "ethos-u55-128"
 Build = Callable[[], bytes]
 
