@@ -200,6 +200,7 @@ def test_state_in_the_npus_arena_is_counted_once(model_file: Callable[[str], Pat
     assert all((row.first, row.last) == (0, len(report.operations) - 1) for row in states)
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_processor_and_npu_share_the_arena(model_file: Callable[[str], Path]) -> None:
     artifact = mizzen.compile(
         model_file("audio_preprocessor_int8.tflite"), "ethos-u55-128", prove="off"

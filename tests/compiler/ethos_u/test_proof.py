@@ -182,6 +182,7 @@ def rescaled_sum() -> bytes:
     return net.finish([source], [result])
 
 
+@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 def test_what_differs_goes_to_the_cpu_with_the_numbers(accelerator: str) -> None:
     report = report_of(mizzen.compile(rescaled_sum(), accelerator))
@@ -202,7 +203,8 @@ def test_what_differs_stays_if_the_user_says_so() -> None:
     assert report.proof.differing == ("SUM 0",)
 
 
-def test_documented_roundings_are_known() -> None:
+@pytest.mark.parametrize("generator", ["vela", "best"])
+def test_documented_roundings_are_known(generator: str) -> None:
     net = NetworkBuilder()
     source = net.tensor("x", (1, 40, 64), "int16", 10 / 32768)
     softmax = net.tensor("softmax", (1, 40, 64), "int16", 1 / 32768)
@@ -210,7 +212,12 @@ def test_documented_roundings_are_known() -> None:
     net.operator("SOFTMAX", [source], [softmax], ("SoftmaxOptions", {"beta": 1.0}))
     net.operator("ADD", [softmax, softmax], [result], ("AddOptions", {}))
     report = report_of(
-        mizzen.compile(net.finish([source], [result]), "ethos-u55-128", prove="thorough")
+        mizzen.compile(
+            net.finish([source], [result]),
+            "ethos-u55-128",
+            prove="thorough",
+            target_options={"generator": generator},
+        )
     )
     assert not report.on_cpu
     assert report.proof.bounded in ((), ("SOFTMAX 0",))

@@ -21,7 +21,7 @@ from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.by_rules import by_rules
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.findings import Findings
-from mizzen.compiler.ethos_u.generator import has_corrected_code, is_asked
+from mizzen.compiler.ethos_u.generator import has_corrected_code, has_own_code, is_asked
 from mizzen.compiler.ethos_u.generator.equality import numbers
 from mizzen.compiler.ethos_u.misplaced import misplaced
 from mizzen.compiler.ethos_u.misread import MOVERS, forgotten, left_to_cpu, misread
@@ -39,7 +39,7 @@ from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.report.proof import NOT_PROVED, Proof
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 
 if TYPE_CHECKING:
     from mizzen.compiler.ethos_u.proof import NetworkProof
@@ -276,7 +276,29 @@ class _Rounds:
             ours = self.ours(self._wrong(findings) or self.reasons)
             if ours is not None:
                 return ours
+        if not findings.holds:
+            generated, findings = self._theirs(generated, findings, hidden)
         return self._without_differing(generated, findings)
+
+    def _theirs(
+        self, generated: Generated, findings: Findings, hidden: frozenset[int]
+    ) -> tuple[Generated, Findings]:
+        """Compile with Vela's code alone where ours differs, and take that if it holds.
+
+        What differs inside of ours is not always told from what is read of it, and Vela's is: one
+        with documented roundings leaves the NPU, or what reads it.
+        """
+        asked = self.configuration
+        if asked.generator is not Generator.BEST or not has_own_code(generated.compiled):
+            return generated, findings
+        contents = self._contents
+        self.configuration = replace(asked, generator=Generator.VELA)
+        theirs = self.compile(hidden)
+        found = self._check(theirs)
+        if found.holds:
+            return theirs, found
+        self.configuration, self._contents = asked, contents
+        return generated, findings
 
     def _without_differing(self, generated: Generated, findings: Findings) -> Generated:
         for _ in range(MOST_ROUNDS):
