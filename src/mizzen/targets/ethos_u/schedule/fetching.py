@@ -356,10 +356,12 @@ class Fetching:
         above, reached = unit, False
         pieces: list[tuple[int, int]] = []
         while left:
-            # The blob must have room beside each unit that it crosses; beside its own it has.
             gap = max(filling.next_gap(above), last)
+            if not gap:
+                break
+            # The blob must have room beside each unit that it crosses; beside its own it has.
             room_above = min(above, unit - 1)
-            if gap <= room_above and min(free[max(gap - 1, 0) : room_above], default=size) < size:
+            if gap <= room_above and min(free[gap - 1 : room_above]) < size:
                 break
             if gap == last:
                 reached = True
@@ -373,7 +375,7 @@ class Fetching:
                 if spare[gap] < self._least:
                     filling.skips[gap] = gap - 1
             above = gap - 1
-        if reached and last:
+        if reached:
             filling.limited.add(unit)
         if left:
             # What finds no place is waited for, with the last piece.
