@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget
+from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, rounds
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.config import Search
 from mizzen.targets.ethos_u.operations import Copy, Sequence
+from mizzen.targets.ethos_u.system_config import resolve
 
 
 def of(count: int) -> Sequence:
@@ -30,3 +31,11 @@ def test_a_sequence_that_is_too_long_leaves_room_for_a_shorter_one() -> None:
     budget = Budget(WORK[Search.FAST], granted=False)
     assert not budget.grants(of(2000))
     assert budget.grants(of(20))
+
+
+def test_what_is_estimated_to_be_much_slower_waits_until_nothing_else_is_taken() -> None:
+    configuration = resolve("ethos-u55-128")
+    short, long = of(20), of(40)
+    assert list(rounds([short, long], configuration)) == [[short], [long]]
+    slower = of(21)
+    assert list(rounds([short, slower], configuration)) == [[short, slower]]

@@ -9,13 +9,15 @@ from mizzen.targets.ethos_u import arrange
 from mizzen.targets.ethos_u.cascade import cascades, within
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Search
 from mizzen.targets.ethos_u.matrix import with_written_products
-from mizzen.targets.ethos_u.operations import Role, Sequence
+from mizzen.targets.ethos_u.operations import Copy, Role, Sequence, maps_read
 from mizzen.targets.ethos_u.schedule import Estimator
 
 WORK = {Search.FAST: 128, Search.THOROUGH: 2000}
 """Of all sequences that are scheduled for an NPU operator, the first of them left out."""
 MANY = 64
 """Operations of a sequence each of which is twice the work that it is of a short one."""
+FAR = 1.1
+"""Estimated cycles over those of the best sequence, beyond which none has come out better."""
 CACHE_SHARES = (0.85, 1.0, 0.7)
 """Of the cache, what maps of chains in stripes may take, beside constants that are fetched."""
 IN_ARENA = (Role.INPUT, Role.OUTPUT, Role.STATE)
@@ -74,6 +76,34 @@ def candidates(rows: list[Sequence], configuration: EthosUConfiguration) -> Iter
     striped = chain.from_iterable(within(row, goals, IN_ARENA) for row in reversed(rows))
     pairs = zip_longest((row.sequence for row in striped), rows)
     yield from _different(row for pair in pairs for row in pair if row is not None)
+
+
+def rounds(rows: list[Sequence], configuration: EthosUConfiguration) -> Iterator[list[Sequence]]:
+    """Yield the candidates: first those to schedule, then others for where none of them is taken.
+
+    rows  as `arranged` gives them
+    """
+    every = list(candidates(rows, configuration))
+    if configuration.mode.spills or configuration.search is Search.THOROUGH:
+        yield every
+        return
+    costs = [_estimated(row, configuration) for row in every]
+    most = FAR * min(costs)
+    near = [row for row, cost in zip(every, costs, strict=True) if cost <= most]
+    far = [row for row, cost in zip(every, costs, strict=True) if cost > most]
+    yield near
+    if far:
+        yield far
+
+
+def _estimated(sequence: Sequence, configuration: EthosUConfiguration) -> float:
+    """Return what the operations of a sequence cost, each by itself."""
+    estimate = Estimator(configuration, sequence.tensors)
+    total = 0.0
+    for row in sequence.operations:
+        maps = () if isinstance(row, Copy) else (*maps_read(row), row.ofm)
+        total += estimate(row, [sequence.tensors[map_.tensor].layout for map_ in maps])
+    return total
 
 
 def _different(rows: Iterable[Sequence]) -> list[Sequence]:

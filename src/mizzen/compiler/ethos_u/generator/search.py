@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, arranged, candidates
+from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, arranged, rounds
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
 from mizzen.compiler.ethos_u.generator.sequences import Made, Source
@@ -87,12 +87,24 @@ def _fastest(
     granted  whether there is one, whatever it takes to schedule it
     """
     budget = Budget(WORK[configuration.search], granted=granted)
-    tried = _tried(begun, program, configuration, budget)
-    return decided(program, theirs, begun, tried, configuration, cycles)
+    rows = arranged(begun.sequence, configuration)
+    tried: list[Judged] = []
+    found = None
+    for sequences in rounds(rows, configuration):
+        tried += _tried(begun, sequences, program, configuration, budget)
+        found = decided(program, theirs, begun, tried, configuration, cycles)
+        if found.choice.is_own:
+            break
+    assert found is not None, "there is a first round"
+    return found
 
 
 def _tried(
-    begun: Made, program: Program, configuration: EthosUConfiguration, budget: Budget
+    begun: Made,
+    sequences: list[Sequence],
+    program: Program,
+    configuration: EthosUConfiguration,
+    budget: Budget,
 ) -> list[Judged]:
     """Return the programs that there are of some operations, arranged otherwise or as they are.
 
@@ -101,7 +113,7 @@ def _tried(
     """
     found: list[Judged] = []
     failed = False
-    for row in candidates(arranged(begun.sequence, configuration), configuration):
+    for row in sequences:
         if budget.grants(row):
             try:
                 found.append(made(row, program, configuration, begun.places))
