@@ -17,7 +17,6 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.generator import improve, least, search
 from mizzen.compiler.ethos_u.generator.constants import places
 from mizzen.compiler.ethos_u.generator.equality import differing
-from mizzen.compiler.ethos_u.generator.generate import remembered
 from mizzen.compiler.ethos_u.generator.handed import enclosed
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.network import parts_of
@@ -147,18 +146,17 @@ def without(which: int, search: improve.Searching) -> improve.Searching:
     return one_kept
 
 
+@pytest.mark.usefixtures("searched_anew")
 @pytest.mark.parametrize("which", [0, 1])
 def test_one_that_is_not_taken_keeps_no_other_from_it(
     monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
     monkeypatch.setattr(improve, "search", without(which, search.search))
-    remembered.cache_clear()
     theirs, ours = artifacts(over_the_cpu(), U55)
     assert [row.is_own for row in report_of(ours).code] == [which != 0, which != 1]
     assert report_of(ours).code[which].reason == "for a test"
     shared = {step.program.constants[0].tobytes() for step in steps(ours)}
     assert len(shared) == 1
-    remembered.cache_clear()
     before = steps(theirs)[0].program.constants[0]
     assert len(shared.pop()) <= len(before)
     give_the_same([theirs, ours], SHAPE, SHAPE)
