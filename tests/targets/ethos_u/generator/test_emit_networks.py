@@ -17,6 +17,7 @@ from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.emit.bytesets import ByteSet
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.operations import Schedule, Sequence
@@ -87,6 +88,13 @@ def test_network_everywhere(network_file: Path, accelerator: str) -> None:
             assert needless_waits(made, machine) == []
             if CORES[accelerator].keeps_tables:
                 assert blockdeps(made)[1:] == greatest_blockdeps(made, machine)[1:]
+
+
+def test_bytes_of_nothing() -> None:
+    """A block that lies in padding alone reads nothing."""
+    marks = np.ones(4, np.bool_)
+    assert ByteSet([]).within(0, 4, marks).size == 0
+    assert not ByteSet([]).touches(ByteSet([(0, 4, ())]))
 
 
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])

@@ -17,6 +17,8 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.commands import encode
+from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.operations import (
     Box,
@@ -30,8 +32,11 @@ from mizzen.targets.ethos_u.operations import (
     maps_read,
 )
 from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.schedule import plain
 from mizzen.targets.ethos_u.sim.machine import Simulator
+from mizzen.targets.ethos_u.system_config import resolve
 
+from ..hazards.maker import Maker  # noqa: TID252 tests are no package with a name
 from ..sim.assembler import (  # noqa: TID252 tests are no package with a name
     U55_128,
     U85_256,
@@ -258,3 +263,24 @@ def test_another_machine_is_refused() -> None:
         "ethos-u85-256\n"
         "  help keep the compiler's own words"
     )
+
+
+def test_transfers_of_half_a_line_of_memory_go_through_the_array() -> None:
+    """A line that holds two tensors becomes two copies, which U55 has no transfer for."""
+    maker = Maker("ethos-u55-128")
+    for name in ("SET_IFM_ZERO_POINT", "SET_OFM_ZERO_POINT"):
+        maker.add(name)
+    maker.add("SET_OFM_SCALE", scale=1)
+    maker.add("SET_ACTIVATION_MIN", clip_boundary=-128)
+    maker.add("SET_ACTIVATION_MAX", clip_boundary=127)
+    maker.add("SET_KERNEL_WIDTH_M1", width=1)
+    half = 1, 1, 8
+    maker.copy(0x100, 0x200, half)
+    maker.add("OP_KERNEL_WAIT", n=0)
+    maker.dma(0x200, 0x300, 16)
+    maker.add("OP_DMA_WAIT", k=0)
+    for at in (0, 8):
+        maker.copy(0x300 + at, 0x400 + at, half)
+    program = maker.program([(0x100, 8), (0x200, 16)], (0x400, 16))
+    sequence = lift(program)
+    emit(plain(sequence, resolve("ethos-u55-128")), ACCELERATORS["ethos-u55-128"])

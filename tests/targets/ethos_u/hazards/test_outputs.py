@@ -57,6 +57,7 @@ def test_memory_of_an_output_that_was_used_before() -> None:
     """What was there before is nobody's, read or not."""
     before = (IN, OUT - 0x40, HALF), (IN, OUT + 0x40, HALF)
     assert codes(program_of(*before, (IN, OUT, SHAPE))) == []
+    assert codes(program_of((IN, OUT - 0x40, (2, 8, 32)), (IN, OUT, SHAPE))) == []
 
 
 def test_an_output_over_its_own_input() -> None:
@@ -66,11 +67,18 @@ def test_an_output_over_its_own_input() -> None:
 def test_an_output_in_parts_of_several_operators() -> None:
     parts = (IN, OUT, HALF), (IN, OUT + 0x80, HALF)
     assert codes(program_of(*parts)) == []
-    assert codes(program_of(*parts, (IN, OUT + 0x40, HALF))) == ["E597"]
+    assert codes(program_of(*parts, (IN, OUT + 0xC0, HALF))) == ["E597"]
+
+
+def test_what_one_operator_leaves_undone_another_completes() -> None:
+    """Vela lets an operator write rows of the output that the PAD behind it fills."""
+    half = (IN, OUT + 0x40, HALF)
+    assert codes(program_of((IN, OUT, SHAPE), half)) == []
+    assert codes(program_of((IN, OUT, SHAPE), (OUT, ELSEWHERE, HALF), half)) == ["E597"]
 
 
 def test_operations_of_one_operator_may_overlap() -> None:
-    program = program_of((IN, OUT, SHAPE), (IN, OUT + 0x40, HALF))
+    program = program_of((IN, OUT, SHAPE), (IN, OUT + 0xC0, HALF))
     assert codes(program) == ["E597"]
     assert codes(of_one_operator(program)) == []
     assert codes(replace(program, origins={})) == []
@@ -79,6 +87,7 @@ def test_operations_of_one_operator_may_overlap() -> None:
 def test_a_transfer_over_an_output() -> None:
     maker = Maker("ethos-u85-256")
     maker.copy(IN, OUT, SHAPE)
+    maker.copy(OUT, ELSEWHERE, SHAPE)
     maker.add("OP_KERNEL_WAIT", n=0)
     maker.dma(IN, OUT + 0x40, 64)
     assert codes(maker.program([(IN, BYTES)], (OUT, BYTES))) == ["E597"]

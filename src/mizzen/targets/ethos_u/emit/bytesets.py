@@ -26,6 +26,8 @@ Part = tuple[Span, Span, Span]
 Nest = tuple[int, int, tuple[Axis, ...]]
 """The lowest byte, the length of a run, and the axes along which it is repeated."""
 
+NO_OFFSETS: Offsets = np.empty(0, np.int64)
+
 
 class ByteSet:
     """Bytes of one region, from `first` to before `end`, not necessarily all between."""
@@ -43,6 +45,8 @@ class ByteSet:
     @cached_property
     def _runs(self) -> tuple[Offsets, Offsets]:
         """The runs in order, none touching the next: where they start, and one past their ends."""
+        if not self.nests:
+            return NO_OFFSETS, NO_OFFSETS
         found = [_expanded(nest) for nest in self.nests]
         starts = np.concatenate([row for row, _ in found])
         ends = np.concatenate([row + length for row, length in found])

@@ -1,10 +1,14 @@
 """Whether outputs last: what an operation wrote to one, no other operator of the model may spoil.
 
-Memory is used again and again, so that an output's bytes may have held anything before. Two things
-have no honest reason: that an output is left in parts of which a later one lies over an earlier one
-of another operator, and that a whole output was written, never read, and then written over by
-another operator. Operations of one operator do write over one another: a PAD fills its corners
-twice.
+Memory is used again and again, so that an output's bytes may have held anything before. What has no
+honest reason is that a later operation of another operator
+
+- leaves a part of what was written, and takes bytes of it that have been read, or goes beyond the
+  output;
+- writes over all of what was just the output, and has not been read.
+
+Operations of one operator do write over one another, as a PAD does in its corners, and one operator
+completes what another has left undone within an output: rows that a PAD has to fill.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from dataclasses import dataclass, field
 
 from mizzen.targets.ethos_u.hazards.findings import SpoiltOutput, span_of
 from mizzen.targets.ethos_u.hazards.footprint import Footprint, run
-from mizzen.targets.ethos_u.hazards.intervals import Intervals
+from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.hazards.maps import Kind, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import Operation
 from mizzen.targets.ethos_u.program import TensorAddress
@@ -24,16 +28,18 @@ from mizzen.targets.ethos_u.program import TensorAddress
 class _Part:
     """What an operation wrote of an output.
 
+    beyond  whether it wrote to bytes beside the output too
     left    of its bytes those that nobody has written since
-    over    of bytes that it took from others: the operation before, and which
-    unread  whether nobody has read any of its bytes
+    seen    of its bytes those that somebody has read
+    over    of bytes that it took from others: the part before, and which
     """
 
     operation: Operation
+    beyond: bool
     written: Intervals
     left: Intervals
+    seen: Intervals = EMPTY
     over: list[tuple[_Part, Intervals]] = field(default_factory=list["tuple[_Part, Intervals]"])
-    unread: bool = True
 
 
 class Outputs:
@@ -69,14 +75,13 @@ class _Output:
         if not (self._parts and bytes_.touches(self._whole)):
             return
         for part in self._parts:
-            if part.unread and bytes_.intervals.touches(part.left):
-                part.unread = False
+            part.seen = part.seen | (bytes_.intervals & part.left)
 
     def write(self, operation: Operation, bytes_: Footprint) -> None:
         if not bytes_.touches(self._whole):
             return
         found = bytes_.intervals & self._whole.intervals
-        new = _Part(operation, found, found)
+        new = _Part(operation, bytes_.intervals.size > found.size, found, found)
         for part in self._parts:
             if part.left.touches(found):
                 new.over.append((part, part.left & found))
@@ -91,14 +96,20 @@ class _Output:
         left = {id(part) for part in self._parts}
         for part in self._parts:
             for before, bytes_ in part.over:
-                if not _are_different(before.operation, part.operation):
-                    continue
-                torn = id(before) in left
-                whole = before.unread and before.written.size == self._whole.intervals.size
-                if torn or whole:
+                is_torn = id(before) in left
+                if _are_different(before.operation, part.operation) and (
+                    (is_torn and (part.beyond or before.seen.touches(bytes_)))
+                    or self._is_lost(before, part)
+                ):
                     span = span_of(self.place, bytes_)
                     yield SpoiltOutput(self._name, before.operation, part.operation, span)
                     return
+
+    def _is_lost(self, before: _Part, part: _Part) -> bool:
+        """Whether the first part was just the output, nobody has read it, and all of it is gone."""
+        size = self._whole.intervals.size
+        is_output = not before.beyond and before.written.size == size
+        return is_output and not before.seen and part.written.size == size
 
 
 def _are_different(one: Operation, other: Operation) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
 from mizzen.targets.ethos_u.lift.footprints import elements, grids, view_of
 from mizzen.targets.ethos_u.lift.frames import Frame, View, best, flattened, is_flat, whole
@@ -36,7 +37,7 @@ from mizzen.targets.ethos_u.operations import (
 from mizzen.targets.ethos_u.operations import (
     Sequence as Operations,
 )
-from mizzen.targets.ethos_u.program import TensorAddress
+from mizzen.targets.ethos_u.program import TensorAddress, accelerator_of
 
 BYTE = np.dtype(np.uint8)
 SIGNED_BYTE = np.dtype(np.int8)
@@ -244,13 +245,21 @@ class Tensors:
             assert from_ is not None
             source = self._tensor(from_, Role.SCRATCH, None)
             offset = operation.source_offset_bytes - from_.start
-        return replace(
-            operation,
-            source=source,
-            source_offset_bytes=offset,
-            destination=target,
-            destination_offset_bytes=start,
-        )
+        ends, length = ((source, offset), (target, start)), operation.length_bytes
+        if self._is_transferred(*ends, length):
+            return Copy(operation.origin, source, offset, target, start, length)
+        return _carried(operation.origin, *ends, length)
+
+    def _is_transferred(self, source: End, destination: End, length_bytes: int) -> bool:
+        """Return whether the machine takes a transfer, which may end behind its destination."""
+        if accelerator_of(self._program.hardware).arch is not Arch.U55:
+            return True
+        if source[1] % TRANSFERRED_BYTES or destination[1] % TRANSFERRED_BYTES:
+            return False
+        tensor = self._tensors[destination[0]]
+        size = math.prod(tensor.shape) * tensor.dtype.itemsize
+        is_end = destination[1] + length_bytes == size
+        return is_end or length_bytes % TRANSFERRED_BYTES == 0
 
     def _map(self, piece: int | None, map_: Map) -> Map:
         view = view_of(map_)
