@@ -17,7 +17,7 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.generator import improve, least, search
 from mizzen.compiler.ethos_u.generator.constants import places
 from mizzen.compiler.ethos_u.generator.equality import differing
-from mizzen.compiler.ethos_u.generator.handed import enclosed
+from mizzen.compiler.ethos_u.generator.handed import Enclosed, enclosed
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.search import Found
@@ -26,7 +26,7 @@ from mizzen.diagnostics import MizzenError, fail
 from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import EMPTY, Intervals
+from mizzen.targets.ethos_u.hazards import EMPTY, Intervals, find_hazards
 from mizzen.targets.ethos_u.operations import Sequence as Operations
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.system_config import resolve
@@ -97,7 +97,7 @@ def test_each_has_code_of_its_own_and_the_network_computes_the_same(accelerator:
 
 def test_what_nothing_names_is_part_of_the_interface() -> None:
     network, parts = parts_of(compiled_by_vela(over_the_cpu(), resolve(U55)))
-    first, second = enclosed(network, parts)
+    first, second = (row.program for row in enclosed(network, parts))
     assert [len(part.program.outputs) for part in parts] == [1, 1]
     (taken,) = (row for row in second.inputs if not row.name.startswith("summed"))
     assert taken.name.startswith("bytes ")
@@ -116,7 +116,7 @@ def test_what_is_alive_beside_an_operator_is_state_that_it_keeps() -> None:
     made = net.twice(summed(net, sent))
     data = net.finish([net.first, net.second], [made, summed(net, net.sum)])
     network, parts = parts_of(compiled_by_vela(data, resolve(U55)))
-    _, second = enclosed(network, parts)
+    _, second = (row.program for row in enclosed(network, parts))
     (kept,) = (row for row in second.inputs if row.variable)
     at = ETHOS_U.arena_offsets(network)
     (tensor,) = (row for row in network.main.tensors if row.name == "sum")
@@ -126,7 +126,7 @@ def test_what_is_alive_beside_an_operator_is_state_that_it_keeps() -> None:
 
 def test_a_program_that_spoils_what_it_must_keep_is_seen() -> None:
     network, parts = parts_of(compiled_by_vela(over_the_cpu(), resolve(U55)))
-    first, _ = enclosed(network, parts)
+    first, _ = (row.program for row in enclosed(network, parts))
     written = next(row for row in first.outputs if row.name == "sent")
     spoilt = replace(written, name="kept", variable=True)
     program = replace(first, inputs=(*first.inputs, spoilt))
@@ -247,7 +247,7 @@ def test_operations_that_cannot_be_arranged_are_done_as_they_are(
     configuration = replace(resolve(U55), generator=Generator.OWN)
     compiled = compiled_by_vela(over_the_cpu(), configuration)
     source = Source(b"", NetworkForm.TFLITE, is_shared=True)
-    (program, _) = enclosed(*parts_of(compiled))
+    program, _ = (row.program for row in enclosed(*parts_of(compiled)))
     begun = source.made(program)
     place, make = {"search": (search, search.search), "least": (least, least.least)}[name]
     schedule = place.made
@@ -264,3 +264,19 @@ def test_operations_that_cannot_be_arranged_are_done_as_they_are(
     monkeypatch.setattr(place, "arranged", arranged)
     found = make(program, source, configuration)
     assert found.choice.is_own, found.choice.reason
+
+
+def test_code_that_reads_what_nobody_wrote_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    configuration = replace(resolve(U55), generator=Generator.OWN)
+    compiled = compiled_by_vela(over_the_cpu(), configuration)
+    rows = enclosed(*parts_of(compiled))
+    assert not any(find_hazards(row.program).findings for row in rows)
+
+    def nothing_held(*given: Any) -> list[Enclosed]:
+        return [replace(rows[0], held={}), rows[1]]
+
+    monkeypatch.setattr(improve, "enclosed", nothing_held)
+    written = improved(compiled, Source(b"", NetworkForm.TFLITE), configuration)
+    first, second = written.choices
+    assert (first.verdict, second.is_own) == (Verdict.HAZARD, True)
+    assert "nothing has written" in first.reason

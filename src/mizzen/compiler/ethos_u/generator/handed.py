@@ -44,12 +44,22 @@ class Run:
         return Run(self.region, min(self.start, other.start), max(self.stop, other.stop))
 
 
-def enclosed(network: Model, parts: Sequence[NpuPart]) -> list[Program]:
-    """Return the programs of NPU operators, each with an interface that leaves nothing out.
+@dataclass(frozen=True, slots=True, eq=False)
+class Enclosed:
+    """A program with an interface that leaves nothing out, and what it finds written.
 
     State is what goes on behind a program whatever it is: it is part of what a program takes, so
-    that nothing else comes to lie there. Raises E581 where scratch memory is not all of the arena
-    from its start, and as `touched` does.
+    that nothing else comes to lie there. Some of its bytes may hold nothing.
+    """
+
+    program: Program
+    held: Mapping[int, Sequence[tuple[int, int]]]
+
+
+def enclosed(network: Model, parts: Sequence[NpuPart]) -> list[Enclosed]:
+    """Return the programs of NPU operators, each with all that it takes, gives and keeps.
+
+    Raises E581 where scratch memory is not all of the arena from its start, and as `touched` does.
     """
     return list(_Flow(network, parts).programs())
 
@@ -71,12 +81,15 @@ class _Flow:
         self._go_on()
         self._go_back()
 
-    def programs(self) -> Iterator[Program]:
+    def programs(self) -> Iterator[Enclosed]:
         for index, part in self._parts.items():
             found = _Interface(
                 part.program, self._touched[index], self._held[index], self._needed[index]
             )
-            yield found.program()
+            needed = _without(self._needed[index], _written(self._touched[index]))
+            held = _joined(needed, self._read[index])
+            runs = {region: list(bytes_.runs) for region, bytes_ in held.items()}
+            yield Enclosed(found.program(), runs)
 
     def _go_on(self) -> None:
         held = _joined(self._always, self._of(self._network.main.inputs))

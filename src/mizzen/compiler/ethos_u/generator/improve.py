@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mizzen.compiler.ethos_u.generator.constants import with_shared_constants
 from mizzen.compiler.ethos_u.generator.costs import with_costs
-from mizzen.compiler.ethos_u.generator.handed import enclosed
+from mizzen.compiler.ethos_u.generator.handed import Enclosed, enclosed
 from mizzen.compiler.ethos_u.generator.least import least
 from mizzen.compiler.ethos_u.generator.network import (
     NpuPart,
@@ -24,6 +24,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.hazards import Surroundings, find_hazards
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
@@ -98,13 +99,22 @@ def _several(
         reason = error.diagnostic.message
         return [keep(part.program, configuration, Verdict.REFUSED, reason) for part in parts]
     found: list[Found] = []
-    for part, program in zip(parts, programs, strict=True):
-        row = _found(program, source, configuration, search)
+    for part, around in zip(parts, programs, strict=True):
+        row = _found(around.program, source, configuration, search)
+        if row.choice.is_own and (hazard := _hazard(row.program, around)):
+            row = keep(around.program, configuration, Verdict.HAZARD, hazard)
         own, named = row.program, part.program
         if row.choice.is_own:
             named = replace(own, inputs=named.inputs, outputs=named.outputs)
         found.append(replace(row, program=named))
     return list(_sharing(found))
+
+
+def _hazard(program: Program, around: Enclosed) -> str:
+    """Say what a program reads that nobody before it has written; empty if it is nothing."""
+    final = frozenset(range(len(program.outputs)))
+    found = find_hazards(program, Surroundings(around.held, final)).findings
+    return f"a hazard: {found[0].diagnostic.message}" if found else ""
 
 
 def _sharing(found: Sequence[Found]) -> Iterator[Found]:
