@@ -21,9 +21,9 @@ from mizzen.compiler.ethos_u.generator.search import (
     decided,
     made,
     maps_bytes,
-    refused,
+    of_sources,
 )
-from mizzen.compiler.ethos_u.generator.sequences import Source
+from mizzen.compiler.ethos_u.generator.sequences import Made, Source
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.cascade import Cascade, cascades, reordered, within
 from mizzen.targets.ethos_u.config import EthosUConfiguration
@@ -44,23 +44,30 @@ CASCADES_FAILING = 2
 def least(program: Program, source: Source, configuration: EthosUConfiguration) -> Found:
     """Look for a program that does what Vela's does in less memory and no more time."""
     theirs = judged(program, configuration)
-    try:
-        begun = source.made(program)
-        rows = arranged(begun.sequence, configuration)
-        search = _Search(program, theirs, configuration, work_of(rows[0]), begun.places)
-        best = search.best_of(rows) or rows[0]
-        ordered = reordered(best)
-        if ordered is not best and search.descend(ordered):
-            best = ordered
-        failing = 0
-        for cascade in _cascades(best, rows[-1], configuration):
-            if failing < CASCADES_FAILING and cascade.live_bytes < search.memory_bytes:
-                failing = 0 if search.descend(cascade.sequence) else failing + 1
-        if not search.found:
-            search.found.append(made(begun.sequence, program, configuration, begun.places))
-    except MizzenError as error:
-        return refused(program, theirs, error)
-    return decided(program, theirs, begun, search.found, configuration, maps_bytes)
+
+    def find(begun: Made, granted: bool) -> Found:
+        assert granted, "Vela's words are tried where nothing else may be taken"
+        tried = _tried(begun, program, theirs, configuration)
+        return decided(program, theirs, begun, tried, configuration, maps_bytes)
+
+    return of_sources(program, source, theirs, find, maps_bytes, both=False)
+
+
+def _tried(
+    begun: Made, program: Program, theirs: Judged, configuration: EthosUConfiguration
+) -> list[Judged]:
+    """Return programs that are no worse than Vela's; one that may be where there are none."""
+    rows = arranged(begun.sequence, configuration)
+    search = _Search(program, theirs, configuration, work_of(rows[0]), begun.places)
+    best = search.best_of(rows) or rows[0]
+    ordered = reordered(best)
+    if ordered is not best and search.descend(ordered):
+        best = ordered
+    failing = 0
+    for cascade in _cascades(best, rows[-1], configuration):
+        if failing < CASCADES_FAILING and cascade.live_bytes < search.memory_bytes:
+            failing = 0 if search.descend(cascade.sequence) else failing + 1
+    return search.found or [made(begun.sequence, program, configuration, begun.places)]
 
 
 def _cascades(

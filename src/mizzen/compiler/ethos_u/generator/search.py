@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, arranged, rounds
@@ -18,6 +18,9 @@ from mizzen.targets.ethos_u.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits, schedule
 from mizzen.targets.ethos_u.timing import Timed
+
+REFINED = 2
+"""Of all that was scheduled, what a thorough search schedules once more with greater effort."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,20 +61,40 @@ def maps_bytes(cost: StreamCost) -> int:
 def search(program: Program, source: Source, configuration: EthosUConfiguration) -> Found:
     """Look for a program that does what Vela's does in less time, and return the one to take."""
     theirs = judged(program, configuration)
+
+    def find(begun: Made, granted: bool) -> Found:
+        return _fastest(begun, program, theirs, configuration, granted=granted)
+
+    both = configuration.search is Search.THOROUGH
+    return of_sources(program, source, theirs, find, cycles, both=both)
+
+
+def of_sources(
+    program: Program,
+    source: Source,
+    theirs: Judged,
+    find: Callable[[Made, bool], Found],
+    order: Order,
+    *,
+    both: bool,
+) -> Found:
+    """Return what is found of our own rules' operations, else of those that Vela's words are.
+
+    find  of some operations, and whether there is a program whatever it takes
+    both  whether Vela's words are tried also where there is something to take without
+    """
     try:
         begun = source.made(program)
-        found = _fastest(begun, program, theirs, configuration, granted=True)
+        found = find(begun, True)
     except MizzenError as error:
         return refused(program, theirs, error)
-    hasty = configuration.search is Search.FAST
-    if not begun.lowered or found.choice.is_corrected or (hasty and found.choice.is_own):
+    if not begun.lowered or found.choice.is_corrected or (found.choice.is_own and not both):
         return found
     try:
-        lifted = source.lifted(program)
-        other = _fastest(lifted, program, theirs, configuration, granted=False)
+        other = find(source.lifted(program), not found.choice.is_own)
     except MizzenError:
         return found
-    return _better(found, other)
+    return _better(found, other, order)
 
 
 def _fastest(
@@ -88,15 +111,30 @@ def _fastest(
     """
     budget = Budget(WORK[configuration.search], granted=granted)
     rows = arranged(begun.sequence, configuration)
-    tried: list[Judged] = []
+    tried: list[_Tried] = []
     found = None
     for sequences in rounds(rows, configuration):
         tried += _tried(begun, sequences, program, configuration, budget)
-        found = decided(program, theirs, begun, tried, configuration, cycles)
+        found = decided(program, theirs, begun, _judged(tried), configuration, cycles)
         if found.choice.is_own:
             break
     assert found is not None, "there is a first round"
-    return found
+    if configuration.search is not Search.THOROUGH:
+        return found
+    tried += _refined(tried, begun, program, theirs, configuration, budget)
+    return decided(program, theirs, begun, _judged(tried), configuration, cycles)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """A sequence that was scheduled, and the program that came of it."""
+
+    sequence: Sequence
+    judged: Judged
+
+
+def _judged(tried: list[_Tried]) -> list[Judged]:
+    return [row.judged for row in tried]
 
 
 def _tried(
@@ -105,30 +143,52 @@ def _tried(
     program: Program,
     configuration: EthosUConfiguration,
     budget: Budget,
-) -> list[Judged]:
+) -> list[_Tried]:
     """Return the programs that there are of some operations, arranged otherwise or as they are.
 
     What must lie somewhere may be alive for longer than it can be there once operations are
     arranged otherwise.
     """
-    found: list[Judged] = []
+    found: list[_Tried] = []
     failed = False
     for row in sequences:
         if budget.grants(row):
             try:
-                found.append(made(row, program, configuration, begun.places))
+                found.append(_Tried(row, made(row, program, configuration, begun.places)))
             except MizzenError:
                 failed = True
     if failed and not found:
-        found.append(made(begun.sequence, program, configuration, begun.places))
+        row = begun.sequence
+        found.append(_Tried(row, made(row, program, configuration, begun.places)))
     return found
 
 
-def _better(found: Found, other: Found) -> Found:
+def _refined(
+    tried: list[_Tried],
+    begun: Made,
+    program: Program,
+    theirs: Judged,
+    configuration: EthosUConfiguration,
+    budget: Budget,
+) -> Iterator[_Tried]:
+    """Yield the best of what was tried, scheduled with greater effort."""
+
+    def rank(row: _Tried) -> tuple[bool, int]:
+        cost = row.judged.cost
+        return worse(cost, theirs.cost) != "", cycles(cost)
+
+    for row in sorted(tried, key=rank)[:REFINED]:
+        if budget.grants(row.sequence):
+            effort = Effort.THOROUGH
+            ours = made(row.sequence, program, configuration, begun.places, effort)
+            yield _Tried(row.sequence, ours)
+
+
+def _better(found: Found, other: Found, order: Order) -> Found:
     """Return the one that may be taken and costs less, with what was tried for both."""
     tried = (*found.choice.tried, *other.choice.tried)
     owned = [
-        (cycles(row.choice.own), at, row)
+        (order(row.choice.own), at, row)
         for at, row in enumerate((found, other))
         if row.choice.is_own and row.choice.own is not None
     ]
