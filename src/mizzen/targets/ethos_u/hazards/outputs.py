@@ -3,12 +3,12 @@
 Memory is used again and again, so that an output's bytes may have held anything before. What has no
 honest reason is that a later operation of another operator
 
-- leaves a part of what was written, and takes bytes of it that have been read, or goes beyond the
-  output;
+- leaves a part of what was written, and goes beyond the output;
 - writes over all of what was just the output, and has not been read.
 
 Operations of one operator do write over one another, as a PAD does in its corners, and one operator
-completes what another has left undone within an output: rows that a PAD has to fill.
+completes what another has left undone within an output: rows that a PAD has to fill. An output that
+several programs complete may hold something else in between.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from mizzen.targets.ethos_u.hazards.findings import SpoiltOutput, span_of
 from mizzen.targets.ethos_u.hazards.footprint import Footprint, run
-from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
+from mizzen.targets.ethos_u.hazards.intervals import Intervals
 from mizzen.targets.ethos_u.hazards.maps import Kind, MemoryBlock
 from mizzen.targets.ethos_u.hazards.operations import Operation
 from mizzen.targets.ethos_u.program import TensorAddress
@@ -30,7 +30,7 @@ class _Part:
 
     beyond  whether it wrote to bytes beside the output too
     left    of its bytes those that nobody has written since
-    seen    of its bytes those that somebody has read
+    unread  whether nobody has read any of its bytes
     over    of bytes that it took from others: the part before, and which
     """
 
@@ -38,8 +38,8 @@ class _Part:
     beyond: bool
     written: Intervals
     left: Intervals
-    seen: Intervals = EMPTY
     over: list[tuple[_Part, Intervals]] = field(default_factory=list["tuple[_Part, Intervals]"])
+    unread: bool = True
 
 
 class Outputs:
@@ -75,7 +75,8 @@ class _Output:
         if not (self._parts and bytes_.touches(self._whole)):
             return
         for part in self._parts:
-            part.seen = part.seen | (bytes_.intervals & part.left)
+            if part.unread and bytes_.intervals.touches(part.left):
+                part.unread = False
 
     def write(self, operation: Operation, bytes_: Footprint) -> None:
         if not bytes_.touches(self._whole):
@@ -96,10 +97,9 @@ class _Output:
         left = {id(part) for part in self._parts}
         for part in self._parts:
             for before, bytes_ in part.over:
-                is_torn = id(before) in left
+                is_torn = id(before) in left and part.beyond
                 if _are_different(before.operation, part.operation) and (
-                    (is_torn and (part.beyond or before.seen.touches(bytes_)))
-                    or self._is_lost(before, part)
+                    is_torn or self._is_lost(before, part)
                 ):
                     span = span_of(self.place, bytes_)
                     yield SpoiltOutput(self._name, before.operation, part.operation, span)
@@ -109,7 +109,7 @@ class _Output:
         """Whether the first part was just the output, nobody has read it, and all of it is gone."""
         size = self._whole.intervals.size
         is_output = not before.beyond and before.written.size == size
-        return is_output and not before.seen and part.written.size == size
+        return is_output and before.unread and part.written.size == size
 
 
 def _are_different(one: Operation, other: Operation) -> bool:
