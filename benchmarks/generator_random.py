@@ -11,7 +11,7 @@ the figures:
                small
 `vela_wrong`   those where ours gave what the reference gives, and Vela's words did not
 `vela_faulty`  those without ours because Vela's words read what nothing has written, race, or have
-               maps without a size
+               maps without a size, or its file cannot be read
 `undecided`    those where ours gave something else than Vela's words, without a reference
 `refused`      those whose words could not be taken apart or scheduled anew otherwise
 `failed`       those where Mizzen's generator ended by a mistake
@@ -74,6 +74,11 @@ def found_in(family: str, seed: int, number: int) -> Iterator[tuple[str, str]]:
     data = network(family, seed, number)
     compiled = generate(data, configuration)
     if not isinstance(compiled, Compiled):
+        return
+    try:
+        parts_of(compiled)
+    except MizzenError as error:
+        yield "vela_faulty", f"{name} {error.diagnostic.message}"
         return
     source = Source(data, NetworkForm.TFLITE)
     try:
