@@ -124,7 +124,7 @@ def _add_generator_options(parser: argparse.ArgumentParser) -> None:
         "--generator",
         metavar="{vela,own,best}",
         help="for Ethos-U55 and U65: whose code it is: Vela's, Mizzen's own, or Mizzen's where "
-        "that needs no more cycles and no more memory than Vela's (default: vela)",
+        "that needs no more cycles and no more memory than Vela's (default: best)",
     )
     group.add_argument(
         "--search",
