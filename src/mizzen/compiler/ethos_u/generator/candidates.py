@@ -12,7 +12,7 @@ from mizzen.targets.ethos_u.matrix import with_written_products
 from mizzen.targets.ethos_u.operations import Copy, Role, Sequence, maps_read
 from mizzen.targets.ethos_u.schedule import Estimator
 
-WORK = {Search.FAST: 128, Search.THOROUGH: 2000}
+WORK = {Search.FAST: 128, Search.THOROUGH: 1200}
 """Of all sequences that are scheduled for an NPU operator, the first of them left out."""
 MANY = 64
 """Operations of a sequence each of which is twice the work that it is of a short one."""
