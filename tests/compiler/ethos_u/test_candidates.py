@@ -39,3 +39,8 @@ def test_what_is_estimated_to_be_much_slower_waits_until_nothing_else_is_taken()
     assert list(rounds([short, long], configuration)) == [[short], [long]]
     slower = of(21)
     assert list(rounds([short, slower], configuration)) == [[short, slower]]
+
+
+def test_what_is_short_is_all_scheduled() -> None:
+    few, twice = of(4), of(8)
+    assert list(rounds([few, twice], resolve("ethos-u55-128"))) == [[few, twice]]

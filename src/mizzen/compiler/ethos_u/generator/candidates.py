@@ -18,6 +18,8 @@ MANY = 64
 """Operations of a sequence each of which is twice the work that it is of a short one."""
 FAR = 1.1
 """Estimated cycles over those of the best sequence, beyond which none has come out better."""
+SHORT = 8
+"""Operations of sequences that are all scheduled: what their constants take decides of so few."""
 CACHE_SHARES = (0.85, 1.0, 0.7)
 """Of the cache, what maps of chains in stripes may take, beside constants that are fetched."""
 IN_ARENA = (Role.INPUT, Role.OUTPUT, Role.STATE)
@@ -84,7 +86,8 @@ def rounds(rows: list[Sequence], configuration: EthosUConfiguration) -> Iterator
     rows  as `arranged` gives them
     """
     every = list(candidates(rows, configuration))
-    if configuration.mode.spills or configuration.search is Search.THOROUGH:
+    is_short = len(rows[-1].operations) <= SHORT
+    if is_short or configuration.mode.spills or configuration.search is Search.THOROUGH:
         yield every
         return
     costs = [_estimated(row, configuration) for row in every]
