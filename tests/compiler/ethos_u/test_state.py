@@ -115,6 +115,8 @@ def test_state_goes_on_in_better_code(accelerator: str) -> None:
     assert artifact.report is not None
     (choice,) = artifact.report.code
     assert choice.is_own
+    assert choice.cost is not None
+    assert choice.vela is not None
     assert choice.cost.cycles < choice.vela.cycles
     assert choice.cost.arena_bytes < choice.vela.arena_bytes
     session, theirs = artifact.session(), CpuKernels(data).session()

@@ -80,7 +80,9 @@ def test_what_is_written_decodes(parts: list[tuple[Values, Section]]) -> None:
 @settings(max_examples=40, deadline=None)
 @given(weights(3000), st.sampled_from([Compression.FAST, Compression.THOROUGH]))
 def test_chosen_sections_decode(values: Values, compression: Compression) -> None:
-    (decoded,) = decode([write(values, choose(values, EFFORTS[compression]))])
+    sections = choose(values, EFFORTS[compression])
+    assert sections is not None
+    (decoded,) = decode([write(values, sections)])
     assert np.array_equal(decoded, values)
 
 
@@ -88,6 +90,7 @@ def test_chosen_sections_decode(values: Values, compression: Compression) -> Non
 def test_slices_end_where_their_length_does(zeros: bool) -> None:
     values = np.full(2 * LARGEST_SLICE + 5, 0 if zeros else 3, np.int16)
     chosen = choose(values, EFFORTS[Compression.FAST])
+    assert chosen is not None
     assert max(part.symbols for section in chosen for part in section.slices) <= LARGEST_SLICE
     (decoded,) = decode([write(values, chosen)])
     assert np.array_equal(decoded, values)
