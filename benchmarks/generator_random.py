@@ -1,7 +1,9 @@
 """Generate code of Mizzen's own for random networks, and execute it beside Vela's.
 
 Run ``python benchmarks/generator_random.py --family u55 u65 --programs 1000``, with ``--json`` for
-the figures:
+the figures. Each network is compiled for one of the family's accelerators in one of the memory
+modes and systems that it runs in, optimised for either and with less memory in half of all cases;
+with ``--default`` as where nothing but the accelerator is named:
 
 `programs`     networks of which something is on the NPU
 `own`          of their NPU operators, those that code of our own was generated for
@@ -40,17 +42,22 @@ from fuzz_judge import compare
 from fuzz_networks import network
 from mizzen.artifact.loading import artifact_of
 from mizzen.compiler.ethos_u.generator.equality import differing
-from mizzen.compiler.ethos_u.generator.improve import improved
+from mizzen.compiler.ethos_u.generator.improve import improved, smallest
 from mizzen.compiler.ethos_u.generator.network import outliving, parts_of, with_program
 from mizzen.compiler.ethos_u.generator.search import arranged, made
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Verdict
-from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Generator, Optimise
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.system_config import (
+    resolve,
+    system_configs,
+    usable_memory_modes,
+)
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
+from mizzen.targets.ethos_u.vela_ini import BUNDLED, read_files
 
 SLOW_SECONDS = 20
 """Of a network that is printed for it."""
@@ -66,12 +73,46 @@ KINDS = {
 FIGURES = ("programs", *sorted({*KINDS.values(), "vela_wrong", "vela_faulty", "undecided"}))
 
 
-def found_in(family: str, seed: int, number: int) -> Iterator[tuple[str, str]]:
-    """Return the kinds of the NPU operators of a network, each with words; a code of each."""
+EVERYWHERE = "Sram_Only"
+"""The memory mode that all systems have."""
+CACHE_BYTES = (None, None, 1 << 14, 1 << 12)
+"""Of the memory for maps; None is what the mode says."""
+
+
+def drawn(family: str, number: int) -> EthosUConfiguration:
+    """Return what a network is compiled for: an accelerator of a family, a system and a mode."""
+    rng = random.Random(number)
+    accelerator = rng.choice([name for name in ACCELERATORS if family in name])
+    sections = read_files((BUNDLED,))
+    systems = [name for name in system_configs(sections) if family in name.lower()]
+    row = resolve(accelerator, system_config=rng.choice(systems), memory_mode=EVERYWHERE)
+    found = resolve(
+        accelerator,
+        system_config=row.system.name,
+        memory_mode=rng.choice(usable_memory_modes(sections, row.accelerator, row.system)),
+        optimise=rng.choice(list(Optimise)).value,
+        arena_cache_size=rng.choice(CACHE_BYTES),
+    )
+    return replace(found, generator=Generator.OWN)
+
+
+def _said(configuration: EthosUConfiguration) -> str:
+    rows = configuration.accelerator, configuration.system, configuration.mode
+    names = [*(row.name for row in rows), configuration.optimise.value]
+    return " ".join([*names, str(configuration.arena_cache_size_bytes)])
+
+
+def defaults(family: str, number: int) -> EthosUConfiguration:
+    """Return an accelerator of a family in the system and mode that are its defaults."""
     names = [name for name in ACCELERATORS if family in name]
-    name = random.Random(number).choice(names)
-    configuration = replace(resolve(name), generator=Generator.OWN)
-    data = network(family, seed, number)
+    return replace(resolve(random.Random(number).choice(names)), generator=Generator.OWN)
+
+
+def found_in(
+    data: bytes, configuration: EthosUConfiguration, number: int
+) -> Iterator[tuple[str, str]]:
+    """Return the kinds of the NPU operators of a network, each with words; a code of each."""
+    name = _said(configuration)
     compiled = generate(data, configuration)
     if not isinstance(compiled, Compiled):
         return
@@ -82,7 +123,8 @@ def found_in(family: str, seed: int, number: int) -> Iterator[tuple[str, str]]:
         return
     source = Source(data, NetworkForm.TFLITE)
     try:
-        choices = improved(compiled, source, configuration).choices
+        find = smallest if configuration.optimise is Optimise.SIZE else improved
+        choices = find(compiled, source, configuration).choices
     except Exception as error:
         parts = range(len(parts_of(compiled)[1]))
         faulty = any(_is_faulty(compiled, place) for place in parts)
@@ -172,16 +214,19 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first network")
     parser.add_argument("--numbers", type=int, nargs="+", help="of the networks; these alone")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--default", action="store_true", help="systems, modes and memory")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found: Counter[str] = Counter(dict.fromkeys(FIGURES, 0))
     seeds: defaultdict[str, list[str]] = defaultdict(list)
     begun = time.process_time()
+    configured = defaults if arguments.default else drawn
     numbers = arguments.numbers or range(arguments.first, arguments.first + arguments.programs)
     for number in numbers:
         for family in arguments.family:
             start = time.process_time()
-            kinds = list(found_in(family, arguments.seed, number))
+            data = network(family, arguments.seed, number)
+            kinds = list(found_in(data, configured(family, number), number))
             found["programs"] += bool(kinds)
             for kind, words in kinds:
                 found[kind] += 1

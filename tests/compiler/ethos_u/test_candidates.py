@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, rounds
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.config import Search
-from mizzen.targets.ethos_u.operations import Copy, Sequence
+from mizzen.targets.ethos_u.operations import Copy, Sequence, Tensor
 from mizzen.targets.ethos_u.system_config import resolve
+
+ROOMY_BYTES = 1 << 20
 
 
 def of(count: int) -> Sequence:
-    return Sequence((), (Copy(Origin(), 0, 0, 1, 0, 16),) * count, (), ())
+    tensors = (Tensor("given", (1, 1, 16), np.dtype("int8")),) * 2
+    return Sequence(tensors, (Copy(Origin(), 0, 0, 1, 0, 16),) * count, (), ())
 
 
 def granted(search: Search, count: int) -> int:
@@ -36,11 +40,11 @@ def test_a_sequence_that_is_too_long_leaves_room_for_a_shorter_one() -> None:
 def test_what_is_estimated_to_be_much_slower_waits_until_nothing_else_is_taken() -> None:
     configuration = resolve("ethos-u55-128")
     short, long = of(20), of(40)
-    assert list(rounds([short, long], configuration)) == [[short], [long]]
+    assert list(rounds([short, long], configuration, ROOMY_BYTES)) == [[short], [long]]
     slower = of(21)
-    assert list(rounds([short, slower], configuration)) == [[short, slower]]
+    assert list(rounds([short, slower], configuration, ROOMY_BYTES)) == [[short, slower]]
 
 
 def test_what_is_short_is_all_scheduled() -> None:
     few, twice = of(4), of(8)
-    assert list(rounds([few, twice], resolve("ethos-u55-128"))) == [[few, twice]]
+    assert list(rounds([few, twice], resolve("ethos-u55-128"), ROOMY_BYTES)) == [[few, twice]]

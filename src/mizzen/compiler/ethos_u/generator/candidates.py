@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, zip_longest
 
 from mizzen.targets.ethos_u import arrange
-from mizzen.targets.ethos_u.cascade import cascades, within
+from mizzen.targets.ethos_u.cascade import cascades, peak_bytes, within
+from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Search
 from mizzen.targets.ethos_u.matrix import with_written_products
 from mizzen.targets.ethos_u.operations import Copy, Role, Sequence, maps_read
@@ -22,6 +24,8 @@ SHORT = 8
 """Operations of sequences that are all scheduled: what their constants take decides of so few."""
 CACHE_SHARES = (0.85, 1.0, 0.7)
 """Of the cache, what maps of chains in stripes may take, beside constants that are fetched."""
+ROOM_SHARES = (1.0, 0.8)
+"""Of the memory that there is for all, what maps may take where they do not fit otherwise."""
 IN_ARENA = (Role.INPUT, Role.OUTPUT, Role.STATE)
 """Tensors that lie in the arena where that is not in the memory of the cache."""
 
@@ -62,13 +66,21 @@ def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Seq
     return _different((planes, best, sequence))
 
 
-def candidates(rows: list[Sequence], configuration: EthosUConfiguration) -> Iterator[Sequence]:
+def candidates(
+    rows: list[Sequence], configuration: EthosUConfiguration, limit_bytes: int
+) -> Iterator[Sequence]:
     """Yield what is worth scheduling for the sake of cycles, the best first as far as is known.
 
-    rows  as `arranged` gives them
+    rows         as `arranged` gives them
+    limit_bytes  of the arena, where maps and constants that are fetched share one memory; what
+                 does not fit by itself is done in stripes
     """
     if not configuration.mode.spills:
-        yield from rows
+        for row in rows:
+            if peak_bytes(row) <= limit_bytes:
+                yield row
+            else:
+                yield from _striped(row, limit_bytes)
         if configuration.search is Search.THOROUGH:
             yield from (row.sequence for row in cascades(rows[-1]))
         return
@@ -80,23 +92,63 @@ def candidates(rows: list[Sequence], configuration: EthosUConfiguration) -> Iter
     yield from _different(row for pair in pairs for row in pair if row is not None)
 
 
-def rounds(rows: list[Sequence], configuration: EthosUConfiguration) -> Iterator[list[Sequence]]:
+def _striped(row: Sequence, limit_bytes: int) -> Iterator[Sequence]:
+    goals = [int(share * limit_bytes) for share in ROOM_SHARES]
+    return (found.sequence for found in within(row, goals, ()))
+
+
+def rounds(
+    rows: list[Sequence], configuration: EthosUConfiguration, limit_bytes: int
+) -> Iterator[list[Sequence]]:
     """Yield the candidates: first those to schedule, then others for where none of them is taken.
 
-    rows  as `arranged` gives them
+    rows, limit_bytes  as `candidates` takes them
     """
-    every = list(candidates(rows, configuration))
-    is_short = len(rows[-1].operations) <= SHORT
-    if is_short or configuration.mode.spills or configuration.search is Search.THOROUGH:
+    return (found for found in _rounds(rows, configuration, limit_bytes) if found)
+
+
+def _rounds(
+    rows: list[Sequence], configuration: EthosUConfiguration, limit_bytes: int
+) -> Iterator[list[Sequence]]:
+    every = list(candidates(rows, configuration, limit_bytes))
+    if configuration.mode.spills:
         yield every
         return
+    last = [*_short_of_room(rows, limit_bytes)]
+    if configuration.search is Search.THOROUGH or not every:
+        yield [*every, *last] or rows
+        return
+    if len(rows[-1].operations) <= SHORT:
+        yield every
+    else:
+        yield from _by_estimates(every, configuration)
+    yield last
+
+
+def _short_of_room(rows: list[Sequence], limit_bytes: int) -> Iterator[Sequence]:
+    """Yield what may fit in other layouts than the usual, and what leaves more for constants."""
+    for row in rows:
+        taken_bytes = peak_bytes(row)
+        if taken_bytes > limit_bytes:
+            if peak_bytes(_unpadded(row)) <= limit_bytes:
+                yield row
+        elif taken_bytes > min(ROOM_SHARES) * limit_bytes:
+            yield from _striped(row, limit_bytes)
+
+
+def _unpadded(row: Sequence) -> Sequence:
+    tensors = tuple(replace(tensor, layout=Layout.NHWC) for tensor in row.tensors)
+    return replace(row, tensors=tensors)
+
+
+def _by_estimates(
+    every: list[Sequence], configuration: EthosUConfiguration
+) -> Iterator[list[Sequence]]:
+    """Yield first what is estimated to be about as fast as the best, then the others."""
     costs = [_estimated(row, configuration) for row in every]
     most = FAR * min(costs)
-    near = [row for row, cost in zip(every, costs, strict=True) if cost <= most]
-    far = [row for row, cost in zip(every, costs, strict=True) if cost > most]
-    yield near
-    if far:
-        yield far
+    yield [row for row, cost in zip(every, costs, strict=True) if cost <= most]
+    yield [row for row, cost in zip(every, costs, strict=True) if cost > most]
 
 
 def _estimated(sequence: Sequence, configuration: EthosUConfiguration) -> float:

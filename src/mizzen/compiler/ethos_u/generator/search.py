@@ -113,7 +113,7 @@ def _fastest(
     rows = arranged(begun.sequence, configuration)
     tried: list[_Tried] = []
     found = None
-    for sequences in rounds(rows, configuration):
+    for sequences in rounds(rows, configuration, theirs.cost.arena_bytes):
         tried += _tried(begun, sequences, program, configuration, budget)
         found = decided(program, theirs, begun, _judged(tried), configuration, cycles)
         if found.choice.is_own:

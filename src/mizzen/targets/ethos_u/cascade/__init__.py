@@ -15,7 +15,7 @@ judged by whoever schedules.
 
 from mizzen.targets.ethos_u.cascade.order import reordered
 from mizzen.targets.ethos_u.cascade.rewrite import cascaded
-from mizzen.targets.ethos_u.cascade.search import Cascade, cascades, within
+from mizzen.targets.ethos_u.cascade.search import Cascade, cascades, peak_bytes, within
 from mizzen.targets.ethos_u.cascade.stripes import Chain
 
-__all__ = ["Cascade", "Chain", "cascaded", "cascades", "reordered", "within"]
+__all__ = ["Cascade", "Chain", "cascaded", "cascades", "peak_bytes", "reordered", "within"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from mizzen.targets.ethos_u.cascade.rewrite import cascaded, usual_layout
 from mizzen.targets.ethos_u.cascade.stripes import Chain, divide, is_by_rows
@@ -33,6 +34,11 @@ class Cascade:
     sequence: Operations
     chains: tuple[Chain, ...]
     live_bytes: int
+
+
+def peak_bytes(sequence: Operations) -> int:
+    """Return what is alive at the most, nearly."""
+    return _Search(sequence, ()).peak(())
 
 
 def cascades(sequence: Operations, goals: Sequence[float] = GOALS) -> tuple[Cascade, ...]:
@@ -83,7 +89,8 @@ class _Search:
         ]
         self._by_rows = [is_by_rows(sequence, row) for row in sequence.operations]
         self._known: dict[Chain, tuple[int, int] | None] = {}
-        self._live = [self._alive_at(index) for index in range(len(sequence.operations))]
+        alive = _alive(self._sizes, self._spans, len(sequence.operations))
+        self._live = [self._beside(index, live) for index, live in enumerate(alive)]
 
     def peak(self, chains: tuple[Chain, ...]) -> int:
         """Return what is alive at the most."""
@@ -158,13 +165,11 @@ class _Search:
             cost += more * (STEP_CYCLES + (row.weights.size if isinstance(row, Convolution) else 0))
         return live, cost
 
-    def _alive_at(self, index: int) -> int:
-        """Return what is alive at an operation, its output over an input that ends there."""
-        live = sum(
-            size
-            for size, (first, last) in zip(self._sizes, self._spans, strict=True)
-            if first <= index <= last
-        )
+    def _beside(self, index: int, live: int) -> int:
+        """Return what is alive at an operation, its output over an input that ends there.
+
+        live  with neither over the other
+        """
         operation = self._sequence.operations[index]
         output = tensor_written(operation)
         ending = [
@@ -175,3 +180,13 @@ class _Search:
         if self._by_rows[index] and self._spans[output][0] == index:
             live -= min(self._sizes[output], max(ending, default=0))
         return live
+
+
+def _alive(sizes: Sequence[int], spans: Sequence[tuple[int, int]], count: int) -> Iterator[int]:
+    """Return the sum of what is alive at each of so many operations."""
+    more = [0] * (count + 1)
+    for size, (first, last) in zip(sizes, spans, strict=True):
+        if first <= last:
+            more[first] += size
+            more[last + 1] -= size
+    return accumulate(more[:count])
