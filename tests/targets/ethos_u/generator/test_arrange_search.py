@@ -7,6 +7,7 @@ import math
 import pytest
 
 from mizzen.targets.ethos_u.arrange import Layouts, best, variants
+from mizzen.targets.ethos_u.arrange.orientation import Costs, Orientation
 from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.operations import (
@@ -90,6 +91,17 @@ def test_a_judge_permits_each_step() -> None:
     assert cost(found.sequence) == min(asked)
     kept = best(sequence, SMALL, slots, lambda other: len(other.operations))
     assert len(kept.sequence.operations) == len(sequence.operations)
+
+
+def test_what_one_exchange_brings_is_the_difference_of_all() -> None:
+    whole = Orientation(keywords(), Costs(slots))
+    count = len(whole.sequence.operations)
+    for index in range(count):
+        for flips in (frozenset[int](), frozenset(range(count))):
+            other = flips ^ {index}
+            totals = whole.total(flips), whole.total(other)
+            if math.inf not in totals:
+                assert whole.gain(index, flips, other) == pytest.approx(totals[0] - totals[1])
 
 
 def test_nothing_is_done_where_nothing_pays() -> None:

@@ -6,8 +6,17 @@ import itertools
 import random
 from dataclasses import replace
 
-from mizzen.targets.ethos_u.cascade import reordered
-from mizzen.targets.ethos_u.operations import Kernel, Role, Sequence, tensor_written, tensors_read
+import pytest
+
+from mizzen.targets.ethos_u.cascade import order, reordered
+from mizzen.targets.ethos_u.operations import (
+    Kernel,
+    Operation,
+    Role,
+    Sequence,
+    tensor_written,
+    tensors_read,
+)
 
 from .interpreter import is_same
 from .sequences import Network
@@ -56,14 +65,14 @@ def test_no_other_order_is_better() -> None:
     for seed in range(3):
         whole = branches(seed, 2)
         found = most_alive(reordered(whole))
-        for order in itertools.permutations(range(len(whole.operations))):
+        for chosen in itertools.permutations(range(len(whole.operations))):
             known = set(whole.inputs)
-            for index in order:
+            for index in chosen:
                 if not known.issuperset(tensors_read(whole.operations[index])):
                     break
                 known.add(tensor_written(whole.operations[index]))
             else:
-                operations = tuple(whole.operations[index] for index in order)
+                operations = tuple(whole.operations[index] for index in chosen)
                 assert found <= most_alive(replace(whole, operations=operations))
 
 
@@ -74,3 +83,30 @@ def test_a_chain_stays_as_it_is() -> None:
         last = network.convolution(last, 8, Kernel())
     whole = network.sequence((source,), (last,))
     assert reordered(whole) is whole
+
+
+def test_a_thousand_copies_side_by_side_are_no_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = Network()
+    source = network.tensor((8, 8, 8), Role.INPUT)
+    made = network.convolution(source, 8, Kernel())
+    whole = network.sequence((source,), (made,))
+    operation = whole.operations[0]
+    asked = 0
+
+    def counted(row: Operation) -> tuple[int, ...]:
+        nonlocal asked
+        asked += 1
+        return tensors_read(row)
+
+    monkeypatch.setattr(order, "tensors_read", counted)
+    many = replace(whole, operations=(operation,) * 1000)
+    assert reordered(many) is many
+    assert asked < 10_000
+
+
+def test_orders_are_kept_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = branches(0)
+    monkeypatch.setattr(order, "STEPS", 3)
+    found = reordered(whole)
+    assert is_same(whole, found, range(1))
+    assert most_alive(found) <= most_alive(whole)

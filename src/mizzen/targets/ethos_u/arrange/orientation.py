@@ -140,19 +140,26 @@ class Orientation:
         for index in operations:
             for tensor, _ in self._costs.seen(self.sequence.operations[index]):
                 if tensor not in turned:
-                    turned[tensor] = self._is_turned(tensor, flips)
-                    layouts[tensor] = self._layout(tensor, flips, turned[tensor])
+                    turned[tensor], layouts[tensor] = self._lies(tensor, flips)
             total += self._one(index, turned, layouts, exchanged=index in flips)
         return total
 
-    def beside(self, operations: Iterable[int]) -> set[int]:
-        """Return the operations that see a tensor that one of some operations sees."""
-        return {
-            user
-            for index in operations
+    def gain(self, index: int, flips: Flips, other: Flips) -> float:
+        """Return what it brings to exchange one operation more, or less.
+
+        other  the flips with it
+        """
+        changed = {
+            tensor
             for tensor, _ in self._costs.seen(self.sequence.operations[index])
-            for user, _ in self._seen_by(tensor)
+            if self._lies(tensor, flips) != self._lies(tensor, other)
         }
+        touched = {index, *(user for tensor in changed for user, _ in self._seen_by(tensor))}
+        return self.cost(sorted(touched), flips) - self.cost(sorted(touched), other)
+
+    def _lies(self, tensor: int, flips: Flips) -> tuple[bool, Layout | None]:
+        turned = self._is_turned(tensor, flips)
+        return turned, self._layout(tensor, flips, turned)
 
     def _seen_by(self, tensor: int) -> _Views:
         """Return the operations that see a tensor."""
@@ -233,7 +240,7 @@ def _needs_rows(map_: Map, flipped: bool, turned: bool) -> bool:
 def cheapest(orientation: Orientation, flips: Flips, starts: Iterable[Flips]) -> Flips:
     """Return which operations to exchange: the best start, improved one operation at a time."""
     movable = [
-        (index, orientation.beside([index]))
+        index
         for index, row in enumerate(orientation.sequence.operations)
         if not isinstance(row, Copy) and _has_sides(row)
     ]
@@ -247,10 +254,9 @@ def cheapest(orientation: Orientation, flips: Flips, starts: Iterable[Flips]) ->
     improved = True
     while improved:
         improved = False
-        for index, beside in movable:
+        for index in movable:
             other = best ^ {index}
-            gain = orientation.cost(beside, best) - orientation.cost(beside, other)
-            if gain > LEAST_CYCLES:
+            if orientation.gain(index, best, other) > LEAST_CYCLES:
                 best, improved = other, True
     return best
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 
 from mizzen.targets.ethos_u.cascade.rewrite import usual_layout
 from mizzen.targets.ethos_u.operations import (
     Copy,
+    Operation,
     Role,
     Sequence,
     tensor_written,
@@ -16,6 +18,11 @@ from mizzen.targets.ethos_u.operations import (
 
 WIDTH = 64
 """States that are followed at once; of networks that never have more, the order is the best."""
+
+READY = 32
+"""Operations that may be done next, of which the first so many are tried."""
+STEPS = 100_000
+"""Operations that are tried in all; behind them what is left keeps its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +38,38 @@ class _State:
 def reordered(sequence: Sequence, width: int = WIDTH) -> Sequence:
     """Return a sequence that computes the same with less alive at the most, or the sequence.
 
-    Operations that touch a tensor keep their order where one of them writes it.
+    Operations that touch a tensor keep their order where one of them writes it, and those that
+    stand beside each other and touch the same tensors stay there.
     """
-    search = _Search(sequence)
-    states = [search.start()]
-    for _ in sequence.operations:
+    runs = list(_runs(sequence))
+    search = _Search(replace(sequence, operations=tuple(run[0] for run in runs)))
+    states, tried = [search.start()], 0
+    for _ in runs:
+        if tried > STEPS:
+            break
         best: dict[int, _State] = {}
         for state in states:
-            for following in search.following(state):
+            for following in islice(search.following(state), READY):
+                tried += 1
                 known = best.get(following.done)
                 if known is None or search.rank(following) < search.rank(known):
                     best[following.done] = following
         states = sorted(best.values(), key=search.rank)[:width]
-    found, now = states[0], search.along(range(len(sequence.operations)))
+    found, now = search.along(states[0], len(runs)), search.along(search.start(), len(runs))
     if found.peak_bytes >= now.peak_bytes:
         return sequence
-    return replace(sequence, operations=tuple(sequence.operations[index] for index in found.order))
+    ordered = (operation for index in found.order for operation in runs[index])
+    return replace(sequence, operations=tuple(ordered))
+
+
+def _runs(sequence: Sequence) -> Iterator[list[Operation]]:
+    """Yield the operations; those beside each other that touch the same tensors together."""
+    for _, run in groupby(sequence.operations, _touched):
+        yield list(run)
+
+
+def _touched(operation: Operation) -> tuple[type[Operation], frozenset[int], int]:
+    return type(operation), frozenset(tensors_read(operation)), tensor_written(operation)
 
 
 class _Search:
@@ -69,11 +92,11 @@ class _Search:
         alive = frozenset(self._sequence.inputs)
         return _State(0, (), sum(self._sizes[row] for row in alive), alive)
 
-    def along(self, order: range) -> _State:
-        """Return the state behind operations in an order."""
-        state = self.start()
-        for index in order:
-            state = self._after(state, index)
+    def along(self, state: _State, count: int) -> _State:
+        """Return the state behind all of so many operations, what is left in the order it has."""
+        for index in range(count):
+            if not state.done >> index & 1:
+                state = self._after(state, index)
         return state
 
     def following(self, state: _State) -> Iterator[_State]:
