@@ -95,9 +95,36 @@ def sums(b: Builder, x: Value) -> Value:
     return scaled(b, over, DType.INT8, 1 << 30, 34)
 
 
+def shuffle(b: Builder, x: Value) -> Value:
+    """Channels in three groups, one of each in turn."""
+    return exchanged(b, x, 3)
+
+
+def exchanged(b: Builder, x: Value, groups: int) -> Value:
+    height, width, channels = x.shape[1:]
+    apart = b.shape((height, width, groups, channels // groups))
+    turned = b("TRANSPOSE", b("RESHAPE", x, apart), perms=(0, 1, 3, 2))
+    return b("RESHAPE", turned, b.shape(x.shape))
+
+
+def shuffled_part(b: Builder, x: Value) -> Value:
+    """Channels 8 to 20 in two groups, behind others."""
+    part = b("SLICE", x, b.shape((0, 0, 0, 8)), b.shape((1, *x.shape[1:3], 12)))
+    return b("CONCAT", x, exchanged(b, part, 2), axis=3)
+
+
+def many_channels_exchanged(b: Builder, x: Value) -> Value:
+    """Two groups of more channels than one convolution is worth."""
+    return exchanged(b, x, 2)
+
+
 @pytest.mark.parametrize(
     ("build", "shape", "operations"),
     [
+        (shuffle, (1, 5, 7, 24), 1),
+        (shuffle, (1, 1, 2, 24), 2),
+        (shuffled_part, (1, 6, 5, 20), 2),
+        (many_channels_exchanged, (1, 4, 8, 160), 2),
         (product, (2, 6, 5), 12),
         (wide_chain, (3, 4, 8), None),
         (functions, (1, 6, 8, 5), 1),

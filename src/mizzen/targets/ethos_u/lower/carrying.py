@@ -18,6 +18,7 @@ from mizzen.targets.ethos_u.lower.context import Emitter, Node, each, pixels
 from mizzen.targets.ethos_u.lower.finish import WIDE, Finish, plain
 from mizzen.targets.ethos_u.lower.planning import Site, input_zero
 from mizzen.targets.ethos_u.lower.refusing import need
+from mizzen.targets.ethos_u.lower.shuffling import shuffled
 from mizzen.targets.ethos_u.lower.views import View, rows
 from mizzen.targets.ethos_u.operations import (
     ChannelScales,
@@ -183,5 +184,5 @@ def copy(emitter: Emitter, source: View, target: View, origin: Origin) -> None:
     dtype = {1: DType.INT8, 2: DType.INT16, 4: DType.INT32}[emitter.dtype(source).itemsize]
     if dtype is DType.INT32:
         _product(emitter, source, target, plain(dtype), origin)
-    else:
+    elif dtype is DType.INT16 or not shuffled(emitter, source, target, origin):
         carry(emitter, source, target, plain(dtype), 0, origin)

@@ -80,11 +80,13 @@ def _seen(
     def emit(emitter: Emitter) -> None:
         """Copy to where the value is wished, or where no view can say it."""
         view = see(emitter.read(source))
-        if view is None:
-            dense = emitter.copied(emitter.read(source), origin)
-            view = see(dense)
-            assert view is not None
         place = emitter.places.get(value)
+        if view is None:
+            at_once = back(operation, place) if back is not None and place is not None else None
+            made = emitter.scratch(emitter.read(source), "copy") if at_once is None else at_once
+            emitter.copy(emitter.read(source), made, origin)
+            view = place if at_once is not None else see(made)
+            assert view is not None
         if place is None or place == view:
             emitter.views[value] = view
             return

@@ -19,6 +19,9 @@ MOST = 1 << 16
 """Extent of an axis of a feature map at most: the registers have 16 bits. Ref: ISA, IFM_DEPTH_M1
 and its like."""
 
+FAR_FEWER = 4
+"""Elements along the first axis for one along another, from which it is better to go along that."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -140,8 +143,9 @@ def planes(*views: View) -> Iterator[tuple[View, ...]]:
     while len(views[0].shape) > AXES:
         merged = _without_ones(views) or _merged(views)
         if merged is None:
-            for index in range(max(view.shape[0] for view in views)):
-                yield from planes(*(_at(view, index) for view in views))
+            axis = _fewest(views)
+            for index in range(max(view.shape[axis] for view in views)):
+                yield from planes(*(_at(view, axis, index) for view in views))
             return
         views = merged
     while len(views[0].shape) < AXES:
@@ -176,10 +180,19 @@ def _halves(views: Sequence[View], axis: int, extent: int) -> Iterator[tuple[Vie
         )
 
 
-def _at(view: View, index: int) -> View:
-    start = 0 if view.shape[0] == 1 else index
-    part = view.part(0, start, 1)
-    return replace(part, shape=part.shape[1:], strides=part.strides[1:])
+def _fewest(views: Sequence[View]) -> int:
+    """Return the axis to take element by element: the first, or one of far fewer elements.
+
+    The last axis stays. Behind the first what is left more often is a box of its tensor.
+    """
+    counts = [max(view.shape[axis] for view in views) for axis in range(len(views[0].shape) - 1)]
+    least = min(counts)
+    return 0 if counts[0] < FAR_FEWER * least else counts.index(least)
+
+
+def _at(view: View, axis: int, index: int) -> View:
+    start = 0 if view.shape[axis] == 1 else index
+    return _dropped(view.part(axis, start, 1), axis)
 
 
 def _in_front(view: View) -> View:
