@@ -116,8 +116,10 @@ def test_what_is_alive_beside_an_operator_is_state_that_it_keeps() -> None:
     made = net.twice(summed(net, sent))
     data = net.finish([net.first, net.second], [made, summed(net, net.sum)])
     network, parts = parts_of(compiled_by_vela(data, resolve(U55)))
-    _, second = (row.program for row in enclosed(network, parts))
+    _, found = enclosed(network, parts)
+    second = found.program
     (kept,) = (row for row in second.inputs if row.variable)
+    assert found.kept == {second.inputs.index(kept)}
     at = ETHOS_U.arena_offsets(network)
     (tensor,) = (row for row in network.main.tensors if row.name == "sum")
     assert (kept.offset, kept.size_bytes) == (at[tensor.index], tensor.size_bytes)
@@ -264,6 +266,24 @@ def test_operations_that_cannot_be_arranged_are_done_as_they_are(
     monkeypatch.setattr(place, "arranged", arranged)
     found = make(program, source, configuration)
     assert found.choice.is_own, found.choice.reason
+
+
+def test_code_that_writes_over_what_others_keep_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configuration = replace(resolve(U55), generator=Generator.OWN)
+    compiled = compiled_by_vela(over_the_cpu(), configuration)
+    rows = enclosed(*parts_of(compiled))
+
+    def all_kept(*given: Any) -> list[Enclosed]:
+        every = frozenset(range(len(rows[1].program.inputs)))
+        return [rows[0], replace(rows[1], kept=every)]
+
+    monkeypatch.setattr(improve, "enclosed", all_kept)
+    written = improved(compiled, Source(b"", NetworkForm.TFLITE), configuration)
+    first, second = written.choices
+    assert (first.is_own, second.verdict) == (True, Verdict.HAZARD)
+    assert "which is read behind the program" in second.reason
 
 
 def test_code_that_reads_what_nobody_wrote_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,6 +270,24 @@ def in_place() -> Sequence:
     return ended(net, (x,), fifth)
 
 
+def one_of_each() -> Sequence:
+    """An operation of each kind, over maps of few elements."""
+    net = Network()
+    ifm = net.tensor((4, 4, 9), Role.INPUT)
+    first = net.convolution(ifm, 16, Kernel(3, 3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1))
+    both = net.add(first, first)
+    narrow = net.pool(both, PoolingMode.MAX, Kernel(2, 2, 2, 2))
+    looked_up = net.pool(narrow, PoolingMode.AVERAGE, Kernel(), activation=small_table(3))
+    scaled = net.tensor(net.tensors[looked_up].shape)
+    elementwise(
+        net, ElementwiseMode.MUL, net.whole(looked_up, 3), Scalar(17, INT8, 2),
+        net.whole(scaled, 3), scale=Scale(1 << 30, 34),
+    )  # fmt: skip
+    last = net.convolution(scaled, 11, Kernel())
+    net.as_output(last)
+    return net.sequence((ifm,), (last,))
+
+
 MAKERS: tuple[Maker, ...] = (
     broadcast_and_scalars, one_operand, wide_integers, sixteen_bits, upscaled, tables,
     table_of_words, concatenated, strided, other_shapes, copied, in_place,

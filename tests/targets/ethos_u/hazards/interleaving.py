@@ -8,6 +8,7 @@ two events whether one is always before the other. Bytes are bits of integers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
@@ -93,6 +94,8 @@ class Stream:
         self._in_chain = False
         self.events: list[Event] = []
         self.operations: dict[int, Any] = {}
+        self.collisions: set[Race] = set()
+        """Operations whose own results lie over one another, in whatever order."""
         for instruction in instructions:
             if instruction.name.startswith("SET_"):
                 self._state[instruction.name[4:]] = instruction.values
@@ -230,7 +233,15 @@ class Stream:
                 )
             written = self._written(spans, shape)
             blocks.append(self._event(instruction.offset_words, table, written))
+        if self._collides(shape):
+            self.collisions.add((instruction.offset_words, instruction.offset_words, "WAW"))
         return {"jobs": jobs, "blocks": blocks, "chained": (any(chained[:-1]), chained[-1])}
+
+    def _collides(self, shape: dict[str, int]) -> bool:
+        written = self._written({axis: np.arange(size) for axis, size in shape.items()}, shape)
+        size = int(self._name("OFM_PRECISION", "activation_precision")[1:]) // 8
+        needed = size * math.prod(shape.values())
+        return any(mask.bit_count() < needed for mask in written.values())
 
     def _operands(self, instruction: Instruction) -> list[str]:
         """The feature maps that an operation reads from memory or a chain."""
@@ -505,7 +516,7 @@ def races(
 ) -> set[Race]:
     """Return the pairs of operations with accesses that nothing orders."""
     guarantees = Guarantees(stream, instructions, accelerator)
-    return {
+    return stream.collisions | {
         (stream.events[i].offset, stream.events[j].offset, word)
         for i, j, word in conflicts
         if not guarantees.ordered(i, j)

@@ -295,10 +295,29 @@ def test_an_output_in_place_whose_own_pixels_overlap() -> None:
     """Each pixel begins within the one before it: a block changes what the next reads."""
     maker, layout = Maker("ethos-u55-128"), {"room_x": -4}
     maker.copy(IN, IN, (1, 2, 8), block=(1, 1, 8), ifm_layout=layout, ofm_layout=layout)
-    (found,) = texts(maker.program([(IN, 12)], (IN, 12)))
+    found, itself = texts(maker.program([(IN, 12)], (IN, 12)))
+    assert itself.startswith("error[E673]")
     assert found.startswith(
         "error[E672]: OP_POOL: OFM must write bytes 4..7 of region 1 after IFM of OP_POOL at word "
     )
+
+
+def test_an_output_whose_elements_lie_over_one_another() -> None:
+    """Nothing says which block is written last where pixels, or rows, begin within others."""
+    for layout in ({"room_x": -4}, {"room_y": -8}):
+        maker = Maker("ethos-u55-128")
+        at = maker.copy(IN, OUT, (2, 2, 8), block=(1, 2, 8), ofm_layout=layout)
+        (found,) = texts(maker.program([(IN, BYTES)], (OUT, 20)))
+        assert found.startswith("error[E673]: OP_POOL: OFM must write bytes 2048..")
+        assert f"after OFM of OP_POOL at word {at} has written them" in found
+
+
+def test_an_output_in_pieces_that_do_not_touch_is_none_of_that() -> None:
+    """Rows that lie between the columns of others, and tiles in any order."""
+    for layout in ({"room_x": 8, "room_y": -24}, {"split": (1, 1, 2), "bases": (0, 16, 0)}):
+        maker = Maker("ethos-u55-128")
+        maker.copy(IN, OUT, (2, 2, 8), block=(1, 2, 8), ofm_layout=layout)
+        assert texts(maker.program([(IN, BYTES)], (OUT, 32))) == []
 
 
 CHAINED = 2

@@ -78,22 +78,29 @@ def check(program: Program) -> tuple[int, int]:
     return count, racing
 
 
-def programs(network: Path | bytes, accelerator: str) -> list[Program]:
-    artifact = mizzen.compile(network, accelerator, prove="off")
+def programs(network: Path | bytes, accelerator: str, generator: str = "vela") -> list[Program]:
+    options = {"generator": generator}
+    artifact = mizzen.compile(network, accelerator, prove="off", target_options=options)
     return [step.program for step in artifact.steps if isinstance(step, NpuStep)]
 
 
 @pytest.mark.parametrize(
-    ("accelerator", "planted", "racing"),
+    ("accelerator", "generator", "planted", "racing"),
     [
-        ("ethos-u55-32", 9, 8),
-        ("ethos-u55-128", 5, 5),
-        ("ethos-u65-512", 10, 10),
-        ("ethos-u85-256", 5, 5),
+        ("ethos-u55-32", "vela", 9, 8),
+        ("ethos-u55-128", "vela", 5, 5),
+        ("ethos-u65-512", "vela", 10, 10),
+        ("ethos-u85-256", "vela", 5, 5),
+        ("ethos-u55-32", "own", 19, 17),
+        ("ethos-u55-128", "own", 14, 14),
+        ("ethos-u65-512", "own", 17, 17),
     ],
 )
-def test_digits(repository: Path, accelerator: str, planted: int, racing: int) -> None:
-    (program,) = programs(repository / "examples" / "digits" / "digits.tflite", accelerator)
+def test_digits(
+    repository: Path, accelerator: str, generator: str, planted: int, racing: int
+) -> None:
+    path = repository / "examples" / "digits" / "digits.tflite"
+    (program,) = programs(path, accelerator, generator)
     assert check(program) == (planted, racing)
 
 

@@ -50,10 +50,13 @@ class Enclosed:
 
     State is what goes on behind a program whatever it is: it is part of what a program takes, so
     that nothing else comes to lie there. Some of its bytes may hold nothing.
+
+    kept  places, among what it takes, of state that it never writes to
     """
 
     program: Program
     held: Mapping[int, Sequence[tuple[int, int]]]
+    kept: frozenset[int]
 
 
 def enclosed(network: Model, parts: Sequence[NpuPart]) -> list[Enclosed]:
@@ -85,11 +88,17 @@ class _Flow:
         for index, part in self._parts.items():
             found = _Interface(
                 part.program, self._touched[index], self._held[index], self._needed[index]
-            )
-            needed = _without(self._needed[index], _written(self._touched[index]))
+            ).program()
+            written = _written(self._touched[index])
+            needed = _without(self._needed[index], written)
             held = _joined(needed, self._read[index])
             runs = {region: list(bytes_.runs) for region, bytes_ in held.items()}
-            yield Enclosed(found.program(), runs)
+            kept = frozenset(
+                at
+                for at, row in enumerate(found.inputs)
+                if row.variable and not _touches(written, _run_of(row))
+            )
+            yield Enclosed(found, runs, kept)
 
     def _go_on(self) -> None:
         held = _joined(self._always, self._of(self._network.main.inputs))
@@ -156,7 +165,7 @@ class _Interface:
         return replace(own, inputs=tuple(taken), outputs=tuple(given), region_bytes=sizes)
 
     def _is_needed(self, row: Run) -> bool:
-        return bool(self._needed.get(row.region, EMPTY) & _intervals(row))
+        return _touches(self._needed, row)
 
     def _states(self) -> list[Run]:
         """Return what must be kept, and all that has a part in it."""
@@ -225,6 +234,10 @@ def _without(one: Bytes, other: Bytes) -> Bytes:
 
 def _has(bytes_: Bytes, run: Run) -> bool:
     return not _intervals(run) - bytes_.get(run.region, EMPTY)
+
+
+def _touches(bytes_: Bytes, run: Run) -> bool:
+    return bool(_intervals(run) & bytes_.get(run.region, EMPTY))
 
 
 def _any(run: Run, others: Iterable[Run]) -> bool:

@@ -111,9 +111,9 @@ def _several(
 
 
 def _hazard(program: Program, around: Enclosed) -> str:
-    """Say what a program reads that nobody before it has written; empty if it is nothing."""
+    """Say what a program reads that nobody has written, or spoils for others; else empty."""
     final = frozenset(range(len(program.outputs)))
-    found = find_hazards(program, Surroundings(around.held, final)).findings
+    found = find_hazards(program, Surroundings(around.held, final, around.kept)).findings
     return f"a hazard: {found[0].diagnostic.message}" if found else ""
 
 

@@ -13,7 +13,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.hazards import alone, find_hazards
 from mizzen.targets.ethos_u.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits, schedule
@@ -251,7 +251,7 @@ def decided(
     others: list[tuple[Judged, str]] = []
     for candidate in sorted(candidates, key=lambda row: order(row.cost)):
         why = None if must else _dearer(candidate.cost, theirs.cost)
-        why = why or _fault(candidate.program, program)
+        why = why or _fault(candidate.program, program, begun.kept)
         if why is None:
             reason = "it was asked for" if must else "no worse in cycles and memory"
             choice = CodeChoice(Verdict.TAKEN, reason, theirs.cost)
@@ -283,9 +283,9 @@ def _dearer(ours: StreamCost, theirs: StreamCost) -> Rejected | None:
     return Rejected(Verdict.DEARER, what) if what else None
 
 
-def _fault(ours: Program, theirs: Program) -> Rejected | None:
-    """Return why a program is not right; None if it is."""
-    found = find_hazards(ours).findings
+def _fault(ours: Program, theirs: Program, kept: frozenset[int]) -> Rejected | None:
+    """Return why a program is not right; None if it is. Inputs that are kept last behind it."""
+    found = find_hazards(ours, alone(ours, kept)).findings
     if found:
         return Rejected(Verdict.HAZARD, f"a hazard: {found[0].diagnostic.message}")
     try:

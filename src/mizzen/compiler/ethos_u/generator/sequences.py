@@ -39,12 +39,14 @@ class Made:
 
     lowered     whether our own rules made it of the network, and Vela had no part
     may_differ  whether somebody else decides between its numbers and those of Vela's code
+    kept        places, among its inputs, of those that it must leave as they are
     """
 
     sequence: Sequence
     lowered: bool
     may_differ: bool = False
     places: Limits = UNLIMITED
+    kept: frozenset[int] = frozenset()
 
     @property
     def said(self) -> str:
@@ -77,12 +79,18 @@ class Source:
         found = None if self.is_shared else self._whole and _for_program(self._whole, program)
         if found is None:
             return self.lifted(program)
-        return Made(self._scheduled(found, program), lowered=True, may_differ=self.is_proved)
+        sequence, kept = self._scheduled(found, program), self._kept(program)
+        return Made(sequence, lowered=True, may_differ=self.is_proved, kept=kept)
 
     def lifted(self, program: Program) -> Made:
         """Return the operations that Vela's words are. Raises E27x, and E579 for many."""
         places = _places(program) if self.is_shared else UNLIMITED
-        return Made(self._scheduled(lift(program), program), lowered=False, places=places)
+        sequence, kept = self._scheduled(lift(program), program), self._kept(program)
+        return Made(sequence, lowered=False, places=places, kept=kept)
+
+    def _kept(self, program: Program) -> frozenset[int]:
+        """Return the places of the inputs that someone reads behind the operator."""
+        return frozenset(at for at, row in enumerate(program.inputs) if row.name in self.outliving)
 
     def _scheduled(self, sequence: Sequence, program: Program) -> Sequence:
         """Return a sequence as it may be scheduled. E579 for many operations."""

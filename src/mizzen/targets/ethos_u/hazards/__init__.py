@@ -10,7 +10,7 @@ judges what they agree on. So it must not import `sim`, nor anything that emits.
 """
 
 from mizzen.targets.ethos_u.hazards.checker import HazardReport, find_hazards
-from mizzen.targets.ethos_u.hazards.contents import Surroundings
+from mizzen.targets.ethos_u.hazards.contents import Surroundings, alone
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals, merged
 from mizzen.targets.ethos_u.hazards.touched import Touched, touched
 
@@ -20,6 +20,7 @@ __all__ = [
     "Intervals",
     "Surroundings",
     "Touched",
+    "alone",
     "find_hazards",
     "merged",
     "touched",

@@ -20,7 +20,7 @@ from mizzen.targets.ethos_u.hazards.contents import Contents, Ranges, Surroundin
 from mizzen.targets.ethos_u.hazards.findings import Finding, Misfit, Order, Race, span_of
 from mizzen.targets.ethos_u.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.hazards.intervals import EMPTY, Intervals
-from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, are_alike, bytes_of
+from mizzen.targets.ethos_u.hazards.maps import INTERNAL, Kind, are_alike, bytes_of, overlaps_itself
 from mizzen.targets.ethos_u.hazards.operations import ORDERS, Access, Kernel, Operation, Transfer
 from mizzen.targets.ethos_u.hazards.registers import Registers
 from mizzen.targets.ethos_u.hazards.shared_buffer import misfits
@@ -129,6 +129,7 @@ class _Checker:
             yield from _overtakes(earlier, kernel)
         self._kernels[-1].append(kernel)
         yield from _overwrites(self._kernels[-1], kernel)
+        yield from _collides(kernel)
 
     def _after_transfers(self, operation: Operation) -> Iterator[Race]:
         for later, transfer in enumerate(reversed(self._transfers)):
@@ -213,6 +214,15 @@ def _overwrites(entry: Entry, writer: Kernel) -> Iterator[Race]:
         span = span_of(item.map.place, bytes_)
         fix = "write elsewhere: no wait orders the blocks of an operation or a chain"
         yield Race(Order.WRITE_AFTER_READ, reader, item.what, writer, "OFM", span, fix)
+
+
+def _collides(kernel: Kernel) -> Iterator[Race]:
+    """Return the output of an operation if elements of it lie over one another."""
+    result = kernel.blocks.result
+    if result is not None and overlaps_itself(result.map):
+        span = span_of(result.map.place, result.map.bytes.intervals)
+        fix = "write its elements apart: no wait orders the blocks of an operation"
+        yield Race(Order.WRITE_AFTER_WRITE, kernel, "OFM", kernel, "OFM", span, fix)
 
 
 def _blockdep(value: int, kernel: Kernel) -> str:

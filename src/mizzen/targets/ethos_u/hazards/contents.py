@@ -46,6 +46,17 @@ class Surroundings:
     kept: frozenset[int] = frozenset()
 
 
+def alone(program: Program, kept: frozenset[int]) -> Surroundings:
+    """Return what surrounds a program that has its memory for itself.
+
+    kept  places, among its inputs, of those that someone reads behind it
+    """
+    held: dict[int, list[tuple[int, int]]] = {}
+    for row in program.inputs:
+        held.setdefault(row.region, []).append((row.offset, row.offset + row.size_bytes))
+    return Surroundings(held, frozenset(range(len(program.outputs))), kept)
+
+
 class Contents:
     """Written bytes by memory; goes through the operations in the stream's order.
 

@@ -168,6 +168,22 @@ def are_alike(one: Map, other: Map) -> bool:
     return one.stride_c == other.stride_c and _nest(row_bytes, inner, outer)
 
 
+def overlaps_itself(fm: Map) -> bool:
+    """Whether two elements of a map share bytes."""
+    height, width, depth = fm.shape
+    rows = height, fm.stride_y
+    if fm.bricks:
+        unit = min(depth, BRICK)
+        axes = (width, BRICK * fm.element_bytes), (-(-depth // BRICK), fm.stride_c), rows
+    else:
+        unit = depth
+        axes = (width, fm.stride_x), rows
+    by_distance = sorted(axes, key=lambda axis: axis[1])
+    if fm.is_one_tile and _nest(unit * fm.element_bytes, *by_distance):
+        return False
+    return fm.bytes.intervals.size < height * width * depth * fm.element_bytes
+
+
 def _nest(bytes_: int, *axes: tuple[int, int]) -> bool:
     """Whether no two places along axes, each a count and a distance, share one of so many bytes."""
     for count, distance in axes:

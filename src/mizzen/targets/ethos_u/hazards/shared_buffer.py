@@ -126,6 +126,15 @@ def misfits(kernel: Kernel, registers: Registers, accelerator: Accelerator) -> I
                 f"{part.what} must have {part.needed} banks of the shared buffer, and has "
                 f"{max(0, part.end - part.start)} from bank {part.start}"
             )
+    end, limit = registers.number("SET_IFM_IB_END"), _limit(registers, accelerator, use)
+    if end > limit:
+        yield f"inputs must end by bank {limit} of the shared buffer, and end at bank {end}"
+
+
+def _limit(registers: Registers, accelerator: Accelerator, use: Use) -> int:
+    """Return the bank at which inputs must end: of accumulators, tables, or nothing at all."""
+    end = _end(accelerator, use)
+    return end if use.is_elementwise else min(registers.number("SET_AB_START"), end)
 
 
 def _has_second(kernel: Kernel, registers: Registers) -> bool:
@@ -151,8 +160,7 @@ def _job_channels(kernel: Kernel, registers: Registers) -> int:
 
 def parts(registers: Registers, accelerator: Accelerator, shape: Shape, use: Use) -> Iterator[Part]:
     """Return the parts of the buffer that an operation uses; `shape` is that of its output."""
-    row = GRANULES[accelerator.name]
-    end = row.banks - (TABLE_BANKS if use.has_table else 0)
+    row, end = GRANULES[accelerator.name], _end(accelerator, use)
     ifm = _banks(_input_bytes(registers, row, use), _input_granule(registers, row, use))
     ib_end = registers.number("SET_IFM_IB_END")
     if not use.is_elementwise:
@@ -166,6 +174,11 @@ def parts(registers: Registers, accelerator: Accelerator, shape: Shape, use: Use
     second = registers.number("SET_IFM2_IB_START")
     yield Part("the first input", OUTPUT_BANKS, second, ifm)
     yield Part("the second input", second, min(ib_end, end), ifm)
+
+
+def _end(accelerator: Accelerator, use: Use) -> int:
+    """Return the bank at which tables begin, or the one behind the last."""
+    return GRANULES[accelerator.name].banks - (TABLE_BANKS if use.has_table else 0)
 
 
 def block_fault(registers: Registers, accelerator: Accelerator) -> str:
