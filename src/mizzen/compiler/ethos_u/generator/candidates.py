@@ -114,15 +114,14 @@ def _rounds(
     if configuration.mode.spills:
         yield every
         return
-    last = [*_short_of_room(rows, limit_bytes)]
     if configuration.search is Search.THOROUGH or not every:
-        yield [*every, *last] or rows
+        yield [*every, *_short_of_room(rows, limit_bytes)] or rows
         return
     if len(rows[-1].operations) <= SHORT:
         yield every
     else:
         yield from _by_estimates(every, configuration)
-    yield last
+    yield [*_short_of_room(rows, limit_bytes)]
 
 
 def _short_of_room(rows: list[Sequence], limit_bytes: int) -> Iterator[Sequence]:

@@ -150,7 +150,7 @@ class _Search:
         return self._known[chain]
 
     def _measure(self, chain: Chain) -> tuple[int, int] | None:
-        division = divide(self._sequence, chain)
+        division = divide(self._sequence, chain, self._spans)
         if division is None:
             return None
         live = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Several
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.commands_values import UpscaleMode
@@ -18,7 +19,6 @@ from mizzen.targets.ethos_u.operations import (
     Sequence,
     maps_read,
     tensor_written,
-    tensors_read,
 )
 
 
@@ -48,12 +48,19 @@ class Division:
     rows_kept: dict[int, int]
 
 
-def divide(sequence: Sequence, chain: Chain) -> Division | None:
-    """Return a chain divided into stripes; None where operations do not permit it."""
+Spans = Several[tuple[int, int]]
+"""Of tensors, as a sequence's `lifetimes`."""
+
+
+def divide(sequence: Sequence, chain: Chain, spans: Spans | None = None) -> Division | None:
+    """Return a chain divided into stripes; None where operations do not permit it.
+
+    spans  the sequence's, where they are known already
+    """
     operations = range(chain.first, chain.last + 1)
     if not all(is_by_rows(sequence, sequence.operations[index]) for index in operations):
         return None
-    inside = inner_tensors(sequence, chain)
+    inside = inner_tensors(sequence, chain, spans or sequence.lifetimes())
     ends = _ends(sequence, chain, inside)
     if ends is None:
         return None
@@ -88,21 +95,21 @@ def _is_all_rows(sequence: Sequence, row: Map) -> bool:
     )
 
 
-def inner_tensors(sequence: Sequence, chain: Chain) -> frozenset[int]:
+def inner_tensors(sequence: Sequence, chain: Chain, spans: Spans) -> frozenset[int]:
     """Return the tensors that one operation of a chain writes and only later ones of it read."""
-    found: dict[int, int] = {}
+    found: set[int] = set()
+    written: set[int] = set()
     for index in range(chain.first, chain.last):
         tensor = tensor_written(sequence.operations[index])
-        if sequence.tensors[tensor].role is Role.SCRATCH:
-            found[tensor] = index
-    for index, operation in enumerate(sequence.operations):
-        for tensor in tensors_read(operation):
-            if tensor in found and not found[tensor] < index <= chain.last:
-                del found[tensor]
-        tensor = tensor_written(operation)
-        if found.get(tensor, index) != index:
-            del found[tensor]
-    return frozenset(found) - frozenset(sequence.outputs)
+        first, last = spans[tensor]
+        if sequence.tensors[tensor].role is Role.SCRATCH and first == index < last <= chain.last:
+            found.add(tensor)
+        if tensor in written:
+            found.discard(tensor)
+        written.add(tensor)
+    return frozenset(found - {tensor_written(sequence.operations[chain.last])}) - frozenset(
+        sequence.outputs
+    )
 
 
 def rows_read(operation: Computation, view: Map, start: int, stop: int) -> tuple[int, int]:
