@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.cli.placement import code_rows, code_text
 from mizzen.compiler.ethos_u.generator import generate as generate_better
-from mizzen.compiler.ethos_u.generator import search, sequences
+from mizzen.compiler.ethos_u.generator import improve, search, sequences
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.judging import is_better, worse
@@ -300,7 +301,10 @@ def test_too_many_operations_keep_velas_code(monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
-def test_a_mistake_of_ours_costs_nobody_the_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", [(search, "arranged"), (improve, "with_program")])
+def test_a_mistake_of_ours_costs_nobody_the_compilation(
+    where: tuple[ModuleType, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by a mistake")
 
@@ -309,7 +313,7 @@ def test_a_mistake_of_ours_costs_nobody_the_compilation(monkeypatch: pytest.Monk
     with pytest.raises(ZeroDivisionError):
         mizzen.compile(data, U55, target_options={"generator": "own"})
     monkeypatch.undo()
-    monkeypatch.setattr(search, "arranged", fail)
+    monkeypatch.setattr(*where, fail)
     artifact = mizzen.compile(data, U55, target_options={"generator": "best"})
     (choice,) = report_of(artifact).code
     assert choice.verdict is Verdict.FAILED

@@ -17,6 +17,7 @@ from mizzen.compiler.ethos_u.outcome import defects_of
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.package.tflite.builder import NetworkBuilder
+from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped
@@ -214,6 +215,9 @@ def test_a_hidden_operator_keeps_its_options_and_intermediates() -> None:
         version=3,
     )
     artifact = mizzen.compile(net.finish([x], [y]), "ethos-u55-128")
+    assert artifact.report is not None
+    (choice,) = artifact.report.code
+    assert choice.verdict is not Verdict.FAILED, choice.reason
     compiled = read(artifact.data, "artifact")
     (lstm,) = [row for row in compiled.main.operators if row.kind.endswith("LSTM")]
     assert lstm.version == 3

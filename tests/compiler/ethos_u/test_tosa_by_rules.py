@@ -77,6 +77,15 @@ def test_variables_that_are_not_zero_at_first_are_refused(tmp_path: Path) -> Non
     assert said.help == "make the variable an input, and what is written to it an output"
 
 
+def test_variables_without_an_initial_value_are_refused() -> None:
+    graph, kind = Graph(), TensorType((1, 4, 4, 8), DType.INT8)
+    graph.add("VARIABLE", (), (), {"name": "kept", "type": kind, "initial": None})
+    read = graph.add("VARIABLE_READ", (), [kind], {"name": "kept", "type": kind}).result
+    graph.set_outputs([Builder(graph)("CLAMP", read, min_val=0, max_val=9)])
+    with pytest.raises(MizzenError, match="cannot keep it: variable kept has no initial value"):
+        mizzen.compile(write(graph), "ethos-u55-128", target_options=OWN)
+
+
 def test_checking_says_the_same(tmp_path: Path) -> None:
     found = mizzen.check(saved(delay(), tmp_path), "ethos-u55-128", target_options=OWN)
     assert not found.compilation.on_cpu

@@ -54,7 +54,8 @@ LARGEST = 1000
 
 def programs(model: Path | bytes, accelerator: str, **options: Any) -> Iterator[Program]:
     """Compile a network with Vela, and return what there is on the NPU."""
-    artifact = mizzen.compile(model, accelerator, prove="off", **options)
+    vela = {"generator": "vela"}
+    artifact = mizzen.compile(model, accelerator, prove="off", target_options=vela, **options)
     for step in artifact.steps:
         if isinstance(step, NpuStep):
             yield step.program

@@ -50,6 +50,23 @@ def _improved(
     network, parts = parts_of(compiled)
     if not parts:
         return written(compiled, ())
+    if configuration.generator is not Generator.BEST:
+        return _made(compiled, network, parts, source, configuration, search)
+    try:
+        return _made(compiled, network, parts, source, configuration, search)
+    except Exception as error:
+        rows = [_failed(part.program, configuration, error).choice for part in parts]
+        return written(compiled, tuple(rows))
+
+
+def _made(
+    compiled: Compiled,
+    network: Model,
+    parts: Sequence[NpuPart],
+    source: Source,
+    configuration: EthosUConfiguration,
+    search: Searching,
+) -> Written:
     if len(parts) == 1:
         return _alone(compiled, network, parts[0], source, configuration, search)
     found = _several(network, parts, source, configuration, search)
@@ -139,9 +156,14 @@ def _found(
     try:
         return search(program, source, configuration)
     except Exception as error:
-        said = f"{type(error).__name__} {error}".strip()
-        reason = f"Mizzen's generator failed, which is a bug of ours, please report it: {said}"
-        return keep(program, configuration, Verdict.FAILED, reason)
+        return _failed(program, configuration, error)
+
+
+def _failed(program: Program, configuration: EthosUConfiguration, error: Exception) -> Found:
+    """Return Vela's program where a mistake of ours ended the search, or what came of it."""
+    said = f"{type(error).__name__} {error}".strip()
+    reason = f"Mizzen's generator failed, which is a bug of ours, please report it: {said}"
+    return keep(program, configuration, Verdict.FAILED, reason)
 
 
 def _commands(found: Sequence[Found]) -> Iterator[StreamCommand]:

@@ -187,12 +187,17 @@ def _of_cpu(
 
 
 def _lifetimes(network: Model) -> dict[int, tuple[int, int]]:
-    """Return the first and last operator between which a tensor holds something."""
+    """Return the first and last operator between which a tensor holds something.
+
+    What no operator names is taken to hold something all the time.
+    """
     main = network.main
     found: dict[int, tuple[int, int]] = dict.fromkeys(main.inputs, (0, 0))
     for row in main.operators:
-        for tensor in (*row.inputs, *row.outputs):
+        for tensor in (*row.inputs, *row.outputs, *row.intermediates):
             first, _ = found.get(tensor, (row.index, row.index))
             found[tensor] = first, row.index
     last = len(main.operators) - 1
-    return {**found, **{row: (found[row][0], last) for row in main.outputs if row in found}}
+    always = {row.index: (0, last) for row in main.tensors if row.index not in found}
+    ending = {row: (found[row][0], last) for row in main.outputs if row in found}
+    return {**found, **always, **ending}

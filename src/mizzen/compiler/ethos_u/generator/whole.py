@@ -142,7 +142,9 @@ def _compiled(
 def _reasons(lowered: Lowered) -> tuple[tuple[int | None, str], ...]:
     rows = [(_operator(row.operation), row.reason) for row in lowered.refusals]
     for state in lowered.states:
-        if state.initial is None or (state.initial != _zero(state)).any():
+        if state.initial is None:
+            rows.append((None, f"variable {state.name} has no initial value"))
+        elif (state.initial != _zero(state)).any():
             rows.append((None, f"variable {state.name} starts with other numbers than zero"))
     return tuple(rows)
 
