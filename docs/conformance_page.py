@@ -1,4 +1,4 @@
-"""Write the reference's page of conformance: every network, both cores of Vela.
+"""Write the reference's page of conformance: every network, Vela's cores and Mizzen.
 
 `make conformance` runs this. It takes minutes, so the page is part of the repository and not made
 when the site is built; a test runs a sample of its rows.
@@ -6,6 +6,7 @@ when the site is built; a test runs a sample of its rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,30 +14,43 @@ from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.suite import DEFAULT_INPUTS, run
 from mizzen.conformance.table import markdown
+from mizzen.conformance.verdict import Row
 from mizzen.targets.ethos_u.system_config import resolve
 
 PAGE = Path(__file__).with_name("reference") / "conformance.md"
 TABLES = {
     Compiler.REGOR: ("ethos-u55-128", "ethos-u65-512", "ethos-u85-256"),
+    Compiler.MIZZEN: ("ethos-u55-128", "ethos-u65-512"),
+    Compiler.OWN: ("ethos-u55-128", "ethos-u65-512"),
     Compiler.LEGACY: ("ethos-u55-128",),
 }
 """The accelerators that each compiler is judged on."""
 
 INTRODUCTION = """\
-# Conformance of Vela
+# Conformance
 
-What `mizzen conformance` says of ethos-u-vela 5.2.0, with {inputs} random inputs for each of
-{networks} networks of one operator. [How the networks are judged](../how-to/conformance.md), and
-what the words of the tables mean, is on a page of its own; an asterisk marks a
-[documented exception](../explanation/exceptions.md).
+What `mizzen conformance` says of ethos-u-vela 5.2.0 and of Mizzen, with {inputs} random inputs for
+each of {networks} networks of one operator. [How the networks are
+judged](../how-to/conformance.md), and what the words of the tables mean, is on a page of its own;
+an asterisk marks a [documented exception](../explanation/exceptions.md).
 """
 SECTION = """
 ## {name}
 
 `{command}`
 
-{tables}
+{what}{tables}
 """
+WHAT = {
+    Compiler.MIZZEN: """\
+All of `mizzen compile` with its defaults: the better of Vela's code and Mizzen's, the proof, and
+the CPU for what would be wrong.""",
+    Compiler.OWN: """\
+`--generator own` without a proof: Mizzen's code wherever there is any. In brackets stands how many
+networks no rule of Mizzen's takes: they are `lifted` out of Vela's words and have Vela's
+exceptions. What Vela refuses or leaves to the CPU is so here.""",
+}
+"""What there is to know of a section before its table."""
 
 
 def page() -> str:
@@ -49,10 +63,28 @@ def page() -> str:
             SECTION.format(
                 name=compiler.label,
                 command=command(compiler, accelerators),
+                what=what(compiler, rows, accelerators),
                 tables=markdown(rows, accelerators, level=3),
             )
         )
     return "".join(parts)
+
+
+def what(compiler: Compiler, rows: Sequence[Row], accelerators: Sequence[str]) -> str:
+    """Return what a section says before its table: what it is, and how many of each verdict."""
+    if compiler not in WHAT:
+        return ""
+    lines = [WHAT[compiler], ""]
+    for name in accelerators:
+        found = Counter(total(row) for row in rows if row.accelerator == name)
+        counts = ", ".join(f"{count} {said}" for said, count in found.most_common())
+        lines.append(f"- {name}: {counts}")
+    return "\n".join([*lines, "", ""])
+
+
+def total(row: Row) -> str:
+    """Return the words under which a row is counted."""
+    return f"{row.verdict.value} {row.code}" if row.code else row.verdict.value
 
 
 def command(compiler: Compiler, accelerators: Sequence[str]) -> str:

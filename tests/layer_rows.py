@@ -641,8 +641,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends.tflite",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.vela",
+        "mizzen.report",
         "mizzen.artifact",
+        "mizzen.compiler.proof",
         "mizzen.compiler.ethos_u",
+        "mizzen.compiler.ethos_u.generator",
     ),
     "mizzen.emulate": (
         "mizzen.diagnostics",

@@ -15,6 +15,12 @@ from mizzen.conformance.table import markdown
 from mizzen.targets.ethos_u.system_config import resolve
 
 SAMPLE = ("ARG_MAX", "GELU", "PRELU", "SUM", "TILE")
+SAMPLES = {
+    Compiler.REGOR: SAMPLE,
+    Compiler.LEGACY: SAMPLE,
+    Compiler.OWN: ("GELU", "PRELU", "SUM", "TILE"),
+    Compiler.MIZZEN: ("GELU", "NEG", "TILE"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +39,7 @@ def maker(repository: Path) -> ModuleType:
 def test_a_sample_of_its_rows(maker: ModuleType, compiler: Compiler) -> None:
     section = maker.PAGE.read_text().split(f"\n## {compiler.label}\n")[1].split("\n## ")[0]
     accelerators = maker.TABLES[compiler]
-    rows = run(selected(SAMPLE, []), compiler, [resolve(name) for name in accelerators])
+    rows = run(selected(SAMPLES[compiler], []), compiler, [resolve(name) for name in accelerators])
     table, _, _ = markdown(list(rows), accelerators).partition("\n\n")
     for line in table.splitlines():
         assert line in section

@@ -17,6 +17,7 @@ from mizzen.targets.ethos_u.system_config import resolve
 
 REGOR, LEGACY = Compiler.REGOR, Compiler.LEGACY
 FULL = (1, 5, 6, 7)
+CASES = {case.name: case for case in cases()}
 
 
 def verdict(case: Case, compiler: Compiler = REGOR, accelerator: str = "ethos-u55-128") -> Row:
@@ -24,7 +25,7 @@ def verdict(case: Case, compiler: Compiler = REGOR, accelerator: str = "ethos-u5
 
 
 @pytest.mark.parametrize("compiler", Compiler)
-def test_a_sum_is_exact_with_both_cores(compiler: Compiler) -> None:
+def test_a_sum_is_exact_with_all(compiler: Compiler) -> None:
     row = verdict(binary("ADD", FULL, FULL), compiler)
     assert (row.verdict, row.operator, row.dtype) == (Verdict.EXACT, "ADD", "int8")
     assert row.difference == Difference(0, 0, 4 * 5 * 6 * 7)
@@ -54,6 +55,33 @@ def test_the_reason_for_the_cpu_is_told(compiler: Compiler, reason: str) -> None
     assert row.verdict is Verdict.CPU
     assert reason in row.detail
     assert row.holds
+
+
+BY_DEFAULT = {
+    "sum_1x3x3x5_axes12_int8_dropped": Verdict.EXACT,
+    "sum_1x6x5x7_axes3_int8_rescaled": Verdict.EXACT,
+    "transpose_0213_uint8": Verdict.EXACT,
+    "mul_int16_scales": Verdict.EXACT,
+    "mul_1x5x6x7_1x5x6x7_int32": Verdict.CPU,
+    "logical_not": Verdict.CPU,
+}
+"""Networks that Vela gets wrong or refuses, and what becomes of them by default."""
+
+
+@pytest.mark.parametrize("name", BY_DEFAULT)
+def test_what_vela_gets_wrong_is_exact_or_on_the_cpu_by_default(name: str) -> None:
+    row = verdict(CASES[name], Compiler.MIZZEN)
+    assert (row.verdict, row.exception) == (BY_DEFAULT[name], None)
+    assert row.holds
+
+
+def test_what_no_rule_takes_is_lifted_with_velas_exceptions() -> None:
+    row = verdict(CASES["mul_1x5x6x7_1x5x6x7_int32"], Compiler.OWN)
+    assert (row.verdict, row.code, row.exception) == (Verdict.OFF, "lifted", "MUL, int32")
+    row = verdict(CASES["tile"], Compiler.OWN)
+    assert (row.verdict, row.code, row.as_dict()["code"]) == (Verdict.EXACT, "lifted", "lifted")
+    row = verdict(CASES["logical_not"], Compiler.OWN)
+    assert (row.verdict, row.code, row.holds) == (Verdict.REFUSED, None, True)
 
 
 def test_no_core_for_the_accelerator() -> None:

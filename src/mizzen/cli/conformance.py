@@ -24,10 +24,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
         "--compiler",
-        choices=("vela", "vela-legacy"),
+        choices=("vela", "vela-legacy", "own", "mizzen"),
         default="vela",
-        help="whose code is executed: Vela's compiled core, or its deprecated core in Python, "
-        "which Vela runs with --debug-force-legacy-core (default: %(default)s)",
+        help="whose code is executed: Vela's compiled core; its deprecated core in Python, "
+        "which Vela runs with --debug-force-legacy-core; Mizzen's own generator, unproved; or "
+        "what `mizzen compile` makes (default: %(default)s)",
     )
     parser.add_argument(
         "--accelerator-config",

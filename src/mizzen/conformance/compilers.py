@@ -1,4 +1,8 @@
-"""The compilers that a suite can be run through: Vela's two cores, each in a worker process."""
+"""The compilers that a suite can be run through: Vela's two cores, and Mizzen.
+
+Vela's cores run each in a worker process. Mizzen's generator alone writes what it was given,
+whether or not Vela's numbers are others; all of Mizzen is what `mizzen compile` makes.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from mizzen.artifact.steps import read_network
+from mizzen.compiler.ethos_u import generator
+from mizzen.compiler.ethos_u.generator.sequences import BY_RULES
 from mizzen.compiler.ethos_u.outcome import Generated, report_of
+from mizzen.compiler.ethos_u.tflite import compile_network
+from mizzen.compiler.proof.options import DEFAULT
 from mizzen.conformance.verdict import Verdict
 from mizzen.frontends.tflite import Model
+from mizzen.report import CompileReport
+from mizzen.report.code import CodeChoice
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.generate import Cause, Stopped, core_path, generate
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped, core_path, generate
 
 SCRIPT = Path(__file__).with_name("legacy_process.py")
 TIME_LIMIT_SECONDS = 60.0
@@ -30,23 +40,45 @@ class Compiler(Enum):
 
     REGOR = "vela"
     LEGACY = "vela-legacy"
+    OWN = "own"
+    MIZZEN = "mizzen"
 
     @property
     def label(self) -> str:
         """What people call it."""
-        return "Vela" if self is Compiler.REGOR else "Vela's deprecated core"
+        return LABELS[self]
 
     def compiles_for(self, arch: Arch) -> bool:
         """Whether it knows a family at all. Ref: Vela 5.2.0, OPTIONS.md."""
-        return self is Compiler.REGOR or arch is not Arch.U85
+        return self in (Compiler.REGOR, Compiler.MIZZEN) or arch is not Arch.U85
+
+
+LABELS = {
+    Compiler.REGOR: "Vela",
+    Compiler.LEGACY: "Vela's deprecated core",
+    Compiler.OWN: "Mizzen's own generator",
+    Compiler.MIZZEN: "mizzen compile",
+}
+
+
+class Code(Enum):
+    """Whose code an NPU operator has; the value is the word for it."""
+
+    RULES = "by rules"
+    LIFTED = "lifted"
+    VELAS = "Vela's"
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A compiled network's file, and why operators were left to the CPU."""
+    """A compiled network's file, why operators were left to the CPU, and whose code it has.
+
+    code  of the first NPU operator, where it is our own generator that is judged
+    """
 
     network: bytes
     reasons: tuple[str, ...]
+    code: Code | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +98,39 @@ def build(
             return _regor(network, name, configuration)
         case Compiler.LEGACY:
             return _legacy(network, configuration)
+        case Compiler.OWN:
+            return _own(network, name, configuration)
+        case Compiler.MIZZEN:
+            return _mizzen(network, name, configuration)
 
 
 def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
     outcome = generate(network, configuration, time_limit_seconds=TIME_LIMIT_SECONDS)
+    return _built(outcome, network, name, configuration)
+
+
+def _own(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
+    """Compile with our own code wherever there is any: the suite itself is what decides."""
+    outcome = generator.generate(
+        network,
+        replace(configuration, generator=Generator.OWN),
+        is_proved=True,
+        time_limit_seconds=TIME_LIMIT_SECONDS,
+    )
+    return _built(outcome, network, name, configuration)
+
+
+def _mizzen(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
+    """Compile as `mizzen compile` does, with its proof; whose code is better is no verdict."""
+    model = read_network(network, name)
+    artifact = compile_network(model, network, configuration, DEFAULT, None)
+    assert artifact.report is not None
+    return Built(artifact.data, _reasons_of(artifact.report))
+
+
+def _built(
+    outcome: Compiled | Stopped, network: bytes, name: str, configuration: EthosUConfiguration
+) -> Built | NotBuilt:
     if isinstance(outcome, Stopped):
         refused = outcome.cause in (Cause.REFUSED, Cause.CANNOT_FALL_BACK)
         return NotBuilt(Verdict.REFUSED if refused else Verdict.CRASHED, outcome.said)
@@ -77,8 +138,20 @@ def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Bui
     generated = Generated(outcome, frozenset(), None)
     compiled = read_network(outcome.network, name)
     report = report_of(model, compiled, configuration, generated)
+    code = next(map(_code, report.code), None)
+    return Built(outcome.network, _reasons_of(report), code)
+
+
+def _reasons_of(report: CompileReport) -> tuple[str, ...]:
+    """Return why operators were left to the CPU, each reason once."""
     reasons = (reason.message for row in report.on_cpu for reason in row.reasons)
-    return Built(outcome.network, tuple(dict.fromkeys(reasons)))
+    return tuple(dict.fromkeys(reasons))
+
+
+def _code(choice: CodeChoice) -> Code:
+    if not choice.is_own:
+        return Code.VELAS
+    return Code.RULES if choice.operations == BY_RULES else Code.LIFTED
 
 
 def _legacy(network: bytes, configuration: EthosUConfiguration) -> Built | NotBuilt:

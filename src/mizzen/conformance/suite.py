@@ -72,7 +72,8 @@ def _executed(case: Case, network: bytes, built: Built, count: int, row: partial
         return row(Verdict.NOT_COMPARED, ALL_ALIKE)
     difference = compare(found if isinstance(found, tuple) else (found,), theirs)
     verdict = Verdict.OFF if difference.differing else Verdict.EXACT
-    return row(verdict, difference=difference, oracle=oracle.value)
+    code = None if built.code is None else built.code.value
+    return row(verdict, difference=difference, oracle=oracle.value, code=code)
 
 
 def _failed(error: MizzenError) -> Verdict:
