@@ -18,8 +18,8 @@ SAMPLE = ("ARG_MAX", "GELU", "PRELU", "SUM", "TILE")
 SAMPLES = {
     Compiler.REGOR: SAMPLE,
     Compiler.LEGACY: SAMPLE,
-    Compiler.OWN: ("GELU", "PRELU", "SUM", "TILE"),
-    Compiler.MIZZEN: ("GELU", "NEG", "TILE"),
+    Compiler.OWN: ("NEG", "TILE"),
+    Compiler.MIZZEN: ("NEG",),
 }
 
 
