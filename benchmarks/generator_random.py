@@ -45,7 +45,7 @@ from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved, smallest
 from mizzen.compiler.ethos_u.generator.network import outliving, parts_of, with_program
 from mizzen.compiler.ethos_u.generator.search import arranged, made
-from mizzen.compiler.ethos_u.generator.sequences import Source
+from mizzen.compiler.ethos_u.generator.sequences import BY_RULES, Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Generator, Optimise
@@ -70,6 +70,8 @@ KINDS = {
     Verdict.REFUSED: "refused",
     Verdict.FAILED: "failed",
 }
+THEIRS = (Verdict.REFUSED, Verdict.HAZARD)
+"""What comes of Vela's faults where code of ours is made of its words."""
 FIGURES = ("programs", *sorted({*KINDS.values(), "vela_wrong", "vela_faulty", "undecided"}))
 
 
@@ -158,7 +160,7 @@ def _kinds(
                 yield "differences", reason
             else:
                 yield from _decided(compiled, source, configuration, number)
-        elif verdict is Verdict.REFUSED and _is_faulty(compiled, place):
+        elif verdict in THEIRS and choice.operations != BY_RULES and _is_faulty(compiled, place):
             yield "vela_faulty", reason
         else:
             yield KINDS[verdict], reason

@@ -118,9 +118,25 @@ def many_channels_exchanged(b: Builder, x: Value) -> Value:
     return exchanged(b, x, 2)
 
 
+def padded_and_scaled(b: Builder, x: Value) -> Value:
+    """Rows padded, all in one row, and that in another scale."""
+    padded = b("PAD", x, b.shape((0, 0, 2, 0, 0, 0, 0, 0)), b.constant([66], DType.INT8))
+    flat = b("RESHAPE", padded, b.shape((int(np.prod(padded.shape)),)))
+    return scaled(b, flat, DType.INT8, 3 << 28, 30, (7, -3))
+
+
+def summed_and_padded(b: Builder, x: Value) -> Value:
+    """A mean over the columns, in the middle of three."""
+    total = b("REDUCE_SUM", scaled(b, x, DType.INT32, zeros=(5, 0)), axis=2)
+    narrow = scaled(b, total, DType.INT8, 1 << 30, 32, (0, 5))
+    return b("PAD", narrow, b.shape((0, 0, 0, 0, 1, 1, 0, 0)), b.constant([5], DType.INT8))
+
+
 @pytest.mark.parametrize(
     ("build", "shape", "operations"),
     [
+        (padded_and_scaled, (1, 4, 3, 6), 3),
+        (summed_and_padded, (1, 5, 4, 16), 3),
         (shuffle, (1, 5, 7, 24), 1),
         (shuffle, (1, 1, 2, 24), 2),
         (shuffled_part, (1, 6, 5, 20), 2),

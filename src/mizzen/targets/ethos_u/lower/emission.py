@@ -96,7 +96,7 @@ def _given(emitter: Emitter, value: Value, place: View, *, is_unsigned: bool) ->
     if is_unsigned:
         finish = replace(plain(value.dtype), zero_point=BYTE_OFFSET, low=0, high=255)
         carry(emitter, view, place, finish, 0, origin)
-    elif view != place:
+    elif not view.is_same(place):
         emitter.copy(view, place, origin)
 
 

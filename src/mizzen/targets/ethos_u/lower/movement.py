@@ -87,7 +87,7 @@ def _seen(
             emitter.copy(emitter.read(source), made, origin)
             view = place if at_once is not None else see(made)
             assert view is not None
-        if place is None or place == view:
+        if place is None or place.is_same(view):
             emitter.views[value] = view
             return
         emitter.copy(view, place, origin)
@@ -113,7 +113,7 @@ def _placed(
         place = emitter.target(value)
         for source, see in parts:
             view, wanted = emitter.read(source), see(place)
-            if view != wanted:
+            if not view.is_same(wanted):
                 emitter.copy(view, wanted, origin)
         if fill is not None:
             fill(emitter, place)

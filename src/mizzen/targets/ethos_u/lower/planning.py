@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import Operation, Value
+from mizzen.ops.control_flow import Identity
+from mizzen.ops.data_layout import Reshape
 from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.lower.context import Emitter, Node, pixels
 from mizzen.targets.ethos_u.lower.finish import WIDE, Finish, chain, finish_of, number
@@ -97,7 +99,8 @@ def rule(*kinds: type[Operation]) -> Callable[[Rule], Rule]:
 
 def input_zero(site: Site) -> int:
     """Return the zero point of what a carrier reads: that of its scale, if it has one."""
-    first = site.steps[0] if site.steps else None
+    changing = (step for step in site.steps if not isinstance(step, Identity | Reshape))
+    first = next(changing, None)
     narrow = isinstance(first, Rescale) and first.input.dtype not in WIDE
     return number(first.input_zp) if narrow and isinstance(first, Rescale) else 0
 

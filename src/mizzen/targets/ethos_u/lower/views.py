@@ -37,6 +37,17 @@ class View:
         """The number of elements."""
         return prod(self.shape)
 
+    def is_same(self, other: View) -> bool:
+        """Whether another view has the same elements at the same places."""
+        return (self.tensor, self.offset, self.shape) == (
+            other.tensor,
+            other.offset,
+            other.shape,
+        ) and all(
+            extent == 1 or one == two
+            for extent, one, two in zip(self.shape, self.strides, other.strides, strict=True)
+        )
+
     def sliced(self, starts: Sequence[int], shape: Sequence[int]) -> View:
         """Return a part of so many elements along each axis."""
         offset = self.offset + sum(a * b for a, b in zip(starts, self.strides, strict=True))
