@@ -413,6 +413,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.codec",
         "mizzen.targets.ethos_u.sim",
         "mizzen.targets.ethos_u.legal",
+        "mizzen.targets.ethos_u.lower",
         "mizzen.targets.ethos_u.vela",
         "mizzen.artifact",
         "mizzen.compiler",

@@ -128,13 +128,17 @@ def build(
     module: torch.nn.Module,
     *inputs: torch.Tensor,
     accelerator: str = "ethos-u55-128",
+    generator: str | None = None,
 ) -> Built:
     """Quantize and compile a module; random inputs of the same shapes calibrate it."""
     torch.manual_seed(1)
     rows = [tuple(torch.randn_like(x) for x in inputs) for _ in range(CALIBRATIONS - 1)]
     calls = [inputs, *rows]
     exported = convert(module, calls, accelerator)
-    artifact = compile_converted(exported, accelerator, name="network", prove="off")
+    options = None if generator is None else {"generator": generator}
+    artifact = compile_converted(
+        exported, accelerator, name="network", prove="off", target_options=options
+    )
     return Built(artifact, exported, calls)
 
 

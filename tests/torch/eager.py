@@ -70,7 +70,7 @@ def differences(
     Those that only make sense with others in a region, views for instance, are left out.
     """
     chosen = resolve_target(CompileOptions(accelerator, target_options=options))
-    compiler = chosen.backend.region_compiler(chosen.configuration)
+    compiler = chosen.backend.region_compiler(chosen.configuration, chosen.proof)
     lowered = lowered_program(exported, "network", compiler.window_limits)
     known = integers(exported, lowered, call)
     for group in _on_npu(lowered, compiler):

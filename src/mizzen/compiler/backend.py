@@ -51,8 +51,11 @@ class Backend(ABC, Generic[C]):
         return configuration
 
     @abstractmethod
-    def region_compiler(self, configuration: C) -> RegionCompiler:
-        """Return what compiles regions of tensor graphs."""
+    def region_compiler(self, configuration: C, proof: ProofOptions) -> RegionCompiler:
+        """Return what compiles regions of tensor graphs.
+
+        proof  how much is proved of each region's code by whoever places them
+        """
 
     def configuration_lines(self, configuration: C) -> Iterable[ConfigurationLine]:
         """Say which configuration is in force, and what of it is a default."""
@@ -74,7 +77,7 @@ class Backend(ABC, Generic[C]):
         from mizzen.compiler.tflite import compile_lowered
         from mizzen.frontends.tflite.lower import lower
 
-        compiler = self.region_compiler(configuration)
+        compiler = self.region_compiler(configuration, proof)
         name = self.artifact_name(Path(model.name).stem, ".tflite")
         return compile_lowered(
             model, lower(model), compiler, configuration, proof, self.family, name, on_progress

@@ -150,6 +150,13 @@ class RegionCompiler(Protocol):
         """Compile a region, whose graph may be changed."""
         ...
 
+    def instead(self, part: Extracted, wrong: str) -> RegionCode | None:
+        """Return other code for a region whose code is wrong; None if there is none.
+
+        wrong  what is, in words
+        """
+        ...
+
 
 class PlainRegions:
     """Compiles regions of the operations that an NPU has, whatever their operands.
@@ -167,6 +174,9 @@ class PlainRegions:
     def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
         """Keep every region: what is worth its transfers the partition says."""
         return {}
+
+    def instead(self, part: Extracted, wrong: str) -> None:
+        """Have no other code."""
 
     def _missing(self, kind: str) -> Reason:
         has = ", ".join(sorted(self.operations))

@@ -55,10 +55,10 @@ class _Search:
             return result
         if self.options.inputs:
             prover = RegionProver(self.graph, self.compiler, self.options, self.on_progress)
-            proof = prover.prove(result, region.groups)
-            if isinstance(proof, RegionRefusal):
-                return proof
-            self.proofs[region.groups] = proof
+            proved = prover.prove(result, region.groups)
+            if isinstance(proved, RegionRefusal):
+                return proved
+            result, self.proofs[region.groups] = proved.code, proved.proof
         self.code[region.groups] = result
         return None
 

@@ -71,7 +71,7 @@ def compile_for(
     """Compile a converted program as a partitioner and its compile specification say."""
     spec = partitioner.compile_spec
     chosen = ResolvedTarget(backend_for(spec.target), spec.configuration)
-    compiler = chosen.backend.region_compiler(chosen.configuration)
+    compiler = chosen.backend.region_compiler(chosen.configuration, chosen.proof)
     require_quantized(exported, name)
     lowered = lowered_program(exported, name, compiler.window_limits)
     placed = place(lowered, compiler, partitioner.additional_checks, chosen.proof, on_progress)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Optimise
+from mizzen.targets.ethos_u.generator_options import with_options
 from mizzen.targets.ethos_u.system_config import resolve, with_placing
 from mizzen.targets.ethos_u.vela_ini import BUNDLED
 from mizzen.torch.vela_flags import asked, number_of_bytes, require_same
@@ -44,7 +45,8 @@ class EthosUCompileSpec:
     """An accelerator with its system, memory mode and Vela's options.
 
     Everything is checked here: E210 for a target that there is not, E2xx for a system, memory mode
-    or flag that cannot be. `config_ini` names a `vela.ini`, or several; `extra_flags` are Vela's.
+    or flag that cannot be. `config_ini` names a `vela.ini`, or several; `extra_flags` are Vela's,
+    and `target_options` Mizzen's own, as `mizzen.compile` takes them.
 
     notes  of flags that have no effect
     """
@@ -63,6 +65,7 @@ class EthosUCompileSpec:
         extra_flags: Sequence[str] | None = None,
         config_ini: str | PathLike[str] | Sequence[str | PathLike[str]] | None = BUNDLED,
         external_block_placements: VelaExternalBlockPlacements | None = None,
+        target_options: Mapping[str, str] | None = None,
     ) -> None:
         self.target = target
         self.system_config = system_config
@@ -70,13 +73,13 @@ class EthosUCompileSpec:
         self.extra_flags = tuple(extra_flags or ())
         self.config_ini = config_ini
         self.external_block_placements = external_block_placements or VelaExternalBlockPlacements()
+        self.target_options = dict(target_options or {})
         self.debug_mode: EthosUCompileSpec.DebugMode | None = None
         self._intermediates: Path | None = None
         found = asked(self.extra_flags)
         self.notes = found.notes
-        self.configuration: EthosUConfiguration = _configuration(
-            target, system_config, memory_mode, config_ini, found.values
-        )
+        configuration = _configuration(target, system_config, memory_mode, config_ini, found.values)
+        self.configuration: EthosUConfiguration = with_options(configuration, self.target_options)
 
     def dump_intermediate_artifacts_to(
         self, output_path: str | PathLike[str] | None

@@ -8,6 +8,7 @@ from mizzen.artifact.interface import Array, Origins
 from mizzen.artifact.program import CompiledPart, NpuFamily, RunOutcome, constant_of
 from mizzen.compiler.backend import PlainBackend, PlainConfiguration
 from mizzen.compiler.codegen import Costs, OperatorCode, PlainRegions, operator_code
+from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Diagnostic, ProgressCallback
 from mizzen.frontends import tosa
 from mizzen.frontends.tflite import Model, Operator
@@ -30,7 +31,7 @@ class ToyRegions(PlainRegions):
 class ToyBackend(PlainBackend):
     family, suffix = TOY, "toy"
 
-    def region_compiler(self, configuration: PlainConfiguration) -> ToyRegions:
+    def region_compiler(self, configuration: PlainConfiguration, proof: ProofOptions) -> ToyRegions:
         return ToyRegions()
 
 

@@ -84,7 +84,7 @@ def beside(
 ) -> ProgramComparison:
     """Compile a converted program and return it beside PyTorch. E167 if it is not quantised."""
     require_quantized(exported, name)
-    compiler = target.backend.region_compiler(target.configuration)
+    compiler = target.backend.region_compiler(target.configuration, target.proof)
     lowered = lowered_program(exported, Path(name).stem, compiler.window_limits)
     placed = place(lowered, compiler, (), target.proof, on_progress)
     made, tensors = assembled(lowered, placed, target)

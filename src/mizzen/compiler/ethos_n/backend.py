@@ -54,7 +54,9 @@ class EthosN(Backend[EthosNConfiguration]):
         name = self.artifact_name(Path(model.name).stem, ".tflite")
         return compile_network(model, configuration, proof, name, on_progress)
 
-    def region_compiler(self, configuration: EthosNConfiguration) -> ChannelsFirstRegions:
+    def region_compiler(
+        self, configuration: EthosNConfiguration, proof: ProofOptions
+    ) -> ChannelsFirstRegions:
         """Return what compiles regions of tensor graphs, whatever their order of axes."""
         from mizzen.compiler.ethos_n.regions import ChannelsFirstRegions
 

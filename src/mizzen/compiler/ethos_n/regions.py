@@ -119,6 +119,9 @@ class EthosNRegions:
             return {}
         return unprofitable(partition, self._covering)
 
+    def instead(self, part: Extracted, wrong: str) -> None:
+        """Have no other code."""
+
     def compile(
         self, part: Extracted, on_progress: ProgressCallback | None
     ) -> OperatorCode | RegionRefusal:

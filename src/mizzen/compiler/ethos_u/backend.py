@@ -145,12 +145,14 @@ class EthosU(Backend[EthosUConfiguration]):
 
         return check_tosa(data, name, configuration, on_progress)
 
-    def region_compiler(self, configuration: EthosUConfiguration) -> TosaRegions:
+    def region_compiler(
+        self, configuration: EthosUConfiguration, proof: ProofOptions
+    ) -> TosaRegions:
         """Return what compiles regions of tensor graphs. E262 with rewrites."""
         _refuse_rewrites(configuration)
         from mizzen.compiler.ethos_u.regions import TosaRegions
 
-        return TosaRegions(configuration)
+        return TosaRegions(configuration, proof)
 
     def tflite_bounds(self, model: Model) -> dict[int, Bound]:
         """Return the bounds of the table of exceptions."""

@@ -118,7 +118,7 @@ def network_report(
         configuration,
         placements,
         [costs_of(compiled, network, configuration)],
-        compiler=f"Vela {compiled.version}" if compiled.version else OURS,
+        compiler=made_by(compiled),
         flash_bytes=len(compiled.network),
         arena_bytes=arena_bytes(network),
         origins=origins,
@@ -273,6 +273,11 @@ def _warning(code: str, model: Model, index: int, reason: Reason) -> Diagnostic:
 
 _ON_CHIP = {"shram", "lutram"}
 """Memories inside the NPU, which the compiler lists with the system's."""
+
+
+def made_by(compiled: Compiled) -> str:
+    """Say who compiled a network."""
+    return f"Vela {compiled.version}" if compiled.version else OURS
 
 
 def costs_of(compiled: Compiled, network: Model, configuration: EthosUConfiguration) -> Costs:

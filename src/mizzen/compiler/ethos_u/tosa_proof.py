@@ -35,7 +35,7 @@ def prove_tosa(
     graph: Graph, contents: Contents, configuration: EthosUConfiguration, options: ProofOptions
 ) -> Proof:
     """Prove what was compiled of a file's graph. E307 at the operator that is wrong."""
-    findings = _findings(graph, contents, options)
+    findings = findings_of(graph, contents, options)
     if findings.wrong is None:
         return findings.proof
     if options.allow_inexact:
@@ -64,27 +64,31 @@ def _alone(
     if isinstance(compiled, Stopped):
         return None
     contents = contents_of(read_network(compiled.network, graph.name))
-    return _findings(before, contents, options).wrong
+    return findings_of(before, contents, options).wrong
 
 
-def _findings(graph: Graph, contents: Contents, options: ProofOptions) -> RegionFindings:
-    def execute(inputs: Sequence[Array], count: int) -> list[Array]:
-        """Return the outputs of `count` inferences as the simulator computes them."""
-        values: Values = {
-            index: array.reshape(count, *contents.infos[index].shape)
-            for index, array in zip(contents.inputs, inputs, strict=True)
-        }
-        for step in contents.steps:
-            assert isinstance(step, NpuStep), "all of a TOSA network is on the NPU"
-            NoState().provide(step.variables, values, count)
-            step.run(values, count)
-            require_order(step)
-        return [
-            values[index].reshape(count, *value.shape).astype(value.dtype.numpy)
-            for index, value in zip(contents.outputs, graph.outputs, strict=True)
-        ]
+def findings_of(graph: Graph, contents: Contents, options: ProofOptions) -> RegionFindings:
+    """Execute a compiled network of NPU operators alone beside its graph."""
+    return prove_graph(
+        graph, lambda inputs, count: computed(graph, contents, inputs, count), options
+    )
 
-    return prove_graph(graph, execute, options)
+
+def computed(graph: Graph, contents: Contents, inputs: Sequence[Array], count: int) -> list[Array]:
+    """Return the outputs of `count` inferences of a graph as the simulator computes them."""
+    values: Values = {
+        index: array.reshape(count, *contents.infos[index].shape)
+        for index, array in zip(contents.inputs, inputs, strict=True)
+    }
+    for step in contents.steps:
+        assert isinstance(step, NpuStep), "all of a TOSA network is on the NPU"
+        NoState().provide(step.variables, values, count)
+        step.run(values, count)
+        require_order(step)
+    return [
+        values[index].reshape(count, *value.shape).astype(value.dtype.numpy)
+        for index, value in zip(contents.outputs, graph.outputs, strict=True)
+    ]
 
 
 def _said(operation: Operation, wrong: Wrong) -> Diagnostic:

@@ -160,6 +160,14 @@ def _computed(
     return [other_sign(array) if unsigned else array for array in found]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Proved:
+    """A region's code, and what was proved of it."""
+
+    code: RegionCode
+    proof: Proof
+
+
 @dataclass(frozen=True, eq=False)
 class RegionProver:
     """Proves what a compiler makes of regions of a graph."""
@@ -169,29 +177,39 @@ class RegionProver:
     options: ProofOptions
     on_progress: ProgressCallback | None
 
-    def prove(self, code: RegionCode, groups: Sequence[int]) -> Proof | RegionRefusal:
-        """Prove a region's code; the group that is wrong is refused, with the numbers."""
+    def prove(self, code: RegionCode, groups: Sequence[int]) -> Proved | RegionRefusal:
+        """Prove a region's code, or other code that the compiler has for it.
+
+        The group that is wrong is refused, with the numbers.
+        """
         findings = self._findings(code, groups)
         wrong = findings.wrong
         if wrong is None:
-            return findings.proof
+            return Proved(code, findings.proof)
         if self.options.allow_inexact:
-            return replace(findings.proof, differing=(f"region of group {groups[0]}",))
+            proof = replace(findings.proof, differing=(f"region of group {groups[0]}",))
+            return Proved(code, proof)
+        other = self.compiler.instead(self._part(groups), str(wrong))
+        if other is not None:
+            others = self._findings(other, groups)
+            if others.wrong is None and others.proof.inputs:
+                return Proved(other, others.proof)
         found = self._first_wrong(groups, wrong)
         group, why = (groups[-1], wrong) if found is None else found
         reason = _reason(why)
         return RegionRefusal({group: reason}, reason)
 
+    def _part(self, groups: Sequence[int]) -> Extracted:
+        return extract(self.graph, groups, self.graph.name)
+
     def _findings(self, code: RegionCode, groups: Sequence[int]) -> RegionFindings:
-        return prove_region(code, extract(self.graph, groups, self.graph.name), self.options)
+        return prove_region(code, self._part(groups), self.options)
 
     def _first_wrong(
         self, groups: Sequence[int], wrong: Difference | MizzenError
     ) -> tuple[int, Difference | MizzenError] | None:
         def attempt(units: Sequence[int]) -> Difference | MizzenError | None:
-            code = self.compiler.compile(
-                extract(self.graph, units, self.graph.name), self.on_progress
-            )
+            code = self.compiler.compile(self._part(units), self.on_progress)
             if isinstance(code, RegionRefusal):
                 return None
             return self._findings(code, units).wrong

@@ -419,7 +419,7 @@ def compile_lowered(
     on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Compile a program of which what is quantised, if anything, may be on the accelerator."""
-    compiler = chosen.backend.region_compiler(chosen.configuration)
+    compiler = chosen.backend.region_compiler(chosen.configuration, chosen.proof)
     lowered = lowered_program(exported, name, compiler.window_limits)
     placed = place(lowered, compiler, additional_checks, chosen.proof, on_progress)
     return assemble(lowered, placed, chosen)

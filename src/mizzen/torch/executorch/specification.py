@@ -7,7 +7,7 @@ is described by a file of the user's own, whose path is in no artifact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -16,11 +16,12 @@ from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.vela_ini import BUNDLED
 from mizzen.torch.spec import OUTPUT_FORMAT, EthosUCompileSpec
 
-TOSA, FLAGS, FORMAT, TARGET, OWN = (
+TOSA, FLAGS, FORMAT, TARGET, OPTIONS, OWN = (
     "tosa_spec",
     "compile_flags",
     "output_format",
     "target",
+    "mizzen_options",
     "mizzen_spec",
 )
 PROFILES = {
@@ -54,9 +55,14 @@ def rows_of(spec: EthosUCompileSpec) -> list[Any]:
         FLAGS: " ".join(flags),
         FORMAT: OUTPUT_FORMAT,
         TARGET: configuration.accelerator.name,
+        **({OPTIONS: _said(spec.target_options)} if spec.target_options else {}),
         OWN: digest,
     }
     return [CompileSpec(key, value.encode()) for key, value in rows.items()]
+
+
+def _said(options: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in options.items())
 
 
 def is_own(rows: Sequence[Any]) -> bool:
@@ -83,4 +89,5 @@ def spec_from(rows: Sequence[Any]) -> EthosUCompileSpec:
         flags["system-config"],
         flags["memory-mode"],
         [f"--{name}={flags[name]}" for name in ("optimise", "arena-cache-size")],
+        target_options=dict(word.split("=", 1) for word in found.get(OPTIONS, "").split()),
     )

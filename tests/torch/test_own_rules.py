@@ -1,0 +1,54 @@
+"""Regions of PyTorch programs by our own rules, where Vela has no code, or none that is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from mizzen.quantize import get_symmetric_a16w8_quantization_config
+from mizzen.report.code import Verdict
+from mizzen.torch import compile_converted
+
+Build = Callable[..., Any]
+
+U55, U65 = "ethos-u55-128", "ethos-u65-512"
+
+
+class Upscaled(nn.Module):
+    """What decoders of segmentation networks are: bilinear upscaling between convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.behind = nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 2, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.before(x))
+        return self.behind(nn.functional.interpolate(y, scale_factor=2, mode="bilinear"))
+
+
+@pytest.mark.parametrize("accelerator", [U55, U65])
+def test_what_vela_does_not_take_is_on_the_npu(accelerator: str, built: Build) -> None:
+    network = built(Upscaled(), torch.randn(1, 4, 6, 6), accelerator=accelerator)
+    report = network.artifact.report
+    assert not report.on_cpu
+    (choice,) = report.code
+    assert (choice.verdict, choice.operations) == (Verdict.TAKEN, "our own rules")
+    assert choice.reason.startswith("Vela has no form of it: RESIZE must have the nearest pixel")
+    assert network.steps_off() <= 2  # a tie, and what the convolution makes of it
+
+
+def test_transposed_convolutions_of_16_bits_are_on_the_npu(converted: Build) -> None:
+    module = nn.Sequential(nn.Conv2d(4, 8, 1), nn.ConvTranspose2d(8, 4, 2, 2))
+    config = get_symmetric_a16w8_quantization_config()
+    exported = converted(module, [(torch.randn(1, 4, 5, 5),)], config=config)
+    report = compile_converted(exported, U55).report
+    assert report is not None
+    assert not report.on_cpu
+    assert report.proof.equal == 1
+    vela = compile_converted(exported, U55, target_options={"generator": "vela"}).report
+    assert vela is not None
+    assert "aten.conv_transpose2d" in [row.kind for row in vela.on_cpu]
