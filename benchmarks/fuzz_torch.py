@@ -112,7 +112,7 @@ def compiled(
 ) -> Verdict:
     """Compile a quantised program, and compare."""
     chosen = resolve_target(CompileOptions(accelerator, **options_of(family, number)))
-    compiler = chosen.backend.region_compiler(chosen.configuration)
+    compiler = chosen.backend.region_compiler(chosen.configuration, chosen.proof)
     lowered = lowered_program(exported, "module", compiler.window_limits)
     placed = place_program(lowered, compiler, (), chosen.proof, None)
     artifact = assemble(lowered, placed, chosen)

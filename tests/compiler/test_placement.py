@@ -32,6 +32,9 @@ class NeverSatisfied:
     def compile(self, part: Extracted, on_progress: object) -> RegionCode | RegionRefusal:
         raise AssertionError("every region is unworthy")
 
+    def instead(self, part: Extracted, wrong: str) -> None:
+        raise AssertionError("nothing is compiled")
+
 
 def test_what_is_unworthy_for_longer_than_the_search_goes_to_the_cpu() -> None:
     graph = Graph()
