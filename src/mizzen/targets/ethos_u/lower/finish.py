@@ -127,6 +127,7 @@ def finish_of(steps: Sequence[Operation], root: Value, *, scales: bool) -> Finis
 
     Refused where there is none.
     """
+    need(root.dtype.is_integer, f"it gives {root.dtype.value}")
     found = plain(root.dtype)
     scaled, fresh = not scales, True
     wide = root.dtype in WIDE
