@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from mizzen.compiler.codegen import RegionCode, RegionRefusal
@@ -21,7 +20,7 @@ from mizzen.targets.ethos_u.config import Generator
 from mizzen.targets.ethos_u.system_config import resolve
 from mizzen.targets.ethos_u.vela import generate as vela
 
-from .test_tosa import MAP, rescale
+from .test_tosa import MAP, biases, rescale
 
 Make = Callable[[Builder, Value], Value]
 GROUP = 7
@@ -36,18 +35,6 @@ def grouped(make: Make) -> Graph:
     for row in graph:
         row.group = GROUP
     return graph
-
-
-def biases(b: Builder, value: Value) -> Value:
-    """Two convolutions of the same weights, which have no room, with biases of their own."""
-    zero = b.constant([0], DType.INT8)
-    full = b.constant(np.linspace(-128, 127, 256).reshape(16, 1, 1, 16), DType.INT8)
-    results = [
-        b("CONV2D", value, full, b.constant([bias] * 16, DType.INT32), zero, zero,
-          pad=(0, 0, 0, 0), stride=(1, 1))
-        for bias in (-2000, 3000)
-    ]  # fmt: skip
-    return b("CONCAT", *(rescale(b, each, DType.INT8, 37) for each in results), axis=3)
 
 
 def factors(b: Builder, value: Value) -> Value:

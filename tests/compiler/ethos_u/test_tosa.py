@@ -261,18 +261,20 @@ def test_a_sum_of_two_whole_scales_is_wrong() -> None:
         )
 
 
-def test_biases_of_one_weight_are_refused_where_weights_have_no_room() -> None:
-    def make(b: Builder, value: Value) -> Value:
-        zero = b.constant([0], DType.INT8)
-        full = b.constant(np.linspace(-128, 127, 256).reshape(16, 1, 1, 16), DType.INT8)
-        results = [
-            b("CONV2D", value, full, b.constant([bias] * 16, DType.INT32), zero, zero,
-              pad=(0, 0, 0, 0), stride=(1, 1))
-            for bias in (-2000, 3000)
-        ]  # fmt: skip
-        return b("CONCAT", *(rescale(b, each, DType.INT8, 37) for each in results), axis=3)
+def biases(b: Builder, value: Value) -> Value:
+    """Two convolutions of the same weights, which have no room, with biases of their own."""
+    zero = b.constant([0], DType.INT8)
+    full = b.constant(np.linspace(-128, 127, 256).reshape(16, 1, 1, 16), DType.INT8)
+    results = [
+        b("CONV2D", value, full, b.constant([bias] * 16, DType.INT32), zero, zero,
+          pad=(0, 0, 0, 0), stride=(1, 1))
+        for bias in (-2000, 3000)
+    ]  # fmt: skip
+    return b("CONCAT", *(rescale(b, each, DType.INT8, 37) for each in results), axis=3)
 
-    assert refusal(build(make)).startswith(
+
+def test_biases_of_one_weight_are_refused_where_weights_have_no_room() -> None:
+    assert refusal(build(biases)).startswith(
         "error[E306]: operators of the same weights and scales must have the same biases for this "
         "compiler, and CONV2D has others\n"
     )

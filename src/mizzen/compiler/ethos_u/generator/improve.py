@@ -50,11 +50,11 @@ def _improved(
     network, parts = parts_of(compiled)
     if not parts:
         return written(compiled, ())
-    if configuration.generator is not Generator.BEST:
-        return _made(compiled, network, parts, source, configuration, search)
     try:
         return _made(compiled, network, parts, source, configuration, search)
     except Exception as error:
+        if configuration.generator is not Generator.BEST:
+            raise
         rows = [_failed(part.program, configuration, error).choice for part in parts]
         return written(compiled, tuple(rows))
 
@@ -151,11 +151,11 @@ def _found(
     program: Program, source: Source, configuration: EthosUConfiguration, search: Searching
 ) -> Found:
     """Return what a search finds; where it fails by a mistake of ours, `best` has Vela's code."""
-    if configuration.generator is not Generator.BEST:
-        return search(program, source, configuration)
     try:
         return search(program, source, configuration)
     except Exception as error:
+        if configuration.generator is not Generator.BEST:
+            raise
         return _failed(program, configuration, error)
 
 
