@@ -16,7 +16,7 @@ from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.generator import improve, least, search
 from mizzen.compiler.ethos_u.generator.constants import places
-from mizzen.compiler.ethos_u.generator.equality import differing
+from mizzen.compiler.ethos_u.generator.equality import differing, found_in_memory
 from mizzen.compiler.ethos_u.generator.handed import Enclosed, enclosed
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.network import parts_of
@@ -134,6 +134,31 @@ def test_a_program_that_spoils_what_it_must_keep_is_seen() -> None:
     program = replace(first, inputs=(*first.inputs, spoilt))
     idle = replace(program, words=program.words[-1:])
     assert differing(idle, program).endswith("differ")
+
+
+def with_wide_numbers_between() -> bytes:
+    """Two NPU operators: 32 bits of each number go from one to the other, to be squared there."""
+    net = Net()
+    sent, far = net.map("sent"), net.map("far")
+    net.operator("SUB", [net.sum, net.second], [sent], ("SubOptions", {}))
+    given = [summed(net, sent), net.sum]
+    net.operator("SQUARED_DIFFERENCE", given, [far], ("SquaredDifferenceOptions", {}))
+    return net.finish([net.first, net.second], [far])
+
+
+def test_what_nothing_names_is_found_as_it_was_left() -> None:
+    """Any numbers would be squares beyond 32 bits, at which Vela's words and ours stop."""
+    data = with_wide_numbers_between()
+    network, parts = parts_of(compiled_by_vela(data, resolve(U55)))
+    programs = [row.program for row in enclosed(network, parts)]
+    names = [{row.name for row in part.program.inputs} for part in parts]
+    with pytest.raises(MizzenError, match="a result must fit 32 bits"):
+        differing(programs[1], programs[1])
+    _, found = found_in_memory(programs, names)
+    assert differing(programs[1], programs[1], found) == ""
+    artifact = artifacts(data, U55)
+    assert [row.verdict for row in report_of(artifact[1]).code] == [Verdict.TAKEN] * 2
+    give_the_same(artifact, SHAPE, SHAPE)
 
 
 def without(which: int, search: improve.Searching) -> improve.Searching:

@@ -2,38 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.program import Program, TensorAddress
 from mizzen.targets.ethos_u.sim import Simulator
 
 INFERENCES = 1
 """Whoever proves the compilation executes more; what is emitted wrongly shows at once."""
 
 SEED = 0
+BYTE = np.dtype(np.int8)
 LARGEST = 1 << 15
 """Of an input of 32 bits: scaled, it must not leave what accumulators hold."""
 
+Array = npt.NDArray[Any]
 
-def differing(ours: Program, theirs: Program) -> str:
+
+def differing(ours: Program, theirs: Program, inputs: Sequence[Array] | None = None) -> str:
     """Say which output of a program is not what another computes; empty if all are.
+
+    inputs  of one inference; numbers from all of their range if there are none
 
     Raises E5xx and E6xx for a program that cannot be executed.
     """
-    inputs = [numbers(row.shape, row.dtype, at) for at, row in enumerate(theirs.inputs)]
+    inputs = drawn(theirs) if inputs is None else inputs
     found = [Simulator(program).run(inputs, INFERENCES) for program in (ours, theirs)]
     rows = [row.name for row in theirs.outputs]
     rows += [row.name for row in theirs.inputs if row.variable]
-    sides: list[Sequence[npt.NDArray[Any]]] = [(*row.outputs, *row.variables) for row in found]
+    sides: list[Sequence[Array]] = [(*row.outputs, *row.variables) for row in found]
     for name, mine, other in zip(rows, *sides, strict=True):
         if not np.array_equal(mine, other):
             count = int(np.count_nonzero(mine != other))
             return f'{count} of {other.size} numbers of "{name}" differ'
     return ""
+
+
+def drawn(program: Program) -> list[Array]:
+    """Return numbers for all that a program takes."""
+    return [numbers(row.shape, row.dtype, at) for at, row in enumerate(program.inputs)]
+
+
+def found_in_memory(
+    programs: Sequence[Program], named: Sequence[Collection[str]]
+) -> list[list[Array]]:
+    """Return what programs find in their inputs that are executed in one memory, in their order.
+
+    named  names of the inputs that others write, which are drawn; in all else is what the programs
+           before have left: bytes of wider numbers, which are nothing that may be drawn
+
+    Raises as `differing` does.
+    """
+    memory = _memory(programs)
+    found: list[list[Array]] = []
+    for program, names in zip(programs, named, strict=True):
+        inputs = [
+            numbers(row.shape, row.dtype, at) if row.name in names else _read(memory, row)
+            for at, row in enumerate(program.inputs)
+        ]
+        outcome = Simulator(program).run(inputs, INFERENCES)
+        states = [row for row in program.inputs if row.variable]
+        rows = (*program.inputs, *program.outputs, *states)
+        for row, array in zip(rows, (*inputs, *outcome.outputs, *outcome.variables), strict=True):
+            memory[row.region][row.offset : row.offset + row.size_bytes] = array.view(np.uint8).flat
+        found.append(inputs)
+    return found
+
+
+def _memory(programs: Sequence[Program]) -> Mapping[int, npt.NDArray[np.uint8]]:
+    sizes: dict[int, int] = {}
+    for program in programs:
+        for region, size in program.region_bytes.items():
+            sizes[region] = max(size, sizes.get(region, 0))
+    rows = {region: numbers((size,), BYTE, region) for region, size in sizes.items()}
+    return {region: row[0].view(np.uint8) for region, row in rows.items()}
+
+
+def _read(memory: Mapping[int, npt.NDArray[np.uint8]], row: TensorAddress) -> Array:
+    data = memory[row.region][row.offset : row.offset + row.size_bytes].copy()
+    return data.view(row.dtype).reshape(INFERENCES, *row.shape)
 
 
 def numbers(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> npt.NDArray[Any]:

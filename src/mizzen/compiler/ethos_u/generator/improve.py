@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mizzen.compiler.ethos_u.generator.constants import with_shared_constants
 from mizzen.compiler.ethos_u.generator.costs import with_costs
+from mizzen.compiler.ethos_u.generator.equality import Array, found_in_memory
 from mizzen.compiler.ethos_u.generator.handed import Enclosed, enclosed
 from mizzen.compiler.ethos_u.generator.least import least
 from mizzen.compiler.ethos_u.generator.network import (
@@ -116,8 +117,9 @@ def _several(
         reason = error.diagnostic.message
         return [keep(part.program, configuration, Verdict.REFUSED, reason) for part in parts]
     found: list[Found] = []
-    for part, around in zip(parts, programs, strict=True):
-        row = _found(around.program, source, configuration, search)
+    given = _given([part.program for part in parts], [around.program for around in programs])
+    for part, around, inputs in zip(parts, programs, given, strict=True):
+        row = _found(around.program, replace(source, inputs=inputs), configuration, search)
         if row.choice.is_own and (hazard := _hazard(row.program, around)):
             row = keep(around.program, configuration, Verdict.HAZARD, hazard)
         own, named = row.program, part.program
@@ -125,6 +127,15 @@ def _several(
             named = replace(own, inputs=named.inputs, outputs=named.outputs)
         found.append(replace(row, program=named))
     return list(_sharing(found))
+
+
+def _given(named: Sequence[Program], programs: Sequence[Program]) -> list[list[Array] | None]:
+    """Return what programs find in their inputs; None where they cannot be executed with it."""
+    try:
+        names = [{row.name for row in program.inputs} for program in named]
+        return [*found_in_memory(programs, names)]
+    except MizzenError:
+        return [None] * len(programs)
 
 
 def _hazard(program: Program, around: Enclosed) -> str:

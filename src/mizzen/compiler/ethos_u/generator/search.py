@@ -251,7 +251,7 @@ def decided(
     others: list[tuple[Judged, str]] = []
     for candidate in sorted(candidates, key=lambda row: order(row.cost)):
         why = None if must else _dearer(candidate.cost, theirs.cost)
-        why = why or _fault(candidate.program, program, begun.kept)
+        why = why or _fault(candidate.program, program, begun)
         if why is None:
             reason = "it was asked for" if must else "no worse in cycles and memory"
             choice = CodeChoice(Verdict.TAKEN, reason, theirs.cost)
@@ -283,13 +283,13 @@ def _dearer(ours: StreamCost, theirs: StreamCost) -> Rejected | None:
     return Rejected(Verdict.DEARER, what) if what else None
 
 
-def _fault(ours: Program, theirs: Program, kept: frozenset[int]) -> Rejected | None:
+def _fault(ours: Program, theirs: Program, begun: Made) -> Rejected | None:
     """Return why a program is not right; None if it is. Inputs that are kept last behind it."""
-    found = find_hazards(ours, alone(ours, kept)).findings
+    found = find_hazards(ours, alone(ours, begun.kept)).findings
     if found:
         return Rejected(Verdict.HAZARD, f"a hazard: {found[0].diagnostic.message}")
     try:
-        different = differing(ours, theirs)
+        different = differing(ours, theirs, begun.inputs)
     except MizzenError as error:
         return Rejected(Verdict.STOPS, error.diagnostic.message)
     return Rejected(Verdict.DIFFERS, different) if different else None

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from mizzen.compiler.ethos_u.generator.equality import Array
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends import tosa
 from mizzen.frontends.tflite import read
@@ -40,6 +41,7 @@ class Made:
     lowered     whether our own rules made it of the network, and Vela had no part
     may_differ  whether somebody else decides between its numbers and those of Vela's code
     kept        places, among its inputs, of those that it must leave as they are
+    inputs      that it is executed with beside Vela's code; None if they may be any numbers
     """
 
     sequence: Sequence
@@ -47,6 +49,7 @@ class Made:
     may_differ: bool = False
     places: Limits = UNLIMITED
     kept: frozenset[int] = frozenset()
+    inputs: list[Array] | None = None
 
     @property
     def said(self) -> str:
@@ -63,6 +66,7 @@ class Source:
                not those of Vela's code, that decides. Vela's words, lifted, have Vela's mistakes
     is_shared  whether other NPU operators have the same memory: what it takes and gives stays where
                it is, and our own rules take no part of a network
+    inputs     that code of ours is executed with beside Vela's; None if they may be any numbers
     """
 
     data: bytes
@@ -70,6 +74,7 @@ class Source:
     outliving: frozenset[str] = frozenset()
     is_proved: bool = False
     is_shared: bool = False
+    inputs: list[Array] | None = None
 
     def made(self, program: Program) -> Made:
         """Return the operations of an NPU operator. E27x if there is no way to them, E579 for many.
@@ -80,13 +85,13 @@ class Source:
         if found is None:
             return self.lifted(program)
         sequence, kept = self._scheduled(found, program), self._kept(program)
-        return Made(sequence, lowered=True, may_differ=self.is_proved, kept=kept)
+        return Made(sequence, True, self.is_proved, kept=kept, inputs=self.inputs)
 
     def lifted(self, program: Program) -> Made:
         """Return the operations that Vela's words are. Raises E27x, and E579 for many."""
         places = _places(program) if self.is_shared else UNLIMITED
         sequence, kept = self._scheduled(lift(program), program), self._kept(program)
-        return Made(sequence, lowered=False, places=places, kept=kept)
+        return Made(sequence, False, places=places, kept=kept, inputs=self.inputs)
 
     def _kept(self, program: Program) -> frozenset[int]:
         """Return the places of the inputs that someone reads behind the operator."""
