@@ -271,6 +271,13 @@ def function(kind: str, seed: int, dtype: str) -> bytes:
     return d.one(kind, [x], y, options)
 
 
+def far_function(kind: str, seed: int, dtype: str) -> bytes:
+    """Of all 256 integers of one byte: a function between scales that are far from one another."""
+    d = Draw(seed, dtype)
+    x, y = (d.tensor((256,), 10 ** d.rng.uniform(-7, 2)) for _ in range(2))
+    return d.one(kind, [x], y, None)
+
+
 def blocks(kind: str, seed: int) -> bytes:
     """DEPTH_TO_SPACE or SPACE_TO_DEPTH."""
     d = Draw(seed)

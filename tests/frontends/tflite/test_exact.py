@@ -119,3 +119,18 @@ def test_all_integers_of_a_byte(kind: str, dtype: str) -> None:
         (expected,) = results(network, [integers[np.newaxis]])
         (got,) = evaluate(found, [integers])
         np.testing.assert_array_equal(got, expected[0], err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize("kind", ["HARD_SWISH", "RELU", "QUANTIZE"])
+def test_functions_between_scales_that_are_far_from_one_another(kind: str) -> None:
+    every = np.arange(-128, 128).astype(np.int8)
+    whole = 0
+    for seed in range(80):
+        network = networks.far_function(kind, seed, "int8")
+        found = lowered(network)
+        if "CUSTOM" not in kinds(found):
+            (expected,) = results(network, [every[np.newaxis]])
+            (got,) = evaluate(found, [every])
+            np.testing.assert_array_equal(got, expected[0], err_msg=f"seed {seed}")
+            whole += 1
+    assert whole > 40

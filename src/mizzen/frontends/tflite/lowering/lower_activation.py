@@ -38,6 +38,9 @@ INPUT_BITS = 4
 EVERY = np.arange(-128, 128, dtype=np.int64)
 """The integers that a table has entries for."""
 
+SHORT_BITS = 16
+"""Of the numbers that HARD_SWISH computes with."""
+
 TYPES = (FileType.INT8, FileType.UINT8, FileType.INT16)
 
 
@@ -125,11 +128,11 @@ def hard_swish(call: Call) -> Value:
     opened = _raised(wide, gate_exponent - 1) if gate_exponent > 0 else wide
     opened = _times(opened, gate)
     opened = _raised(opened, 1) if gate_exponent > 0 else opened
-    opened = fixed_point.divided(opened, max(-gate_exponent, 0))
+    opened = _halved(opened, max(-gate_exponent, 0))
     opened = (opened + (1 << 15)) >> 1
     product = opened * _times(wide, output)
     truncated = np.sign(product) * (np.abs(product) >> 15)
-    return _table(call, fixed_point.divided(truncated, -output_exponent) + y.zero_point)
+    return _table(call, _halved(truncated, -output_exponent) + y.zero_point)
 
 
 @lowers("LEAKY_RELU")
@@ -203,10 +206,23 @@ def _saturated(result: Numbers, values: Numbers, inside: Truths) -> Numbers:
 
 
 def _short(scale: float) -> tuple[int, int]:
-    """Return a multiplier of 15 bits and the exponent of a scale."""
+    """Return a multiplier of 15 bits and the exponent of a scale, which nothing has none of."""
     multipliers, exponents = multiplier_of(scale)
     short = min((int(multipliers[0]) + (1 << 15)) >> 16, (1 << 15) - 1)
-    return short, int(exponents[0])
+    return short, int(exponents[0]) if multipliers[0] else 0
+
+
+def _halved(values: Numbers, times: int) -> Numbers:
+    """Halve numbers of 16 bits so often, ties away from zero.
+
+    From 16 times on the mask of the kernel's remainder does not fit them, and all of a number is
+    taken for a remainder above the half.
+
+    Ref: gemmlowp, fixedpoint.h, RoundingDivideByPOT.
+    """
+    if times < SHORT_BITS:
+        return fixed_point.divided(values, times)
+    return np.where(values < 0, -1, 1)
 
 
 def _times(values: Numbers, factor: int) -> Numbers:
