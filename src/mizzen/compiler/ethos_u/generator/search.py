@@ -217,9 +217,17 @@ def made(
     sizes = {region: int(share * size) for region, size in program.region_bytes.items()}
     fast = sizes.get(RegionIndex.SCRATCH_FAST, 0)
     limits = replace(places, scratch_bytes=sizes[RegionIndex.SCRATCH], fast_bytes=fast)
+    ours = scheduled(sequence, configuration, limits, effort)
+    return replace(ours, program=_with_interface(ours.program, program))
+
+
+def scheduled(
+    sequence: Sequence, configuration: EthosUConfiguration, limits: Limits, effort: Effort
+) -> Judged:
+    """Return a program of our own, within limits. Raises as scheduling and emitting do."""
     plan = schedule(sequence, configuration, limits, effort)
-    ours = _with_interface(emit(plan, configuration.accelerator), program)
-    return replace(judged(ours, configuration), schedule=plan)
+    ours = judged(emit(plan, configuration.accelerator), configuration)
+    return replace(ours, schedule=plan)
 
 
 def _with_interface(ours: Program, theirs: Program) -> Program:

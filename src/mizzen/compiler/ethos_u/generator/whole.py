@@ -9,14 +9,17 @@ Ref: Vela 5.2, tflite_writer.py; TFLite Micro, kernels/ethos_u/ethosu.cc and mic
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mizzen.artifact.ethos_u import ALLOCATION, NOT_IN_ARENA
+from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, arranged, rounds
 from mizzen.compiler.ethos_u.generator.costs import with_costs
-from mizzen.compiler.ethos_u.generator.judging import Judged, judged
+from mizzen.compiler.ethos_u.generator.judging import Judged
+from mizzen.compiler.ethos_u.generator.search import cycles, maps_bytes, scheduled
 from mizzen.compiler.ethos_u.generator.sequences import BY_RULES, MOST_OPERATIONS
 from mizzen.compiler.ethos_u.generator.written import Written, written
 from mizzen.diagnostics import MizzenError
@@ -25,14 +28,13 @@ from mizzen.frontends.tflite.lower import lower_with_state
 from mizzen.graph import Graph, Operation, Value
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, Verdict
-from mizzen.targets.ethos_u import arrange, driver
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u import driver
+from mizzen.targets.ethos_u.config import EthosUConfiguration, Optimise
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.lower import Lowered, State, lower
 from mizzen.targets.ethos_u.operations import Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
-from mizzen.targets.ethos_u.schedule import Effort, Estimator, Limits, plain, schedule
+from mizzen.targets.ethos_u.schedule import Effort, Limits, plain
 from mizzen.targets.ethos_u.vela.generate import Compiled, Estimate, StreamCommand, Work
 from mizzen.targets.families import ETHOS_U
 
@@ -109,12 +111,10 @@ def compiled_whole(
     count = len(lowered.sequence.operations)
     if count > MOST_OPERATIONS:
         return NotWhole(((None, f"it has {count} operations, of at most {MOST_OPERATIONS}"),))
-    program = _program(lowered.sequence, configuration)
-    hazards = find_hazards(program).findings
-    if hazards:
-        return NotWhole(((None, f"a hazard: {hazards[0].diagnostic.message}"),))
-    file = _file(network, lowered.states, program)
-    made = judged(program, configuration)
+    made = _found(lowered.sequence, configuration)
+    if isinstance(made, str):
+        return NotWhole(((None, made),))
+    file = _file(network, lowered.states, made.program)
     choice = CodeChoice(verdict, reason, None, made.cost, operations=BY_RULES)
     return _compiled(network, file, made, configuration, choice)
 
@@ -159,20 +159,40 @@ def _zero(state: State) -> int:
     return 0 if found is None else found.zero_point
 
 
-def _program(sequence: Sequence, configuration: EthosUConfiguration) -> Program:
-    arranged = arrange.best(
-        sequence, configuration.accelerator, Estimator(configuration, sequence.tensors)
-    )
-    sizes = plain(sequence, configuration).region_bytes
-    limits = Limits(sizes[RegionIndex.SCRATCH])
-    for row in (arranged.sequence, sequence):
+def _found(sequence: Sequence, configuration: EthosUConfiguration) -> Judged | str:
+    """Return the best program that was found, or the hazard in all of them, in words.
+
+    It takes no more memory than tensors do without a search, where one does not.
+    """
+    limit_bytes = plain(sequence, configuration).region_bytes[RegionIndex.SCRATCH]
+    order = maps_bytes if configuration.optimise is Optimise.SIZE else cycles
+    budget = Budget(WORK[configuration.search], granted=True)
+    rows = arranged(sequence, configuration)
+    hazard = ""
+    for sequences in rounds(rows, configuration, limit_bytes):
+        granted = [row for row in sequences if budget.grants(row)]
+        found = list(_scheduled(granted, configuration, Limits(limit_bytes)))
+        for row in sorted(found, key=lambda row: order(row.cost)):
+            hazard = _hazard(row.program)
+            if not hazard:
+                return row
+    last = scheduled(sequence, configuration, Limits(), Effort.FAST)
+    return _hazard(last.program) or last
+
+
+def _scheduled(
+    sequences: Iterable[Sequence], configuration: EthosUConfiguration, limits: Limits
+) -> Iterator[Judged]:
+    for row in sequences:
         try:
-            made = schedule(row, configuration, limits, Effort.FAST)
+            yield scheduled(row, configuration, limits, Effort.FAST)
         except MizzenError:  # it needs more memory than its tensors do without a search
             continue
-        return emit(made, configuration.accelerator)
-    made = schedule(sequence, configuration, Limits(), Effort.FAST)
-    return emit(made, configuration.accelerator)
+
+
+def _hazard(program: Program) -> str:
+    found = find_hazards(program).findings
+    return f"a hazard: {found[0].diagnostic.message}" if found else ""
 
 
 def _file(network: Whole, states: tuple[State, ...], program: Program) -> bytes:
