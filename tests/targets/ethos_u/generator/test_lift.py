@@ -17,14 +17,17 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.commands import encode
+from mizzen.targets.ethos_u.commands_values import ElementwiseMode
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.operations import (
     Box,
     Bytes,
     Convolution,
     Copy,
+    Elementwise,
     Pooling,
     Role,
     Sequence,
@@ -38,6 +41,9 @@ from mizzen.targets.ethos_u.system_config import resolve
 
 from ..hazards.maker import Maker  # noqa: TID252 tests are no package with a name
 from ..sim.assembler import (  # noqa: TID252 tests are no package with a name
+    IFM,
+    IFM2,
+    OFM,
     U55_128,
     U85_256,
     activation,
@@ -285,3 +291,49 @@ def test_transfers_of_half_a_line_of_memory_go_through_the_array() -> None:
     program = maker.program([(0x100, 8), (0x200, 16)], (0x400, 16))
     sequence = lift(program)
     emit(plain(sequence, resolve("ethos-u55-128")), ACCELERATORS["ethos-u55-128"])
+
+
+ROW = (1, 3, 16)
+ROW_BYTES = 48
+
+
+def subtracted_rows(first_step: int, second_step: int) -> Program:
+    """Return a program that subtracts two rows, each from one as many rows further at an end."""
+    made: list[Any] = []
+    for row in range(2):
+        first, second = row * first_step * ROW_BYTES, row * second_step * ROW_BYTES
+        settings = {
+            **feature_map("IFM", ROW, np.int8, IFM + first),
+            **feature_map("IFM2", ROW, np.int8, IFM2 + second),
+            **result(ROW, np.int8),
+            "SET_OFM_BASE0": {"address": OFM + row * ROW_BYTES},
+            **activation(-128, 127),
+            **{name: {"scale": 1} for name in ("SET_OPA_SCALE", "SET_OPB_SCALE", "SET_OFM_SCALE")},
+            "SET_IFM_UPSCALE": {},
+            "SET_IFM2_BROADCAST": {},
+        }
+        made += U55_128.commands(settings, "OP_ELEMENTWISE", elementwise_mode=ElementwiseMode.SUB)
+    return U55_128.program(made, [(SHAPE, np.int8), (SHAPE, np.int8)], (SHAPE, np.int8))
+
+
+@pytest.mark.parametrize(
+    ("steps", "count", "swapped"),
+    [((1, 1), 1, False), ((1, 0), 1, False), ((0, 1), 1, True), ((0, 0), 2, False)],
+)
+def test_a_row_that_all_stripes_read_is_the_second_operand(
+    steps: tuple[int, int], count: int, swapped: bool
+) -> None:
+    """No register says of the first operand that its rows are repeated."""
+    program = subtracted_rows(*steps)
+    sequence = lift(program)
+    require_same(program, sequence)
+    assert len(sequence.operations) == count
+    for row in sequence.operations:
+        assert isinstance(row, Elementwise)
+        assert (row.ifm.shape, row.reversed) == (row.ofm.shape, swapped)
+    made = emit(plain(sequence, resolve("ethos-u55-128")), ACCELERATORS["ethos-u55-128"])
+    assert not find_hazards(made).findings
+    given = [values[None] for values in random_inputs(program)]
+    for ours, theirs in zip(Simulator(made).run(given, 1).outputs,
+                            Simulator(program).run(given, 1).outputs, strict=True):  # fmt: skip
+        np.testing.assert_array_equal(ours, theirs)

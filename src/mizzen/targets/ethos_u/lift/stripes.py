@@ -114,7 +114,23 @@ def _together(stripes: Sequence[Step], values: Values) -> Step | None:
         assert isinstance(last, Convolution | Pooling)
         kernel = replace(found.operation.kernel, pad_bottom=last.kernel.pad_bottom)
         found.operation = replace(found.operation, kernel=kernel)
-    return found
+    return _with_whole_first(found)
+
+
+def _with_whole_first(step: Step) -> Step | None:
+    """Return an operation whose first map is as large as its output, if it is elementwise.
+
+    Registers say of the second map alone that its rows are repeated; where it is the first one of
+    all stripes that stays, operands change places. None if both are repeated.
+    """
+    operation = step.operation
+    if not isinstance(operation, Elementwise) or operation.ifm.shape == operation.ofm.shape:
+        return step
+    first, second = operation.ifm, operation.ifm2
+    if not isinstance(second, Map) or second.shape != operation.ofm.shape:
+        return None
+    turned = replace(operation, ifm=second, ifm2=first, reversed=not operation.reversed)
+    return Step(turned, step.reads[::-1], step.written, step.constant)
 
 
 def _kind(step: Step) -> object:
