@@ -14,7 +14,7 @@ import mizzen
 from mizzen.analysis.cost import cost_report
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.steps import NpuStep
-from mizzen.compiler.ethos_u.generator import improve, least, search
+from mizzen.compiler.ethos_u.generator import improve, least, search, sequences
 from mizzen.compiler.ethos_u.generator.constants import places
 from mizzen.compiler.ethos_u.generator.equality import differing, found_in_memory
 from mizzen.compiler.ethos_u.generator.handed import Enclosed, enclosed
@@ -27,6 +27,7 @@ from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.emit import emit
 from mizzen.targets.ethos_u.hazards import EMPTY, Intervals, find_hazards
+from mizzen.targets.ethos_u.lift import Held, lift
 from mizzen.targets.ethos_u.operations import Sequence as Operations
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.system_config import resolve
@@ -293,6 +294,50 @@ def test_operations_that_cannot_be_arranged_are_done_as_they_are(
     assert found.choice.is_own, found.choice.reason
 
 
+def hazards(data: bytes, accelerator: str = U55) -> list[str]:
+    """Return what is wrong with code of ours, tried for all operators of a network."""
+    configuration = replace(resolve(accelerator), generator=Generator.OWN)
+    compiled = compiled_by_vela(data, configuration)
+    written = improved(compiled, Source(data, NetworkForm.TFLITE), configuration)
+    return [row.reason for row in written.choices if not row.is_own]
+
+
+def test_pixels_of_a_part_of_a_map_that_is_handed_on_are_brought_without_what_is_between() -> None:
+    """Of a map in bricks one row is read later: bytes between its pixels hold nothing."""
+    net = Net()
+    kept, sent = net.map("kept"), net.map("sent")
+    net.operator("MUL", [net.sum, net.first], [kept], ("MulOptions", {}))
+    net.operator("SUB", [kept, net.second], [sent], ("SubOptions", {}))
+    row = net.map("row", shape=(1, 1, *SHAPE[1:]))
+    bounds = [
+        net.constant(name, np.array(values, np.int32))
+        for name, values in (("begin", (0, 1, 0, 0)), ("size", (1, 1, *SHAPE[1:])))
+    ]
+    net.operator("SLICE", [kept, *bounds], [row], ("SliceOptions", {}))
+    both = net.map("both")
+    net.operator("ADD", [summed(net, sent), row], [both], ("AddOptions", {}))
+    assert not hazards(net.finish([net.first, net.second], [net.twice(both)]))
+
+
+def test_all_of_what_the_cpu_gives_may_be_read() -> None:
+    """Vela reads a row of windows of each image by itself, and of each what they see of it."""
+    net = Net()
+    images = 3, 6, 4, 8
+    given = net.map("given", shape=images)
+    axis = net.constant("axis", np.array([3], np.int32))
+    taken, added = net.map("taken", shape=images), net.map("added", shape=images)
+    net.operator("ADD", [taken, taken], [added], ("AddOptions", {}))
+    net.operator("CUMSUM", [added, axis], [given], ("CumsumOptions", {}))
+    layer = [
+        net.constant("weights", np.ones((8, 2, 2, 8), np.int8), 0.01),
+        net.constant("bias", np.zeros(8, np.int32), 0.001),
+    ]
+    made = net.map("made", shape=(3, 2, 4, 8))
+    options = {"stride_h": 3, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    net.operator("CONV_2D", [given, *layer], [made], ("Conv2DOptions", options))
+    assert not hazards(net.finish([net.first, net.second, taken], [net.sum, made]))
+
+
 def test_code_that_writes_over_what_others_keep_is_not_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -316,6 +361,12 @@ def test_code_that_reads_what_nobody_wrote_is_not_taken(monkeypatch: pytest.Monk
     compiled = compiled_by_vela(over_the_cpu(), configuration)
     rows = enclosed(*parts_of(compiled))
     assert not any(find_hazards(row.program).findings for row in rows)
+
+    def lifted(program: Program, held: Held) -> Operations:
+        """Return operations that read all of what a program takes, whatever holds something."""
+        return lift(program)
+
+    monkeypatch.setattr(sequences, "lift", lifted)
 
     def nothing_held(*given: Any) -> list[Enclosed]:
         return [replace(rows[0], held={}), rows[1]]

@@ -20,7 +20,7 @@ from mizzen.targets.ethos_u.commands import encode
 from mizzen.targets.ethos_u.commands_values import ElementwiseMode
 from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.hazards import Surroundings, find_hazards
 from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.operations import (
     Box,
@@ -337,3 +337,34 @@ def test_a_row_that_all_stripes_read_is_the_second_operand(
     for ours, theirs in zip(Simulator(made).run(given, 1).outputs,
                             Simulator(program).run(given, 1).outputs, strict=True):  # fmt: skip
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_holds_nothing_is_not_carried_to_a_tensor_of_its_own() -> None:
+    """Of two rows of bricks with two channels the first is given, and both are read at once."""
+    maker = Maker("ethos-u55-128")
+    for name in ("SET_IFM_ZERO_POINT", "SET_OFM_ZERO_POINT"):
+        maker.add(name)
+    maker.add("SET_OFM_SCALE", scale=1)
+    maker.add("SET_ACTIVATION_MIN", clip_boundary=-128)
+    maker.add("SET_ACTIVATION_MAX", clip_boundary=127)
+    maker.add("SET_KERNEL_WIDTH_M1", width=1)
+    bricks, below = {"bricks": True, "split": (2, 2, 4)}, 4 * 16
+    maker.copy(0x200, 0x100 + below, (1, 4, 2), ofm_layout=bricks)
+    maker.copy(0x100, 0x300, (2, 4, 2), ifm_layout=bricks)
+    program = maker.program([(0x100, below - 14), (0x200, 8)], (0x300, 16))
+    pixels = [(0x100 + 16 * column, 0x102 + 16 * column) for column in range(4)]
+    for held in (None, {1: [*pixels, (0x200, 0x208)]}):
+        sequence = lift(program, held)
+        require_same(program, sequence)
+        made = emit(plain(sequence, resolve("ethos-u55-128")), ACCELERATORS["ethos-u55-128"])
+        first, second = (row.offset for row in made.inputs)
+        moved = [(first + start - 0x100, first + stop - 0x100) for start, stop in pixels]
+        around = Surroundings({1: [*moved, (second, second + 8)]}, frozenset({0}))
+        found = find_hazards(made, around).findings
+        assert [row.diagnostic.code for row in found] == (["E674"] if held is None else [])
+
+
+def test_what_holds_nothing_is_not_read() -> None:
+    with pytest.raises(MizzenError, match="must have been written"):
+        lift(pooling(), {1: [(IFM, IFM + 95)]})
+    assert lift(pooling(), {1: [(IFM, IFM + 96)]}).operations

@@ -19,7 +19,7 @@ from mizzen.compiler.ethos_u.generator.network import NpuPart
 from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.model import ABSENT
-from mizzen.targets.ethos_u.hazards import EMPTY, Intervals, Touched, merged, touched
+from mizzen.targets.ethos_u.hazards import EMPTY, Intervals, Surroundings, Touched, merged, touched
 from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
 
 BYTE = np.dtype(np.int8)
@@ -58,6 +58,11 @@ class Enclosed:
     held: Mapping[int, Sequence[tuple[int, int]]]
     kept: frozenset[int]
 
+    @property
+    def surroundings(self) -> Surroundings:
+        """What code in the program's place finds in memory, and has to leave there."""
+        return Surroundings(self.held, frozenset(range(len(self.program.outputs))), self.kept)
+
 
 def enclosed(network: Model, parts: Sequence[NpuPart]) -> list[Enclosed]:
     """Return the programs of NPU operators, each with all that it takes, gives and keeps.
@@ -91,7 +96,7 @@ class _Flow:
             ).program()
             written = _written(self._touched[index])
             needed = _without(self._needed[index], written)
-            held = _joined(needed, self._read[index])
+            held = _joined(_joined(needed, self._read[index]), self._named(part))
             runs = {region: list(bytes_.runs) for region, bytes_ in held.items()}
             kept = frozenset(
                 at
@@ -99,6 +104,11 @@ class _Flow:
                 if row.variable and not _touches(written, _run_of(row))
             )
             yield Enclosed(found, runs, kept)
+
+    def _named(self, part: NpuPart) -> Bytes:
+        """Return all of the tensors that an operator names, whether or not its program reads it."""
+        rows = [{row.region: _intervals(_run_of(row))} for row in part.program.inputs]
+        return _both(_extent(rows), self._held[part.operator.index])
 
     def _go_on(self) -> None:
         held = _joined(self._always, self._of(self._network.main.inputs))

@@ -25,7 +25,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
-from mizzen.targets.ethos_u.hazards import Surroundings, find_hazards
+from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
@@ -119,7 +119,8 @@ def _several(
     found: list[Found] = []
     given = _given([part.program for part in parts], [around.program for around in programs])
     for part, around, inputs in zip(parts, programs, given, strict=True):
-        row = _found(around.program, replace(source, inputs=inputs), configuration, search)
+        source = replace(source, inputs=inputs, held=around.held)
+        row = _found(around.program, source, configuration, search)
         if row.choice.is_own and (hazard := _hazard(row.program, around)):
             row = keep(around.program, configuration, Verdict.HAZARD, hazard)
         own, named = row.program, part.program
@@ -140,8 +141,7 @@ def _given(named: Sequence[Program], programs: Sequence[Program]) -> list[list[A
 
 def _hazard(program: Program, around: Enclosed) -> str:
     """Say what a program reads that nobody has written, or spoils for others; else empty."""
-    final = frozenset(range(len(program.outputs)))
-    found = find_hazards(program, Surroundings(around.held, final, around.kept)).findings
+    found = find_hazards(program, around.surroundings).findings
     return f"a hazard: {found[0].diagnostic.message}" if found else ""
 
 

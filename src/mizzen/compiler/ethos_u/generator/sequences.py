@@ -12,7 +12,7 @@ from mizzen.frontends import tosa
 from mizzen.frontends.tflite import read
 from mizzen.frontends.tflite.lower import lower as graph_of
 from mizzen.graph import Graph, Value
-from mizzen.targets.ethos_u.lift import lift
+from mizzen.targets.ethos_u.lift import Held, lift
 from mizzen.targets.ethos_u.lower import lower
 from mizzen.targets.ethos_u.operations import Place, Role, Sequence
 from mizzen.targets.ethos_u.program import Program, TensorAddress
@@ -67,6 +67,7 @@ class Source:
     is_shared  whether other NPU operators have the same memory: what it takes and gives stays where
                it is, and our own rules take no part of a network
     inputs     that code of ours is executed with beside Vela's; None if they may be any numbers
+    held       bytes of what an NPU operator takes that hold something; without it all do
     """
 
     data: bytes
@@ -75,6 +76,7 @@ class Source:
     is_proved: bool = False
     is_shared: bool = False
     inputs: list[Array] | None = None
+    held: Held | None = None
 
     def made(self, program: Program) -> Made:
         """Return the operations of an NPU operator. E27x if there is no way to them, E579 for many.
@@ -90,7 +92,7 @@ class Source:
     def lifted(self, program: Program) -> Made:
         """Return the operations that Vela's words are. Raises E27x, and E579 for many."""
         places = _places(program) if self.is_shared else UNLIMITED
-        sequence, kept = self._scheduled(lift(program), program), self._kept(program)
+        sequence, kept = self._scheduled(lift(program, self.held), program), self._kept(program)
         return Made(sequence, False, places=places, kept=kept, inputs=self.inputs)
 
     def _kept(self, program: Program) -> frozenset[int]:

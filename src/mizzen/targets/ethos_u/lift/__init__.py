@@ -8,10 +8,12 @@ the command and the reason, and whoever asked keeps the words as they are.
 
 `registers` says what a command does, `stream` walks over commands and `values` keeps who wrote
 which byte (of `footprints`); `slices`, `rolling` and `stripes` put operations together that were
-cut in channels or rows; `frames` finds the map that views have in common and `tensors` makes the
-sequence. It must not know how operations are scheduled, nor what judges streams.
+cut in channels or rows; `frames` finds the map that views have in common, `carrying` what brings
+bytes to a tensor of their own, and `tensors` makes the sequence. It must not know how operations
+are scheduled, nor what judges streams.
 """
 
 from mizzen.targets.ethos_u.lift.lifting import lift
+from mizzen.targets.ethos_u.lift.values import Held
 
-__all__ = ["lift"]
+__all__ = ["Held", "lift"]

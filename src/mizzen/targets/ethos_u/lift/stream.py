@@ -22,7 +22,7 @@ from mizzen.targets.ethos_u.commands_values import (
 )
 from mizzen.targets.ethos_u.config import Accelerator
 from mizzen.targets.ethos_u.lift.registers import Range, Registers, TableRange, Transfer
-from mizzen.targets.ethos_u.lift.values import NOBODY, Data, Values
+from mizzen.targets.ethos_u.lift.values import NOBODY, Data, Held, Values
 from mizzen.targets.ethos_u.operations import (
     Activation,
     ChannelScales,
@@ -98,6 +98,7 @@ class Encoded:
 class Walk:
     """A stream that is being walked, and what came of it.
 
+    taken    of each input, the runs of bytes that hold something at first
     results  a piece of the tensor of each output
     states   of each input that is a state, by its place, a piece of what it is before and after
     """
@@ -106,6 +107,7 @@ class Walk:
     accelerator: Accelerator
     values: Values
     steps: list[Step] = field(default_factory=list[Step])
+    taken: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
     results: list[int] = field(default_factory=list[int])
     states: dict[int, int] = field(default_factory=dict[int, int])
     _encoded: dict[int, Encoded] = field(default_factory=dict[int, Encoded])
@@ -137,7 +139,7 @@ class Walk:
         self._decode()
         self.results = [self._result(row) for row in self.program.outputs]
         self.states = {
-            place: self.values.join([place + 1, *self._owners(row)])
+            place: self.values.join([place + 1, *(set(self._owners(row)) - {NOBODY})])
             for place, row in enumerate(self.program.inputs)
             if row.variable
         }
@@ -358,7 +360,7 @@ def _interleaved(records: Sequence[bytes], depth: int) -> ChannelScales:
     return whole
 
 
-def walk(program: Program) -> Walk:
+def walk(program: Program, held: Held | None = None) -> Walk:
     """Return the operations of a stream over its regions, with their constants.
 
     Raises E270 for a machine other than U55 and U65, E271 for what no operation stands for, E272
@@ -373,9 +375,10 @@ def walk(program: Program) -> Walk:
             help="keep the compiler's own words",
         )
     values = Values(program)
+    taken: list[list[tuple[int, int]]] = []
     for row in program.inputs:
         values.where = "input", Origin(name=row.name)
-        values.put(row.region, row.offset, row.size_bytes)
-    found = Walk(program, accelerator, values)
+        taken.append(values.give(row, held))
+    found = Walk(program, accelerator, values, taken=taken)
     found.go()
     return found

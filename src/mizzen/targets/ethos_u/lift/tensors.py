@@ -11,24 +11,21 @@ import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.commands_values import Layout
+from mizzen.targets.ethos_u.lift.carrying import TRANSFERRED_BYTES, End, carried
 from mizzen.targets.ethos_u.lift.footprints import elements, grids, view_of
 from mizzen.targets.ethos_u.lift.frames import Frame, View, best, flattened, is_flat, whole
 from mizzen.targets.ethos_u.lift.stream import Step, Walk
 from mizzen.targets.ethos_u.lift.values import Data
 from mizzen.targets.ethos_u.operations import (
     BRICK,
-    Activation,
     Box,
     Bytes,
     Copy,
     Elementwise,
-    Kernel,
     Map,
     Operation,
-    Pooling,
     Role,
-    Scale,
     Shape,
     Tensor,
     Tiles,
@@ -40,11 +37,6 @@ from mizzen.targets.ethos_u.operations import (
 from mizzen.targets.ethos_u.program import TensorAddress, accelerator_of
 
 BYTE = np.dtype(np.uint8)
-SIGNED_BYTE = np.dtype(np.int8)
-TRANSFERRED_BYTES = 16
-"""Ends and lengths of transfers of U55 are multiples. Ref: Vela 5.2.0, check_dma_op."""
-LONGEST_MAP = 1 << 16
-"""Of a map along each axis."""
 
 
 @dataclass(slots=True)
@@ -86,6 +78,7 @@ class Tensors:
         self._before: list[Operation] = []
         self._after: list[Operation] = []
         self._results = walk.results
+        self._taken = walk.taken
         self._states = walk.states
 
     def sequence(self) -> Operations:
@@ -161,9 +154,9 @@ class Tensors:
         inside = row.offset - block.start
         target = self._tensor(block, Role.SCRATCH, None)
         origin = Origin(name=row.name)
-        self._before.append(_carried(origin, (own, 0), (target, inside), row.size_bytes))
+        self._before += carried(origin, (own, 0), (target, inside), self._taken[index])
         if row.variable:
-            self._after.append(_carried(origin, (target, inside), (own, 0), row.size_bytes))
+            self._after += carried(origin, (target, inside), (own, 0), self._values.filled(row))
         return own
 
     def _output(self, row: TensorAddress, piece: int) -> int:
@@ -177,7 +170,7 @@ class Tensors:
         source = self._tensor(block, Role.SCRATCH, None)
         inside = row.offset - block.start
         origin = Origin(name=row.name)
-        self._after.append(_carried(origin, (source, inside), (own, 0), row.size_bytes))
+        self._after += carried(origin, (source, inside), (own, 0), [(0, row.size_bytes)])
         return own
 
     def _is_exactly(self, block: Block, row: TensorAddress, pieces: int | None) -> bool:
@@ -248,7 +241,8 @@ class Tensors:
         ends, length = ((source, offset), (target, start)), operation.length_bytes
         if self._is_transferred(*ends, length):
             return Copy(operation.origin, source, offset, target, start, length)
-        return _carried(operation.origin, *ends, length)
+        (found,) = carried(operation.origin, *ends, [(0, length)])
+        return found
 
     def _is_transferred(self, source: End, destination: End, length_bytes: int) -> bool:
         """Return whether the machine takes a transfer, which may end behind its destination."""
@@ -357,24 +351,3 @@ def _layout(frame: Frame, block: Block) -> Layout | None:
         if box is None or box.start[2] % BRICK or box.steps[1] != 1:
             return frame.layout
     return None
-
-
-End = tuple[int, int]
-"""A tensor, and a byte of it."""
-
-
-def _carried(origin: Origin, source: End, destination: End, length_bytes: int) -> Operation:
-    """Return what brings bytes from one tensor to another.
-
-    U55 transfers whole lines of memory only; fewer bytes go through the array, which changes none.
-    """
-    numbers = source[1], destination[1], length_bytes
-    is_aligned = not any(number % TRANSFERRED_BYTES for number in numbers)
-    if is_aligned or length_bytes > LONGEST_MAP:
-        return Copy(origin, *source, *destination, length_bytes)
-    ifm, ofm = (
-        Map(Bytes(tensor, (1, 1, length_bytes), at, (length_bytes, length_bytes, 1)), SIGNED_BYTE)
-        for tensor, at in (source, destination)
-    )
-    unchanged = Activation(-128, 127)
-    return Pooling(origin, PoolingMode.AVERAGE, ifm, ofm, Kernel(), Scale(1, 0), unchanged)

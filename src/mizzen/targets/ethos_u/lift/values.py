@@ -7,6 +7,7 @@ they were staged.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -16,9 +17,11 @@ import numpy.typing as npt
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.targets.ethos_u.lift.footprints import Grid, grids, view_of
 from mizzen.targets.ethos_u.operations import Map
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.program import Program, TensorAddress
 
 Data = npt.NDArray[np.uint8]
+Held = Mapping[int, Sequence[tuple[int, int]]]
+"""Of each region, the first byte of each run that holds something, and one past its last."""
 
 NOBODY = 0
 """Of a byte that nothing has written."""
@@ -140,6 +143,29 @@ class Values:
         piece = self._add(Piece(region, start, start + length, data))
         self._writers[region][start : start + length] = piece
         return piece
+
+    def give(self, row: TensorAddress, held: Held | None) -> list[tuple[int, int]]:
+        """Note that a tensor is there before anything runs; return what of it holds something.
+
+        Runs are counted from the tensor's start; without `held` all of it does.
+        """
+        self.put(row.region, row.offset, row.size_bytes)
+        if held is not None:
+            seen = np.zeros(row.size_bytes, np.bool_)
+            for first, end in held.get(row.region, ()):
+                seen[max(0, first - row.offset) : max(0, end - row.offset)] = True
+            self._writers_of(row)[~seen] = NOBODY
+        return self.filled(row)
+
+    def filled(self, row: TensorAddress) -> list[tuple[int, int]]:
+        """Return the runs of a tensor that hold something now, counted from its start."""
+        seen = self._writers_of(row) != NOBODY
+        edges = np.flatnonzero(np.diff(seen, prepend=False, append=False)).tolist()
+        return [(first, end - first) for first, end in zip(edges[::2], edges[1::2], strict=True)]
+
+    def _writers_of(self, row: TensorAddress) -> npt.NDArray[np.int32]:
+        """Return who wrote each byte of a tensor, as a view."""
+        return self._writers[row.region][row.offset : row.offset + row.size_bytes]
 
     def owners(self, region: int, start: int, length: int) -> list[int]:
         """Return the pieces that bytes are of, in order of their number."""
