@@ -42,6 +42,7 @@ from fuzz_judge import compare
 from fuzz_networks import network
 from mizzen.artifact.loading import artifact_of
 from mizzen.compiler.ethos_u.generator.equality import differing
+from mizzen.compiler.ethos_u.generator.handed import enclosed
 from mizzen.compiler.ethos_u.generator.improve import improved, smallest
 from mizzen.compiler.ethos_u.generator.network import outliving, parts_of, with_program
 from mizzen.compiler.ethos_u.generator.search import arranged, made
@@ -130,7 +131,8 @@ def found_in(
     except Exception as error:
         parts = range(len(parts_of(compiled)[1]))
         faulty = any(_is_faulty(compiled, place) for place in parts)
-        yield "vela_faulty" if faulty else "failed", f"{name} {_place(error)}"
+        is_theirs = faulty and isinstance(error, MizzenError)
+        yield "vela_faulty" if is_theirs else "failed", f"{name} {_place(error)}"
         return
     for place, choice in enumerate(choices):
         for kind, words in _kinds(choice, compiled, place, source, configuration, number):
@@ -168,8 +170,12 @@ def _kinds(
 
 def _is_faulty(compiled: Compiled, place: int) -> bool:
     """Whether Vela's words cannot be read, race, or read what nothing has written."""
+    network, parts = parts_of(compiled)
     try:
-        return bool(find_hazards(parts_of(compiled)[1][place].program).findings)
+        if len(parts) == 1:
+            return bool(find_hazards(parts[0].program).findings)
+        found = enclosed(network, parts)[place]
+        return bool(find_hazards(found.program, found.surroundings).findings)
     except MizzenError:
         return True
 
