@@ -89,6 +89,22 @@ def require_same(program: Program, sequence: Sequence) -> None:
         np.testing.assert_array_equal(ours.ravel(), theirs.ravel())
 
 
+def require_same_programs(ours: Program, theirs: Program) -> None:
+    inputs = [values[None] for values in random_inputs(theirs)]
+    shaped = replace(
+        ours,
+        inputs=tuple(
+            replace(row, shape=other.shape)
+            for row, other in zip(ours.inputs, theirs.inputs, strict=True)
+        ),
+    )
+    found, expected = (Simulator(program).run(inputs, 1) for program in (shaped, theirs))
+    pairs = (found.outputs, expected.outputs), (found.variables, expected.variables)
+    for one, other in pairs:
+        for mine, their in zip(one, other, strict=True):
+            np.testing.assert_array_equal(mine.ravel(), their.ravel())
+
+
 def free_share(sequence: Sequence) -> float:
     """Return the share of tensors in the program's own memory that may have any layout."""
     scratch = [row for row in sequence.tensors if row.role is Role.SCRATCH]
@@ -274,13 +290,7 @@ def test_another_machine_is_refused() -> None:
 
 def test_transfers_of_half_a_line_of_memory_go_through_the_array() -> None:
     """A line that holds two tensors becomes two copies, which U55 has no transfer for."""
-    maker = Maker("ethos-u55-128")
-    for name in ("SET_IFM_ZERO_POINT", "SET_OFM_ZERO_POINT"):
-        maker.add(name)
-    maker.add("SET_OFM_SCALE", scale=1)
-    maker.add("SET_ACTIVATION_MIN", clip_boundary=-128)
-    maker.add("SET_ACTIVATION_MAX", clip_boundary=127)
-    maker.add("SET_KERNEL_WIDTH_M1", width=1)
+    maker = byte_copies()
     half = 1, 1, 8
     maker.copy(0x100, 0x200, half)
     maker.add("OP_KERNEL_WAIT", n=0)
@@ -293,38 +303,46 @@ def test_transfers_of_half_a_line_of_memory_go_through_the_array() -> None:
     emit(plain(sequence, resolve("ethos-u55-128")), ACCELERATORS["ethos-u55-128"])
 
 
-ROW = (1, 3, 16)
 ROW_BYTES = 48
 
 
-def subtracted_rows(first_step: int, second_step: int) -> Program:
-    """Return a program that subtracts two rows, each from one as many rows further at an end."""
+def differences(firsts: tuple[int, ...], seconds: tuple[int, ...], height: int = 1) -> Program:
+    """Return a program that subtracts stripes of some rows, which begin at these of both inputs.
+
+    The second one has one row, repeated where a stripe has more.
+    """
     made: list[Any] = []
-    for row in range(2):
-        first, second = row * first_step * ROW_BYTES, row * second_step * ROW_BYTES
+    stripe, rows = (height, *SHAPE[1:]), (height * len(firsts), *SHAPE[1:])
+    for number, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
         settings = {
-            **feature_map("IFM", ROW, np.int8, IFM + first),
-            **feature_map("IFM2", ROW, np.int8, IFM2 + second),
-            **result(ROW, np.int8),
-            "SET_OFM_BASE0": {"address": OFM + row * ROW_BYTES},
+            **feature_map("IFM", stripe, np.int8, IFM + first * ROW_BYTES),
+            **feature_map("IFM2", (1, *SHAPE[1:]), np.int8, IFM2 + second * ROW_BYTES),
+            **result(stripe, np.int8),
+            "SET_OFM_BASE0": {"address": OFM + number * height * ROW_BYTES},
             **activation(-128, 127),
             **{name: {"scale": 1} for name in ("SET_OPA_SCALE", "SET_OPB_SCALE", "SET_OFM_SCALE")},
             "SET_IFM_UPSCALE": {},
-            "SET_IFM2_BROADCAST": {},
+            "SET_IFM2_BROADCAST": {"broadcast_h": int(height > 1)},
         }
         made += U55_128.commands(settings, "OP_ELEMENTWISE", elementwise_mode=ElementwiseMode.SUB)
-    return U55_128.program(made, [(SHAPE, np.int8), (SHAPE, np.int8)], (SHAPE, np.int8))
+    return U55_128.program(made, [(rows, np.int8), (rows, np.int8)], (rows, np.int8))
 
 
 @pytest.mark.parametrize(
-    ("steps", "count", "swapped"),
-    [((1, 1), 1, False), ((1, 0), 1, False), ((0, 1), 1, True), ((0, 0), 2, False)],
+    ("program", "count", "swapped"),
+    [
+        (differences((0, 1), (0, 1)), 1, False),
+        (differences((0, 1), (0, 0)), 1, False),
+        (differences((0, 0), (0, 1)), 1, True),
+        (differences((0, 0), (0, 0)), 2, False),
+        (differences((0, 2), (0, 0), height=2), 1, False),
+        (differences((0, 2), (0, 2), height=2), 2, False),
+    ],
 )
-def test_a_row_that_all_stripes_read_is_the_second_operand(
-    steps: tuple[int, int], count: int, swapped: bool
+def test_rows_that_stripes_repeat_are_those_of_the_second_operand(
+    program: Program, count: int, swapped: bool
 ) -> None:
     """No register says of the first operand that its rows are repeated."""
-    program = subtracted_rows(*steps)
     sequence = lift(program)
     require_same(program, sequence)
     assert len(sequence.operations) == count
@@ -333,14 +351,11 @@ def test_a_row_that_all_stripes_read_is_the_second_operand(
         assert (row.ifm.shape, row.reversed) == (row.ofm.shape, swapped)
     made = emit(plain(sequence, resolve("ethos-u55-128")), ACCELERATORS["ethos-u55-128"])
     assert not find_hazards(made).findings
-    given = [values[None] for values in random_inputs(program)]
-    for ours, theirs in zip(Simulator(made).run(given, 1).outputs,
-                            Simulator(program).run(given, 1).outputs, strict=True):  # fmt: skip
-        np.testing.assert_array_equal(ours, theirs)
+    require_same_programs(made, program)
 
 
-def test_what_holds_nothing_is_not_carried_to_a_tensor_of_its_own() -> None:
-    """Of two rows of bricks with two channels the first is given, and both are read at once."""
+def byte_copies() -> Maker:
+    """Return a maker of streams of copies that change nothing."""
     maker = Maker("ethos-u55-128")
     for name in ("SET_IFM_ZERO_POINT", "SET_OFM_ZERO_POINT"):
         maker.add(name)
@@ -348,6 +363,38 @@ def test_what_holds_nothing_is_not_carried_to_a_tensor_of_its_own() -> None:
     maker.add("SET_ACTIVATION_MIN", clip_boundary=-128)
     maker.add("SET_ACTIVATION_MAX", clip_boundary=127)
     maker.add("SET_KERNEL_WIDTH_M1", width=1)
+    return maker
+
+
+@pytest.mark.parametrize(("written", "changed"), [(8, []), (6, [(6, 2)]), (0, [(0, 8)])])
+def test_of_a_state_only_what_changes_is_written(
+    written: int, changed: list[tuple[int, int]]
+) -> None:
+    """The state is read at once with what is written to or behind it, as one map."""
+    maker = byte_copies()
+    maker.copy(0x200, 0x100 + written, (1, 1, 8))
+    maker.copy(0x100, 0x300, (1, 1, 8 + written))
+    program = maker.program([(0x100, 8), (0x200, 8)], (0x300, 8 + written))
+    state, other = program.inputs
+    program = replace(program, inputs=(replace(state, variable=True), other))
+    sequence = lift(program)
+    written_to = [
+        row.ofm
+        for row in sequence.operations
+        if isinstance(row, Pooling) and sequence.tensors[row.ofm.tensor].role is Role.STATE
+    ]
+    found = [
+        (row.view.start[2] if isinstance(row.view, Box) else row.view.offset_bytes, row.elements)
+        for row in written_to
+    ]
+    assert found == changed
+    made = emit(plain(sequence, resolve("ethos-u55-128")), ACCELERATORS["ethos-u55-128"])
+    require_same_programs(made, program)
+
+
+def test_what_holds_nothing_is_not_carried_to_a_tensor_of_its_own() -> None:
+    """Of two rows of bricks with two channels the first is given, and both are read at once."""
+    maker = byte_copies()
     bricks, below = {"bricks": True, "split": (2, 2, 4)}, 4 * 16
     maker.copy(0x200, 0x100 + below, (1, 4, 2), ofm_layout=bricks)
     maker.copy(0x100, 0x300, (2, 4, 2), ifm_layout=bricks)

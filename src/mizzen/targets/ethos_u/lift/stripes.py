@@ -72,7 +72,7 @@ def inputs(stripes: Sequence[Step], values: Values) -> list[tuple[int | None, Ma
         if len({None if seen is None else values.of(seen) for seen in pieces}) > 1:
             return None
         rows = [row[place][1] for row in maps]
-        made = _window(rows, windows, tops) if windows else _operand(rows, tops, sum(heights))
+        made = _window(rows, windows, tops) if windows else _operand(rows, heights)
         if made is None or len({view_of(row).tensor for row in rows}) > 1:
             return None
         found.append((piece, made))
@@ -178,17 +178,22 @@ def _tall(row: Map, height: int) -> Map:
     return replace(row, view=replace(view, shape=(height, *view.shape[1:])))
 
 
-def _operand(rows: Sequence[Map], tops: Sequence[int], height: int) -> Map | None:
-    """Return an operand of all stripes: rows of it for each, or the same row for all."""
+def _operand(rows: Sequence[Map], heights: Sequence[int]) -> Map | None:
+    """Return an operand of all stripes: rows of it for each, or the same row for all.
+
+    A row that is repeated within each stripe, but another one for each, is no operand of them all.
+    """
     views = [view_of(row) for row in rows]
     if any(view.tiles for view in views):
         return None
     start, down = views[0].offset_bytes, views[0].strides_bytes[0]
     places = [view.offset_bytes for view in views]
-    if all(place == start for place in places) and all(view.shape[0] == 1 for view in views):
+    own = [view.shape[0] for view in views]
+    if all(place == start for place in places) and all(height == 1 for height in own):
         return rows[0]
-    if places == [start + top * down for top in tops]:
-        return _tall(rows[0], height)
+    tops = [sum(heights[:index]) for index in range(len(heights))]
+    if own == [*heights] and places == [start + top * down for top in tops]:
+        return _tall(rows[0], sum(heights))
     return None
 
 

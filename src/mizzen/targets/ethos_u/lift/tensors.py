@@ -156,7 +156,8 @@ class Tensors:
         origin = Origin(name=row.name)
         self._before += carried(origin, (own, 0), (target, inside), self._taken[index])
         if row.variable:
-            self._after += carried(origin, (target, inside), (own, 0), self._values.filled(row))
+            changed = self._values.filled(row, piece)
+            self._after += carried(origin, (target, inside), (own, 0), changed)
         return own
 
     def _output(self, row: TensorAddress, piece: int) -> int:

@@ -157,9 +157,12 @@ class Values:
             self._writers_of(row)[~seen] = NOBODY
         return self.filled(row)
 
-    def filled(self, row: TensorAddress) -> list[tuple[int, int]]:
-        """Return the runs of a tensor that hold something now, counted from its start."""
-        seen = self._writers_of(row) != NOBODY
+    def filled(self, row: TensorAddress, given: int = NOBODY) -> list[tuple[int, int]]:
+        """Return the runs of a tensor that hold something now, counted from its start.
+
+        given  a piece that does not count
+        """
+        seen = ~np.isin(self._writers_of(row), (NOBODY, given))
         edges = np.flatnonzero(np.diff(seen, prepend=False, append=False)).tolist()
         return [(first, end - first) for first, end in zip(edges[::2], edges[1::2], strict=True)]
 
