@@ -63,8 +63,8 @@ format: setup ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-test: setup oracle check ## checks and tests, without the long sweeps, and of many cases each third
-	$(PYTEST) -m 'not sweep' --sample 3
+test: setup oracle check ## checks and tests, without the long sweeps
+	$(PYTEST) -m 'not sweep'
 
 test-all: setup oracle check ## checks and all tests, every model on every accelerator
 	$(PYTEST)

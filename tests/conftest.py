@@ -10,7 +10,6 @@ import gc
 import importlib
 import importlib.util
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import wrap
@@ -56,35 +55,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write the texts that tests compare with what the program prints now",
     )
     parser.addoption(
-        "--sample",
-        metavar="N",
-        type=int,
-        default=1,
-        help="run each N-th case of tests over many cases, but of those of what changes most",
-    )
-    parser.addoption(
         "--machine-coverage",
         metavar="FILE",
         help="write what of the simulated NPUs was executed, and what was not",
     )
-
-
-EVERY_CASE = ("tests/docs/", "tests/compiler/", "tests/targets/ethos_u/generator/")
-"""Tests of which no case is left out."""
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases where a sample of them is asked for, the first of each test never."""
-    each = int(config.getoption("--sample") or 1)
-    seen, kept, left = Counter[str](), list[pytest.Item](), list[pytest.Item]()
-    for item in items:
-        test, _, case = item.nodeid.partition("[")
-        is_sampled = case and not test.startswith(EVERY_CASE)
-        (left if is_sampled and seen[test] % each else kept).append(item)
-        seen[test] += 1
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = kept
 
 
 COVERAGE = pytest.StashKey[machine_coverage.Coverage]()

@@ -33,7 +33,7 @@ def test_what_is_chosen_is_written_and_its_command_repeats_it(here: Path, run: R
 
 def test_a_budget_that_nothing_fits(here: Path, run: Run) -> None:
     words = ("--sram-budget", "1K", "--budget-seconds", "1")
-    status, out, err = run("tune", "digits.tflite", *ON, *words)
+    status, out, err = run("tune", "digits.tflite", *ON, *VELA, *words)
     assert status == 1
     assert "chosen  " not in out
     assert "error[E266]: some way to compile the network must fit 1024 bytes of SRAM" in err

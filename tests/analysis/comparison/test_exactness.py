@@ -149,6 +149,7 @@ def test_what_a_kernel_leaves_unwritten_is_not_compared(
     assert unread == ["SignalEnergy", "CAST"]
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_all_tensors_of_a_network_with_many_scales_are_given(
     model_file: Callable[[str], Path],
 ) -> None:

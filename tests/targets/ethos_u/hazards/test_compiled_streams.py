@@ -23,19 +23,24 @@ CASES = cases()
 QUICK = ("ethos-u55-32", "ethos-u65-512", "ethos-u85-256")
 
 
-def check(path: Path, accelerator: str, optimise: str) -> None:
-    artifact = mizzen.compile(path, accelerator, optimise=optimise, prove="off")
+def check(path: Path, accelerator: str, optimise: str, generator: str = "best") -> None:
+    options = {"generator": generator}
+    artifact = mizzen.compile(
+        path, accelerator, optimise=optimise, prove="off", target_options=options
+    )
     assert any(step.on_npu for step in artifact.steps)
     assert [found.render() for found in artifact.hazards] == []
 
 
 @pytest.mark.parametrize("optimise", ["Performance", "Size"])
 @pytest.mark.parametrize("accelerator", QUICK)
-@pytest.mark.parametrize("name", ["kws_ref_model", "person_detect"])
+@pytest.mark.parametrize(
+    ("name", "generator"), [("kws_ref_model", "best"), ("person_detect", "vela")]
+)
 def test_network(
-    model_file: Callable[[str], Path], name: str, accelerator: str, optimise: str
+    model_file: Callable[[str], Path], name: str, generator: str, accelerator: str, optimise: str
 ) -> None:
-    check(model_file(f"{name}.tflite"), accelerator, optimise)
+    check(model_file(f"{name}.tflite"), accelerator, optimise, generator)
 
 
 @pytest.mark.sweep

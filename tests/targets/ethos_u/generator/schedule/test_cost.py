@@ -21,6 +21,7 @@ from mizzen.targets.ethos_u.timing.work import work_of
 from .vela_streams import facts_of_work, traffic_of_work
 
 
+@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])
 @pytest.mark.parametrize("name", ["kws_ref_model", "vww_96_int8", "rnnoise_INT8"])
 def test_costs_are_those_of_the_judges(
