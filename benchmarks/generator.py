@@ -12,6 +12,8 @@ over the networks of the folder that MIZZEN_MODELS names and those of the zoo:
 `kws_u55_128`             cycles of MLPerf Tiny's keyword network on U55-128, the worse of both
 `worst`                   the greatest ratio of cycles or memory that a network gets
 `steady_gap`              by how much a mean gets worse when filling and draining count nothing
+`placement_gap`           memory of the code in least memory over the most that is alive in it at
+                          once (`mizzen.analysis.memory`), the geometric mean less one
 `seconds_kws`, `seconds_mobilenet_v2`  processor seconds of Vela's run and ours
 
 Vela runs with its defaults for each NPU. Cycles are estimates, not measurements.
@@ -35,6 +37,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mizzen.analysis.memory import memory_report
+from mizzen.analysis.memory.layout import ARENA, CACHE
+from mizzen.artifact.loading import artifact_of
 from mizzen.compiler.ethos_u.generator.improve import improved, smallest
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.search import maps_bytes
@@ -115,6 +120,7 @@ class Pair:
     """A network and an NPU: Vela's code, the one that is taken, and the one in least memory.
 
     steady  cycles of the taken code over Vela's, filling and draining left out
+    placed  memory of the code in least memory over what is alive in it at most
     seconds of processor, Vela's run and ours
     """
 
@@ -124,6 +130,7 @@ class Pair:
     taken: StreamCost
     least: StreamCost
     steady: float
+    placed: float
     seconds: float
 
     @property
@@ -167,7 +174,19 @@ def measured(
         total([row.cost for row in each.choices if row.cost]) for each in (written, least)
     )
     steady = steady_cycles(written, configuration) / max(steady_cycles(compiled, configuration), 1)
-    return Pair(network.name, accelerator, vela, ours, small, steady, taken)
+    placed = over_live(least)
+    return Pair(network.name, accelerator, vela, ours, small, steady, placed, taken)
+
+
+def over_live(compiled: Compiled) -> float:
+    """Return the memory of a network's code over the most that is alive in it at once.
+
+    It is the cache's where there is one: the arena of such files has room for all of it too.
+    """
+    areas = memory_report(artifact_of(compiled.network, "network")).areas
+    rows = {row.area: row for row in areas}
+    row = rows.get(CACHE, rows[ARENA])
+    return row.used_bytes / max(row.live_bytes)
 
 
 def steady_cycles(compiled: Compiled, configuration: EthosUConfiguration) -> float:
@@ -208,6 +227,7 @@ def figures_of(pairs: Sequence[Pair]) -> dict[str, float]:
     found["sram_ratio"] = mean([row.least_memory for row in pairs])
     found["worst"] = max(max(row.model, row.formula, row.memory) for row in pairs)
     found["steady_gap"] = max(gaps)
+    found["placement_gap"] = mean([row.placed for row in pairs]) - 1
     for row in pairs:
         if row.accelerator == ACCELERATORS[0] and row.network == KEYWORDS:
             found["kws_u55_128"] = max(row.model, row.formula)
