@@ -12,8 +12,8 @@ with ``--default`` as where nothing but the accelerator is named:
 `hazards`      those with an access of ours that nothing orders, or a part of the shared buffer too
                small
 `vela_wrong`   those where ours gave what the reference gives, and Vela's words did not
-`vela_faulty`  those without ours because Vela's words read what nothing has written, race, or have
-               maps without a size, or its file cannot be read
+`vela_faulty`  those without ours because Vela's words cannot be executed, read what nothing has
+               written, or race, or its file cannot be read
 `undecided`    those where ours gave something else than Vela's words, without a reference
 `refused`      those whose words could not be taken apart or scheduled anew otherwise
 `failed`       those where Mizzen's generator ended by a mistake
@@ -41,7 +41,7 @@ from dataclasses import replace
 from fuzz_judge import compare
 from fuzz_networks import network
 from mizzen.artifact.loading import artifact_of
-from mizzen.compiler.ethos_u.generator.equality import differing
+from mizzen.compiler.ethos_u.generator import equality
 from mizzen.compiler.ethos_u.generator.handed import enclosed
 from mizzen.compiler.ethos_u.generator.improve import improved, smallest
 from mizzen.compiler.ethos_u.generator.network import outliving, parts_of, with_program
@@ -52,6 +52,7 @@ from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Generator, Optimise
 from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.sim.machine import Simulator
 from mizzen.targets.ethos_u.system_config import (
     resolve,
     system_configs,
@@ -169,9 +170,10 @@ def _kinds(
 
 
 def _is_faulty(compiled: Compiled, place: int) -> bool:
-    """Whether Vela's words cannot be read, race, or read what nothing has written."""
+    """Whether Vela's words cannot be executed, race, or read what nothing has written."""
     network, parts = parts_of(compiled)
     try:
+        Simulator(parts[place].program)
         if len(parts) == 1:
             return bool(find_hazards(parts[0].program).findings)
         found = enclosed(network, parts)[place]
@@ -185,15 +187,17 @@ def _decided(
 ) -> Iterator[tuple[str, str]]:
     """Return what the reference says of code that computes something else than Vela's."""
     model, (part,) = parts_of(compiled)
-    theirs = compare(source.data, artifact_of(compiled.network, "vela"), number)
+    names = (row.name for row in part.program.inputs)
+    first = dict(zip(names, equality.drawn(part.program), strict=True))
+    theirs = compare(source.data, artifact_of(compiled.network, "vela"), number, first=first)
     source = replace(source, outliving=outliving(model, part))
     rows: dict[str, str] = {}
     for ours in _programs(part.program, source, configuration):
-        words = differing(ours, part.program)
+        words = equality.differing(ours, part.program)
         if not words:
             continue
         artifact = artifact_of(with_program(compiled, model, part, ours), "own")
-        found = compare(source.data, artifact, number)
+        found = compare(source.data, artifact, number, first=first)
         if found is None:
             kind = "vela_wrong" if theirs else "differences"
         else:
