@@ -20,6 +20,7 @@ from mizzen.targets.ethos_u.operations import (
     Blocking,
     Box,
     Copy,
+    Elementwise,
     Fetch,
     Issue,
     Kernel,
@@ -382,6 +383,23 @@ def test_bricks_cannot_leave_out_columns() -> None:
     assert refusal(replace(schedule, layouts=(Layout.NHWC, Layout.NHCWB16, Layout.NHWC))) == (
         'E287 operator 1: a map of tensor "t1" in NHCWB16 must have every column, not every second '
         "or later one"
+    )
+
+
+def test_the_first_operand_is_not_repeated() -> None:
+    net = Network()
+    x, row = net.tensor((4, 6, 16), Role.INPUT), net.tensor((1, 6, 16), Role.INPUT)
+    last = net.add(x, row)
+    net.as_output(last)
+    right = net.sequence((x, row), (last,))
+    require_right(emit(scheduled(right), U55), right, U55)
+    (operation,) = right.operations
+    assert isinstance(operation, Elementwise)
+    assert isinstance(operation.ifm2, Map)
+    turned = replace(operation, ifm=operation.ifm2, ifm2=operation.ifm)
+    assert refusal(scheduled(replace(right, operations=(turned,)))) == (
+        "E287 operator 0: the first operand of an elementwise operation must have the shape of the "
+        "output, 4 x 6 x 16, not 1 x 6 x 16"
     )
 
 

@@ -40,6 +40,7 @@ from mizzen.targets.ethos_u.operations import (
     Role,
     Scalar,
     Schedule,
+    Shape,
     WeightPart,
     maps_read,
 )
@@ -246,11 +247,10 @@ class _Planner:
     def _parts(self, operation: Computation, blocking: Blocking, origin: Origin) -> Parts:
         found = parts_of(demand_of(operation), blocking.block, blocking.part_kernel, self._core)
         if found is None:
-            height, width, depth = blocking.block
             raise fail(
                 "E286",
                 f"a block must fit the shared buffer of {self._accelerator.name}, not "
-                f"{height} x {width} x {depth}",
+                f"{_by(blocking.block)}",
                 origin=origin,
             )
         return found
@@ -262,6 +262,7 @@ class _Planner:
         locate = self._addresses.locate
         ofm = locate(operation.ofm, origin, channels)
         if isinstance(operation, Elementwise):
+            _check_first(operation)
             second = operation.ifm2
             if isinstance(second, Map):
                 own = channels if second.shape[2] == operation.ofm.shape[2] else None
@@ -293,6 +294,23 @@ class _Planner:
         _check_aligned(found, operation.origin)
         missing = self._accelerator.cores - len(found)
         return found + (CoreConstants(NO_STREAM, NO_STREAM),) * missing
+
+
+def _check_first(operation: Elementwise) -> None:
+    """Refuse with E287 a first operand that is repeated: registers say that of the second alone."""
+    shape, wanted = operation.ifm.shape, operation.ofm.shape
+    if shape != wanted:
+        raise fail(
+            "E287",
+            "the first operand of an elementwise operation must have the shape of the output, "
+            f"{_by(wanted)}, not {_by(shape)}",
+            origin=operation.origin,
+            help="let the operands change places",
+        )
+
+
+def _by(shape: Shape) -> str:
+    return " x ".join(map(str, shape))
 
 
 def _needs_every_channel(operation: Convolution | Pooling) -> bool:
