@@ -252,6 +252,16 @@ def test_a_map_outside_its_region_is_refused() -> None:
     )
 
 
+def test_a_table_beyond_the_memory_of_the_npu_is_refused() -> None:
+    """Vela 5.2 may put a table behind the last slot."""
+    maker = Maker("ethos-u55-64")
+    maker.dma(0, 16384, 256, source_region=0, inside=True)
+    assert refusal(maker.program([], (0x400, 16))).startswith(
+        "error[E273]: OP_DMA_START: bytes 16384..16640 must lie within the 16384 bytes of the "
+        "NPU's own memory\n"
+    )
+
+
 def test_a_register_that_was_not_set_is_refused() -> None:
     settings = {name: values for name, values in POOL.items() if name != "SET_IFM_UPSCALE"}
     made = U55_128.commands(settings, "OP_POOL", pooling_mode=1)

@@ -296,7 +296,7 @@ class Walk:
         return activation if where is None else replace(activation, table=self._table(where))
 
     def _table(self, where: TableRange) -> Table:
-        part = slice(where.offset, where.offset + where.length)
+        part = self._own_bytes(where.offset, where.length)
         if not self._known[part].all():
             name, origin = self.values.where
             raise fail(
@@ -329,10 +329,24 @@ class Walk:
 
     def _load(self, transfer: Transfer, data: Data | None) -> None:
         """Keep what is brought into the NPU's own memory: tables."""
-        part = slice(transfer.destination_offset, transfer.destination_offset + transfer.length)
+        part = self._own_bytes(transfer.destination_offset, transfer.length)
         self._known[part] = data is not None
         if data is not None:
             self._own[part] = data
+
+    def _own_bytes(self, start: int, length: int) -> slice:
+        """Return bytes of the NPU's own memory. E273 for what lies beyond it."""
+        size, stop = len(self._own), start + length
+        if stop > size:
+            name, origin = self.values.where
+            raise fail(
+                "E273",
+                f"{name}: bytes {start}..{stop} must lie within the {size} bytes of the NPU's own "
+                "memory",
+                origin=origin,
+                help="the command stream is damaged; compile it again",
+            )
+        return slice(start, stop)
 
     def _decode(self) -> None:
         """Set the weights of every convolution: each stream is decoded once."""
