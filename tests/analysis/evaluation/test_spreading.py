@@ -59,7 +59,7 @@ def timeless(found: Evaluation) -> Evaluation:
 
 @dataclass(frozen=True)
 class Killing:
-    """Processes that are killed when they are given one of some samples, so many times each."""
+    """Processes that are killed before they are given one of some samples, so many times each."""
 
     jobs: int
     samples: frozenset[int]
@@ -75,12 +75,12 @@ class _Killing:
         self.killed: dict[int, int] = {}
 
     def submit(self, worker: int, task: Any) -> None:
-        self.crew.submit(worker, task)
         column = task.columns[0]
         for sample in self.plan.samples & set(range(column.first, column.first + column.size)):
             if self.killed.get(sample, 0) < self.plan.times:
                 self.killed[sample] = self.killed.get(sample, 0) + 1
                 self.crew.workers[worker].process.send_signal(signal.SIGKILL)
+        self.crew.submit(worker, task)
 
     def wait(self) -> tuple[int, Any | Lost]:
         return self.crew.wait()
