@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from mizzen.targets.ethos_u.cascade.rewrite import cascaded, usual_layout
-from mizzen.targets.ethos_u.cascade.stripes import Chain, divide, is_by_rows
+from mizzen.targets.ethos_u.cascade.stripes import Chain, divided, readings
 from mizzen.targets.ethos_u.operations import (
     Convolution,
     Role,
@@ -87,7 +88,8 @@ class _Search:
         self._sizes = [
             0 if row.role in none else row.size_bytes(usual_layout(row)) for row in sequence.tensors
         ]
-        self._by_rows = [is_by_rows(sequence, row) for row in sequence.operations]
+        self._rows = dict(enumerate(readings(sequence, row) for row in sequence.operations))
+        self._by_rows = [row is not None for row in self._rows.values()]
         self._known: dict[Chain, tuple[int, int] | None] = {}
         alive = _alive(self._sizes, self._spans, len(sequence.operations))
         self._live = [self._beside(index, live) for index, live in enumerate(alive)]
@@ -150,17 +152,18 @@ class _Search:
         return self._known[chain]
 
     def _measure(self, chain: Chain) -> tuple[int, int] | None:
-        division = divide(self._sequence, chain, self._spans)
+        division = divided(self._sequence, chain, self._spans, self._rows)
         if division is None:
             return None
         live = 0
         for tensor, (first, last) in enumerate(self._spans):
-            if first <= chain.last and last >= chain.first:
+            if first <= chain.last and last >= chain.first and self._sizes[tensor]:
                 rows = self._sequence.tensors[tensor].shape[0]
                 live += self._sizes[tensor] * division.rows_kept.get(tensor, rows) // rows
         cost = 0
+        counts = Counter(step.operation for step in division.steps)
         for index in range(chain.first, chain.last + 1):
-            more = sum(step.operation == index for step in division.steps) - 1
+            more = counts[index] - 1
             row = self._sequence.operations[index]
             cost += more * (STEP_CYCLES + (row.weights.size if isinstance(row, Convolution) else 0))
         return live, cost

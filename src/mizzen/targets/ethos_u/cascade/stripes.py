@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
 
@@ -52,26 +53,72 @@ Spans = Several[tuple[int, int]]
 """Of tensors, as a sequence's `lifetimes`."""
 
 
-def divide(sequence: Sequence, chain: Chain, spans: Spans | None = None) -> Division | None:
-    """Return a chain divided into stripes; None where operations do not permit it.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which rows of a tensor rows of an output need, of those that are not padding.
 
-    spans  the sequence's, where they are known already
+    stride         rows of the input from one row of the output to the next
+    above, beyond  rows above the first one's place that its window begins, and behind that of the
+                   last one that its window ends
+    height         rows that are not padding
+    """
+
+    tensor: int
+    stride: int
+    above: int
+    beyond: int
+    height: int
+
+    def first(self, start: int) -> int:
+        """Return the first row that row `start` and those below it need."""
+        return max(0, start * self.stride - self.above)
+
+    def end(self, stop: int) -> int:
+        """Return the row behind the last one that rows before `stop` need."""
+        return min(self.height, (stop - 1) * self.stride + self.beyond)
+
+
+Readings = tuple[Reading, ...] | None
+"""Of what an operation reads; None of one that cannot be done some rows at a time."""
+
+
+def divide(sequence: Sequence, chain: Chain) -> Division | None:
+    """Return a chain divided into stripes; None where operations do not permit it."""
+    operations = sequence.operations[chain.first : chain.last + 1]
+    rows = dict(enumerate((readings(sequence, row) for row in operations), chain.first))
+    return divided(sequence, chain, sequence.lifetimes(), rows)
+
+
+def divided(
+    sequence: Sequence, chain: Chain, spans: Spans, rows: Mapping[int, Readings]
+) -> Division | None:
+    """Return a chain divided into stripes, what follows from the sequence being known.
+
+    rows  `readings` of each of the chain's operations
     """
     operations = range(chain.first, chain.last + 1)
-    if not all(is_by_rows(sequence, sequence.operations[index]) for index in operations):
+    if any(rows[index] is None for index in operations):
         return None
-    inside = inner_tensors(sequence, chain, spans or sequence.lifetimes())
-    ends = _ends(sequence, chain, inside)
+    inside = inner_tensors(sequence, chain, spans)
+    ends = _ends(sequence, chain, inside, rows)
     if ends is None:
         return None
+    written = [(index, ends[tensor_written(sequence.operations[index])]) for index in operations]
     steps: list[Step] = []
     for stripe in range(chain.stripes):
-        for index in operations:
-            rows = ends[tensor_written(sequence.operations[index])]
-            start = rows[stripe - 1] if stripe else 0
-            if rows[stripe] > start:
-                steps.append(Step(index, start, rows[stripe]))
-    return Division(tuple(steps), _rows_kept(sequence, steps, inside))
+        for index, stops in written:
+            start = stops[stripe - 1] if stripe else 0
+            if stops[stripe] > start:
+                steps.append(Step(index, start, stops[stripe]))
+    return Division(tuple(steps), _rows_kept(sequence, steps, inside, rows))
+
+
+def readings(sequence: Sequence, operation: Operation) -> Readings:
+    """Return which rows an operation reads; None where it cannot be done some rows at a time."""
+    if not is_by_rows(sequence, operation):
+        return None
+    assert not isinstance(operation, Copy)
+    return tuple(reading(operation, view) for view in maps_read(operation))
 
 
 def is_by_rows(sequence: Sequence, operation: Operation) -> bool:
@@ -114,10 +161,19 @@ def inner_tensors(sequence: Sequence, chain: Chain, spans: Spans) -> frozenset[i
 
 def rows_read(operation: Computation, view: Map, start: int, stop: int) -> tuple[int, int]:
     """Return the rows of an input that some rows of the output need."""
+    found = reading(operation, view)
+    return found.first(start), found.end(stop)
+
+
+def reading(operation: Computation, view: Map) -> Reading:
+    """Return which rows of an input an operation reads."""
     if isinstance(operation, Elementwise):
-        return (0, 1) if view.shape[0] == 1 else (start, stop)
-    first, last = window_rows(operation, start, stop)
-    return max(0, first), min(input_height(operation), last)
+        stride = 0 if view.shape[0] == 1 else 1
+        return Reading(view.tensor, stride, 0, 1, operation.ofm.shape[0])
+    kernel = operation.kernel
+    beyond = kernel.dilated_height - kernel.pad_top
+    height = input_height(operation)
+    return Reading(view.tensor, kernel.stride_y, kernel.pad_top, beyond, height)
 
 
 def window_rows(operation: Convolution | Pooling, start: int, stop: int) -> tuple[int, int]:
@@ -133,7 +189,9 @@ def input_height(operation: Convolution | Pooling) -> int:
     return last - operation.kernel.pad_bottom
 
 
-def _ends(sequence: Sequence, chain: Chain, inside: frozenset[int]) -> dict[int, list[int]] | None:
+def _ends(
+    sequence: Sequence, chain: Chain, inside: frozenset[int], rows: Mapping[int, Readings]
+) -> dict[int, list[int]] | None:
     """Return of each tensor that a chain writes how many rows are there after each stripe."""
     count = chain.stripes
     found: dict[int, list[int]] = {}
@@ -150,33 +208,45 @@ def _ends(sequence: Sequence, chain: Chain, inside: frozenset[int]) -> dict[int,
             ends[:] = [-(-height * (stripe + 1) // count) for stripe in range(count)]
         elif output not in inside:
             ends[-1] = height
-        for view in maps_read(operation):
-            needed = found.setdefault(view.tensor, [0] * count)
-            for stripe, stop in enumerate(ends):
-                start = ends[stripe - 1] if stripe else 0
-                if stop > start:
-                    first, last = rows_read(operation, view, start, stop)
-                    if last <= first:
-                        return None
-                    needed[stripe] = max(needed[stripe], last)
-                elif stripe:
-                    needed[stripe] = max(needed[stripe], needed[stripe - 1])
+        for row in rows[index] or ():
+            if not _raise(found.setdefault(row.tensor, [0] * count), ends, row):
+                return None
     return found
 
 
-def _rows_kept(sequence: Sequence, steps: list[Step], inside: frozenset[int]) -> dict[int, int]:
+def _raise(needed: list[int], ends: list[int], row: Reading) -> bool:
+    """Raise the rows of an input to what stripes of an output need; False if one needs none."""
+    start = before = 0
+    for stripe, stop in enumerate(ends):
+        least = needed[stripe]
+        if stop > start:
+            last = row.end(stop)
+            if last <= row.first(start):
+                return False
+            if last > least:
+                needed[stripe] = least = last
+        elif before > least:
+            needed[stripe] = least = before
+        start, before = stop, least
+    return True
+
+
+def _rows_kept(
+    sequence: Sequence, steps: list[Step], inside: frozenset[int], rows: Mapping[int, Readings]
+) -> dict[int, int]:
     """Return how many rows of each tensor inside a chain are alive at once at most."""
     found: dict[int, int] = {}
     lowest: dict[int, int] = {}
     for step in reversed(steps):
-        operation = sequence.operations[step.operation]
-        assert not isinstance(operation, Copy)
-        for view in maps_read(operation):
-            if view.tensor in inside:
-                first, _ = rows_read(operation, view, step.start, step.stop)
-                lowest[view.tensor] = min(lowest.get(view.tensor, first), first)
-        output = operation.ofm.tensor
+        index, start = step.operation, step.start
+        for row in rows[index] or ():
+            if row.tensor in inside:
+                first = row.first(start)
+                if lowest.get(row.tensor, first) >= first:
+                    lowest[row.tensor] = first
+        output = tensor_written(sequence.operations[index])
         if output in inside:
-            low = min(step.start, lowest.get(output, step.start))
-            found[output] = max(found.get(output, 0), step.stop - low)
+            kept = step.stop - min(start, lowest.get(output, start))
+            if found.get(output, 0) <= kept:
+                found[output] = kept
     return found
