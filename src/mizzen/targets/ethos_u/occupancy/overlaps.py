@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode, UpscaleMode
 from mizzen.targets.ethos_u.operations import (
@@ -83,31 +84,60 @@ def _reach(operation: Computation, block: Shape, view: Map, read: _Lines, writte
     # Sums are complete when all of a block's input is read; what has no sums may write before.
     sums = not isinstance(operation, Elementwise)
     at_once = sums and wide >= width and deep >= depth
-    most: int | None = None
+    steps = read.step_bytes, written.step_bytes
+    least = _least(height, tall, at_once, _rows_read(operation, view), *steps)
+    if least is None:
+        # One block reads all before it writes anything: only the end of the input is a limit.
+        return read.start_bytes + (view.shape[0] - 1) * read.step_bytes + read.length_bytes
+    return read.start_bytes - written.start_bytes - written.length_bytes + least
+
+
+@dataclass(frozen=True, slots=True)
+class _RowsRead:
+    """The first row of an input that a row of the output, and all below it, need.
+
+    last  the input's; it counts where more are asked for
+    """
+
+    stride: int
+    above: int
+    factor: int
+    last: int
+
+    def first(self, row: int) -> int:
+        """Return it of a row."""
+        return min(max(0, row * self.stride - self.above) // self.factor, self.last)
+
+
+def _rows_read(operation: Computation, view: Map) -> _RowsRead:
+    match operation:
+        case Elementwise():
+            stride = 1 if view.shape[0] > 1 else 0
+            return _RowsRead(stride, 0, 1, operation.ofm.shape[0])
+        case Convolution(kernel=kernel, upscale=upscale) | Pooling(kernel=kernel, upscale=upscale):
+            factor = 1 if upscale is UpscaleMode.NONE else 2
+            return _RowsRead(kernel.stride_y, kernel.pad_top, factor, view.shape[0] - 1)
+
+
+@lru_cache(maxsize=1 << 12)
+def _least(
+    height: int, tall: int, at_once: bool, rows: _RowsRead, read_bytes: int, written_bytes: int
+) -> int | None:
+    """Return by how much what is read lies at the least behind the last row that is written.
+
+    read_bytes, written_bytes  from one row to the next; both begin at 0
+
+    None where one block is all.
+    """
+    found: list[int] = []
     for row in range(0, height, tall):
         stop = min(row + tall, height)
-        behind = written.start_bytes + (stop - 1) * written.step_bytes + written.length_bytes
         # Blocks beside each other read the same rows: the last of them reads what the first wrote.
         following = stop if at_once else row
         if following >= height:
             break
-        ahead = read.start_bytes + first_row_read(operation, view, following) * read.step_bytes
-        most = ahead - behind if most is None else min(most, ahead - behind)
-    if most is None:
-        # One block reads all before it writes anything: only the end of the input is a limit.
-        return read.start_bytes + (view.shape[0] - 1) * read.step_bytes + read.length_bytes
-    return most
-
-
-def first_row_read(operation: Computation, view: Map, row: int) -> int:
-    """Return the first row of an input that a row of the output, and all below it, need."""
-    match operation:
-        case Elementwise():
-            return row if view.shape[0] > 1 else 0
-        case Convolution(kernel=kernel, upscale=upscale) | Pooling(kernel=kernel, upscale=upscale):
-            factor = 1 if upscale is UpscaleMode.NONE else 2
-            first = max(0, row * kernel.stride_y - kernel.pad_top) // factor
-            return min(first, view.shape[0] - 1)
+        found.append(rows.first(following) * read_bytes - (stop - 1) * written_bytes)
+    return min(found, default=None)
 
 
 def _lines(view: Map, tensors: Sequence[Tensor], layouts: Sequence[Layout]) -> _Lines | None:
