@@ -103,7 +103,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """A choice as numbers: cycles by the formula, and by events of units and of both buses."""
+    """A choice as numbers: cycles by the formula, and by events of units and of both buses.
+
+    alone  by events in all, nothing being fetched beside it
+    """
 
     own: float
     memory: float
@@ -112,6 +115,7 @@ class _Load:
     cache: float
     filling: float
     spare: float
+    alone: float
 
 
 class Loads:
@@ -135,8 +139,9 @@ class Loads:
         constants, cache = choice.port(machine.constants.port), choice.port(machine.cache.port)
         main = max(choice.units, constants, cache)
         filling = SHOWN_OF_FILLING * (choice.fetch + choice.drain)
+        spare, alone = main - constants, filling + main
         return _Load(
-            choice.own, choice.memory, choice.units, constants, cache, filling, main - constants
+            choice.own, choice.memory, choice.units, constants, cache, filling, spare, alone
         )
 
 
@@ -219,6 +224,8 @@ class Fetching:
         self._order = {unit: place for place, unit in enumerate(rows)}
         shortest = min((job.blob_bytes for job in jobs if job.blob_bytes), default=1)
         self._least = self._least_cycles(shortest)
+        self._sizes = [job.blob_bytes for job in jobs]
+        self._leasts = [self._least_cycles(size) for size in self._sizes]
         self._bases: dict[frozenset[int], _Basis] = {}
 
     def whole(self) -> Plan:
@@ -348,19 +355,20 @@ class Fetching:
 
     def _taken(self, unit: int, reach: int, filling: _Filling) -> list[tuple[int, int]]:
         """Return the gaps that a blob comes in, the last ones first, and take what they have."""
-        size = left = self._jobs[unit].blob_bytes
+        size = left = self._sizes[unit]
         latency, rate = self._bus.read_latency_cycles, self._bus.bytes_per_cycle
-        least = self._least_cycles(size)
-        free, spare = filling.free, filling.spare
+        least = self._leasts[unit]
+        free, spare, skips = filling.free, filling.spare, filling.skips
         last = max(0, unit - reach)
         above, reached = unit, False
         pieces: list[tuple[int, int]] = []
         while left:
-            gap = max(filling.next_gap(above), last)
+            gap = above if skips[above] == above else filling.next_gap(above)
+            gap = max(gap, last)
             if not gap:
                 break
             # The blob must have room beside each unit that it crosses; beside its own it has.
-            room_above = min(above, unit - 1)
+            room_above = above if above < unit else unit - 1
             if gap <= room_above and min(free[gap - 1 : room_above]) < size:
                 break
             if gap == last:
@@ -373,18 +381,25 @@ class Fetching:
                 spare[gap] -= taken / rate + latency
                 left -= taken
                 if spare[gap] < self._least:
-                    filling.skips[gap] = gap - 1
+                    skips[gap] = gap - 1
             above = gap - 1
         if reached:
             filling.limited.add(unit)
+        return self._settled(unit, left, pieces, filling)
+
+    def _settled(
+        self, unit: int, left: int, pieces: list[tuple[int, int]], filling: _Filling
+    ) -> list[tuple[int, int]]:
+        """Return the pieces of a blob with what is left of it, and take the memory of all."""
         if left:
             # What finds no place is waited for, with the last piece.
             filling.exposed[unit] = left
             taken = pieces.pop(0)[1] if pieces and pieces[0][0] == unit else 0
             pieces.insert(0, (unit, taken + left))
-        start = max(pieces[-1][0] - 1, 0)
+        start, size, free = max(pieces[-1][0] - 1, 0), self._sizes[unit], filling.free
         filling.area += size * (unit - start)
-        free[start : unit - 1] = [row - size for row in free[start : unit - 1]]
+        if start < unit - 1:
+            free[start : unit - 1] = [row - size for row in free[start : unit - 1]]
         return pieces
 
     def _measure(self, plan: Plan, loads: list[_Load | None], filling: _Filling) -> None:
@@ -398,12 +413,15 @@ class Fetching:
             if load is None:
                 by_events += job.moved_cycles
                 continue
-            own = load.own + pending - slack if pending > slack else load.own
-            by_formula += max(own // 1, load.memory)
+            own = (load.own + pending - slack if pending > slack else load.own) // 1
+            by_formula += own if own >= load.memory else load.memory
             moved = beside[index + 1]
-            by_events += load.filling + max(
-                load.units, load.constants + moved / rate, load.cache + moved / cache_rate
-            )
+            if moved:
+                by_events += load.filling + max(
+                    load.units, load.constants + moved / rate, load.cache + moved / cache_rate
+                )
+            else:
+                by_events += load.alone
             pending, slack = 0.0, load.own
         plan.by_formula, plan.by_events = by_formula, by_events
 
