@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import weakref
 
 import numpy as np
@@ -18,8 +19,16 @@ LARGEST_WEIGHT = 255
 """Magnitude that a stream can hold: eight bits and a sign."""
 
 _Key = tuple[int, int, int, StreamOrder, Compression]
-_streams: dict[int, dict[_Key, bytes]] = {}
-"""Encoded streams by the array of weights (while it lives), and all else that decides them."""
+
+
+class _Streams(dict[_Key, bytes]):
+    """Encoded streams of some weights, by all else that decides them."""
+
+
+_of_array: dict[int, _Streams] = {}
+"""Streams by the array of weights, while it lives."""
+_of_contents: weakref.WeakValueDictionary[bytes, _Streams] = weakref.WeakValueDictionary()
+"""Streams by a digest of the weights, while an array with them lives."""
 
 
 def encode(
@@ -38,7 +47,7 @@ def encode(
     `Compression.QUICK`, whose streams are up to a tenth longer.
 
     Of a convolution whose weights operations before write, the blob has the scale records only.
-    Streams are kept as long as the array of weights lives, which must not be written meanwhile.
+    Streams are kept as long as an array with the weights lives; it must not be written meanwhile.
     Raises E280 for weights beyond -255..255,
     E281 for scales that a record cannot hold, E282 for channels that the operation does not have,
     E284 for a block depth that the machine cannot have here.
@@ -110,12 +119,21 @@ def _records(
 
 
 def _stream(weights: npt.NDArray[np.int16], key: _Key, cores: int) -> bytes:
-    kept = _streams.get(id(weights))
+    kept = _of_array.get(id(weights))
     if kept is None:
-        kept = _streams[id(weights)] = {}
-        weakref.finalize(weights, _streams.pop, id(weights), None)
+        kept = _of_array[id(weights)] = _of_contents.setdefault(_digest(weights), _Streams())
+        weakref.finalize(weights, _of_array.pop, id(weights), None)
     if key not in kept:
         start, stop, core, order, compression = key
         part = weights[start + core : stop : cores]
-        kept[key] = compress(part, order, compression) if len(part) else b""
+        quick: bytes | None = None
+        if len(part) and compression is not Compression.QUICK:
+            quick = _stream(weights, (start, stop, core, order, Compression.QUICK), cores)
+        kept[key] = compress(part, order, compression, quick) if len(part) else b""
     return kept[key]
+
+
+def _digest(weights: npt.NDArray[np.int16]) -> bytes:
+    found = hashlib.blake2b(f"{weights.shape} {weights.dtype.str}".encode())
+    found.update(np.ascontiguousarray(weights).data)
+    return found.digest()

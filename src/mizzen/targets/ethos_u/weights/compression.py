@@ -34,12 +34,19 @@ EFFORTS = {
 }
 
 
-def compress(weights: npt.NDArray[np.int16], order: StreamOrder, compression: Compression) -> bytes:
+def compress(
+    weights: npt.NDArray[np.int16],
+    order: StreamOrder,
+    compression: Compression,
+    quick: bytes | None = None,
+) -> bytes:
     """Return the stream of one core's weights [O, kernel height, kernel width, I], of one at least.
+
+    quick  the stream of the least effort, if it is known
 
     Its length is a multiple of `ALIGNMENT_BYTES`.
     """
-    quick = _quick(weights, order)
+    quick = _quick(weights, order) if quick is None else quick
     if compression is Compression.QUICK:
         return quick
     values = np.append(weights.ravel(), np.int16(0))[places(order)]
