@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,16 +30,45 @@ def differing(ours: Program, theirs: Program, inputs: Sequence[Array] | None = N
 
     Raises E5xx and E6xx for a program that cannot be executed.
     """
-    inputs = drawn(theirs) if inputs is None else inputs
-    found = [Simulator(program).run(inputs, INFERENCES) for program in (ours, theirs)]
-    rows = [row.name for row in theirs.outputs]
-    rows += [row.name for row in theirs.inputs if row.variable]
-    sides: list[Sequence[Array]] = [(*row.outputs, *row.variables) for row in found]
-    for name, mine, other in zip(rows, *sides, strict=True):
-        if not np.array_equal(mine, other):
-            count = int(np.count_nonzero(mine != other))
-            return f'{count} of {other.size} numbers of "{name}" differ'
-    return ""
+    return Expected(theirs, inputs).differing(ours)
+
+
+class Expected:
+    """What a program computes, by executing it once, where anybody asks.
+
+    inputs  as `differing` takes them
+    """
+
+    def __init__(self, program: Program, inputs: Sequence[Array] | None = None) -> None:
+        self._program = program
+        self._given = inputs
+
+    @cached_property
+    def _inputs(self) -> Sequence[Array]:
+        return drawn(self._program) if self._given is None else self._given
+
+    @cached_property
+    def _results(self) -> list[Array]:
+        return _run(self._program, self._inputs)
+
+    def differing(self, ours: Program) -> str:
+        """Say which output of a program is not what is expected; empty if all are.
+
+        Raises as the function `differing` does.
+        """
+        found = _run(ours, self._inputs)
+        rows = [row.name for row in self._program.outputs]
+        rows += [row.name for row in self._program.inputs if row.variable]
+        for name, mine, other in zip(rows, found, self._results, strict=True):
+            if not np.array_equal(mine, other):
+                count = int(np.count_nonzero(mine != other))
+                return f'{count} of {other.size} numbers of "{name}" differ'
+        return ""
+
+
+def _run(program: Program, inputs: Sequence[Array]) -> list[Array]:
+    found = Simulator(program).run(inputs, INFERENCES)
+    return [*found.outputs, *found.variables]
 
 
 def drawn(program: Program) -> list[Array]:

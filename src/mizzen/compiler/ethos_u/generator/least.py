@@ -15,6 +15,7 @@ from mizzen.compiler.ethos_u.generator.candidates import (
     arranged,
     work_of,
 )
+from mizzen.compiler.ethos_u.generator.faults import Faults
 from mizzen.compiler.ethos_u.generator.judging import Judged, judged, worse
 from mizzen.compiler.ethos_u.generator.search import (
     Found,
@@ -43,12 +44,12 @@ CASCADES_FAILING = 2
 
 def least(program: Program, source: Source, configuration: EthosUConfiguration) -> Found:
     """Look for a program that does what Vela's does in less memory and no more time."""
-    theirs = judged(program, configuration)
+    theirs, faults = judged(program, configuration), Faults(program, source.inputs)
 
     def find(begun: Made, granted: bool) -> Found:
         assert granted, "Vela's words are tried where nothing else may be taken"
         tried = _tried(begun, program, theirs, configuration)
-        return decided(program, theirs, begun, tried, configuration, maps_bytes)
+        return decided(faults, theirs, begun, tried, configuration, maps_bytes)
 
     return of_sources(program, source, theirs, find, maps_bytes, both=False)
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, arranged, rounds
-from mizzen.compiler.ethos_u.generator.equality import differing
+from mizzen.compiler.ethos_u.generator.faults import Faults
 from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged, worse
 from mizzen.compiler.ethos_u.generator.sequences import Made, Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
 from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import alone, find_hazards
 from mizzen.targets.ethos_u.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.program import Program, RegionIndex
 from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits, schedule
@@ -60,10 +59,10 @@ def maps_bytes(cost: StreamCost) -> int:
 
 def search(program: Program, source: Source, configuration: EthosUConfiguration) -> Found:
     """Look for a program that does what Vela's does in less time, and return the one to take."""
-    theirs = judged(program, configuration)
+    theirs, faults = judged(program, configuration), Faults(program, source.inputs)
 
     def find(begun: Made, granted: bool) -> Found:
-        return _fastest(begun, program, theirs, configuration, granted=granted)
+        return _fastest(begun, faults, theirs, configuration, granted=granted)
 
     both = configuration.search is Search.THOROUGH
     return of_sources(program, source, theirs, find, cycles, both=both)
@@ -99,7 +98,7 @@ def of_sources(
 
 def _fastest(
     begun: Made,
-    program: Program,
+    faults: Faults,
     theirs: Judged,
     configuration: EthosUConfiguration,
     *,
@@ -109,20 +108,21 @@ def _fastest(
 
     granted  whether there is one, whatever it takes to schedule it
     """
+    program = theirs.program
     budget = Budget(WORK[configuration.search], granted=granted)
     rows = arranged(begun.sequence, configuration)
     tried: list[_Tried] = []
     found = None
     for sequences in rounds(rows, configuration, theirs.cost.arena_bytes):
         tried += _tried(begun, sequences, program, configuration, budget)
-        found = decided(program, theirs, begun, _judged(tried), configuration, cycles)
+        found = decided(faults, theirs, begun, _judged(tried), configuration, cycles)
         if found.choice.is_own:
             break
     assert found is not None, "there is a first round"
     if configuration.search is not Search.THOROUGH:
         return found
     tried += _refined(tried, begun, program, theirs, configuration, budget)
-    return decided(program, theirs, begun, _judged(tried), configuration, cycles)
+    return decided(faults, theirs, begun, _judged(tried), configuration, cycles)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,7 +243,7 @@ def _with_interface(ours: Program, theirs: Program) -> Program:
 
 
 def decided(
-    program: Program,
+    faults: Faults,
     theirs: Judged,
     begun: Made,
     candidates: list[Judged],
@@ -259,7 +259,7 @@ def decided(
     others: list[tuple[Judged, str]] = []
     for candidate in sorted(candidates, key=lambda row: order(row.cost)):
         why = None if must else _dearer(candidate.cost, theirs.cost)
-        why = why or _fault(candidate.program, program, begun)
+        why = why or faults.of(candidate, begun.kept)
         if why is None:
             reason = "it was asked for" if must else "no worse in cycles and memory"
             choice = CodeChoice(Verdict.TAKEN, reason, theirs.cost)
@@ -277,7 +277,7 @@ def decided(
     reason = f"Mizzen's own is not taken: {tried[0].reason}" if tried else "there is no other"
     best = candidates[0].cost if candidates else None
     choice = CodeChoice(verdict, reason, theirs.cost, best, tuple(tried), begun.said)
-    return Found(program, theirs.timed, choice)
+    return Found(theirs.program, theirs.timed, choice)
 
 
 def _taken(candidate: Judged, choice: CodeChoice, begun: Made, tried: list[Rejected]) -> Found:
@@ -289,15 +289,3 @@ def _dearer(ours: StreamCost, theirs: StreamCost) -> Rejected | None:
     """Return in what a program is no better than another; None if it is better."""
     what = worse(ours, theirs) or ("" if is_better(ours, theirs) else "no better in anything")
     return Rejected(Verdict.DEARER, what) if what else None
-
-
-def _fault(ours: Program, theirs: Program, begun: Made) -> Rejected | None:
-    """Return why a program is not right; None if it is. Inputs that are kept last behind it."""
-    found = find_hazards(ours, alone(ours, begun.kept)).findings
-    if found:
-        return Rejected(Verdict.HAZARD, f"a hazard: {found[0].diagnostic.message}")
-    try:
-        different = differing(ours, theirs, begun.inputs)
-    except MizzenError as error:
-        return Rejected(Verdict.STOPS, error.diagnostic.message)
-    return Rejected(Verdict.DIFFERS, different) if different else None
