@@ -68,6 +68,7 @@ class Plan:
     offsets  of staged blobs in memory, once there are addresses
     area     bytes of blobs, each times the units that it is in memory before its own, and what
              one of them is worth
+    course   how it came to be, for plans that differ a little
     """
 
     reaches: Reaches
@@ -80,6 +81,7 @@ class Plan:
     by_events: float = 0.0
     area: int = 0
     byte_cycles: float = 0.0
+    course: Course | None = None
 
     @property
     def cycles(self) -> float:
@@ -149,12 +151,14 @@ class Loads:
 class _Basis:
     """What follows from which units are staged, before anything is fetched.
 
+    jobs    of all units
     staged  those that got memory, the last first
     free    bytes beside each unit, less what blobs need at the least
     spare   cycles behind each unit for which a transfer may run for nothing
     skips   of each gap, itself or a lower one, between which no transfer is worth its latency
     """
 
+    jobs: tuple[Job, ...]
     staged: tuple[int, ...]
     loads: list[_Load | None]
     choices: list[Choice | None]
@@ -198,6 +202,19 @@ class _Filling:
         return found
 
 
+_Sums = tuple[float, float, float, float]
+"""By the formula, by events, transfers not yet waited for, and what hides them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a plan came to be: what was given, the timeline, and before each unit the sums so far."""
+
+    basis: _Basis
+    filling: _Filling
+    sums: list[_Sums]
+
+
 class Fetching:
     """Plans the fetching of units' constants within the memory that is free beside each.
 
@@ -212,7 +229,7 @@ class Fetching:
         loads: Loads,
         byte_cycles: float = 0.0,
     ) -> None:
-        self._jobs = jobs
+        self._jobs = tuple(jobs)
         self._byte_cycles = byte_cycles
         self._free = free_bytes
         self._bus = loads.machine.constants
@@ -242,6 +259,7 @@ class Fetching:
         """Yield plans with other reaches of a unit; what is behind it is fetched alike."""
         now = plan.reaches.get(unit, 0)
         behind: _Filling | None = None
+        like = plan
         wider = True
         for reach in (0, *REACHES):
             if reach == now:
@@ -252,21 +270,63 @@ class Fetching:
             if not wider:
                 continue
             reaches = {**plan.reaches, unit: reach}
-            basis = self._basis(reaches)
             if not reach:
-                yield self._filled(reaches, basis, self._begun(basis), basis.staged)
+                yield self._whole(reaches)
                 continue
+            basis = self._basis(reaches)
             if behind is None:
                 behind = self._begun(basis)
                 self._fill(behind, reaches, [row for row in basis.staged if row > unit])
-            rest = [row for row in basis.staged if row <= unit]
-            found = self._filled(reaches, basis, behind.copied(), rest)
+            if not now and like is plan:
+                found = like = self._filled(reaches, basis, behind.copied(), _to(basis, unit))
+            else:
+                found = self._changed(like, reaches, basis, behind.copied(), unit)
             wider = unit in found.limited
             yield found
+
+    def _changed(
+        self, like: Plan, reaches: Reaches, basis: _Basis, filling: _Filling, unit: int
+    ) -> Plan:
+        """Return a plan that has other pieces than a like one for a unit, and what that changes.
+
+        As soon as nothing that a change has touched is left to the units before, they are alike.
+        """
+        course = like.course
+        assert course is not None
+        if course.basis is not basis and course.basis != basis:
+            return self._filled(reaches, basis, filling, _to(basis, unit))
+        touched = unit
+        for row in _to(basis, unit):
+            if row <= touched and row != unit:
+                return self._joined(like, course, reaches, filling, row)
+            self._fill(filling, reaches, (row,))
+            alike = filling.taken[row] == like.taken[row]
+            if row == unit or not alike or filling.exposed.get(row) != like.exposed.get(row):
+                touched = min(touched, filling.taken[row][-1][0] - 1, like.taken[row][-1][0] - 1)
+        return self._filled(reaches, basis, filling, ())
+
+    def _joined(
+        self, like: Plan, course: Course, reaches: Reaches, filling: _Filling, unit: int
+    ) -> Plan:
+        """Return a plan whose units up to one are fetched as those of a like one."""
+        before = course.filling
+        for row in _to(course.basis, unit):
+            rows = filling.taken[row] = like.taken[row]
+            filling.area += self._sizes[row] * (row - max(rows[-1][0] - 1, 0))
+            if row in like.exposed:
+                filling.exposed[row] = like.exposed[row]
+            if row in like.limited:
+                filling.limited.add(row)
+        filling.beside[: unit + 1] = before.beside[: unit + 1]
+        filling.waits[: unit + 1] = before.waits[: unit + 1]
+        return self._planned(reaches, course.basis, filling, course.sums[: unit + 1])
 
     def plan(self, reaches: Reaches) -> Plan:
         """Return when constants are fetched, and what all takes."""
         self.plans += 1
+        return self._whole(reaches)
+
+    def _whole(self, reaches: Reaches) -> Plan:
         basis = self._basis(reaches)
         return self._filled(reaches, basis, self._begun(basis), basis.staged)
 
@@ -286,7 +346,8 @@ class Fetching:
         skips = [0] * len(spare)
         for gap in range(1, len(spare)):
             skips[gap] = gap if spare[gap] >= self._least else skips[gap - 1]
-        return _Basis(tuple(sorted(staged, reverse=True)), loads, choices, free, spare, skips)
+        last_first = tuple(sorted(staged, reverse=True))
+        return _Basis(self._jobs, last_first, loads, choices, free, spare, skips)
 
     def _begun(self, basis: _Basis) -> _Filling:
         none = [0.0] * len(basis.spare)
@@ -309,12 +370,18 @@ class Fetching:
     ) -> Plan:
         """Return a plan once the blobs of the last units that are left have come."""
         self._fill(filling, reaches, units)
-        found = Plan(
+        return self._planned(reaches, basis, filling, [(0.0, filling.waits[0], 0.0, 0.0)])
+
+    def _planned(
+        self, reaches: Reaches, basis: _Basis, filling: _Filling, sums: list[_Sums]
+    ) -> Plan:
+        """Return a plan of a timeline; `sums` are those before the first units."""
+        self._measure(basis.loads, filling, sums)
+        by_formula, by_events, _, _ = sums[-1]
+        return Plan(
             reaches, basis.choices, filling.taken, filling.exposed, filling.limited, {},
-            area=filling.area, byte_cycles=self._byte_cycles,
+            by_formula, by_events, filling.area, self._byte_cycles, Course(basis, filling, sums),
         )  # fmt: skip
-        self._measure(found, basis.loads, filling)
-        return found
 
     def _reserved(self, units: Iterable[int], free: list[int]) -> set[int]:
         """Take the memory that blobs need at the least, and return those that got it."""
@@ -402,16 +469,17 @@ class Fetching:
             free[start : unit - 1] = [row - size for row in free[start : unit - 1]]
         return pieces
 
-    def _measure(self, plan: Plan, loads: list[_Load | None], filling: _Filling) -> None:
-        """Set both models' cycles of a plan."""
+    def _measure(self, loads: list[_Load | None], filling: _Filling, sums: list[_Sums]) -> None:
+        """Append the sums behind each unit of which they are not there."""
         rate, cache_rate = self._bus.bytes_per_cycle, self._to.bytes_per_cycle
         beside, waits = filling.beside, filling.waits
-        by_formula = pending = slack = 0.0
-        by_events = waits[0]
-        for index, (job, load) in enumerate(zip(self._jobs, loads, strict=True)):
-            pending += job.moved_cycles + waits[index]
+        by_formula, by_events, pending, slack = sums[-1]
+        for index in range(len(sums) - 1, len(loads)):
+            load, moved_cycles = loads[index], self._jobs[index].moved_cycles
+            pending += moved_cycles + waits[index]
             if load is None:
-                by_events += job.moved_cycles
+                by_events += moved_cycles
+                sums.append((by_formula, by_events, pending, slack))
                 continue
             own = (load.own + pending - slack if pending > slack else load.own) // 1
             by_formula += own if own >= load.memory else load.memory
@@ -423,10 +491,15 @@ class Fetching:
             else:
                 by_events += load.alone
             pending, slack = 0.0, load.own
-        plan.by_formula, plan.by_events = by_formula, by_events
+            sums.append((by_formula, by_events, pending, slack))
 
     def _transfer(self, length: int) -> float:
         """Return the cycles of a transfer by Vela's formula."""
         read = self._bus.read_latency_cycles + length / self._bus.bytes_per_cycle
         write = self._to.write_latency_cycles + length / self._to.bytes_per_cycle
         return read if read > write else write
+
+
+def _to(basis: _Basis, unit: int) -> tuple[int, ...]:
+    """Return the staged units up to one, the last first."""
+    return tuple(row for row in basis.staged if row <= unit)
