@@ -22,6 +22,7 @@ from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.judging import is_better, worse
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.sequences import Source
+from mizzen.diagnostics import MizzenError
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict, choice_of
 from mizzen.report.compilation import as_dict, from_dict
@@ -179,6 +180,17 @@ def test_a_program_that_computes_something_else_is_seen() -> None:
     moved = tuple(replace(row, offset=program.inputs[0].offset) for row in program.inputs)
     found = differing(replace(program, inputs=moved), program)
     assert found.endswith("differ")
+
+
+def test_that_the_other_cannot_be_executed_is_a_difference_and_that_ours_cannot_a_fault() -> None:
+    compiled = generate(with_edges_on_the_cpu(), resolve(U55))
+    assert isinstance(compiled, Compiled)
+    program = parts_of(compiled)[1][0].program
+    broken = replace(program, constants={0: program.constants[0][:16]}, region_bytes={0: 16, 1: 16})
+    found = differing(program, broken)
+    assert found.startswith("the other cannot be executed: OP_")
+    with pytest.raises(MizzenError, match="E631"):
+        differing(broken, program)
 
 
 COST = StreamCost(cycles=100, vela_cycles=100, arena_bytes=64, fast_bytes=0, constant_bytes=10)

@@ -12,6 +12,7 @@ from mizzen.targets.ethos_u.commands_values import Layout
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Search
 from mizzen.targets.ethos_u.matrix import with_written_products
 from mizzen.targets.ethos_u.operations import Copy, Role, Sequence, maps_read
+from mizzen.targets.ethos_u.placement import in_lines
 from mizzen.targets.ethos_u.schedule import Estimator
 
 WORK = {Search.FAST: 128, Search.THOROUGH: 1200}
@@ -104,7 +105,7 @@ def rounds(
 
     rows, limit_bytes  as `candidates` takes them
     """
-    return (found for found in _rounds(rows, configuration, limit_bytes) if found)
+    return (found for found in _rounds(rows, configuration, in_lines(limit_bytes)) if found)
 
 
 def _rounds(

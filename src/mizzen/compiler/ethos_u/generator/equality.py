@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.program import Program, TensorAddress
 from mizzen.targets.ethos_u.sim import Simulator
 
@@ -28,7 +29,7 @@ def differing(ours: Program, theirs: Program, inputs: Sequence[Array] | None = N
 
     inputs  of one inference; numbers from all of their range if there are none
 
-    Raises E5xx and E6xx for a program that cannot be executed.
+    Raises E5xx and E6xx where ours cannot be executed; that theirs cannot be is a difference.
     """
     return Expected(theirs, inputs).differing(ours)
 
@@ -48,18 +49,23 @@ class Expected:
         return drawn(self._program) if self._given is None else self._given
 
     @cached_property
-    def _results(self) -> list[Array]:
-        return _run(self._program, self._inputs)
+    def _results(self) -> list[Array] | MizzenError:
+        try:
+            return _run(self._program, self._inputs)
+        except MizzenError as error:
+            return error
 
     def differing(self, ours: Program) -> str:
         """Say which output of a program is not what is expected; empty if all are.
 
         Raises as the function `differing` does.
         """
-        found = _run(ours, self._inputs)
+        found, expected = _run(ours, self._inputs), self._results
+        if isinstance(expected, MizzenError):
+            return f"the other cannot be executed: {expected.diagnostic.message}"
         rows = [row.name for row in self._program.outputs]
         rows += [row.name for row in self._program.inputs if row.variable]
-        for name, mine, other in zip(rows, found, self._results, strict=True):
+        for name, mine, other in zip(rows, found, expected, strict=True):
             if not np.array_equal(mine, other):
                 count = int(np.count_nonzero(mine != other))
                 return f'{count} of {other.size} numbers of "{name}" differ'

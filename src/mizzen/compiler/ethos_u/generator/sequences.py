@@ -41,7 +41,6 @@ class Made:
     lowered     whether our own rules made it of the network, and Vela had no part
     may_differ  whether somebody else decides between its numbers and those of Vela's code
     kept        places, among its inputs, of those that it must leave as they are
-    inputs      that it is executed with beside Vela's code; None if they may be any numbers
     """
 
     sequence: Sequence
@@ -49,7 +48,6 @@ class Made:
     may_differ: bool = False
     places: Limits = UNLIMITED
     kept: frozenset[int] = frozenset()
-    inputs: list[Array] | None = None
 
     @property
     def said(self) -> str:
@@ -87,13 +85,13 @@ class Source:
         if found is None:
             return self.lifted(program)
         sequence, kept = self._scheduled(found, program), self._kept(program)
-        return Made(sequence, True, self.is_proved, kept=kept, inputs=self.inputs)
+        return Made(sequence, lowered=True, may_differ=self.is_proved, kept=kept)
 
     def lifted(self, program: Program) -> Made:
         """Return the operations that Vela's words are. Raises E27x, and E579 for many."""
         places = _places(program) if self.is_shared else UNLIMITED
         sequence, kept = self._scheduled(lift(program, self.held), program), self._kept(program)
-        return Made(sequence, False, places=places, kept=kept, inputs=self.inputs)
+        return Made(sequence, lowered=False, places=places, kept=kept)
 
     def _kept(self, program: Program) -> frozenset[int]:
         """Return the places of the inputs that someone reads behind the operator."""

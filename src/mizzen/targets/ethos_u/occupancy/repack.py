@@ -50,7 +50,7 @@ def repacked(schedule: Schedule, *, states: int = STATES) -> Schedule:
             places[index] = Place(region, offset)
         for index, offset in zip(staged, placed.offsets_bytes[len(rows) :], strict=True):
             kept[index] = replace(kept[index], place=Place(region, offset))
-        sizes[region] = placed.peak_bytes
+        sizes[region] = placed.end_bytes
     return replace(schedule, places=tuple(places), stagings=tuple(kept), region_bytes=sizes)
 
 

@@ -13,7 +13,7 @@ import than this to finish.
 It must not know tensors, operations, nor what the memory is.
 """
 
-from mizzen.targets.ethos_u.placement.blocks import Block, Partner, Placed, saved_bytes
+from mizzen.targets.ethos_u.placement.blocks import Block, Partner, Placed, in_lines, saved_bytes
 from mizzen.targets.ethos_u.placement.place import place
 
-__all__ = ["Block", "Partner", "Placed", "place", "saved_bytes"]
+__all__ = ["Block", "Partner", "Placed", "in_lines", "place", "saved_bytes"]

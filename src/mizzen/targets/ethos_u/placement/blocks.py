@@ -55,11 +55,13 @@ class Placed:
     peak_bytes   end of the highest block; sizes count with what alignment adds to them
     bound_bytes  a peak below which no placement goes: the largest live set, or more where the
                  search has proved that it cannot be reached
+    end_bytes    end of the highest block without what alignment adds to it
     """
 
     offsets_bytes: tuple[int, ...]
     peak_bytes: int
     bound_bytes: int
+    end_bytes: int
 
     @property
     def optimal(self) -> bool:
@@ -70,6 +72,11 @@ class Placed:
     def gap(self) -> float:
         """Return by which part of the bound the peak may be too high."""
         return self.peak_bytes / self.bound_bytes - 1 if self.bound_bytes else 0.0
+
+
+def in_lines(size_bytes: int) -> int:
+    """Return a size in whole lines of memory, as blocks take it; the last may end within its."""
+    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def check(blocks: Sequence[Block]) -> None:

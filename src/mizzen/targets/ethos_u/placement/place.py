@@ -53,11 +53,13 @@ def place(
     if rows.peak(best) > max(goal, bound) and states:
         walked = climb(rows, order, max(goal, bound), states // _STATES_A_WALK, seed)
         best = min(best, walked, key=rows.peak)
-    offsets = (
-        row if block.offset_bytes is None or not block.size_bytes else block.offset_bytes
+    offsets = tuple(
+        row if block.offset_bytes is None else block.offset_bytes
         for row, block in zip(best, blocks, strict=True)
     )
-    return Placed(tuple(offsets), rows.peak(best), bound)
+    pairs = zip(offsets, blocks, strict=True)
+    ends = (row + block.size_bytes for row, block in pairs if block.size_bytes)
+    return Placed(offsets, rows.peak(best), bound, max(ends, default=0))
 
 
 def _searched(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.operations import Place, Schedule, Sequence
-from mizzen.targets.ethos_u.placement import Block, Placed, place
+from mizzen.targets.ethos_u.placement import Block, Placed, in_lines, place
 from mizzen.targets.ethos_u.program import RegionIndex
 from mizzen.targets.ethos_u.schedule.assembly import assemble
 from mizzen.targets.ethos_u.schedule.divisions import Divider, Planned
@@ -94,6 +94,13 @@ class Limits:
     inputs: tuple[Place, ...] | None = None
     outputs: tuple[Place, ...] | None = None
 
+    def in_lines(self) -> Limits:
+        """Return limits in whole lines of memory, as blocks are placed."""
+        scratch, fast = (
+            None if row is None else in_lines(row) for row in (self.scratch_bytes, self.fast_bytes)
+        )
+        return replace(self, scratch_bytes=scratch, fast_bytes=fast)
+
     def pins(self, sequence: Sequence) -> dict[int, Place]:
         """Return the places of those tensors of a sequence that must lie somewhere."""
         rows = (sequence.inputs, self.inputs), (sequence.outputs, self.outputs)
@@ -120,6 +127,7 @@ def schedule(
     beyond what is the more, the limit or tensors by themselves.
     """
     costs, pins = Costs(sequence, configuration), limits.pins(sequence)
+    limits = limits.in_lines()
     if configuration.mode.spills:
         cache = configuration.arena_cache_size_bytes
         limit = cache if limits.fast_bytes is None else min(cache, limits.fast_bytes)
@@ -226,7 +234,7 @@ def _staged(ground: Ground, limit_bytes: int, work: _Work) -> Schedule:
         tensors, blocks = found.stage.blocks(RegionIndex.SCRATCH, found.plan.choices)
         slow = place(blocks)
         offsets[RegionIndex.SCRATCH] = dict(zip(tensors, slow.offsets_bytes, strict=True))
-        region_bytes[int(RegionIndex.SCRATCH)] = slow.peak_bytes
+        region_bytes[int(RegionIndex.SCRATCH)] = slow.end_bytes
     return assemble(found.stage, found.plan, offsets, region_bytes)
 
 
@@ -264,7 +272,7 @@ def _bare(ground: Ground) -> _Fitted:
     tensors, blocks = stage.blocks(ground.costs.staging_region, plan.choices)
     placed = place(blocks)
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=True))
-    return _Fitted(stage, plan, offsets, placed.peak_bytes)
+    return _Fitted(stage, plan, offsets, placed.end_bytes)
 
 
 def _jointly(divider: Divider, found: Planned, limit_bytes: int, work: _Work) -> _Fitted | None:
@@ -283,7 +291,7 @@ def _jointly(divider: Divider, found: Planned, limit_bytes: int, work: _Work) ->
     units = sorted(plan.taken)
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=False))
     plan.offsets = dict(zip(units, placed.offsets_bytes[len(tensors) :], strict=True))
-    return _Fitted(stage, plan, offsets, placed.peak_bytes)
+    return _Fitted(stage, plan, offsets, placed.end_bytes)
 
 
 def _placed(stage: Stage, plan: Plan, limit_bytes: int, work: _Work) -> Placed:

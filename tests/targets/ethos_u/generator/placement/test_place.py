@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.placement import Block, Partner, Placed, place
+from mizzen.targets.ethos_u.placement import Block, Partner, Placed, in_lines, place
 
 
 @st.composite
@@ -236,7 +236,12 @@ def test_the_same_blocks_come_to_the_same_places() -> None:
 
 
 def test_nothing_takes_nothing() -> None:
-    assert place([]) == Placed((), 0, 0)
+    assert place([]) == Placed((), 0, 0, 0)
+
+
+def test_the_last_block_may_end_within_a_line() -> None:
+    placed = place([Block(20, 0, 1), Block(4, 1, 2)])
+    assert (placed.peak_bytes, placed.end_bytes, in_lines(placed.end_bytes)) == (48, 36, 48)
     assert place([Block(0, 0, 3), Block(16, 0, 3)]).peak_bytes == 16
 
 
