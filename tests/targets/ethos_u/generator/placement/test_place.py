@@ -51,7 +51,7 @@ def assert_holds(blocks: list[Block], placed: Placed) -> None:
         assert at >= 0
         assert at % block.alignment == 0
         assert block.offset_bytes in {None, at}
-        assert at + block.size_bytes <= placed.peak_bytes
+        assert not block.size_bytes or at + block.size_bytes <= placed.end_bytes
     for (i, one), (j, other) in itertools.combinations(enumerate(blocks), 2):
         if not one.size_bytes or not other.size_bytes:
             continue
@@ -61,6 +61,7 @@ def assert_holds(blocks: list[Block], placed: Placed) -> None:
         over = may_lie_over(other, i, b, a) or may_lie_over(one, j, a, b)
         assert apart or above or over, (i, j)
     assert placed.bound_bytes <= placed.peak_bytes
+    assert placed.end_bytes <= placed.peak_bytes
 
 
 @given(networks())
