@@ -130,8 +130,7 @@ def found_in(
         find = smallest if configuration.optimise is Optimise.SIZE else improved
         choices = find(compiled, source, configuration).choices
     except Exception as error:
-        parts = range(len(parts_of(compiled)[1]))
-        faulty = any(_is_faulty(compiled, place) for place in parts)
+        faulty = _is_faulty(compiled)
         is_theirs = faulty and isinstance(error, MizzenError)
         yield "vela_faulty" if is_theirs else "failed", f"{name} {_place(error)}"
         return
@@ -163,21 +162,37 @@ def _kinds(
                 yield "differences", reason
             else:
                 yield from _decided(compiled, source, configuration, number)
-        elif verdict in THEIRS and choice.operations != BY_RULES and _is_faulty(compiled, place):
+        elif (verdict in THEIRS and choice.operations != BY_RULES and _is_faulty(compiled)) or (
+            verdict is Verdict.STOPS and _stops(compiled, place)
+        ):
             yield "vela_faulty", reason
         else:
             yield KINDS[verdict], reason
 
 
-def _is_faulty(compiled: Compiled, place: int) -> bool:
-    """Whether Vela's words cannot be executed, race, or read what nothing has written."""
+def _stops(compiled: Compiled, place: int) -> bool:
+    """Whether Vela's words stop on the inputs on which ours do."""
+    program = parts_of(compiled)[1][place].program
+    try:
+        equality.differing(program, program)
+    except MizzenError:
+        return True
+    return False
+
+
+def _is_faulty(compiled: Compiled) -> bool:
+    """Whether Vela's words cannot be executed, race, or read what nothing has written.
+
+    Where one operator reads that, those before it seem to hand it on.
+    """
     network, parts = parts_of(compiled)
     try:
-        Simulator(parts[place].program)
+        for part in parts:
+            Simulator(part.program)
         if len(parts) == 1:
             return bool(find_hazards(parts[0].program).findings)
-        found = enclosed(network, parts)[place]
-        return bool(find_hazards(found.program, found.surroundings).findings)
+        found = enclosed(network, parts)
+        return any(find_hazards(row.program, row.surroundings).findings for row in found)
     except MizzenError:
         return True
 

@@ -11,6 +11,6 @@ than once, so that nothing can lie over it. It must not know costs, nor how item
 """
 
 from mizzen.targets.ethos_u.occupancy.overlaps import Overlap, overlap
-from mizzen.targets.ethos_u.occupancy.repack import peak_bytes, repacked, tensor_blocks
+from mizzen.targets.ethos_u.occupancy.repack import peak_bytes, repacked, taken_bytes, tensor_blocks
 
-__all__ = ["Overlap", "overlap", "peak_bytes", "repacked", "tensor_blocks"]
+__all__ = ["Overlap", "overlap", "peak_bytes", "repacked", "taken_bytes", "tensor_blocks"]

@@ -19,7 +19,7 @@ from mizzen.targets.ethos_u.operations import (
     tensors_read,
 )
 from mizzen.targets.ethos_u.operations import Sequence as Operations
-from mizzen.targets.ethos_u.placement import Block, Partner, place
+from mizzen.targets.ethos_u.placement import Block, Partner, Placed, place
 from mizzen.targets.ethos_u.placement.place import STATES
 
 Items = Sequence[Issue | Fetch]
@@ -50,8 +50,14 @@ def repacked(schedule: Schedule, *, states: int = STATES) -> Schedule:
             places[index] = Place(region, offset)
         for index, offset in zip(staged, placed.offsets_bytes[len(rows) :], strict=True):
             kept[index] = replace(kept[index], place=Place(region, offset))
-        sizes[region] = placed.end_bytes
+        sizes[region] = taken_bytes(placed, schedule.sequence)
     return replace(schedule, places=tuple(places), stagings=tuple(kept), region_bytes=sizes)
+
+
+def taken_bytes(placed: Placed, sequence: Operations) -> int:
+    """Return the bytes of a memory with tensors placed: transfers take whole lines of it."""
+    copies = any(isinstance(row, Copy) for row in sequence.operations)
+    return placed.peak_bytes if copies else placed.end_bytes
 
 
 def peak_bytes(

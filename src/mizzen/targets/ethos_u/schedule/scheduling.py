@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.occupancy import taken_bytes
 from mizzen.targets.ethos_u.operations import Place, Schedule, Sequence
 from mizzen.targets.ethos_u.placement import Block, Placed, in_lines, place
 from mizzen.targets.ethos_u.program import RegionIndex
@@ -234,7 +235,7 @@ def _staged(ground: Ground, limit_bytes: int, work: _Work) -> Schedule:
         tensors, blocks = found.stage.blocks(RegionIndex.SCRATCH, found.plan.choices)
         slow = place(blocks)
         offsets[RegionIndex.SCRATCH] = dict(zip(tensors, slow.offsets_bytes, strict=True))
-        region_bytes[int(RegionIndex.SCRATCH)] = slow.end_bytes
+        region_bytes[int(RegionIndex.SCRATCH)] = taken_bytes(slow, ground.costs.sequence)
     return assemble(found.stage, found.plan, offsets, region_bytes)
 
 
@@ -272,7 +273,7 @@ def _bare(ground: Ground) -> _Fitted:
     tensors, blocks = stage.blocks(ground.costs.staging_region, plan.choices)
     placed = place(blocks)
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=True))
-    return _Fitted(stage, plan, offsets, placed.end_bytes)
+    return _Fitted(stage, plan, offsets, taken_bytes(placed, ground.costs.sequence))
 
 
 def _jointly(divider: Divider, found: Planned, limit_bytes: int, work: _Work) -> _Fitted | None:
@@ -291,7 +292,8 @@ def _jointly(divider: Divider, found: Planned, limit_bytes: int, work: _Work) ->
     units = sorted(plan.taken)
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=False))
     plan.offsets = dict(zip(units, placed.offsets_bytes[len(tensors) :], strict=True))
-    return _Fitted(stage, plan, offsets, placed.end_bytes)
+    size_bytes = taken_bytes(placed, stage.ground.costs.sequence)
+    return _Fitted(stage, plan, offsets, size_bytes)
 
 
 def _placed(stage: Stage, plan: Plan, limit_bytes: int, work: _Work) -> Placed:
