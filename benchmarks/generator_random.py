@@ -162,12 +162,17 @@ def _kinds(
                 yield "differences", reason
             else:
                 yield from _decided(compiled, source, configuration, number)
-        elif (verdict in THEIRS and choice.operations != BY_RULES and _is_faulty(compiled)) or (
-            verdict is Verdict.STOPS and _stops(compiled, place)
-        ):
+        elif _is_velas(verdict, choice, compiled, place):
             yield "vela_faulty", reason
         else:
             yield KINDS[verdict], reason
+
+
+def _is_velas(verdict: Verdict, choice: CodeChoice, compiled: Compiled, place: int) -> bool:
+    """Whether what became of our code is a fault of Vela's words."""
+    if verdict in THEIRS:
+        return choice.operations != BY_RULES and _is_faulty(compiled)
+    return verdict is Verdict.STOPS and _stops(compiled, place)
 
 
 def _stops(compiled: Compiled, place: int) -> bool:

@@ -171,7 +171,7 @@ class Tensors:
         source = self._tensor(block, Role.SCRATCH, None)
         inside = row.offset - block.start
         origin = Origin(name=row.name)
-        self._after += carried(origin, (source, inside), (own, 0), self._values.filled(row))
+        self._after += carried(origin, (source, inside), (own, 0), [(0, row.size_bytes)])
         return own
 
     def _is_exactly(self, block: Block, row: TensorAddress, pieces: int | None) -> bool:

@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.commands_values import PoolingMode
 from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.hazards import find_hazards
 from mizzen.targets.ethos_u.operations import (
     Convolution,
     Copy,
@@ -121,3 +124,19 @@ def test_maps_in_the_arena_lie_over_others_as_the_blocks_that_are_taken_permit(s
     sequence = network.sequence((source,), (last,))
     found = schedule(sequence, configuration, Limits(fast_bytes=0))
     assert len(emit(found, configuration.accelerator).words) > 0
+
+
+def test_the_last_line_of_memory_counts_as_far_as_something_lies_in_it() -> None:
+    """Transfers of U55 touch all of it: where there are any, it is there."""
+    accelerator = "ethos-u55-128"
+    pooled, copied = Network(), Network()
+    for net in (pooled, copied):
+        net.tensor((1, 1, 40), Role.INPUT)
+        net.tensor((1, 1, 40), Role.OUTPUT)
+    copied.operations.append(Copy(Origin(), 0, 0, 1, 0, 40))
+    pooled.pool(pooled.whole(0), PoolingMode.MAX, Kernel())
+    pooled.operations[-1] = replace(pooled.operations[-1], ofm=pooled.whole(1))
+    for net, size_bytes in ((pooled, 40), (copied, 96)):
+        made = schedule(net.sequence((0,), (1,)), resolve(accelerator))
+        assert made.region_bytes == {int(RegionIndex.SCRATCH): size_bytes}
+        assert not find_hazards(emit(made, resolve(accelerator).accelerator)).findings
