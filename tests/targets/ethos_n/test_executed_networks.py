@@ -207,6 +207,36 @@ def test_roundings(name: str) -> None:
     require_reference(ROUNDINGS[name], ONE_TOPS)
 
 
+@pytest.mark.parametrize(
+    ("extents", "off"),
+    [
+        ("2 2", ["strategy3=0", "strategy6=0", "strategy7=0"]),
+        ("2 6000", ["strategy0=0", "strategy1=0"]),
+    ],
+    ids=["channels", "columns"],
+)
+@pytest.mark.parametrize("between", ["relu c 0 200", "requant c 0 1 0.06 -1 -"])
+def test_sum_in_stripes_that_cannot_be_written_as_rows(
+    extents: str, off: list[str], between: str
+) -> None:
+    """It is requantised before its layout is changed, and so rounded once."""
+    compiled = require_reference(
+        f"""
+input x 1 {extents} 16 u8 NHWC 0 1 0.02 -1
+const w 1 1 16 16 u8 HWIO 128 1 0.00390625 -1
+const b 1 1 1 16 s32 NHWC 0 1 0.000078125 -1
+op c conv x b w 0 0 0 0 1 1 0 1 0.05 -1
+op y {between}
+op z concat 2 x y 1 0 1 0.02 -1
+output z NHWC
+""",
+        configured("ethos-n78-1tops-2ple", options=options(off)),
+    )
+    (made,) = (row for row in compiled.commands if isinstance(row, McePle))
+    assert made.output.shape[1:] != made.output.stripe_shape[1:]
+    assert isinstance(compiled.commands[-1], Convert)
+
+
 def test_sum_whose_factor_has_no_shift() -> None:
     """The kernel shifts by 31 then: of the first input nothing is left but its sign."""
     require_reference(

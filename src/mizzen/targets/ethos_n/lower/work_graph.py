@@ -403,18 +403,25 @@ def requantize_before_relabel(graph: Graph, node: Node) -> bool:
         return False
     if not isinstance(after.work, Requantization) or node.quantization != node.source.quantization:
         return False
+    move_before(graph, after, [node])
+    return True
+
+
+def move_before(graph: Graph, requantization: Node, nodes: Sequence[Node]) -> None:
+    """Move a requantisation before nodes that follow one another, the last of which it reads."""
+    first = nodes[0]
     moved = Node(
         Requantization(),
-        node.source.shape,
-        after.data_type,
-        after.quantization,
-        node.layout,
-        set(after.operation_ids),
+        first.source.shape,
+        requantization.data_type,
+        requantization.quantization,
+        first.source.layout,
+        set(requantization.operation_ids),
     )
-    graph.insert_before(node, 0, moved)
-    node.quantization, node.data_type = after.quantization, after.data_type
-    graph.bypass(after)
-    return True
+    graph.insert_before(first, 0, moved)
+    for node in nodes:
+        node.quantization, node.data_type = moved.quantization, moved.data_type
+    graph.bypass(requantization)
 
 
 def requantize_before_concat(graph: Graph, node: Node) -> bool:

@@ -10,9 +10,10 @@ In DRAM a map lies in brick groups of 8 x 8 x 16 elements (H, W, C), or in rows 
 that are no whole groups are put together or taken apart. A change between the two ends a row of
 requantisations that has no sum yet, and keeps a requantisation behind a concatenation.
 
-Where the planes of such a map are so large that they are worked on in parts of their rows, the
-compiler cannot change what lies behind a sum into rows, and the requantisation behind that rounds
-again; that depends on the machine and the rest of the network, and is not known here.
+Where the stripes of a sum cannot be written in rows, Arm's compiler leaves the change to rows to a
+pass behind it, and the requantisation behind that rounds again; that depends on the machine and the
+rest of the network. Ours requantises before the change there, so that a sum is rounded once
+whatever its stripes are.
 
 Ref: Ethos-N driver stack 23.02, `NetworkToGraphConverter.cpp`, `Optimization.cpp`, `Graph.cpp`
 (`FixGraph`), `McePlePass.cpp` (`FindLinearWorkingNodes`).

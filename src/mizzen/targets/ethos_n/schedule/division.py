@@ -34,6 +34,7 @@ from mizzen.targets.ethos_n.lower.work_graph import (
     Relayout,
     Requantization,
     Sink,
+    move_before,
     nearest,
     rewrite,
 )
@@ -44,6 +45,7 @@ from mizzen.targets.ethos_n.schedule.attempt import (
     Attempt,
     ConvertPass,
     Holes,
+    McePass,
     PlePass,
     PlePlan,
     Side,
@@ -55,7 +57,7 @@ from mizzen.targets.ethos_n.schedule.attempt import (
     take,
     volume,
 )
-from mizzen.targets.ethos_n.schedule.mce_pass import form_mce_pass
+from mizzen.targets.ethos_n.schedule.mce_pass import KEEPS_NUMBERS, form_mce_pass
 from mizzen.targets.ethos_n.schedule.stripes import side_across
 from mizzen.targets.ethos_n.tensors import Shape
 
@@ -332,7 +334,8 @@ def repair(graph: Graph, node: Node, attempt: Attempt, severity: Severity) -> bo
             grave = severity is Severity.GRAVE
             # Of several in a row the first gets a stage, which the others ride on too.
             rides = isinstance(node.source.work, Requantization) and len(node.source.users) == 1
-            changed |= grave and left_out and not rides and _give_stage_before(graph, node)
+            if grave and left_out and not rides:
+                changed |= _bring_to_stage(graph, node, attempt) or _give_stage_before(graph, node)
         case _:
             changed |= _repair_movement(graph, node, attempt, severity)
     return changed
@@ -385,6 +388,32 @@ def _give_stage_before(graph: Graph, node: Node) -> bool:
         return False
     graph.insert_before(node, 0, identity_after(source))
     return True
+
+
+def _bring_to_stage(graph: Graph, node: Node, attempt: Attempt) -> bool:
+    """Move a requantisation before the changes of layout that keep it from the stage it rides on.
+
+    They come where the stage's pass cannot write the layout. A stage of its own would round the
+    numbers a second time.
+    """
+    between: list[Node] = []
+    source = node.source
+    while not isinstance(attempt.of(source).made_by, McePass):
+        if not isinstance(source.work, Relayout) or len(source.users) > 1:
+            return False
+        between.insert(0, source)
+        source = source.source
+    if not between or len(source.users) > 1 or not _may_be_requantized(source, attempt):
+        return False
+    move_before(graph, node, between)
+    return True
+
+
+def _may_be_requantized(node: Node, attempt: Attempt) -> bool:
+    """Say whether the pass that makes a map could requantise it."""
+    made = attempt.of(node).made_by
+    kernel = made.kernel if isinstance(made, McePass) else None
+    return kernel is None or kernel.kernel in KEEPS_NUMBERS
 
 
 def _give_stage_behind(graph: Graph, node: Node, attempt: Attempt) -> None:
