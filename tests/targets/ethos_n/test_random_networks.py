@@ -193,8 +193,8 @@ def test_compiled_networks_give_what_the_reference_gives(data: st.DataObject) ->
     try:
         _, found = executed(network, configuration, inputs)
     except MizzenError as error:
-        # What is not supported, and what has no room with so few strategies, is refused.
-        assume(error.diagnostic.code not in ("E970", "E972"))
+        # What is not supported, has no room with so few strategies, or keeps no number is refused.
+        assume(error.diagnostic.code not in ("E970", "E972", "E975"))
         raise
     for array, expected in zip(found, evaluate(network, inputs), strict=True):
         np.testing.assert_array_equal(array, expected)
