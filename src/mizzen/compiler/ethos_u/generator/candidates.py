@@ -60,7 +60,8 @@ def work_of(sequence: Sequence) -> float:
 def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Sequence]:
     """Return what a sequence is arranged to, the last first, and it itself last."""
     accelerator = configuration.accelerator
-    sequence = with_written_products(arrange.merged(sequence), accelerator)
+    sequence = arrange.merged(arrange.needed(sequence))
+    sequence = with_written_products(sequence, accelerator)
     estimate = Estimator(configuration, sequence.tensors)
     best = arrange.best(sequence, accelerator, estimate).sequence
     planes = arrange.in_planes(best, accelerator, estimate)

@@ -13,6 +13,7 @@ which of them there are, and never a number that comes out.
     planes    tensors that are seen in several shapes lie in bricks of which rows follow each other
     widen     convolutions write the constant channels that a map was padded with
     merged    copies of single rows, many of them, become one; always pays
+    needed    operations whose results nobody reads are left out; always pays
 
 `variants` gives all of one step; `best` takes those that pay, by costs that the caller gives. A
 variant is a whole sequence, so that they compose in any order.
@@ -22,6 +23,7 @@ It must not know what anything costs, nor blocks, addresses, and command words.
 
 from mizzen.targets.ethos_u.arrange.columns import Pixels, columns_as_channels
 from mizzen.targets.ethos_u.arrange.merged import merged
+from mizzen.targets.ethos_u.arrange.needed import needed
 from mizzen.targets.ethos_u.arrange.orientation import Estimate, Layouts
 from mizzen.targets.ethos_u.arrange.planes import in_planes
 from mizzen.targets.ethos_u.arrange.search import Arranged, Judge, Step, best
@@ -40,6 +42,7 @@ __all__ = [
     "columns_as_channels",
     "in_planes",
     "merged",
+    "needed",
     "swap",
     "variants",
 ]
