@@ -143,6 +143,20 @@ def test_transfers_of_whole_tensors_leave_and_bytes_stay_in_order() -> None:
     assert is_same(sequence, found)
 
 
+def test_half_of_a_tensor_that_is_copied_byte_by_byte_is_not_all_of_it() -> None:
+    """Ten numbers of 16 bits, of which ten bytes are the output: writing all there goes beyond."""
+    wide = np.dtype(np.int16)
+    made = Network()
+    given = made.tensor((1, 10, 1), Role.INPUT, dtype=wide)
+    first = made.tensor((1, 10, 1), dtype=wide, layout=Layout.NHWC)
+    last = made.tensor((1, 1, 5), Role.OUTPUT, dtype=wide, layout=Layout.NHWC)
+    limits = Activation(-32768, 100)
+    made.operations.append(replace(moved(made.whole(given), made.whole(first)), activation=limits))
+    ends = (Map(Bytes(row, (1, 1, 10), 0, (10, 10, 1)), INT8) for row in (first, last))
+    made.operations.append(moved(*ends))
+    assert without_copy(made.sequence((given,), (last,)), 1) is None
+
+
 def test_copies_that_give_a_map_another_shape_leave() -> None:
     made = Network()
     given = made.tensor((4, 6, 6), Role.INPUT)

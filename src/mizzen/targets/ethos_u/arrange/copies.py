@@ -29,7 +29,7 @@ from mizzen.targets.ethos_u.arrange.strided import (
     replaced,
     with_maps,
 )
-from mizzen.targets.ethos_u.commands_values import ClipRange, PoolingMode, UpscaleMode
+from mizzen.targets.ethos_u.commands_values import ClipRange, Layout, PoolingMode, UpscaleMode
 from mizzen.targets.ethos_u.operations import (
     Box,
     Bytes,
@@ -105,7 +105,7 @@ def _places(whole: Map, into: Map, sequence: Sequence) -> Iterator[Place]:
     size = whole.dtype.itemsize
     if one is None or other is None or not (is_dense(one, size) and is_dense(other, size)):
         return
-    if one.offset_bytes == 0 and math.prod(whole.shape) == math.prod(row.shape):
+    if one.offset_bytes == 0 and math.prod(whole.shape) * size == row.size_bytes(Layout.NHWC):
         yield Place(into.tensor, None, other.offset_bytes)
 
 
