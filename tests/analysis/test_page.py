@@ -225,9 +225,12 @@ const timed = (what, work) => {{
   document.body.getBoundingClientRect();
   best[what] = Math.min(best[what] ?? Infinity, performance.now() - start);
 }};
-timed("lay out", () => {{}});
 const input = document.querySelector("input");
 for (let i = 0; i < 4; i++) {{
+  document.body.style.display = "none";
+  document.body.getBoundingClientRect();
+  document.body.style.display = "";
+  timed("lay out", () => {{}});
   timed("zoom", () => press("timeline", "+"));
   timed("along a lane", () => press("timeline", "ArrowRight"));
   timed("along an edge", () => press("graph", "ArrowDown"));
