@@ -206,7 +206,7 @@ def _saturated(result: Numbers, values: Numbers, inside: Truths) -> Numbers:
 
 
 def _short(scale: float) -> tuple[int, int]:
-    """Return a multiplier of 15 bits and the exponent of a scale, which nothing has none of."""
+    """Return a multiplier of 15 bits and the exponent of a scale; 0 and 0 of one too small."""
     multipliers, exponents = multiplier_of(scale)
     short = min((int(multipliers[0]) + (1 << 15)) >> 16, (1 << 15) - 1)
     return short, int(exponents[0]) if multipliers[0] else 0
