@@ -1,7 +1,8 @@
 """What every test may ask for: the folder of real models, one property-test profile, the oracles.
 
 Real models are not part of the repository. They are found in the folder that the environment
-variable MIZZEN_MODELS names, or in ``../shared/models`` beside the repository.
+variable MIZZEN_MODELS names, or in ``../shared/models`` beside the repository; small inputs with
+right values, rebuilt from public reports, in MIZZEN_CASES or ``../shared/cases``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from .targets.ethos_n import golden
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
+CASES = Path(os.environ.get("MIZZEN_CASES", REPOSITORY.parent / "shared" / "cases"))
 NETWORKS = (
     "ad01_int8",
     "audio_preprocessor_int8",
@@ -144,6 +146,14 @@ def models() -> Path:
     if not MODELS.is_dir():
         pytest.skip(f"no real models: {MODELS} is no folder (set MIZZEN_MODELS)")
     return MODELS
+
+
+@pytest.fixture(scope="session")
+def cases() -> Path:
+    """The folder of small inputs with right values; skips the test where there is none."""
+    if not CASES.is_dir():
+        pytest.skip(f"no cases: {CASES} is no folder (set MIZZEN_CASES)")
+    return CASES
 
 
 @pytest.fixture

@@ -75,7 +75,6 @@ class OperatorCode(RegionCode):
     given, computed  which inputs and outputs of the region are those of the operator, in its order
     edge             how the CPU moves the operator's tensors, in its order
     program          what executes it, if the family's runtime need not read it from the operator
-    unsigned         whether its bytes are unsigned, 128 more than those of the region
     reference        says what the program must compute where that is not what the graph computes,
                      because the NPU rounds otherwise
     """
@@ -85,7 +84,6 @@ class OperatorCode(RegionCode):
     computed: tuple[int, ...] = ()
     edge: Edge = NOT_MOVED
     program: object = None
-    unsigned: bool = False
     reference: ProgramReference | None = None
 
 

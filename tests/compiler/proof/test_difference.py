@@ -30,6 +30,11 @@ def test_the_first_difference_is_told() -> None:
     assert reason.message.startswith("the compiler's code for this MUL gives wrong numbers: 2 of")
 
 
+def test_numbers_of_two_types_are_never_compared() -> None:
+    with pytest.raises(AssertionError, match="the NPU gives uint8, not int8"):
+        difference(np.zeros((1, 4), np.uint8), np.zeros((1, 4), np.int8))
+
+
 def test_few_values_may_differ_within_a_bound() -> None:
     reference = np.arange(1000, dtype=np.int16)
     npu = reference.copy()

@@ -26,7 +26,7 @@ from mizzen.report import Area
 from mizzen.targets.ethos_n.commands import offsets
 from mizzen.targets.ethos_n.compile import CompiledNetwork, compile_network
 from mizzen.targets.ethos_n.config import VariantConfiguration, encode_capabilities
-from mizzen.targets.ethos_n.network import Network, as_unsigned
+from mizzen.targets.ethos_n.network import OFFSET, Network, as_unsigned
 from mizzen.targets.ethos_n.patterns import (
     Covering,
     Generated,
@@ -128,13 +128,14 @@ class EthosNRegions:
         """Compile a region, whose graph is changed to the form that the NPU has."""
         groups = _groups(part)
         apart, moves = self._prepared(part)
-        unsigned = {self._is_unsigned(value) for value in (*part.inputs, *part.outputs)}
-        if len(unsigned) > 1:
+        signs = {self._is_unsigned(value) for value in (*part.inputs, *part.outputs)}
+        if len(signs) > 1:
             return RegionRefusal(dict.fromkeys(groups, MIXED), MIXED)
+        unsigned = True in signs
         try:
             generated = self._generated(part)
             network = generated.network
-            if True in unsigned:
+            if unsigned:
                 network = as_unsigned(network)
             compiled = compile_network(network, self._configuration)
         except RegionRefusedError as error:
@@ -145,10 +146,10 @@ class EthosNRegions:
             reason = _reason(error)
             blamed = _at(part, error.diagnostic.origin) or self._refused_alone(part.graph)
             return RegionRefusal(dict.fromkeys(blamed or groups, reason), reason)
-        code = self._code(part, moves, generated, compiled)
+        code = self._code(part, moves, generated, compiled, unsigned)
         order = [generated.output_order[index] for index in code.computed]
         reference = NetworkReference(network, order)
-        return replace(code, unsigned=True in unsigned, reference=reference)
+        return replace(code, reference=reference)
 
     def _prepared(self, part: Extracted) -> tuple[Mapping[int, int], EdgeTransposes]:
         """Bring a region's graph into the form that the NPU has; here it is in it already.
@@ -184,6 +185,7 @@ class EthosNRegions:
         moves: EdgeTransposes,
         generated: Generated,
         compiled: CompiledNetwork,
+        unsigned: bool,
     ) -> OperatorCode:
         capabilities = self._configuration.capabilities
         constants = compiled.serialize(), encode_capabilities(capabilities)
@@ -191,7 +193,7 @@ class EthosNRegions:
         estimated = estimate(compiled.passes, capabilities)
         per_pass = [ceil(pass_cycles(*row, capabilities)) for row in estimated]
         origins = _pass_origins(generated, compiled)
-        network = _network(part, moves, constants, given, computed)
+        network = _network(part, moves, constants, given, computed, unsigned)
         return OperatorCode(
             part=part,
             model=read_network(network, part.graph.name),
@@ -283,17 +285,19 @@ def _network(
     constants: Sequence[bytes],
     given: Sequence[int],
     computed: Sequence[int],
+    unsigned: bool,
 ) -> bytes:
     """Return a TFLite network of the region's operator, and of what moves its tensors."""
     builder = NetworkBuilder(COMPILER)
-    inputs = [_tensor(builder, value, value.shape) for value in part.inputs]
-    outputs = [_tensor(builder, value, value.shape) for value in part.outputs]
+    tensors = _Tensors(builder, unsigned)
+    inputs = [tensors.add(value, value.shape) for value in part.inputs]
+    outputs = [tensors.add(value, value.shape) for value in part.outputs]
     inner = [
-        index if move is None else _add_input_move(builder, value, index, move)
+        index if move is None else _add_input_move(tensors, value, index, move)
         for value, index, move in zip(part.inputs, inputs, moves.inputs, strict=True)
     ]
     made = [
-        index if move is None else _tensor(builder, value, move.shape, NPU_SUFFIX)
+        index if move is None else tensors.add(value, move.shape, NPU_SUFFIX)
         for value, index, move in zip(part.outputs, outputs, moves.outputs, strict=True)
     ]
     held = [
@@ -307,39 +311,48 @@ def _network(
     )
     for value, index, source, move in zip(part.outputs, outputs, made, moves.outputs, strict=True):
         if move is not None:
-            _add_output_move(builder, value, source, index, move)
+            _add_output_move(tensors, value, source, index, move)
     return builder.finish(inputs, outputs)
 
 
-def _tensor(builder: NetworkBuilder, value: Value, shape: Shape, suffix: str = "") -> int:
-    found = value.quantization
-    name, dtype = f"{value.name}{suffix}", value.dtype.numpy
-    if found is None:
-        return builder.tensor(name, shape, dtype)
-    return builder.tensor(name, shape, dtype, found.scales, found.zero_points)
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """Adds the tensors of values to a network; their bytes are unsigned if the NPU's are."""
+
+    builder: NetworkBuilder
+    unsigned: bool
+
+    def add(self, value: Value, shape: Shape, suffix: str = "") -> int:
+        found = value.quantization
+        name = f"{value.name}{suffix}"
+        dtype, offset = (np.uint8, OFFSET) if self.unsigned else (value.dtype.numpy, 0)
+        if found is None:
+            return self.builder.tensor(name, shape, dtype)
+        zero_points = [zero_point + offset for zero_point in found.zero_points]
+        return self.builder.tensor(name, shape, dtype, found.scales, zero_points)
 
 
-def _add_input_move(builder: NetworkBuilder, value: Value, source: int, move: Movement) -> int:
+def _add_input_move(tensors: _Tensors, value: Value, source: int, move: Movement) -> int:
     """Add an input as the NPU takes it, and what moves it."""
     if move.shape != value.shape:
         whole = source
-        source = _tensor(builder, value, move.shape, SHAPED_SUFFIX)
-        _reshape(builder, whole, source, move.shape)
-    index = _tensor(builder, value, move.result, NPU_SUFFIX)
-    _transpose(builder, source, index, move)
+        source = tensors.add(value, move.shape, SHAPED_SUFFIX)
+        _reshape(tensors.builder, whole, source, move.shape)
+    index = tensors.add(value, move.result, NPU_SUFFIX)
+    _transpose(tensors.builder, source, index, move)
     return index
 
 
 def _add_output_move(
-    builder: NetworkBuilder, value: Value, made: int, target: int, move: Movement
+    tensors: _Tensors, value: Value, made: int, target: int, move: Movement
 ) -> None:
     """Move an output from what the NPU gives."""
     if move.result == value.shape:
-        _transpose(builder, made, target, move)
+        _transpose(tensors.builder, made, target, move)
         return
-    moved = _tensor(builder, value, move.result, SHAPED_SUFFIX)
-    _transpose(builder, made, moved, move)
-    _reshape(builder, moved, target, value.shape)
+    moved = tensors.add(value, move.result, SHAPED_SUFFIX)
+    _transpose(tensors.builder, made, moved, move)
+    _reshape(tensors.builder, moved, target, value.shape)
 
 
 def _transpose(builder: NetworkBuilder, source: int, target: int, move: Movement) -> None:

@@ -59,6 +59,12 @@ class Difference:
         )
 
 
+def _differs(npu: Array, reference: Array) -> npt.NDArray[np.bool_]:
+    """Return which elements differ; the same byte is another number in another type."""
+    assert npu.dtype == reference.dtype, f"the NPU gives {npu.dtype}, not {reference.dtype}"
+    return npu != reference
+
+
 FEW = 2
 """Values that may differ however few there are: of one output in ten thousand, one may be met."""
 
@@ -70,7 +76,7 @@ def is_within(npu: Array, reference: Array, steps: int, part: float) -> bool:
     input makes the machine meet these: so the part is one of all elements, or of the different
     values that the reference has.
     """
-    differs = npu != reference
+    differs = _differs(npu, reference)
     wide = npu[differs].astype(np.int64) - reference[differs].astype(np.int64)
     if not wide.size:
         return True
@@ -83,8 +89,8 @@ def is_within(npu: Array, reference: Array, steps: int, part: float) -> bool:
 
 
 def difference(npu: Array, reference: Array) -> Difference | None:
-    """Compare `[N, *shape]` arrays of one shape; None if they are equal."""
-    differs = npu != reference
+    """Compare `[N, *shape]` arrays of one shape and type; None if they are equal."""
+    differs = _differs(npu, reference)
     if not differs.any():
         return None
     first = tuple(map(int, np.argwhere(differs)[0]))

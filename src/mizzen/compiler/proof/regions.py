@@ -147,17 +147,23 @@ def _computed(
     places: dict[object, int] = {}
     for value in (*part.inputs, *part.outputs):
         places.setdefault(value, len(places))
-    unsigned = isinstance(code, OperatorCode) and code.unsigned
     values: Values = {
-        places[value]: other_sign(array) if unsigned else array
-        for value, array in zip(part.inputs, inputs, strict=True)
+        places[value]: other_sign(array) if _is_unsigned(code, index) else array
+        for value, array, index in zip(part.inputs, inputs, code.model.main.inputs, strict=True)
     }
     step = step_of(code, places)
     if reference is None:
         require_order(step)
     step.run_on(step.simulator if reference is None else reference, values, count)
-    found = [values[places[value]] for value in part.outputs]
-    return [other_sign(array) if unsigned else array for array in found]
+    return [
+        other_sign(values[places[value]]) if _is_unsigned(code, index) else values[places[value]]
+        for value, index in zip(part.outputs, code.model.main.outputs, strict=True)
+    ]
+
+
+def _is_unsigned(code: RegionCode, index: int) -> bool:
+    """Whether a tensor of the code has unsigned bytes, 128 more than those of the graph."""
+    return code.model.main.tensors[index].dtype == np.uint8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
