@@ -528,6 +528,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.cost",
         "mizzen.analysis.memory",
     ),
+    "mizzen.analysis.checking": (
+        "mizzen.diagnostics",
+        "mizzen.artifact",
+        "mizzen.compiler",
+    ),
     "mizzen.analysis.findings": (
         "mizzen.diagnostics",
         "mizzen.report",
@@ -682,6 +687,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.comparison",
         "mizzen.torch",
         "mizzen.analysis.files",
+        "mizzen.analysis.checking",
         "mizzen.analysis.findings",
         "mizzen.analysis.page",
         "mizzen.analysis.tuning",

@@ -31,14 +31,21 @@ class Artifact:
     steps            NPU operators, and runs of CPU operators between them, in order
     accelerator      the configuration that NPU operators are for, None without any
     report           what the compilation said, where it is known
+    doubts           why its file may not be what was compiled
     """
 
     def __init__(
-        self, data: bytes, name: str, contents: Contents, report: CompileReport | None = None
+        self,
+        data: bytes,
+        name: str,
+        contents: Contents,
+        report: CompileReport | None = None,
+        doubts: tuple[Diagnostic, ...] = (),
     ) -> None:
         self.data = data
         self.name = name
         self.report = report
+        self.doubts = doubts
         self.contents = contents
         self.inputs = tuple(contents.infos[index] for index in contents.inputs)
         self.outputs = tuple(contents.infos[index] for index in contents.outputs)
@@ -58,9 +65,9 @@ class Artifact:
 
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
-        """What there is to know about the NPU's part: paths whose meaning is only inferred."""
+        """What there is to know: doubts, and paths of the NPU whose meaning is only inferred."""
         steps = (step for step in self.steps if isinstance(step, NpuStep))
-        return tuple(note for step in steps for note in step.simulator.notes)
+        return (*self.doubts, *(note for step in steps for note in step.simulator.notes))
 
     @property
     def hazards(self) -> tuple[Diagnostic, ...]:
@@ -110,7 +117,7 @@ class Artifact:
 
     def __copy__(self) -> Artifact:
         """Return another artifact of the same steps."""
-        return Artifact(self.data, self.name, self.contents, self.report)
+        return Artifact(self.data, self.name, self.contents, self.report, self.doubts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Artifact:
         """Return another artifact of the same steps: nothing in them ever changes."""
@@ -121,7 +128,8 @@ class Artifact:
         from mizzen.artifact.reading import whole
 
         return _restored, (
-            whole(self.data, self.name, self.contents), self.data, self.name, self.report
+            whole(self.data, self.name, self.contents), self.data, self.name, self.report,
+            self.doubts,
         )  # fmt: skip
 
     def _infer(self, batch: Batch, states: dict[int, KeptState]) -> Array | tuple[Array, ...]:
@@ -137,11 +145,17 @@ class Artifact:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _restored(whole: bytes, data: bytes, name: str, report: CompileReport | None) -> Artifact:
+def _restored(
+    whole: bytes,
+    data: bytes,
+    name: str,
+    report: CompileReport | None,
+    doubts: tuple[Diagnostic, ...],
+) -> Artifact:
     from mizzen.artifact.reading import contents_from
 
     origins = () if report is None else report.origins
-    return Artifact(data, name, contents_from(whole, name, origins), report)
+    return Artifact(data, name, contents_from(whole, name, origins), report, doubts)
 
 
 class Session:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Origins
 from mizzen.artifact.reading import contents_from
-from mizzen.diagnostics import fail
-from mizzen.report import read_sidecar
+from mizzen.diagnostics import Diagnostic, Severity, fail, warn
+from mizzen.report import digest_of_other, read_sidecar, sidecar_path
 from mizzen.targets.families import family_for
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ def load(path: str | Path, accelerator: str | None = None) -> Artifact:
 
     `accelerator` asserts which configuration the artifact is for. Raises E1xx for files that are
     not artifacts or are damaged, E113 for another accelerator, E210 for one that there is not.
+    Warns of a report beside it that is of other bytes (W315).
     """
     if accelerator is not None:
         family_for(accelerator)
@@ -31,18 +34,49 @@ def load(path: str | Path, accelerator: str | None = None) -> Artifact:
     except OSError as error:
         raise fail("E110", f"{source} must be a file that can be read: {error.strerror}") from None
     report = read_sidecar(source, data)
-    artifact = artifact_of(data, source.name, report, () if report is None else report.origins)
+    origins = () if report is None else report.origins
+    doubts = tuple(_doubts(source, data)) if report is None else ()
+    artifact = artifact_of(data, source.name, report, origins, doubts)
     if accelerator is not None and artifact.accelerator not in (None, accelerator):
         raise fail(
             "E113",
             f"{source.name} must be for {accelerator}, and was compiled for {artifact.accelerator}",
             help=f"compile the network with --accelerator-config {accelerator}",
         )
+    warn(artifact.doubts, above=0)
     return artifact
 
 
 def artifact_of(
-    data: bytes, name: str, report: CompileReport | None = None, origins: Sequence[Origins] = ()
+    data: bytes,
+    name: str,
+    report: CompileReport | None = None,
+    origins: Sequence[Origins] = (),
+    doubts: tuple[Diagnostic, ...] = (),
 ) -> Artifact:
     """Read the bytes of an artifact; `origins` of the NPU operators' streams, in order."""
-    return Artifact(data, name, contents_from(data, name, origins), report)
+    return Artifact(data, name, contents_from(data, name, origins), report, doubts)
+
+
+SHOWN_DIGITS = 12
+
+
+def _doubts(path: Path, data: bytes) -> Iterator[Diagnostic]:
+    """Warn of a report that is of other bytes."""
+    digest = digest_of_other(path, data)
+    if digest is not None:
+        has = hashlib.sha256(data).hexdigest()
+        yield Diagnostic(
+            "W315",
+            f"{path.name} must have the bytes that {sidecar_path(path).name} beside it is of, "
+            f"SHA-256 {digest[:SHOWN_DIGITS]}..., and has others, {has[:SHOWN_DIGITS]}...",
+            Severity.WARNING,
+            help="the artifact was changed or exchanged after it was compiled: compile the network "
+            "again; where it is another compiler's, move the report away",
+        )
+
+
+def not_as_compiled(artifact: Artifact) -> Iterator[Diagnostic]:
+    """Return the doubts about an artifact as what fails where artifacts are judged: E690."""
+    for doubt in artifact.doubts:
+        yield replace(doubt, code="E690", severity=Severity.ERROR)

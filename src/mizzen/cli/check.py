@@ -29,8 +29,8 @@ from mizzen.diagnostics import fail
 from mizzen.report.layers import ORDERS, sorted_layers
 
 if TYPE_CHECKING:
+    from mizzen.analysis.checking import ArtifactCheck
     from mizzen.artifact.artifact import Artifact
-    from mizzen.artifact.checking import StepCheck
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.compiler.check import CheckReport
     from mizzen.export import BoardFit
@@ -55,7 +55,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--artifact",
         metavar="ARTIFACT",
         help="instead of a model: what some compiler made, a .tflite, .zip or .pte, or Vela's raw "
-        ".npz; its command streams are read for damage and hazards, and nothing is executed",
+        ".npz; its command streams are read for hazards, its constants decoded, and it is run on "
+        "a few inputs: what cannot be run is not sound",
     )
     add_board_options(parser)
     parser.add_argument(
@@ -171,13 +172,14 @@ def _cliffs(
 def _artifact(options: argparse.Namespace, console: Console) -> Answer:
     """Read the streams of an artifact. E206 if there are none, and no board is asked about."""
     import mizzen
-    from mizzen.artifact.checking import check_streams
+    from mizzen.analysis.checking import check_artifact
+    from mizzen.artifact.loading import not_as_compiled
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     with console.progress(f"checking {options.artifact}"):
-        found = check_streams(artifact)
+        found = check_artifact(artifact)
     fit = _fit(options, artifact)
-    if not found and fit is None:
+    if not found.steps and fit is None:
         raise fail(
             "E206",
             f"{options.artifact} must have an NPU operator for its stream to be checked, and has "
@@ -189,12 +191,13 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
         {
             "artifact": str(options.artifact),
             "accelerator": artifact.accelerator,
-            "steps": [row.as_dict() for row in found],
+            **found.as_dict(),
             **({} if fit is None else {"board": fit.as_dict()}),
         },
         _artifact_text(artifact, found, fit, console),
         failures=[
-            *(finding for row in found for finding in row.findings),
+            *not_as_compiled(artifact),
+            *found.findings,
             *(() if fit is None else fit.findings),
         ],
     )
@@ -210,16 +213,23 @@ def _fit(options: argparse.Namespace, artifact: Artifact) -> BoardFit | None:
 
 
 def _artifact_text(
-    artifact: Artifact, found: Sequence[StepCheck], fit: BoardFit | None, console: Console
+    artifact: Artifact, found: ArtifactCheck, fit: BoardFit | None, console: Console
 ) -> str:
+    from mizzen.analysis.checking import NOT_KNOWN
+
     rows = [("accelerator", artifact.accelerator or "unknown")]
-    for row in found:
+    for row in found.steps:
         if row.report is None:
             text = "malformed"
         else:
             hazards = count(len(row.findings), "hazard")
             text = f"{count(row.report.operations, 'operation')}, {hazards}"
         rows.append((f"step {row.step}", text))
+    if found.inferences:
+        ended = "executed" if found.fault is None else "stopped by a fault"
+        rows += [("run", f"{count(found.inferences, 'inference')}, {ended}")]
+    if found.steps:
+        rows += [("not known", NOT_KNOWN)]
     if fit is not None:
         rows += [("board", f"{fit.board.title}, {fit.memory_mode}"), *_needs(fit)]
     return f"{artifact.name}\n{fields(rows, width=console.width)}"

@@ -231,12 +231,13 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
         run,
         side_by_side,
     )
-    from mizzen.artifact.loading import load
+    from mizzen.artifact.loading import load, not_as_compiled
     from mizzen.report.comparison import as_dict
 
     (model,) = options.model
     _refuse_float_options(options)
     artifact = None if options.artifact is None else load(options.artifact)
+    doubts = () if artifact is None else tuple(not_as_compiled(artifact))
     if artifact is not None and asked["accelerator"] is None:
         asked["accelerator"] = artifact.accelerator
     target = show_configuration(asked, model, console)
@@ -248,7 +249,7 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
     return Answer(
         {"artifact": compared.artifact.name, **as_dict(found)},
         comparison_text(found, width=console.table_width),
-        failures=tuple(failures_of(found)),
+        failures=(*doubts, *failures_of(found)),
         diagnostics=(*_diagnostics(compared), *notes_of(found)),
     )
 
@@ -285,12 +286,12 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
 
     allowances = allowances_of(options.allow_growth)
     baseline = () if options.baseline is None else read_versions(Path(options.baseline))
-    skipped: list[Diagnostic] = []
-    versions = list(_versions(options, configurations, console, skipped))
+    told: list[Diagnostic] = []
+    versions = list(_versions(options, configurations, console, told))
     if not versions:
         raise fail(
             "E200",
-            f"the command line is wrong: nothing is left to compare: {skipped[0].message}",
+            f"the command line is wrong: nothing is left to compare: {told[0].message}",
             help="mizzen targets lists what goes with each accelerator",
         )
     rows = growths(versions, baseline, allowances)
@@ -306,7 +307,7 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
         {**versions_as_dict(versions), "growth": _growth_data(rows)},
         text,
         failures=tuple(failures_of(rows)),
-        diagnostics=(*skipped, *(notes_of(rows, options.baseline) if options.baseline else ())),
+        diagnostics=(*told, *(notes_of(rows, options.baseline) if options.baseline else ())),
     )
 
 
@@ -314,14 +315,17 @@ def _versions(
     options: argparse.Namespace,
     configurations: list[Keywords],
     console: Console,
-    skipped: list[Diagnostic],
+    told: list[Diagnostic],
 ) -> Iterator[Version]:
-    """Return every version; pairs that there are not among others are told in `skipped`."""
+    """Return every version; `told` has pairs that there are not among others, and doubts."""
     from mizzen.analysis.comparison.versions import is_artifact, version_of, version_of_artifact
+    from mizzen.artifact.loading import load
 
     for model in options.model:
         if is_artifact(model):
-            yield version_of_artifact(model)
+            artifact = load(model)
+            told += artifact.doubts
+            yield version_of_artifact(artifact)
             continue
         for asked in configurations:
             try:
@@ -329,7 +333,7 @@ def _versions(
             except MizzenError as error:
                 if error.diagnostic.code not in NO_PAIR or len(configurations) == 1:
                     raise
-                skipped.append(_skipped(asked, error))
+                told.append(_skipped(asked, error))
                 continue
             with console.progress(f"compiling {model} for {target.accelerator}"):
                 yield version_of(model, target)

@@ -17,6 +17,7 @@ from mizzen.diagnostics import fail
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.interface import Array
+    from mizzen.diagnostics import Diagnostic
     from mizzen.emulate import EmulationResult
 
 SUMMARY = "runs firmware on an emulated Cortex-M with the NPU simulated"
@@ -100,7 +101,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the firmware and say how it ended."""
     from mizzen.emulate import Core, Fault, Options, emulate
 
-    firmware, accelerator = _firmware(options, console)
+    firmware, accelerator, doubts = _firmware(options, console)
     rows = [
         ("board", options.board),
         ("accelerator", accelerator),
@@ -127,11 +128,14 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     if options.trace:
         _write_trace(Path(options.trace), result)
     text = _text(result, console.width)
-    return Answer(document, text, failures=result.failures, diagnostics=result.notes)
+    diagnostics = (*doubts, *result.notes)
+    return Answer(document, text, failures=result.failures, diagnostics=diagnostics)
 
 
-def _firmware(options: argparse.Namespace, console: Console) -> tuple[str | bytes, str]:
-    """Return firmware, by path or made of an artifact, and the accelerator that it is for."""
+def _firmware(
+    options: argparse.Namespace, console: Console
+) -> tuple[str | bytes, str, tuple[Diagnostic, ...]]:
+    """Return firmware, by path or made of an artifact, the accelerator, and what is doubtful."""
     path = Path(options.firmware)
     if not path.is_file() or _is_elf(path):
         if options.input:
@@ -140,7 +144,7 @@ def _firmware(options: argparse.Namespace, console: Console) -> tuple[str | byte
                 "the command line is wrong: --input is of an artifact, and firmware has its own",
                 help="mizzen emulate --help",
             )
-        return options.firmware, options.accelerator_config or DEFAULT_ACCELERATOR
+        return options.firmware, options.accelerator_config or DEFAULT_ACCELERATOR, ()
     import mizzen
     from mizzen.boards import find_board
     from mizzen.export import runner
@@ -148,7 +152,8 @@ def _firmware(options: argparse.Namespace, console: Console) -> tuple[str | byte
     artifact = mizzen.load(path, options.accelerator_config)
     inputs = _inputs(artifact, options.input, console)
     made = runner(artifact, find_board(options.board), inputs)
-    return made, options.accelerator_config or artifact.accelerator or DEFAULT_ACCELERATOR
+    accelerator = options.accelerator_config or artifact.accelerator or DEFAULT_ACCELERATOR
+    return made, accelerator, artifact.doubts
 
 
 def _is_elf(path: Path) -> bool:

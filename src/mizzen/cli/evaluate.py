@@ -139,7 +139,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.analysis.evaluation import Judgement, Listener, Task, judge
     from mizzen.analysis.evaluation.evaluate import engine_of, output_of
     from mizzen.analysis.evaluation.judging import Join
-    from mizzen.analysis.evaluation.reference import open_reference
+    from mizzen.analysis.evaluation.reference import doubts_of, open_reference
     from mizzen.analysis.evaluation.samples import Stored
     from mizzen.data.labels import classes_from
     from mizzen.data.opening import open_data
@@ -167,7 +167,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     reference = None
     if options.reference is not None:
         reference = options.reference, open_reference(options.reference)
-    warnings: list[Diagnostic] = []
+    warnings: list[Diagnostic] = [] if reference is None else [*doubts_of(reference[1])]
     samples = Stored(opened.name, opened.data, opened.labels)
     with console.progress(f"evaluating {options.artifact}") as show:
         listener = Listener(

@@ -100,7 +100,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "build": list(commands),
     }
     table = _table(project, board, artifact.accelerator, console)
-    return Answer(document, "\n".join((str(folder), table, "\nBuild it", *_indented(commands))))
+    text = "\n".join((str(folder), table, "\nBuild it", *_indented(commands)))
+    return Answer(document, text, diagnostics=artifact.doubts)
 
 
 def _indented(lines: Sequence[str]) -> Sequence[str]:

@@ -69,7 +69,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     document = {**_interface_data(artifact), "steps": data}
     stopped = [row.listing.stopped_by for row in views.values() if row.listing.stopped_by]
     if stopped:
-        return Answer(document, "\n\n".join(parts), error=stopped[0])
+        return Answer(document, "\n\n".join(parts), diagnostics=artifact.doubts, error=stopped[0])
     failures: list[Diagnostic] = []
     if options.why:
         with console.progress(f"reading decisions out of {options.artifact}"):
@@ -78,7 +78,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         with console.progress(f"looking for hazards in {options.artifact}"):
             failures += artifact.hazards
         parts += _hazard_texts(artifact, data, console)
-    return Answer(document, "\n\n".join(parts), failures=failures)
+    return Answer(document, "\n\n".join(parts), failures=failures, diagnostics=artifact.doubts)
 
 
 def _decision_texts(

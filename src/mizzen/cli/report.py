@@ -82,7 +82,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     document = {"files": [name for name, _ in rows], **findings_document(findings)}
     text = f"Written\n{fields(rows, width=console.width)}"
     problem, *others = (*findings.problems, None)
-    return Answer(document, text, diagnostics=[row for row in others if row], error=problem)
+    diagnostics = [*artifact.doubts, *(row for row in others if row)]
+    return Answer(document, text, diagnostics=diagnostics, error=problem)
 
 
 def _files(options: argparse.Namespace, findings: Findings) -> Iterator[tuple[Path, str]]:

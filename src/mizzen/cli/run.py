@@ -74,7 +74,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         with console.progress(f"looking for hazards in {options.artifact}"):
             failures = artifact.hazards
         if failures:
-            return Answer(_head(options, artifact), "", failures=failures)
+            return Answer(
+                _head(options, artifact), "", failures=failures, diagnostics=artifact.doubts
+            )
     start = time.perf_counter()
     with console.progress(f"running {options.artifact}") as show:
         outputs = _inferred(artifact, arrays, show)

@@ -27,6 +27,7 @@ class TosaReference:
     accelerator: str | None = None
     hazards: tuple[Diagnostic, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
+    doubts: tuple[Diagnostic, ...] = ()
 
     def __init__(self, data: bytes, name: str) -> None:
         """Read a file. Raises E15x for one that is damaged or of another version."""

@@ -180,6 +180,33 @@ def read_sidecar(artifact: Path, data: bytes) -> CompileReport | None:
         return None  # the artifact works without; a stray .json is not our file to judge
 
 
+COMPILED = (".tflite", ".pte", ".zip", ".npz")
+"""How the names of files end that may have one report beside them."""
+
+
+def digest_of_other(artifact: Path, data: bytes) -> str | None:
+    """Return the digest that the report beside an artifact has, if it is of no file there is.
+
+    Files that differ in their endings have one report: it is of the one that was written last.
+    """
+    try:
+        with sidecar_path(artifact).open("rb") as file:
+            digest = json.loads(file.read(LARGEST_FILE_BYTES))["artifact_sha256"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None  # no report of ours
+    if not isinstance(digest, str) or digest == hashlib.sha256(data).hexdigest():
+        return None
+    others = (artifact.with_suffix(suffix) for suffix in COMPILED if suffix != artifact.suffix)
+    return None if any(_is_of(digest, path) for path in others) else digest
+
+
+def _is_of(digest: str, path: Path) -> bool:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    except OSError:
+        return False
+
+
 def as_dict(report: CompileReport) -> dict[str, Any]:
     """Return a report as JSON-ready data; the compiler's log is left out."""
     return {

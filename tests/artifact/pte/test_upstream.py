@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.analysis.checking import check_artifact
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.checking import check_streams
 from mizzen.artifact.steps import NpuStep
 from mizzen.targets.ethos_u.program import Program
 
@@ -84,9 +84,10 @@ def test_says_what_it_is_for(name: str, accelerator: str) -> None:
 
 @pytest.mark.parametrize("name", ACCELERATORS)
 def test_streams_are_without_hazards(name: str) -> None:
-    checks = check_streams(loaded(name)[0])
-    assert checks
-    assert not [found for check in checks for found in check.findings]
+    found = check_artifact(loaded(name)[0])
+    assert found.steps
+    assert found.inferences
+    assert not found.findings
 
 
 def test_kernels_between_delegates_are_one_step() -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.analysis.comparison.exactness import configuration_of
 from mizzen.analysis.cost import cost_report
 from mizzen.analysis.memory import memory_report
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.compile import TFLITE, compile_file, file_of
 from mizzen.diagnostics import Device, ProgressCallback
-from mizzen.report import CompileReport, read_sidecar
+from mizzen.report import CompileReport
 from mizzen.report.compilation import SRAM
 from mizzen.report.versions import LayerCost, Version
 
@@ -48,11 +46,9 @@ def version_of(
     return cost_of(artifact, artifact.report, configuration_of(target))
 
 
-def version_of_artifact(path: str | PathLike[str]) -> Version:
+def version_of_artifact(artifact: Artifact) -> Version:
     """Say what an artifact costs, whoever compiled it; with its report in the model's own words."""
-    data, name = file_of(path)
-    report = read_sidecar(Path(path), data)
-    artifact = artifact_of(data, name, report, () if report is None else report.origins)
+    report = artifact.report
     if report is None:
         named = {"accelerator": artifact.accelerator} if artifact.accelerator else {}
         return cost_of(artifact, None, named)

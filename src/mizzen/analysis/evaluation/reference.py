@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import TensorInfo
 from mizzen.artifact.loading import load
 from mizzen.data.fitting import fitted, real, scale_of
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from mizzen.artifact.artifact import Artifact
 
     Array = npt.NDArray[Any]
 
@@ -60,6 +59,11 @@ def open_reference(path: str | Path) -> Network:
     except OSError as error:
         raise fail("E110", f"{source} must be a file that can be read: {error.strerror}") from None
     return PytorchProgram(data, source.name)
+
+
+def doubts_of(network: Network | None) -> tuple[Diagnostic, ...]:
+    """Return why the file of a reference may not be what was compiled."""
+    return network.doubts if isinstance(network, Artifact) else ()
 
 
 class PytorchProgram:

@@ -11,8 +11,10 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-from mizzen.artifact.checking import StepCheck, check_streams
+from mizzen.analysis.checking import ArtifactCheck, StepCheck, check_artifact
 from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.steps import NpuStep
+from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.vela_raw import raw
 
 Words = npt.NDArray[np.uint32]
@@ -38,7 +40,7 @@ def checked(data: bytes, change: Callable[[Words], object]) -> StepCheck:
     words = model.program.words.copy()
     change(words)
     changed = raw.write(replace(model, program=replace(model.program, words=words)))
-    (found,) = check_streams(artifact_of(changed, "net.npz"))
+    (found,) = check_artifact(artifact_of(changed, "net.npz")).steps
     return found
 
 
@@ -83,4 +85,48 @@ def test_a_raw_archive_whose_stream_is_malformed(written: bytes) -> None:
 
 def test_a_network_without_streams(repository: Path) -> None:
     network = repository / "examples" / "digits" / "digits.tflite"
-    assert check_streams(mizzen.load(network)) == ()
+    assert check_artifact(mizzen.load(network)) == ArtifactCheck(())
+
+
+FAMILIES = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-n78-4tops-4ple")
+
+
+@pytest.mark.parametrize("accelerator", FAMILIES)
+def test_what_cannot_be_run_is_not_sound(repository: Path, accelerator: str) -> None:
+    """One bit of an artifact is another: whatever passes runs, on inputs that nobody tried."""
+    network = repository / "examples" / "digits" / "digits.tflite"
+    data = mizzen.compile(network, accelerator, prove="off").data
+    rng = np.random.default_rng(3)
+    inputs = rng.integers(-128, 127, (20, 8, 8, 1), np.int8, endpoint=True)
+    refused = set[str]()
+    for _ in range(12):
+        bits = np.frombuffer(data, np.uint8).copy()
+        bits[rng.integers(bits.size)] ^= 1 << int(rng.integers(8))
+        try:
+            artifact = artifact_of(bits.tobytes(), "net.tflite")
+            found = check_artifact(artifact).findings
+        except MizzenError:
+            continue
+        if found:
+            refused |= {row.code for row in found}
+        else:
+            artifact.run(inputs)
+    assert refused, "the seed makes some that only a check of the whole finds"
+
+
+def test_weights_that_cannot_be_decoded(repository: Path) -> None:
+    """The stream has no hazard; the simulator's plan stops at a word of the weights."""
+    network = repository / "examples" / "digits" / "digits.tflite"
+    compiled = mizzen.compile(network, "ethos-u55-128", prove="off")
+    (step,) = compiled.steps
+    assert isinstance(step, NpuStep)
+    (constants,) = step.program.constants.values()
+    place = compiled.data.index(constants.tobytes())
+    spoilt = bytearray(compiled.data)
+    spoilt[place + 2000 : place + 2400] = bytes(400)
+    artifact = artifact_of(bytes(spoilt), "net.tflite")
+    (found,) = check_artifact(artifact).steps
+    assert found.report is None
+    assert [row.code for row in found.findings] == ["E624"]
+    with pytest.raises(MizzenError, match="E624"):
+        artifact.run(np.zeros((1, 8, 8, 1), np.int8))

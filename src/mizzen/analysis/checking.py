@@ -1,0 +1,121 @@
+"""Artifacts of any compiler, checked without their network: what is wrong, and what is not known.
+
+An artifact that cannot be run is not sound. So its streams are read for hazards, planned as the
+simulator plans them, which decodes every weight, scale and table, and the whole is inferred on a
+few inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.interface import Array, TensorInfo, zero_of
+from mizzen.artifact.program import HazardReport
+from mizzen.artifact.steps import NpuStep
+from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
+from mizzen.diagnostics import Diagnostic, MizzenError
+
+SEED = 1
+
+INDEX_BYTES = 4
+"""Integers of as many bytes may number rows of something: of those only zeros are tried."""
+
+NOT_KNOWN = "whether weights, scales and tables are the network's: compare MODEL --artifact says"
+"""What the file alone cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepCheck:
+    """What was found in the program of one NPU operator.
+
+    step      place of the operator among the artifact's steps
+    report    what the hazard checker says; None for a program that cannot be executed
+    findings  the hazards, or the reason why it cannot be executed
+    """
+
+    step: int
+    report: HazardReport | None
+    findings: tuple[Diagnostic, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the check as JSON-ready data."""
+        if self.report is not None:
+            return {"step": self.step, "malformed": False, **self.report.as_dict()}
+        findings = [found.as_dict() for found in self.findings]
+        return {"step": self.step, "malformed": True, "findings": findings}
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactCheck:
+    """What was found in an artifact.
+
+    steps       of the NPU
+    inferences  how many were made; 0 where a program cannot be executed, or there is none
+    fault       what stopped them
+    """
+
+    steps: tuple[StepCheck, ...]
+    inferences: int = 0
+    fault: Diagnostic | None = None
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """Everything that is wrong."""
+        faults = () if self.fault is None else (self.fault,)
+        return (*(finding for row in self.steps for finding in row.findings), *faults)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the check as JSON-ready data."""
+        return {
+            "steps": [row.as_dict() for row in self.steps],
+            "inferences": self.inferences,
+            "fault": None if self.fault is None else self.fault.as_dict(),
+            "not_known": [NOT_KNOWN],
+        }
+
+
+def check_artifact(artifact: Artifact) -> ArtifactCheck:
+    """Check the program of every NPU operator of an artifact, and infer on a few inputs."""
+    steps = tuple(_checks(artifact))
+    if not steps or any(row.report is None for row in steps):
+        return ArtifactCheck(steps)
+    inputs = inputs_for(artifact)
+    count = len(inputs[0]) if inputs else 1
+    try:
+        artifact.run(*inputs)
+    except MizzenError as error:
+        return ArtifactCheck(steps, count, error.diagnostic)
+    return ArtifactCheck(steps, count)
+
+
+def _checks(artifact: Artifact) -> Iterator[StepCheck]:
+    for place, step in enumerate(artifact.steps):
+        if not isinstance(step, NpuStep):
+            continue
+        try:
+            report = step.hazards
+            _ = step.simulator  # whose plan decodes every constant
+        except MizzenError as error:
+            yield StepCheck(place, None, (error.diagnostic,))
+        else:
+            yield StepCheck(place, report, tuple(report.diagnostics))
+
+
+def inputs_for(artifact: Artifact) -> list[Array]:
+    """Return inputs that tell, `[count, *shape]` each; as many as a proof of its size takes."""
+    edge = sum(row.size_bytes for row in (*artifact.inputs, *artifact.outputs))
+    arena = artifact.contents.arena
+    used = edge if arena is None else sum(arena.block_bytes.values())
+    count = ProofOptions().inputs_for(used)
+    return stimuli([_stimulus(row) for row in artifact.inputs], count, SEED)
+
+
+def _stimulus(info: TensorInfo) -> Stimulus:
+    if info.dtype.kind in "iu" and info.dtype.itemsize >= INDEX_BYTES:
+        return Stimulus(info.shape, np.dtype(info.dtype), 0, 0)
+    return stimulus(info.shape, info.dtype, zero_of(info.quantization))
