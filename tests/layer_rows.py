@@ -7,13 +7,14 @@ from __future__ import annotations
 # imports: lazy and type-only imports count like others.
 LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.notebook": (),
-    "mizzen.diagnostics": (),
+    "mizzen.escaping": (),
+    "mizzen.diagnostics": ("mizzen.escaping",),
     "mizzen.targets.bounds": (),
     "mizzen.archives": (),
     "mizzen.workers": ("mizzen.diagnostics",),
-    "mizzen.boards": ("mizzen.diagnostics",),
+    "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics"),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
-    "mizzen.isa": ("mizzen.diagnostics",),
+    "mizzen.isa": ("mizzen.escaping", "mizzen.diagnostics"),
     "mizzen.graph": ("mizzen.diagnostics",),
     "mizzen.ops": (
         "mizzen.diagnostics",
@@ -41,10 +42,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.ops",
     ),
     "mizzen.report": (
+        "mizzen.escaping",
         "mizzen.notebook",
         "mizzen.diagnostics",
     ),
     "mizzen.package": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
         "mizzen.graph",
@@ -394,6 +397,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
     ),
     "mizzen.compiler.ethos_u": (
+        "mizzen.escaping",
         "mizzen.compiler.ethos_u.generator",
         "mizzen.reference",
         "mizzen.cpu",
@@ -550,6 +554,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.findings",
     ),
     "mizzen.analysis.files": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.compiler.ethos_u",
@@ -582,6 +587,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.network",
     ),
     "mizzen.mesh.program": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.graph",
         "mizzen.ops",
@@ -608,6 +614,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.program",
     ),
     "mizzen.mesh.export": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.boards",
         "mizzen.graph",
@@ -654,6 +661,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.ethos_u.generator",
     ),
     "mizzen.emulate": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.boards",
         "mizzen.targets.ethos_u",
@@ -669,6 +677,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.check",
     ),
     "mizzen.cli": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.workers",
         "mizzen.boards",

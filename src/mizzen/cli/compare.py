@@ -26,6 +26,7 @@ from mizzen.cli.configuration import (
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail
+from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
     from mizzen.analysis.comparison.exactness import SideBySide
@@ -300,7 +301,7 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
         text += "\n\n" + growth_text(rows, options.baseline, width=console.width)
     if options.write_baseline is not None:
         write_versions(versions, Path(options.write_baseline))
-        text += f"\n\nWritten\n  {options.write_baseline}"
+        text += f"\n\nWritten\n  {one_line(options.write_baseline)}"
     if options.markdown is not None:
         text = _markdown(options.markdown, rows, text)
     return Answer(
@@ -365,7 +366,7 @@ def _markdown(file: str, rows: tuple[VersionGrowth, ...], text: str) -> str:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise fail("E201", f"{file} must be a file that can be written: {reason}") from None
-    return f"{text}\n\nWritten\n  {file}"
+    return f"{text}\n\nWritten\n  {one_line(file)}"
 
 
 def _growth_data(rows: tuple[VersionGrowth, ...]) -> list[dict[str, object]]:

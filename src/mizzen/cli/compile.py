@@ -19,6 +19,7 @@ from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, size
 from mizzen.cli.placement import cost_of, cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
+from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -128,7 +129,8 @@ def document(report: CompileReport, cost: CostReport | None = None) -> dict[str,
 def _text(
     report: CompileReport, cost: CostReport | None, written: list[Path], console: Console
 ) -> str:
-    parts = [f"{report.model}\n{fields(summary_rows(report, cost), width=console.width)}"]
+    summary = fields(summary_rows(report, cost), width=console.width)
+    parts = [f"{one_line(report.model)}\n{summary}"]
     if report.on_cpu:
         parts.append(cpu_text(report.on_cpu, width=console.width))
     parts.append(written_text(written, width=console.width))

@@ -13,6 +13,7 @@ from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, table
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.diagnostics import fail
+from mizzen.escaping import quoted_lines
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -178,8 +179,7 @@ def _write_trace(path: Path, result: EmulationResult) -> None:
 
 
 def _text(result: EmulationResult, width: int) -> str:
-    lines = [f"  {line}".rstrip() for line in result.output.rstrip("\n").split("\n")]
-    parts = ["\n".join(["Output", *lines])] if result.output else []
+    parts = [f"Output\n{quoted_lines(result.output)}"] if result.output else []
     runs = result.invocations[:SHOWN_INVOCATIONS]
     if runs:
         rows = [

@@ -16,6 +16,7 @@ from mizzen.cli.layout import count, duration, fields, shape, table
 from mizzen.cli.placement import artifact_text
 from mizzen.cli.samples import add_form_options, forms_of
 from mizzen.diagnostics import fail
+from mizzen.escaping import one_line
 from mizzen.workers import use_one_thread
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 SUMMARY = "executes the compiled command stream; writes outputs"
+LONGEST_FILE_NAME = 128
 SHOWN_VALUES = 10
 PART = 64
 """Inferences after which progress is shown; more at once are hardly faster."""
@@ -154,10 +156,14 @@ def _head(options: argparse.Namespace, artifact: Artifact | TosaReference) -> di
 
 
 def file_names(outputs: Sequence[TensorInfo]) -> list[str]:
-    """Return every output a file name of its own: its name, with more where names repeat."""
+    """Return every output a file name of its own: its name, with more where names repeat.
+
+    Of a name that is longer than a file system takes, the beginning.
+    """
     names: list[str] = []
     for i, info in enumerate(outputs):
-        name = re.sub(r"[^A-Za-z0-9._-]+", "_", info.name).strip("._") or "output"
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", info.name).strip("._")
+        name = name[:LONGEST_FILE_NAME] or "output"
         while f"{name}.npy" in names:
             name += f"_{i}"
         names.append(f"{name}.npy")
@@ -198,10 +204,10 @@ def _text(head: str, rows: Sequence[tuple[TensorInfo, Array, Path]], console: Co
         (info.name, f"{output.dtype}{shape(output.shape)}", str(path))
         for info, output, path in rows
     ]
-    parts = [f"{head}\n{table(cells, width=console.width)}"]
+    parts = [f"{one_line(head)}\n{table(cells, width=console.width)}"]
     for info, output, _ in rows:
         values = output.reshape(-1, *info.shape)[0].ravel()
         shown = " ".join(str(value) for value in values[:SHOWN_VALUES].tolist())
         more = " ..." if values.size > SHOWN_VALUES else ""
-        parts.append(f"First values of {info.name}\n  {shown}{more}")
+        parts.append(f"First values of {one_line(info.name)}\n  {shown}{more}")
     return "\n\n".join(parts)

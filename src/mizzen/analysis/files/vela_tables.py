@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mizzen.analysis.findings import Findings, system_of
 from mizzen.compiler.ethos_u.vela_summary import write_summary
+from mizzen.escaping import csv_cell
 from mizzen.report.compilation import SRAM
 from mizzen.report.cost import Bound, OperationCost
 from mizzen.report.memory import MemoryReport
@@ -33,7 +34,8 @@ ACCESS_COLUMNS = {
 def write_vela_tables(findings: Findings, folder: Path) -> Iterator[Path]:
     """Write the tables that can be made, and return their paths.
 
-    Without costs there is none by layer, without the report of a compilation no summary.
+    Without costs there is none by layer, without the report of a compilation no summary. A
+    name that a spreadsheet would compute has an apostrophe before it.
     """
     stem = Path(findings.model).stem
     if findings.cost is not None:
@@ -43,7 +45,7 @@ def write_vela_tables(findings: Findings, folder: Path) -> Iterator[Path]:
             rows = list(per_layer_table(findings))
             writer = csv.DictWriter(file, list(rows[0]) if rows else [])
             writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
         yield path
     report = findings.compilation
     configuration = None if report is None else system_of(report)

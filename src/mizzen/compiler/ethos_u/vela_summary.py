@@ -11,6 +11,8 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mizzen.escaping import csv_cell
+
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
     from mizzen.report.compilation import Measure
@@ -39,7 +41,7 @@ def write_summary(report: CompileReport, configuration: EthosUConfiguration, fol
     with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
-        writer.writerow(columns.values())
+        writer.writerow(map(csv_cell, columns.values()))
     return path
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mizzen.diagnostics import fail
+from mizzen.escaping import cmake_argument, make_value
 from mizzen.package.firmware.sources import firmware_folder
 
 BYTES_PER_LINE = 20
@@ -141,15 +142,13 @@ def _rows(name: str, data: bytes) -> str:
 
 def _make_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) -> str:
     product = f"ETHOS{around.npu.upper()}"
-    rows = [f"CPU ?= {around.cpu}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
+    rows = [f"CPU ?= {make_value(around.cpu)}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
     rows.append(f"ON_NPU := {'yes' if around.on_npu else ''}")
-    rows += [f"{name} := " + " \\\n    ".join(found) for name, found in lists.items()]
-    rows += [f"{name} ?= {_escaped(path)}" for name, path in around.checkouts.items()]
+    rows += [
+        f"{name} := " + " \\\n    ".join(map(make_value, found)) for name, found in lists.items()
+    ]
+    rows += [f"{name} ?= {make_value(path)}" for name, path in around.checkouts.items()]
     return "\n".join(rows) + "\n"
-
-
-def _escaped(path: str) -> str:
-    return path.replace("$", "$$").replace("#", r"\#")
 
 
 def _cmake_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) -> str:
@@ -160,4 +159,4 @@ def _cmake_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) ->
         **{name: ";".join(found) for name, found in lists.items()},
     }
     rows |= around.checkouts
-    return "".join(f"set(MODEL_{name} [==[{value}]==])\n" for name, value in rows.items())
+    return "".join(f"set(MODEL_{name} {cmake_argument(value)})\n" for name, value in rows.items())
