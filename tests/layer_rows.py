@@ -11,6 +11,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.diagnostics": ("mizzen.escaping",),
     "mizzen.targets.bounds": (),
     "mizzen.archives": (),
+    "mizzen.files": ("mizzen.diagnostics",),
     "mizzen.workers": ("mizzen.diagnostics",),
     "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics"),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
@@ -49,6 +50,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.package": (
         "mizzen.escaping",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",
@@ -267,6 +269,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.artifact": (
         "mizzen.notebook",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.archives",
         "mizzen.flatbuffer",
         "mizzen.isa",
@@ -446,6 +449,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.torch": (
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.graph",
         "mizzen.passes",
         "mizzen.partition",
@@ -589,6 +593,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.mesh.program": (
         "mizzen.escaping",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.mesh.machine",
@@ -648,6 +653,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.conformance": (
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.workers",
         "mizzen.package",
         "mizzen.cpu",
@@ -663,6 +669,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.emulate": (
         "mizzen.escaping",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.boards",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.sim",
@@ -679,6 +686,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.cli": (
         "mizzen.escaping",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.workers",
         "mizzen.boards",
         "mizzen.report",

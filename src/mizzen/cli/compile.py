@@ -76,17 +76,20 @@ def write(
     artifact: Artifact, chosen: ResolvedTarget, folder: Path
 ) -> tuple[dict[str, Path], tuple[Diagnostic, ...]]:
     """Write an artifact, its report and summary; return the files, and warnings about them."""
+    from mizzen.files import write_files
     from mizzen.report import sidecar_path
 
     report = artifact.report
     assert report is not None, "a compilation always reports"
     path = folder / artifact.name
     replaced = tuple(_replaced(path, report))
-    artifact.save(path)
-    summary = chosen.backend.write_summary(report, chosen.configuration, folder)
+    contents = artifact.files(path)
     files = {"artifact": path, "report": sidecar_path(path)}
+    summary = chosen.backend.summary_file(report, chosen.configuration)
     if summary is not None:
-        files["summary"] = summary
+        files["summary"] = folder / summary[0]
+        contents[files["summary"]] = summary[1]
+    write_files(contents)
     return files, replaced
 
 

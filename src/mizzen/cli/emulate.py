@@ -101,6 +101,7 @@ def seconds(text: str) -> float:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the firmware and say how it ended."""
     from mizzen.emulate import Core, Fault, Options, emulate
+    from mizzen.files import write_file
 
     firmware, accelerator, doubts = _firmware(options, console)
     rows = [
@@ -127,7 +128,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         **result.as_dict(),
     }
     if options.trace:
-        _write_trace(Path(options.trace), result)
+        trace = [row.as_dict() for row in result.trace]
+        write_file(Path(options.trace), (json.dumps(trace, indent=1) + "\n").encode())
     text = _text(result, console.width)
     diagnostics = (*doubts, *result.notes)
     return Answer(document, text, failures=result.failures, diagnostics=diagnostics)
@@ -168,14 +170,6 @@ def _inputs(artifact: Artifact, given: Sequence[str], console: Console) -> Seque
     import numpy as np
 
     return [np.zeros(row.shape, row.dtype) for row in artifact.inputs]
-
-
-def _write_trace(path: Path, result: EmulationResult) -> None:
-    try:
-        path.write_text(json.dumps([row.as_dict() for row in result.trace], indent=1) + "\n")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
 
 
 def _text(result: EmulationResult, width: int) -> str:

@@ -13,6 +13,7 @@ from mizzen.cli.configuration import add_output_option, output_folder, read_file
 from mizzen.cli.console import Answer, Console, counted
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, duration, fields, shape, table
+from mizzen.cli.outputs import write_arrays
 from mizzen.cli.placement import artifact_text
 from mizzen.cli.samples import add_form_options, forms_of
 from mizzen.diagnostics import fail
@@ -84,12 +85,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         outputs = _inferred(artifact, arrays, show)
     seconds = time.perf_counter() - start
     folder = output_folder(options)
-    rows = [
-        (info, output, _write(folder / name, output))
-        for info, output, name in zip(
-            artifact.outputs, outputs, file_names(artifact.outputs), strict=True
-        )
-    ]
+    paths = [folder / name for name in file_names(artifact.outputs)]
+    write_arrays(dict(zip(paths, outputs, strict=True)))
+    rows = list(zip(artifact.outputs, outputs, paths, strict=True))
     inferences = _inferences(outputs[0], artifact.outputs[0])
     document = {
         **_head(options, artifact),
@@ -168,17 +166,6 @@ def file_names(outputs: Sequence[TensorInfo]) -> list[str]:
             name += f"_{i}"
         names.append(f"{name}.npy")
     return names
-
-
-def _write(path: Path, output: Array) -> Path:
-    import numpy as np
-
-    try:
-        np.save(path, output)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
-    return path
 
 
 def _inferences(output: Array, info: TensorInfo) -> int:

@@ -208,8 +208,8 @@ class CpuSession:
 
 class _Worker(Worker):
     def __init__(self) -> None:
-        self._log, path = tempfile.mkstemp(prefix="mizzen-tflm-")
-        os.unlink(path)
+        self._file = tempfile.TemporaryFile()
+        self._log = self._file.fileno()
         super().__init__(SCRIPT, self._log)
 
     @property
@@ -238,7 +238,7 @@ class _Worker(Worker):
         return outputs
 
     def close(self) -> None:
-        os.close(self._log)
+        self._file.close()
         super().close()
 
     def end(self) -> int:
