@@ -208,8 +208,8 @@ class CpuSession:
 
 class _Worker(Worker):
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()
-        self._log = self._file.fileno()
+        with tempfile.TemporaryFile() as file:  # it never has a name
+            self._log = os.dup(file.fileno())
         super().__init__(SCRIPT, self._log)
 
     @property
@@ -238,7 +238,7 @@ class _Worker(Worker):
         return outputs
 
     def close(self) -> None:
-        self._file.close()
+        os.close(self._log)
         super().close()
 
     def end(self) -> int:
