@@ -558,7 +558,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.findings",
     ),
     "mizzen.analysis.files": (
-        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.compiler.ethos_u",
