@@ -9,7 +9,8 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
 
 MOST_BYTES = 1 << 30
 """Most that an archive may unpack to: no network for these NPUs comes near."""
@@ -50,11 +51,25 @@ def unpacked(data: bytes) -> dict[str, bytes]:
     Raises `ArchiveError` for a file that is not one, is damaged, encrypted or compressed by a
     method other than `METHODS`, that names a member twice or unpacks to too much.
     """
+    return dict(_members(io.BytesIO(data), largest_unpacked(data)))
+
+
+def data_members(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
+    """Give the members of an archive of data, of any size, one by one with their names.
+
+    It may unpack to `FREE_BYTES`, and `BYTES_PER_BYTE` for each of its own. Raises as `unpacked`.
+    """
+    size = file.seek(0, io.SEEK_END)
+    return _members(file, FREE_BYTES + BYTES_PER_BYTE * size)
+
+
+def _members(file: BinaryIO, most_bytes: int) -> Iterator[tuple[str, bytes]]:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
-            _require_bounds(members, largest_unpacked(data))
-            return {member.filename: _contents(archive, member) for member in members}
+            _require_bounds(members, most_bytes)
+            for member in members:
+                yield member.filename, _contents(archive, member)
     except _ERRORS as error:
         raise ArchiveError(f"cannot be unpacked: {error}") from error
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterable, Sequence
-from types import ModuleType
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn
 
 from mizzen import __version__
@@ -87,7 +88,9 @@ def help_texts() -> dict[str, str]:
     return {name: parser.format_help() for name, parser in _make_parsers().items()}
 
 
-def _make_parsers() -> dict[str, Parser]:
+@cache
+def _make_parsers() -> Mapping[str, Parser]:
+    """Return the parsers of the program and of each verb; they keep nothing of what they parse."""
     parser = Parser(prog="mizzen", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"mizzen {__version__}")
     verbs = parser.add_subparsers(
@@ -109,7 +112,7 @@ def _make_parsers() -> dict[str, Parser]:
         )
         for verb in group.VERBS:
             _add_verb(inner, verb, name, parsers)
-    return parsers
+    return MappingProxyType(parsers)
 
 
 def _add_verb(verbs: Any, verb: ModuleType, before: str, parsers: dict[str, Parser]) -> None:
@@ -142,7 +145,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _known_verb(parsers: dict[str, Parser], words: Sequence[str]) -> str:
+def _known_verb(parsers: Mapping[str, Parser], words: Sequence[str]) -> str:
     """Return the verb that words begin with: ``mizzen mesh map``. E200 for another word."""
     path = "mizzen"
     for word in words:

@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mizzen.diagnostics import fail
+from mizzen.archives import ArchiveError, arrays_in, mapped_array
+from mizzen.diagnostics import MizzenError, fail
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
 
-Read = TypeVar("Read")
-
 
 def read_array(path: str | Path) -> Array:
     """Map a .npy file: no more is read than the file has, whatever its header says. E203."""
-
-    def read() -> Array:
-        return np.lib.format.open_memmap(path, mode="r")
-
-    return _read(path, read, "a NumPy file", "numpy.save(path, array)")
+    try:
+        return mapped_array(path)
+    except (OSError, ArchiveError) as error:
+        raise _unreadable(path, "a NumPy file", error, "numpy.save(path, array)") from None
 
 
 def read_archive(path: str | Path) -> dict[str, Array]:
     """Read the arrays of a .npz file by their names. E203."""
-
-    def read() -> dict[str, Array]:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {str(name): archive[name] for name in archive.files}
-
-    return _read(path, read, "a NumPy archive", "numpy.savez(path, name=array)")
-
-
-def _read(path: str | Path, read: Callable[[], Read], what: str, writer: str) -> Read:
-    """Read a file of NumPy's. E203 if it is not one; `writer` is what writes one."""
     try:
-        return read()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-    except Exception as error:  # a header is a Python literal, of anybody's making
-        reason = f"it does not hold arrays of numbers: {error}"
-    raise fail("E203", f"{path} must be {what}: {reason}", help=f"write it with {writer}")
+        with open(path, "rb") as file:
+            return arrays_in(file)
+    except (OSError, ArchiveError) as error:
+        writer = "numpy.savez(path, name=array)"
+        raise _unreadable(path, "a NumPy archive", error, writer) from None
+
+
+def _unreadable(
+    path: str | Path, what: str, error: OSError | ArchiveError, writer: str
+) -> MizzenError:
+    system = isinstance(error, OSError)
+    reason = (error.strerror or str(error)).lower() if system else f"it {error}"
+    return fail("E203", f"{path} must be {what}: {reason}", help=f"write it with {writer}")

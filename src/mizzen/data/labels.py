@@ -30,6 +30,11 @@ MLPERF_COLUMNS = 3, 5
 Ref: MLPerf Tiny, benchmark/evaluation/datasets/README.md, "Ground Truth Format".
 """
 
+LIMITS = np.iinfo(np.int64)
+"""Whole numbers beyond them are real ones, which no class is called by."""
+LONGEST_LINE = 1 << 16
+"""Characters; half of what Python's reader of CSV takes in one field."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -59,8 +64,15 @@ class Labels:
 def read_labels(path: Path, classes: Sequence[str]) -> Labels:
     """Read labels in the order of the samples: a .npy file, or a text file's one column. E243."""
     if path.suffix.lower() == ".npy":
-        return Labels(np.asarray(read_array(path)), tuple(classes))
+        return array_labels(read_array(path), classes, str(path))
     return labels_of([row.label for row in read_rows(path)], classes, str(path))
+
+
+def array_labels(array: Array, classes: Sequence[str], source: str) -> Labels:
+    """Return an array of numbers or of names as labels. E244."""
+    if array.dtype.kind in "US":
+        return labels_of([str(word) for word in array.ravel().tolist()], classes, source)
+    return Labels(np.asarray(array), tuple(classes))
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -70,9 +82,11 @@ def read_rows(path: Path) -> list[Row]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise fail("E243", f"{path} must be a file of labels: {reason.lower()}") from None
-    first = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first.count)
-    lines = list(csv.reader(text.splitlines(), delimiter=delimiter))
+    lines = text.splitlines()
+    if max(map(len, lines), default=0) > LONGEST_LINE:
+        raise fail("E243", f"{path} must have lines of at most {LONGEST_LINE:,} characters")
+    delimiter = max(DELIMITERS, key=lines[0].count) if lines else ","
+    lines = list(csv.reader(lines, delimiter=delimiter))
     cells = [(i, [cell.strip() for cell in line]) for i, line in enumerate(lines, 1) if any(line)]
     places, cells = _places(cells)
     rows = [_row(path, number, line, places) for number, line in cells]
@@ -122,14 +136,9 @@ def labels_of(words: Sequence[str], classes: Sequence[str], source: str) -> Labe
     """Return words as labels: whole numbers, real numbers, or names of classes. E244."""
     if set(words) <= set(classes):
         return Labels(np.array([classes.index(word) for word in words]), tuple(classes))
-    try:
-        return Labels(np.array([int(word) for word in words]), tuple(classes))
-    except ValueError:
-        pass
-    try:
-        return Labels(np.array([float(word) for word in words]), tuple(classes))
-    except ValueError:
-        pass
+    numbers = _numbers(words)
+    if numbers is not None:
+        return Labels(numbers, tuple(classes))
     if classes:
         wrong = next(word for word in words if word not in classes)
         raise fail(
@@ -139,6 +148,20 @@ def labels_of(words: Sequence[str], classes: Sequence[str], source: str) -> Labe
         )
     found = tuple(sorted(set(words)))
     return Labels(np.array([found.index(word) for word in words]), found)
+
+
+def _numbers(words: Sequence[str]) -> Array | None:
+    """Return words as numbers, integers where all are; None unless all are numbers."""
+    try:
+        whole = [int(word) for word in words]
+        if all(LIMITS.min <= number <= LIMITS.max for number in whole):
+            return np.array(whole, np.int64)
+    except ValueError:
+        pass
+    try:
+        return np.array([float(word) for word in words])
+    except ValueError:
+        return None
 
 
 def classes_from(text: str) -> tuple[str, ...]:

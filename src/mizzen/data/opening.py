@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.data.arrays import read_archive, read_array
 from mizzen.data.columns import Column, DataSet, FileColumn, array_column, data_set
-from mizzen.data.labels import KEYS, Labels, labels_of, read_labels
+from mizzen.data.labels import KEYS, Labels, array_labels, read_labels
 from mizzen.diagnostics import MizzenError, fail
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _archive(
     key = _labels_key(members, inputs, labels)
     found: Labels | None = None
     if key is not None:
-        found = _labels(members[key], classes, f"{key} of {path}")
+        found = array_labels(members[key], classes, f"{key} of {path}")
     elif labels is not None:
         found = read_labels(_labels_path(Path(labels), path, members), classes)
     rest = {name: array for name, array in members.items() if name != key}
@@ -185,14 +185,6 @@ def _labels_path(labels: Path, path: Path, members: Mapping[str, Array]) -> Path
         f"{labels} must be a file of labels, or an array of {path}, whose arrays are "
         f"{', '.join(members)}",
     )
-
-
-def _labels(array: Array, classes: Sequence[str], source: str) -> Labels:
-    if array.dtype.kind in "US":
-        return labels_of([str(word) for word in array.ravel().tolist()], classes, source)
-    if array.dtype.kind not in "biuf":
-        raise fail("E243", f"{source} must hold numbers or names, not {array.dtype}")
-    return Labels(array, tuple(classes))
 
 
 def _by_input(

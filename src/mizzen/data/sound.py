@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import wave
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import MizzenError, fail
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 PCM_BYTES = 2
 PCM_ONE = 1 << 15
 """What stands for 1.0 in 16-bit samples. Ref: RIFF WAVE, format PCM."""
+
+_CHUNK = struct.Struct("<4sI")
+"""Head of a chunk: its kind, and how many bytes follow; an odd number has one more."""
+_FORM = struct.Struct("<HHIIHH")
+"""Format, channels, samples a second, bytes a second, bytes of all channels, bits of a sample."""
+_PCM, _EXTENSIBLE = 1, 0xFFFE
+_KIND_BEHIND = 24
+"""Where an extensible form has the format. Ref: WAVEFORMATEXTENSIBLE."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,16 +47,44 @@ class Recording:
 def read_recording(path: str | Path) -> Recording:
     """Read a WAV file. E203."""
     try:
-        with wave.open(str(path), "rb") as file:
-            if file.getsampwidth() != PCM_BYTES:
-                raise wave.Error(f"samples have {8 * file.getsampwidth()} bits")
-            samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.int16)
-            return Recording(samples, file.getframerate(), file.getnchannels())
+        data = Path(path).read_bytes()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-    except (wave.Error, EOFError, ValueError) as error:
-        reason = str(error).lower() or "it ends too early"
-    raise fail("E203", f"{path} must be a WAV file of 16-bit samples: {reason}")
+        raise _no_recording(path, (error.strerror or str(error)).lower()) from None
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        raise _no_recording(path, "it does not begin with RIFF and WAVE")
+    chunks = _chunks(data)
+    form = chunks.get(b"fmt ", b"")
+    if len(form) < _FORM.size:
+        raise _no_recording(path, "it has no chunk that says what its samples are")
+    kind, channels, rate_hz, _, _, bits = _FORM.unpack_from(form)
+    if kind == _EXTENSIBLE:
+        kind = int.from_bytes(form[_KIND_BEHIND : _KIND_BEHIND + 2], "little")
+    if kind != _PCM or bits != 8 * PCM_BYTES:
+        raise _no_recording(path, f"samples have {bits} bits in the format {kind}")
+    if not channels or not rate_hz:
+        raise _no_recording(path, f"it has {channels} channels of {rate_hz} samples a second")
+    if b"data" not in chunks:
+        raise _no_recording(path, "it ends before its samples")
+    whole = len(chunks[b"data"]) // (PCM_BYTES * channels) * channels
+    samples = np.frombuffer(chunks[b"data"], "<i2", whole).astype(np.int16)
+    return Recording(samples, rate_hz, channels)
+
+
+def _chunks(data: bytes) -> dict[bytes, bytes]:
+    """Return the first chunk of each kind; the file's end, or what it says is its end, cuts one."""
+    end = min(len(data), _CHUNK.size + _CHUNK.unpack_from(data)[1])
+    found: dict[bytes, bytes] = {}
+    at = _CHUNK.size + 4
+    while at + _CHUNK.size <= end:
+        kind, size = _CHUNK.unpack_from(data, at)
+        at += _CHUNK.size
+        found.setdefault(kind, data[at : min(at + size, end)])
+        at += size + size % 2
+    return found
+
+
+def _no_recording(path: str | Path, reason: str) -> MizzenError:
+    return fail("E203", f"{path} must be a WAV file of 16-bit samples: {reason}")
 
 
 def windows(path: str | Path, info: TensorInfo) -> Array:

@@ -118,7 +118,6 @@ def _whole(labels: Array) -> bool:
 def class_labels(values: Array, labels: Array, names: Sequence[str]) -> Array:
     """Return labels as places of outputs. E244 for one that the network has no output for."""
     found = labels.argmax(axis=-1) if one_hot(values, labels) else labels
-    found = found.astype(np.int64)
     number = values.shape[-1]
     if found.size and (int(found.min()) < 0 or int(found.max()) >= number):
         wrong = int(found.max()) if int(found.max()) >= number else int(found.min())
@@ -135,4 +134,4 @@ def class_labels(values: Array, labels: Array, names: Sequence[str]) -> Array:
             f"{', '.join(names)}",
             help="name all of them with --classes, in the order of the outputs",
         )
-    return found
+    return found.astype(np.int64)
