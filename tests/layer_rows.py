@@ -289,6 +289,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.data": (
         "mizzen.diagnostics",
+        "mizzen.archives",
         "mizzen.cpu",
         "mizzen.frontends.tflite",
         "mizzen.artifact",

@@ -290,7 +290,7 @@ def _finite(labels: Array, samples: Samples) -> Array:
     """Return labels that are numbers, one after the other. E243 for NaN and single values."""
     if not labels.ndim:
         raise fail("E243", f"{samples.name} must have a row of labels, not one value: {labels}")
-    wrong = np.flatnonzero(~np.isfinite(labels.reshape(len(labels), -1)).all(axis=1))
+    wrong = np.flatnonzero(~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))))
     if wrong.size:
         raise fail(
             "E243",
