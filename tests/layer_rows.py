@@ -7,15 +7,13 @@ from __future__ import annotations
 # imports: lazy and type-only imports count like others.
 LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.notebook": (),
-    "mizzen.escaping": (),
-    "mizzen.diagnostics": ("mizzen.escaping",),
+    "mizzen.diagnostics": (),
     "mizzen.targets.bounds": (),
     "mizzen.archives": (),
-    "mizzen.files": ("mizzen.diagnostics",),
     "mizzen.workers": ("mizzen.diagnostics",),
-    "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics"),
+    "mizzen.boards": ("mizzen.diagnostics",),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
-    "mizzen.isa": ("mizzen.escaping", "mizzen.diagnostics"),
+    "mizzen.isa": ("mizzen.diagnostics",),
     "mizzen.graph": ("mizzen.diagnostics",),
     "mizzen.ops": (
         "mizzen.diagnostics",
@@ -43,14 +41,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.ops",
     ),
     "mizzen.report": (
-        "mizzen.escaping",
         "mizzen.notebook",
         "mizzen.diagnostics",
     ),
     "mizzen.package": (
-        "mizzen.escaping",
         "mizzen.diagnostics",
-        "mizzen.files",
         "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",
@@ -269,7 +264,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.artifact": (
         "mizzen.notebook",
         "mizzen.diagnostics",
-        "mizzen.files",
         "mizzen.archives",
         "mizzen.flatbuffer",
         "mizzen.isa",
@@ -401,7 +395,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
     ),
     "mizzen.compiler.ethos_u": (
-        "mizzen.escaping",
         "mizzen.compiler.ethos_u.generator",
         "mizzen.reference",
         "mizzen.cpu",
@@ -450,7 +443,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.torch": (
         "mizzen.diagnostics",
-        "mizzen.files",
         "mizzen.graph",
         "mizzen.passes",
         "mizzen.partition",
@@ -591,9 +583,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.network",
     ),
     "mizzen.mesh.program": (
-        "mizzen.escaping",
         "mizzen.diagnostics",
-        "mizzen.files",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.mesh.machine",
@@ -619,7 +609,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.program",
     ),
     "mizzen.mesh.export": (
-        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.boards",
         "mizzen.graph",
@@ -653,7 +642,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.conformance": (
         "mizzen.diagnostics",
-        "mizzen.files",
         "mizzen.workers",
         "mizzen.package",
         "mizzen.cpu",
@@ -667,9 +655,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.ethos_u.generator",
     ),
     "mizzen.emulate": (
-        "mizzen.escaping",
         "mizzen.diagnostics",
-        "mizzen.files",
         "mizzen.boards",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.sim",
@@ -684,9 +670,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.check",
     ),
     "mizzen.cli": (
-        "mizzen.escaping",
         "mizzen.diagnostics",
-        "mizzen.files",
         "mizzen.workers",
         "mizzen.boards",
         "mizzen.report",

@@ -42,21 +42,9 @@ def unsigned() -> bytes:
     return net.finish([net.x], [y])
 
 
-def empty_slice() -> bytes:
-    net = Net()
-    y = net.map("y", (1, 0, 4, 8))
-    limits = [
-        net.constant(name, np.array(values, np.int32))
-        for name, values in (("begin", [0, 2, 0, 0]), ("end", [1, 2, 4, 8]), ("by", [1, 1, 1, 1]))
-    ]
-    net.operator("STRIDED_SLICE", [net.total, *limits], [y], ("StridedSliceOptions", {}))
-    return net.finish([net.x], [net.total, y])
-
-
 MISSING: dict[str, tuple[Callable[[], bytes], str]] = {
     "SomebodysOwn": (custom, "Failed to get registration from op code CUSTOM"),
     "FLOOR_DIV": (unsigned, "Type 'UINT8' is not supported by FLOOR_DIV"),
-    "STRIDED_SLICE": (empty_slice, "Dynamic tensors are not supported"),
 }
 
 

@@ -99,7 +99,7 @@ def _require_order(model: Model, contents: Contents) -> None:
                 raise fail(
                     "E124",
                     f"{model.name}: something must give tensor {index} {tensor.name!r} before it "
-                    "is taken, and state and sparse constants of CPU operators are theirs alone",
+                    "is taken, and state of CPU operators is theirs alone",
                     help="the network is damaged; make it again",
                 )
         known.update(step_gives)

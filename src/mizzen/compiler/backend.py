@@ -121,8 +121,8 @@ class Backend(ABC, Generic[C]):
         """
         return None
 
-    def summary_file(self, report: CompileReport, configuration: C) -> tuple[str, bytes] | None:
-        """Return name and contents of the summary that the family's users know; None without."""
+    def write_summary(self, report: CompileReport, configuration: C, folder: Path) -> Path | None:
+        """Write the summary file that the family's users know; None where there is not one."""
         return None
 
     def _without_scales(self, name: str) -> MizzenError:

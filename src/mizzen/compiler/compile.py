@@ -14,6 +14,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.cpu_kernels import with_kernel_warnings
+from mizzen.compiler.folding import folded
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import ProgressCallback, fail, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
@@ -161,10 +162,11 @@ def _compile_tflite(
     model = read_network(data, name)
     _require_source(model)
     require_quantized(model)
+    network = folded(model, data)
     artifact = target.backend.compile_tflite(
-        model, data, target.configuration, target.proof, on_progress
+        network.model, network.data, target.configuration, target.proof, on_progress
     )
-    return with_kernel_warnings(artifact)
+    return with_kernel_warnings(network.in_terms_of_given(artifact))
 
 
 def _require_source(model: Model) -> None:

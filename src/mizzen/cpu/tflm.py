@@ -161,7 +161,7 @@ class CpuKernels:
         return worker
 
     def _readable(self) -> bytes:
-        """Return the network with the biases that the kernels read, and note its outputs.
+        """Return the network with the constants that the kernels read, and note its outputs.
 
         What is wrong with a damaged one is for the kernels to say.
         """
@@ -171,7 +171,9 @@ class CpuKernels:
             return self._network
         self._outputs = model.main.present(model.main.outputs)
         record = with_long_biases(model.record)
-        return self._network if record is None else write(record, SCHEMA)
+        if record is None and model.is_as_stored:
+            return self._network
+        return write(record or model.record, SCHEMA)
 
 
 class CpuSession:
@@ -208,8 +210,8 @@ class CpuSession:
 
 class _Worker(Worker):
     def __init__(self) -> None:
-        with tempfile.TemporaryFile() as file:  # it never has a name
-            self._log = os.dup(file.fileno())
+        self._log, path = tempfile.mkstemp(prefix="mizzen-tflm-")
+        os.unlink(path)
         super().__init__(SCRIPT, self._log)
 
     @property

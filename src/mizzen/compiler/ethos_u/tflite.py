@@ -110,7 +110,7 @@ def _artifact(
     origins = origins_of(model, generated.compiled)
     name = f"{Path(model.name).stem}_vela.tflite"
     file, network, proved = generated.compiled.network, generated.network, generated.contents
-    if given.names or network is None:
+    if given.is_changed or network is None:
         file, proved = given.restored(file), None
         network = read_network(file, model.name)
     report = report_of(model, network, configuration, generated, origins)

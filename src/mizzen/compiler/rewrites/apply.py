@@ -39,7 +39,7 @@ def rewritten(model: Model, data: bytes, names: Sequence[str]) -> Rewritten:
 def allows(model: Model) -> bool:
     """Whether a network may be rewritten at all: one subgraph, and nothing that is kept."""
     main = model.main
-    kept = any(row.variable or row.sparse for row in main.tensors)
+    kept = any(row.variable for row in main.tensors)
     return len(model.subgraphs) == 1 and not kept and bool(main.operators)
 
 

@@ -33,7 +33,6 @@ class Tensor:
 
     data             contents of a constant as bytes [size_bytes], a view of the file; or None
     shape_signature  the shape with -1 where an extent is open; None if all are known
-    sparse           whether `data` holds only the elements that are not zero
     variable         whether it keeps its value from one inference to the next
     """
 
@@ -44,7 +43,6 @@ class Tensor:
     type: TensorType
     quantization: Quantization | None
     data: npt.NDArray[np.uint8] | None
-    sparse: bool
     variable: bool
 
     @property
@@ -65,8 +63,15 @@ class Tensor:
 
     @property
     def values(self) -> npt.NDArray[Any] | None:
-        """Contents of a dense constant as an array of `shape`; None if it is not one."""
-        if self.data is None or self.dtype is None or self.sparse:
+        """Contents of a constant as an array of `shape`; None if it is not one of NumPy's types.
+
+        A tensor without elements has them, whether or not something computes it.
+        """
+        if self.dtype is None:
+            return None
+        if not self.elements:
+            return np.zeros(self.shape, self.dtype)
+        if self.data is None:
             return None
         return self.data.view(self.dtype).reshape(self.shape)
 
@@ -113,8 +118,10 @@ class Subgraph:
 class Model:
     """A network; `name` is what diagnostics call it.
 
-    metadata  contents by name
-    record    the file as it was read, contents in its tables, from which parts can be written
+    metadata      contents by name
+    record        the file as it was read, contents in its tables, from which parts can be written
+    is_as_stored  whether the contents of all constants are those of the file: sparse ones are dense
+                  once they are read, and elements that share a byte have one each
     """
 
     name: str
@@ -122,6 +129,7 @@ class Model:
     subgraphs: tuple[Subgraph, ...]
     metadata: dict[str, npt.NDArray[np.uint8]]
     record: Record = field(repr=False)
+    is_as_stored: bool = True
 
     @property
     def main(self) -> Subgraph:

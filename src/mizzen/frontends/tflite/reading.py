@@ -22,6 +22,7 @@ from mizzen.frontends.tflite.model import (
     Subgraph,
     Tensor,
 )
+from mizzen.frontends.tflite.stored import Moving, dense, moved
 
 MAX_TENSOR_BYTES = 1 << 30
 """More than the memory of any system around an NPU; a larger tensor is a damaged one."""
@@ -31,6 +32,10 @@ MAX_RANK = 8
 
 INLINE_OFFSETS = (0, 1)
 """Offsets of buffers that lie in the table itself, not behind it in the file."""
+
+MOST_DENSE_BYTES = 1 << 27
+"""What the sparse and the packed constants of a file may take as operators take them: more than
+any flash beside an NPU. A small file could ask for any amount."""
 
 QUANTIZED = {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
 """Types whose numbers stand for others, by a scale and a zero."""
@@ -59,7 +64,8 @@ def read(data: bytes, name: str, memory_inputs: MemoryInputs = no_memory) -> Mod
 
     Contents stay views of `data`. E101 and E102 for another or a damaged file, E103 for an index
     out of range, E104 for a number the schema does not have, E105 for contents that do not fit
-    their tensor, E106 for an impossible shape or quantisation, E108 for a tensor that is read
+    their tensor, E106 for an impossible shape or quantisation, E140 for sparse contents that do not
+    fit theirs, E108 for a tensor that is read
     before it is computed, E133 for state that is given as a result.
     """
     model = _Reading(data, name).model()
@@ -76,18 +82,32 @@ class _Reading:
         self._buffers = [self._contents(index, row) for index, row in self._rows("buffers")]
         self._record["buffers"] = [{"data": contents} for contents in self._buffers]
         self._codes = [self._code(index, row) for index, row in self._rows("operator_codes")]
+        self._replaced: set[int] = set()
+        self._made_bytes = 0
 
     def model(self) -> Model:
         subgraphs = tuple(self._subgraph(index, row) for index, row in self._rows("subgraphs"))
         if not subgraphs:
             raise self._wrong("E103", "it must have a subgraph, and has none")
+        metadata = self._metadata()
+        self._drop_stored(subgraphs)
         return Model(
             name=self._name,
             description=self._record["description"] or "",
             subgraphs=subgraphs,
-            metadata=self._metadata(),
+            metadata=metadata,
             record=self._record,
+            is_as_stored=not self._replaced,
         )
+
+    def _drop_stored(self, subgraphs: Sequence[Subgraph]) -> None:
+        """Empty the buffers of contents that are read in another form, unless others use them."""
+        rows = [*(self._record["metadata"] or ())]
+        for subgraph in subgraphs:
+            rows += self._record["subgraphs"][subgraph.index]["tensors"] or ()
+        used = {int(row["buffer"]) for row in rows}
+        for index in self._replaced - used:
+            self._record["buffers"][index] = {"data": None}
 
     def _rows(self, field: str) -> list[tuple[int, Record]]:
         return list(enumerate(self._record[field] or ()))
@@ -136,6 +156,7 @@ class _Reading:
 
     def _subgraph(self, index: int, row: Record) -> Subgraph:
         path = f"subgraphs[{index}]"
+        self._widen_moved(row)
         tensors = tuple(
             self._tensor(number, tensor, f"{path}.tensors[{number}]")
             for number, tensor in enumerate(row["tensors"] or ())
@@ -159,20 +180,56 @@ class _Reading:
             last = max(TensorType)
             raise self._wrong("E104", f"{path}.type must be in 0..{last}, not {row['type']}")
         buffer = self._index(row["buffer"], len(self._buffers), f"{path}.buffer")
+        quantization = self._quantization(row["quantization"], type_, path)
+        buffer = self._dense(row, buffer, path)
         tensor = Tensor(
             index=index,
             name=row["name"] or "",
             shape=_integers(row["shape"]),
             shape_signature=_integers(row["shape_signature"]) or None,
-            type=type_,
-            quantization=self._quantization(row["quantization"], type_, path),
+            type=TensorType(row["type"]),
+            quantization=quantization,
             data=self._buffers[buffer],
-            sparse=row["sparsity"] is not None,
             variable=row["is_variable"],
         )
         self._require_shape(tensor, path)
         self._require_contents(tensor, path)
         return tensor
+
+    def _widen_moved(self, subgraph: Record) -> None:
+        """Give what operators move of packed constants the type that these have once read."""
+        tensors: list[Record] = subgraph["tensors"] or []
+        packed = {at for at, row in enumerate(tensors) if row["type"] == TensorType.INT4}
+        if packed:
+            held = range(len(self._buffers))
+            constants = {
+                at
+                for at in packed
+                if tensors[at]["buffer"] in held
+                and self._buffers[tensors[at]["buffer"]] is not None
+            }
+            operators: list[Record] = subgraph["operators"] or []
+            for at in moved(tensors, constants, map(self._moving, operators)):
+                tensors[at]["type"] = int(TensorType.INT8)
+
+    def _moving(self, row: Record) -> Moving:
+        code: int = row["opcode_index"]
+        kind = self._codes[code][0] if code < len(self._codes) else ""
+        return kind, _integers(row["inputs"]), _integers(row["outputs"])
+
+    def _dense(self, row: Record, buffer: int, path: str) -> int:
+        """Bring a constant into the form that operators take; return its buffer then."""
+        place = f'{self._name}: {path} "{row["name"] or ""}"'
+        found = dense(row, self._buffers[buffer], place, MOST_DENSE_BYTES - self._made_bytes)
+        if found is None:
+            return buffer
+        changes, contents = found
+        self._made_bytes += contents.nbytes
+        self._replaced.add(buffer)
+        row.update(changes, buffer=len(self._buffers))
+        self._buffers.append(contents if contents.size else None)
+        self._record["buffers"].append({"data": self._buffers[-1]})
+        return len(self._buffers) - 1
 
     def _require_shape(self, tensor: Tensor, path: str) -> None:
         shape = list(tensor.shape)
@@ -186,7 +243,7 @@ class _Reading:
 
     def _require_contents(self, tensor: Tensor, path: str) -> None:
         size = tensor.size_bytes
-        if tensor.data is None or tensor.sparse or size is None:
+        if tensor.data is None or size is None:
             return
         if tensor.data.nbytes != size:
             raise self._wrong(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mizzen.escaping import one_line
 from mizzen.mesh.program.checker.findings import shown
 from mizzen.mesh.program.program import (
     Compute,
@@ -117,5 +116,4 @@ class _Listing:
 
 
 def _short(name: str) -> str:
-    text = one_line(name)
-    return text if len(text) <= NAME_CHARACTERS else f"...{text[-NAME_CHARACTERS:]}"
+    return name if len(name) <= NAME_CHARACTERS else f"...{name[-NAME_CHARACTERS:]}"
