@@ -7,10 +7,10 @@ for an NPU asks its backend, never which NPU it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from mizzen.compiler.levers import Levers
 from mizzen.compiler.options import CompileOptions, Configuration, ConfigurationLine
@@ -21,12 +21,35 @@ from mizzen.targets.families import Family, families, family_for, loaded
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
+    from mizzen.artifact.interface import Array
     from mizzen.compiler.codegen import RegionCompiler
     from mizzen.frontends.tflite import Model
     from mizzen.report import CompileReport
     from mizzen.targets.bounds import Bound
 
 C = TypeVar("C", bound=Configuration)
+
+
+class PartMeaning(Protocol):
+    """A part of a TFLite network as an NPU computes it."""
+
+    def infer(self, values: Mapping[int, Array], count: int) -> dict[int, Array]:
+        """Return the tensors that the part gives, of those that it takes, `[count, *shape]` each.
+
+        E691 for tensors that are not there.
+        """
+        ...
+
+
+class NetworkMeaning(Protocol):
+    """A TFLite network, of which parts are asked for by the tensors around them."""
+
+    def part(self, takes: Collection[int], gives: Sequence[int]) -> PartMeaning:
+        """Return what a part is, by the tensors that it takes and gives. E691 if it is not known.
+
+        No program is asked, so that programs can be judged.
+        """
+        ...
 
 
 class Backend(ABC, Generic[C]):
@@ -106,6 +129,13 @@ class Backend(ABC, Generic[C]):
         The bounds are documented ones; all other tensors are exact.
         """
         return {}
+
+    def tflite_meaning(self, model: Model, configuration: C) -> NetworkMeaning | None:
+        """Return what says what parts of a TFLite network are in this family's own roundings.
+
+        None for a family that computes what TFLite Micro does, but for `tflite_bounds`.
+        """
+        return None
 
     def support(self, config: str | None) -> Support:
         """Return what the family supports; `config` names a file of configurations to list."""

@@ -17,7 +17,7 @@ class Outcome(Enum):
     BOUNDED = "within its bound"
     """It differs as far as the table of exceptions says that it may."""
     ROUNDED = "rounded otherwise"
-    """It differs, and layers before it of which nothing is seen round otherwise, as documented."""
+    """It differs from the kernels of the CPU, and is what the NPU's own roundings give."""
     DIFFERS = "differs"
     INHERITED = "differs, as its input does"
     """It differs, and so does what it takes."""
@@ -25,6 +25,8 @@ class Outcome(Enum):
     """It differs only in elements that its kernel leaves unwritten, and that nothing reads."""
     FUSED = "fused"
     """Its values are never in memory: a later layer is computed in the same operation."""
+    WHOLE = "judged"
+    """Nothing is seen inside of its NPU operator, which is judged by what it gives."""
     UNSEEN = "not seen"
     """Nothing of it could be seen, as nobody says which of the stream's operations are its."""
 
@@ -51,7 +53,7 @@ class LayerComparison:
     elements, differing  compared elements over all inferences, and how many of them differ
     steps                the largest difference, in integers; of real numbers the difference
     first                the first element that differs
-    into                 index of the layer in whose result a fused one goes on
+    into                 index of the layer in whose result one goes on that is not seen by itself
     bound_steps          how far it may differ, as documented; 0 for not at all
     """
 
@@ -72,8 +74,8 @@ class LayerComparison:
 class OutputComparison:
     """An output of the network.
 
-    outcome  EQUAL, BOUNDED or DIFFERS; whatever differs because a layer before is within its bound
-             is compared with what the reference makes of that
+    outcome  EQUAL, BOUNDED, ROUNDED or DIFFERS; whatever differs because a layer before is within
+             its bound is compared with what the reference makes of that
     """
 
     name: str

@@ -148,7 +148,8 @@ def side_by_side(
         artifact = with_origins(artifact, compiled) if artifact is not None else compiled
         network = read_network(data, name)
         require_same(artifact, compiled)
-        return TfliteComparison(network, artifact, target.backend.tflite_bounds(network))
+        meaning = target.backend.tflite_meaning(network, target.configuration)
+        return TfliteComparison(network, artifact, target.backend.tflite_bounds(network), meaning)
     if front_end is TOSA:
         return _tosa(data, name, target, artifact, on_progress)
     if front_end is PYTORCH:
@@ -264,27 +265,27 @@ def failures_of(found: Comparison) -> Iterator[Diagnostic]:
 def notes_of(found: Comparison) -> Iterator[Diagnostic]:
     """Return what the comparison cannot say.
 
-    W496 for NPUs that round otherwise unseen, W490 for layers of which nothing else could be seen.
+    W496 for NPUs that round otherwise, W490 for layers of which nothing else could be seen.
     """
-    rounded = found.count(Outcome.ROUNDED)
+    rounded = sum(row.outcome is Outcome.ROUNDED and row.steps > 1 for row in found.layers)
     unseen = sum(row.outcome is Outcome.UNSEEN and row.device is Device.NPU for row in found.layers)
-    if unseen and not rounded:
+    if unseen:
         yield Diagnostic(
             "W490",
             f"every layer must be seen to be compared by itself, and {unseen} of "
             f"{len(found.layers)} are not: nothing says which operations of the stream are theirs",
             Severity.WARNING,
-            help="give the options that the artifact was compiled with, as --optimise Size; inside "
-            "of Ethos-N's operators nothing is seen",
+            help="give the options that the artifact was compiled with, as --optimise Size",
         )
     if rounded:
         yield Diagnostic(
             "W496",
-            f"{rounded} of {len(found.layers)} layers differ from {found.reference} by more than "
-            f"one operator may, behind {unseen} that the NPU computes unseen and rounds otherwise",
+            f"{rounded} of {len(found.layers)} layers differ by more than 1 from what the kernels "
+            "of the CPU give: the NPU rounds otherwise, and they are bit for bit what the network "
+            "gives in its roundings",
             Severity.WARNING,
             rule="docs/explanation/ethos-n-numbers.md",
-            help="the code itself is proved against the NPU's own roundings as it is compiled",
+            help="mizzen evaluate says what that does to the accuracy",
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mizzen.analysis.comparison.integers import NAME as INTEGERS
 from mizzen.analysis.comparison.integers import IntegerReference
-from mizzen.analysis.comparison.layers import Key, Layer, Layers
+from mizzen.analysis.comparison.layers import Key, Layers
 from mizzen.analysis.comparison.matching import Matcher, nearest
 from mizzen.analysis.comparison.observing import Observer, Seen, commands_of
 from mizzen.analysis.comparison.tally import Tally
@@ -15,13 +15,17 @@ from mizzen.analysis.comparison.tflm import NAME, MicroReference, layers_of
 from mizzen.analysis.comparison.verdict import Bounds, judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
-from mizzen.artifact.steps import read_network
+from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.compiler.backend import NetworkMeaning, PartMeaning
 from mizzen.compiler.proof.difference import is_within
 from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.report.comparison import LayerComparison, OutputComparison
+
+IN_ROUNDINGS = "the network in the NPU's own roundings"
+"""The reference where the NPU rounds otherwise than the kernels of the CPU."""
 
 REFUSED = ("E702", "E706")
 """What says that TensorFlow Lite Micro does not take a network."""
@@ -34,14 +38,16 @@ MOST_PASSES = 64
 class TfliteComparison:
     """An artifact and the TFLite network that it was made of.
 
-    bounds  how far tensors of the network may differ
+    bounds   how far tensors of the network may differ
+    meaning  what NPU operators must give, of an NPU whose roundings are others than the kernels'
     """
 
     model: Model
     artifact: Artifact
     bounds: Bounds
+    meaning: NetworkMeaning | None = None
     reference: str = NAME
-    _rounded: set[Key] = field(default_factory=set[Key])
+    _rounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
     _bounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
     _tensors: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
 
@@ -56,6 +62,9 @@ class TfliteComparison:
         self.micro: MicroReference | IntegerReference = MicroReference(self.model)
         self._keys = dict(_model_tensors(self.model, self.artifact))
         self._outputs = [Tally() for _ in self.model.main.outputs]
+        self._parts = () if self.meaning is None else tuple(self._judges(self.meaning))
+        if self._parts:
+            self.reference = IN_ROUNDINGS
 
     @property
     def keeps_state(self) -> bool:
@@ -88,16 +97,47 @@ class TfliteComparison:
         main = self.model.main
         names = [main.tensors[index].name for index in main.outputs]
         maps = self.matcher.found()
+        rounded = {
+            key: tally
+            for key, tally in self._rounded.items()
+            if tally.differing and key in self._tensors and not self._tensors[key].differing
+        }
+        bounded = self._bounded | rounded
         layers = judged(
             self.layers,
             self._tensors,
             maps,
             self.bounds,
-            self._bounded,
-            self._rounded,
+            bounded,
+            rounded,
             inside=bool(maps),
+            whole=bool(self._parts),
         )
-        return layers, outputs_of(names, main.outputs, self._outputs, self._bounded)
+        return layers, outputs_of(names, main.outputs, self._outputs, bounded, rounded)
+
+    def _judges(self, meaning: NetworkMeaning) -> Iterator[PartMeaning]:
+        """Return what NPU operators must compute, in order."""
+        for step in self.artifact.steps:
+            if isinstance(step, NpuStep):
+                takes, gives = (
+                    [self._keys[index] for index in side if index in self._keys]
+                    for side in (step.inputs, step.outputs)
+                )
+                yield meaning.part(takes, gives)
+
+    def _meant(self, inputs: Sequence[Array], seen: Seen) -> dict[int, Array]:
+        """Return what NPU operators had to give of what they took, by the model's tensors."""
+        main, tensors = self.model.main, self.model.main.tensors
+        values = dict(zip(main.inputs, inputs, strict=True)) | {
+            key: array.reshape(len(array), *tensors[key].shape)
+            for index, array in seen.tensors.items()
+            if (key := self._keys.get(index)) is not None
+        }
+        size = len(inputs[0]) if inputs else 1
+        found: dict[int, Array] = {}
+        for part in self._parts:
+            found |= part.infer(values, size)
+        return found
 
     def _reference(
         self, inputs: Sequence[Sequence[Array]], seen: Sequence[Seen]
@@ -115,7 +155,22 @@ class TfliteComparison:
                 self._bounded.setdefault(found, Tally()).add(array, truth[found])
                 row[found] = array
             values = self.micro.infer(inputs, known)
-        return values
+        return values if self.meaning is None else self._rounded_as(inputs, seen, values)
+
+    def _rounded_as(
+        self,
+        inputs: Sequence[Sequence[Array]],
+        seen: Sequence[Seen],
+        values: Sequence[Mapping[int, Array]],
+    ) -> list[dict[int, Array]]:
+        """Return the reference's tensors with those of the NPU in its own roundings."""
+        meant = [self._meant(*pair) for pair in zip(inputs, seen, strict=True)]
+        for exact, plain in zip(meant, values, strict=True):
+            for key, array in exact.items():
+                self._rounded.setdefault(key, Tally()).add(array, plain[key])
+        if any(not step.on_npu for step in self.artifact.steps):
+            values = self.micro.infer(inputs, meant)
+        return [{**plain, **exact} for plain, exact in zip(values, meant, strict=True)]
 
     def _first(
         self, inputs: Sequence[Sequence[Array]], known: Sequence[Mapping[int, Array]]
@@ -150,31 +205,12 @@ class TfliteComparison:
                     if array is None:
                         break
                     if not is_within(array, truth[key], bound.steps, bound.part):
-                        if not self._rounds_before(layer, one):
-                            break
-                        self._rounded.add(key)
+                        break
                     differs |= bool((array != truth[key]).any())
                 else:
                     if differs:
                         return key
         return None
-
-    def _rounds_before(self, layer: Layer, seen: Seen) -> bool:
-        """Whether layers before one may round otherwise, of which the family shows nothing."""
-        if seen.inside:
-            return False
-        known = {self._keys[index] for index in seen.tensors if index in self._keys}
-        waiting, done = list(layer.takes), set[Key]()
-        while waiting:
-            key = waiting.pop()
-            row = self.layers.maker.get(key)
-            if key in done or key in known or row is None:
-                continue
-            done.add(key)
-            if key in self.bounds:
-                return True
-            waiting += row.takes
-        return False
 
     def _nearest(self, seen: Seen, key: int, truth: Array) -> Array | None:
         """Return what the NPU has for a tensor."""
@@ -208,11 +244,12 @@ def _fits(array: Array, reference: Array) -> bool:
 def _model_tensors(model: Model, artifact: Artifact) -> Iterator[tuple[int, int]]:
     """Return the model's tensors that those of an artifact are, by the names that are unique."""
     contents = artifact.contents
+    yield from zip(contents.inputs, model.main.inputs, strict=True)
     yield from zip(contents.outputs, model.main.outputs, strict=True)
     network = read_network(artifact.data, artifact.name)
     ours, theirs = _unique(network), _unique(model)
     for name, index in ours.items():
-        if name in theirs and index not in contents.outputs:
+        if name in theirs and index not in (*contents.inputs, *contents.outputs):
             yield index, theirs[name]
 
 

@@ -24,6 +24,7 @@ def judged(
     rounded: Container[Key] = (),
     *,
     inside: bool,
+    whole: bool = False,
 ) -> tuple[LayerComparison, ...]:
     """Return the outcome of each layer.
 
@@ -31,8 +32,9 @@ def judged(
     maps     what was seen inside of NPU operators
     bounded  tensors that differ within their bound, and how; the others are compared with what the
              reference makes of these
-    rounded  those of `bounded` that are beyond it, behind layers that nothing was seen of
+    rounded  those of `bounded` that are what the NPU's own roundings give, bit for bit
     inside   whether anything inside of NPU operators was seen
+    whole    whether what NPU operators give is judged by what they take, whatever is inside
     """
     seen: dict[Key, tuple[Tally, bool]] = {}
     for found in maps.values():
@@ -43,7 +45,19 @@ def judged(
     seen.update({key: (tally, True) for key, tally in bounded.items()})
     rows = [_seen(row, seen, bounds, bounded, rounded) for row in layers.rows]
     rows = [row or _unseen(layers, layer) for row, layer in zip(rows, layers.rows, strict=True)]
-    return tuple(_settled(layers, rows, seen, inside=inside))
+    found = _settled(layers, rows, seen, inside=inside)
+    return tuple(_as_whole(layers, rows, row) if whole else row for row in found)
+
+
+def _as_whole(
+    layers: Layers, rows: Sequence[LayerComparison], row: LayerComparison
+) -> LayerComparison:
+    """Return what was found of a layer that is judged with those behind it, if nothing else was."""
+    if row.outcome is not Outcome.UNSEEN or row.device is not Device.NPU:
+        return row
+    found = {other.index: other for other in rows}
+    behind = sorted(_seen_behind(layers, layers.by_index[row.index], found))
+    return replace(row, outcome=Outcome.WHOLE, into=behind[0]) if behind else row
 
 
 def _seen(
@@ -180,6 +194,7 @@ def outputs_of(
     keys: Sequence[Key],
     tallies: Sequence[Tally],
     bounded: Mapping[Key, Tally],
+    rounded: Container[Key] = (),
 ) -> tuple[OutputComparison, ...]:
     """Return what was found of the network's outputs."""
     rows: list[OutputComparison] = []
@@ -187,5 +202,6 @@ def outputs_of(
         found = bounded.get(key, tally)
         outcome = Outcome.DIFFERS if found.differing else Outcome.EQUAL
         outcome = Outcome.BOUNDED if key in bounded else outcome
+        outcome = Outcome.ROUNDED if key in rounded else outcome
         rows.append(OutputComparison(name, outcome, found.elements, found.differing, found.steps))
     return tuple(rows)

@@ -14,14 +14,11 @@ from mizzen.compiler.support import Support
 from mizzen.diagnostics import ProgressCallback
 from mizzen.frontends.tflite import Model
 from mizzen.targets import families
-from mizzen.targets.bounds import Bound
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
+    from mizzen.compiler.ethos_n.meaning import NetworkMeaning
     from mizzen.compiler.ethos_n.regions import ChannelsFirstRegions
-
-
-ONE_STEP = Bound(1, 1.0)
 
 
 class EthosN(Backend[EthosNConfiguration]):
@@ -62,13 +59,14 @@ class EthosN(Backend[EthosNConfiguration]):
 
         return ChannelsFirstRegions(configuration.target, configuration.inline)
 
-    def tflite_bounds(self, model: Model) -> dict[int, Bound]:
-        """Return the bound of every operator: the NPU scales with 16 bits, the kernels with 31.
+    def tflite_meaning(self, model: Model, configuration: EthosNConfiguration) -> NetworkMeaning:
+        """Return what says what parts of a network are in Ethos-N's roundings.
 
         Ref: docs/explanation/exactness.md, Ethos-N.
         """
-        made = (index for row in model.main.operators for index in row.outputs)
-        return dict.fromkeys(made, ONE_STEP)
+        from mizzen.compiler.ethos_n.meaning import NetworkMeaning
+
+        return NetworkMeaning(model, configuration)
 
     def support(self, config: str | None) -> Support:
         """Return what the family supports; files of configurations are of no use here."""

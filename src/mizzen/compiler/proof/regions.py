@@ -51,9 +51,9 @@ def prove_region(code: RegionCode, region: Extracted, options: ProofOptions) -> 
     reference = code.reference if isinstance(code, OperatorCode) else None
     return prove_graph(
         region.graph,
-        lambda inputs, count: _computed(code, inputs, count),
+        lambda inputs, count: computed(code, inputs, count),
         options,
-        None if reference is None else lambda row, count: _computed(code, row, count, reference),
+        None if reference is None else lambda row, count: computed(code, row, count, reference),
     )
 
 
@@ -136,7 +136,7 @@ def _stimulus(value: Value) -> Stimulus:
     return stimulus(value.shape, value.dtype.numpy, zero)
 
 
-def _computed(
+def computed(
     code: RegionCode,
     inputs: Sequence[Array],
     count: int,
