@@ -94,6 +94,19 @@ class NpuSimulator:
         """What of it is executed by formulas that Arm does not publish in full."""
         return tuple(self._simulator.plan.diagnostics)
 
+    @property
+    def constants(self) -> dict[int, dict[str, Array]]:
+        """Weights, biases and scales by the byte offset of their command, decoded."""
+        return {
+            offset: {
+                "weights": row.weights,
+                "biases": row.bias,
+                "multipliers": row.multipliers,
+                "shifts": row.shifts,
+            }
+            for offset, row in self._simulator.plan.weights.items()
+        }
+
     def run(self, arrays: Sequence[Array], batch: int) -> RunOutcome:
         """Infer a batch of arrays `[batch, *shape]`. Raises E95x for faults of the NPU."""
         buffers = self._program.program.of_kind(BufferKind.INPUT)
@@ -256,6 +269,10 @@ class EthosNPrograms(NpuFamily):
     def simulator(self, program: NpuProgram) -> NpuSimulator:
         """Plan a program's execution."""
         return NpuSimulator(program)
+
+    def constants(self, simulator: NpuSimulator) -> dict[int, dict[str, Array]]:
+        """Return weights, biases and scales, decoded."""
+        return simulator.constants
 
     def hazards(self, program: NpuProgram, around: Surroundings | None = None) -> HazardReport:
         """Find accesses to memory that cannot be; the order of passes is fixed."""

@@ -129,6 +129,12 @@ class EthosUPrograms(NpuFamily):
         watch = Watch(offsets_bytes)
         return WatchedStream(simulator.watched(watch), watch)
 
+    def constants(self, simulator: Simulator) -> dict[int, dict[str, npt.NDArray[Any]]]:
+        """Return weights, biases, scales and tables, decoded."""
+        from mizzen.targets.ethos_u.sim.constants import constants_of
+
+        return constants_of(simulator.program, simulator.plan)
+
     def hazards(self, program: Program, around: Surroundings | None = None) -> HazardReport:
         """Find accesses that no wait and no block dependency orders."""
         from mizzen.targets.ethos_u import hazards

@@ -260,6 +260,13 @@ class NpuFamily(ABC):
         """
         return None
 
+    def constants(self, simulator: Any) -> Mapping[int, Mapping[str, Array]]:
+        """Return a program's constants as its operations take them; none where that is not known.
+
+        They are by the byte offset of the operation's command, and by their names.
+        """
+        return {}
+
     def arena_offsets(self, model: Model) -> Mapping[int, int]:
         """Return the byte offset of each tensor in the arena; none without a plan of it.
 

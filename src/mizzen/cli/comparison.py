@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.layout import count, fields, named_table, share, size, table
@@ -38,7 +38,16 @@ def _head(found: Comparison) -> list[tuple[str, str]]:
         ("inputs", inputs),
         ("outputs", f"{found.differing:,} of {found.elements:,} elements differ"),
         ("layers", layers),
+        *_constants(found),
     ]
+
+
+def _constants(found: Comparison) -> Iterator[tuple[str, str]]:
+    held = found.constants
+    if held is not None:
+        wrong = f", {count(len(held.wrong), 'difference')}" if held.wrong else ", all the model's"
+        text = f"of {count(held.compared, 'operation')}{wrong}" if held.compared else "not compared"
+        yield "constants", text
 
 
 def _row(row: LayerComparison) -> tuple[str, ...]:

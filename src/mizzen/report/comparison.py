@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-from mizzen.diagnostics import Device
+from mizzen.diagnostics import Device, Origin
 
 
 class Outcome(Enum):
@@ -86,6 +86,38 @@ class OutputComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantDifference:
+    """Constants of an operation that are not the model's.
+
+    origin               the operator of the model that it is of
+    what                 weights, biases, multipliers, shifts, table or maps
+    differing, elements  how many differ, of how many
+    where                the first that does: its place, and what is there
+    """
+
+    origin: Origin
+    what: str
+    differing: int
+    elements: int
+    where: tuple[int, ...]
+    npu: int
+    reference: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantsComparison:
+    """An artifact's constants beside those of its model, as it is compiled now.
+
+    compared  operations that have the same constants as now, but for those that are wrong
+    others    operations that were not compared: they are others than those of now
+    """
+
+    compared: int
+    others: int
+    wrong: tuple[ConstantDifference, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """What an artifact computes beside what its model means.
 
@@ -94,6 +126,7 @@ class Comparison:
     inputs         independent inputs, or streams where the network keeps state
     run            inferences in a row for each of them
     seed           of inputs that were made; None for the user's own
+    constants      of an artifact that was compiled before; None for one that was compiled for this
     """
 
     model: str
@@ -104,6 +137,7 @@ class Comparison:
     seed: int | None
     layers: tuple[LayerComparison, ...]
     outputs: tuple[OutputComparison, ...]
+    constants: ConstantsComparison | None = None
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows; None for its text."""
@@ -129,7 +163,11 @@ class Comparison:
     @property
     def holds(self) -> bool:
         """Whether nothing differs but what is documented to."""
-        return not self.wrong and not any(row.outcome is Outcome.DIFFERS for row in self.outputs)
+        return not (
+            self.wrong
+            or any(row.outcome is Outcome.DIFFERS for row in self.outputs)
+            or (self.constants is not None and self.constants.wrong)
+        )
 
     def count(self, outcome: Outcome) -> int:
         """Return how many layers have this outcome."""
@@ -149,6 +187,7 @@ def as_dict(found: Comparison) -> dict[str, Any]:
         "differing": found.differing,
         "layers": [_named(asdict(row), row.outcome, row.device) for row in found.layers],
         "outputs": [_named(asdict(row), row.outcome) for row in found.outputs],
+        "constants": None if found.constants is None else asdict(found.constants),
     }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
+from mizzen.analysis.comparison.constants import constants_beside
 from mizzen.analysis.comparison.naming import with_origins
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.batching import batch_of
@@ -18,7 +19,14 @@ from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, file_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions, SystemKeywords
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Device, Diagnostic, ProgressCallback, Severity, fail
-from mizzen.report.comparison import Comparison, LayerComparison, Outcome, OutputComparison
+from mizzen.report.comparison import (
+    Comparison,
+    ConstantDifference,
+    ConstantsComparison,
+    LayerComparison,
+    Outcome,
+    OutputComparison,
+)
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -38,11 +46,13 @@ class SideBySide(Protocol):
 
     name       of the model's file
     reference  what computes the other side
+    constants  of an artifact that was there before, beside the model's
     """
 
     name: str
     artifact: Artifact
     reference: str
+    constants: ConstantsComparison | None
 
     @property
     def keeps_state(self) -> bool:
@@ -145,11 +155,11 @@ def side_by_side(
         from mizzen.artifact.steps import read_network
 
         compiled = compile_file(data, name, target, on_progress)
-        artifact = with_origins(artifact, compiled) if artifact is not None else compiled
+        artifact, constants = _beside(artifact, compiled)
         network = read_network(data, name)
-        require_same(artifact, compiled)
         meaning = target.backend.tflite_meaning(network, target.configuration)
-        return TfliteComparison(network, artifact, target.backend.tflite_bounds(network), meaning)
+        bounds = target.backend.tflite_bounds(network)
+        return TfliteComparison(network, artifact, bounds, meaning, constants)
     if front_end is TOSA:
         return _tosa(data, name, target, artifact, on_progress)
     if front_end is PYTORCH:
@@ -174,9 +184,18 @@ def _tosa(
     from mizzen.frontends.tosa import read
 
     compiled = compile_file(data, name, target, on_progress)
-    given = compiled if artifact is None else with_origins(artifact, compiled)
-    require_same(given, compiled)
-    return TosaComparison(name, read(data, name), given)
+    given, constants = _beside(artifact, compiled)
+    return TosaComparison(name, read(data, name), given, constants)
+
+
+def _beside(
+    artifact: Artifact | None, compiled: Artifact
+) -> tuple[Artifact, ConstantsComparison | None]:
+    """Return the artifact that is judged, and what its constants are beside the model's."""
+    if artifact is None:
+        return compiled, None
+    require_same(artifact, compiled)
+    return with_origins(artifact, compiled), constants_beside(artifact, compiled)
 
 
 def require_same(artifact: Artifact, compiled: Artifact) -> None:
@@ -230,6 +249,7 @@ def run(compared: SideBySide, target: ResolvedTarget, inputs: Inputs) -> Compari
         seed,
         layers,
         outputs,
+        compared.constants,
     )
 
 
@@ -247,10 +267,12 @@ def configuration_of(target: ResolvedTarget) -> dict[str, str]:
 
 
 def failures_of(found: Comparison) -> Iterator[Diagnostic]:
-    """Return what differs though it may not: E483, at the first layer that does."""
-    if found.holds:
-        return
+    """Return what differs though it may not: E483 at the first layer that does, E692 constants."""
+    if found.constants is not None:
+        yield from (_constant_failure(row, found) for row in found.constants.wrong)
     wrong = found.wrong
+    if not wrong and all(row.outcome is not Outcome.DIFFERS for row in found.outputs):
+        return
     said = f"{found.differing:,} of {found.elements:,} output elements differ"
     if not wrong:
         yield Diagnostic(
@@ -265,8 +287,10 @@ def failures_of(found: Comparison) -> Iterator[Diagnostic]:
 def notes_of(found: Comparison) -> Iterator[Diagnostic]:
     """Return what the comparison cannot say.
 
-    W496 for NPUs that round otherwise, W490 for layers of which nothing else could be seen.
+    W496 for NPUs that round otherwise, W490 for layers of which nothing else could be seen, W323
+    for constants that were not compared.
     """
+    yield from _not_compared(found)
     rounded = sum(row.outcome is Outcome.ROUNDED and row.steps > 1 for row in found.layers)
     unseen = sum(row.outcome is Outcome.UNSEEN and row.device is Device.NPU for row in found.layers)
     if unseen:
@@ -287,6 +311,30 @@ def notes_of(found: Comparison) -> Iterator[Diagnostic]:
             rule="docs/explanation/ethos-n-numbers.md",
             help="mizzen evaluate says what that does to the accuracy",
         )
+
+
+def _not_compared(found: Comparison) -> Iterator[Diagnostic]:
+    constants = found.constants
+    if constants is not None and constants.others:
+        yield Diagnostic(
+            "W323",
+            f"the constants of every operation must be compared with the model's, and those of "
+            f"{constants.others} of {constants.others + constants.compared} are not: the artifact "
+            "has other operations than a compilation of the model has now",
+            Severity.WARNING,
+            help="give the options that the artifact was compiled with, as --optimise Size",
+        )
+
+
+def _constant_failure(row: ConstantDifference, found: Comparison) -> Diagnostic:
+    place = ", ".join(map(str, row.where))
+    return Diagnostic(
+        "E692",
+        f"{row.what} of an operation must be the model's, and {row.differing:,} of "
+        f"{row.elements:,} are not, the first at [{place}]: {row.npu} instead of {row.reference}",
+        origin=replace(row.origin, model=found.model),
+        help="the artifact is damaged, or made of another model: compile the model again",
+    )
 
 
 def _failure(row: LayerComparison, found: Comparison, said: str) -> Diagnostic:

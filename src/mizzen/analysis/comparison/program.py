@@ -40,7 +40,7 @@ from mizzen.frontends.torch.program import Role
 from mizzen.graph import Value
 from mizzen.ops.control_flow import Custom
 from mizzen.reference import evaluate_batch
-from mizzen.report.comparison import LayerComparison, OutputComparison
+from mizzen.report.comparison import ConstantsComparison, LayerComparison, OutputComparison
 from mizzen.targets.bounds import Bound
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class ProgramComparison:
     tensors: Mapping[Any, int]
     on_npu: set[int]
     numbers: Mapping[int, int]
+    constants: ConstantsComparison | None = None
     reference: str = NAME
     _seen: dict[Any, Tally] = field(default_factory=dict[Any, Tally])
 

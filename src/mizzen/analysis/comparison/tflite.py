@@ -22,7 +22,7 @@ from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
-from mizzen.report.comparison import LayerComparison, OutputComparison
+from mizzen.report.comparison import ConstantsComparison, LayerComparison, OutputComparison
 
 IN_ROUNDINGS = "the network in the NPU's own roundings"
 """The reference where the NPU rounds otherwise than the kernels of the CPU."""
@@ -46,6 +46,7 @@ class TfliteComparison:
     artifact: Artifact
     bounds: Bounds
     meaning: NetworkMeaning | None = None
+    constants: ConstantsComparison | None = None
     reference: str = NAME
     _rounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
     _bounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])

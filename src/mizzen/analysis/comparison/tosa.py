@@ -17,7 +17,7 @@ from mizzen.diagnostics import Device
 from mizzen.graph import Graph, Value
 from mizzen.ops.control_flow import Constant
 from mizzen.reference import evaluate_batch
-from mizzen.report.comparison import LayerComparison, OutputComparison
+from mizzen.report.comparison import ConstantsComparison, LayerComparison, OutputComparison
 
 NAME = "TOSA's meaning"
 
@@ -32,6 +32,7 @@ class TosaComparison:
     name: str
     graph: Graph
     artifact: Artifact
+    constants: ConstantsComparison | None = None
     reference: str = NAME
     _tensors: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
 

@@ -40,22 +40,25 @@ from mizzen.targets.ethos_n.sim.inferred import inferred
 from mizzen.targets.ethos_n.sim.mce import MceStage, check_weights, geometry_of, prepare
 from mizzen.targets.ethos_n.sim.ple import KERNELS, PleKernel, PleSettings
 from mizzen.targets.ethos_n.sim.sram import SramTracker
-from mizzen.targets.ethos_n.sim.weight_decoding import decode
+from mizzen.targets.ethos_n.sim.weight_decoding import DecodedWeights, decode
 from mizzen.targets.ethos_n.weights.weight_format import WeightLayout
 
 Array = npt.NDArray[Any]
 Run = Callable[[Memory], None]
+WORD_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The passes of a program in order, and notes on what of them is inferred.
 
-    needed  bytes of each input buffer, from its start, that the passes may read
+    needed   bytes of each input buffer, from its start, that the passes may read
+    weights  what weight streams say, by the byte offset of their command
     """
 
     runs: tuple[Run, ...]
     needed: Mapping[int, int]
+    weights: Mapping[int, DecodedWeights]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -73,7 +76,7 @@ def plan(program: Program) -> Plan:
         for note in inferred(where, command):
             notes.setdefault(note.code, note)
     planner.dram.require_outputs()
-    return Plan(tuple(runs), planner.dram.needed, tuple(notes.values()))
+    return Plan(tuple(runs), planner.dram.needed, planner.weights, tuple(notes.values()))
 
 
 def _where(number: int, instruction: Instruction) -> Where:
@@ -88,6 +91,7 @@ class _Planner:
         self._capabilities = program.capabilities
         self.dram = DramTracker(program)
         self._sram = SramTracker(program.capabilities)
+        self.weights: dict[int, DecodedWeights] = {}
 
     def command(self, where: Where, command: Command) -> list[Run]:
         """Prepare one command; nothing to run for what only orders or dumps."""
@@ -135,6 +139,7 @@ class _Planner:
         check_weights(where, command)
         data = self._program.constant(command.weights.dram_buffer_id)
         decoded = decode(data, stripes, WeightLayout.of(command), self._capabilities)
+        self.weights[WORD_BYTES * where.offset_words] = decoded
         return prepare(where, command, decoded, geometry)
 
     def _settings(

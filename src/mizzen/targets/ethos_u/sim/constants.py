@@ -1,0 +1,84 @@
+"""The constants of a program as its operations take them, whatever streams they are packed into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.sim.memory import pieces
+from mizzen.targets.ethos_u.sim.operations import (
+    Convolution,
+    Elementwise,
+    FeatureMap,
+    MatrixProduct,
+    Operation,
+    Pooling,
+    Resize,
+)
+from mizzen.targets.ethos_u.sim.plan import Plan, Step
+from mizzen.targets.ethos_u.sim.pooling_kernel import PoolingKernel
+from mizzen.targets.ethos_u.sim.scales import ChannelScales
+
+Array = npt.NDArray[Any]
+
+
+def constants_of(program: Program, plan: Plan) -> dict[int, dict[str, Array]]:
+    """Return constants by their names, of operations by the byte offset of their commands.
+
+    `weights` are `[O, H, W, I]`, zero point taken off; `biases`, `multipliers` and `shifts` are by
+    output channel; `table` is a function's; `maps` are the bytes of feature maps that lie among the
+    constants.
+    """
+    found: dict[int, dict[str, Array]] = {}
+    for step in plan.steps:
+        offset = 4 * (step.operation.where.origin.command or 0)
+        held = dict(_held(program, plan, step, offset))
+        if held:
+            found[offset] = held
+    return found
+
+
+def _held(program: Program, plan: Plan, step: Step, offset: int) -> Iterator[tuple[str, Array]]:
+    encoded = plan.encoded.get(offset)
+    if encoded is not None:
+        yield "weights", encoded.weights
+        yield from _scales(encoded.scales)
+    if isinstance(step.kernel, PoolingKernel) and step.kernel.scales is not None:
+        yield from _scales(step.kernel.scales)
+    table = plan.tables.get(offset)
+    if table is not None:
+        yield "table", table
+    parts = [_bytes(program, fm) for fm in _maps(step.operation) if fm.region in program.constants]
+    if parts:
+        yield "maps", np.concatenate(parts)
+
+
+def _scales(scales: ChannelScales) -> Iterator[tuple[str, Array]]:
+    yield "biases", scales.bias
+    yield "multipliers", scales.multiplier
+    yield "shifts", scales.shift
+
+
+def _maps(operation: Operation) -> list[FeatureMap]:
+    match operation:
+        case Elementwise():
+            return operation.maps
+        case MatrixProduct():
+            return [operation.ifm, operation.weights]
+        case Convolution() | Pooling() | Resize():
+            return [operation.ifm]
+        case _:
+            return []
+
+
+def _bytes(program: Program, fm: FeatureMap) -> Array:
+    data = program.constants[fm.region]
+    cells = [
+        np.ndarray(piece.counts, f"V{piece.cell_bytes}", data.data, piece.offset, piece.strides)
+        for piece in pieces(fm)
+    ]
+    return np.concatenate([np.frombuffer(cell.tobytes(), np.uint8) for cell in cells])
