@@ -96,16 +96,10 @@ class NpuSimulator:
 
     @property
     def constants(self) -> dict[int, dict[str, Array]]:
-        """Weights, biases and scales by the byte offset of their command, decoded."""
-        return {
-            offset: {
-                "weights": row.weights,
-                "biases": row.bias,
-                "multipliers": row.multipliers,
-                "shifts": row.shifts,
-            }
-            for offset, row in self._simulator.plan.weights.items()
-        }
+        """What passes compute with, by the byte offset of their command."""
+        from mizzen.targets.ethos_n.sim.constants import constants_of
+
+        return constants_of(self._simulator.program, self._simulator.plan)
 
     def run(self, arrays: Sequence[Array], batch: int) -> RunOutcome:
         """Infer a batch of arrays `[batch, *shape]`. Raises E95x for faults of the NPU."""
@@ -271,7 +265,7 @@ class EthosNPrograms(NpuFamily):
         return NpuSimulator(program)
 
     def constants(self, simulator: NpuSimulator) -> dict[int, dict[str, Array]]:
-        """Return weights, biases and scales, decoded."""
+        """Return weights, biases and scales, decoded, and settings."""
         return simulator.constants
 
     def hazards(self, program: NpuProgram, around: Surroundings | None = None) -> HazardReport:

@@ -130,7 +130,7 @@ class EthosUPrograms(NpuFamily):
         return WatchedStream(simulator.watched(watch), watch)
 
     def constants(self, simulator: Simulator) -> dict[int, dict[str, npt.NDArray[Any]]]:
-        """Return weights, biases, scales and tables, decoded."""
+        """Return weights, biases, scales and tables, decoded, and settings."""
         from mizzen.targets.ethos_u.sim.constants import constants_of
 
         return constants_of(simulator.program, simulator.plan)

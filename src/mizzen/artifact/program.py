@@ -41,6 +41,9 @@ class RunOutcome:
     variables: tuple[Array, ...] = ()
 
 
+SETTINGS = "settings"
+"""Among what operations compute with, the numbers that are in the command stream."""
+
 NOT_THERE = "E679"
 """The code of what a family of NPUs does not have: a checker, a listing."""
 
@@ -261,9 +264,10 @@ class NpuFamily(ABC):
         return None
 
     def constants(self, simulator: Any) -> Mapping[int, Mapping[str, Array]]:
-        """Return a program's constants as its operations take them; none where that is not known.
+        """Return what a program's operations compute with; nothing where that is not known.
 
-        They are by the byte offset of the operation's command, and by their names.
+        It is by the byte offset of the operation's command, and by its name. Constants are as the
+        operation takes them, decoded; `SETTINGS` are the numbers of the command itself.
         """
         return {}
 

@@ -31,6 +31,9 @@ from mizzen.report.comparison import (
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from mizzen.analysis.comparison.tflite import TfliteComparison
+    from mizzen.frontends.tflite import Model
+
 SEED = 1
 """Of inputs that are made: another than the proof's, whose inputs are seen already."""
 
@@ -151,15 +154,10 @@ def side_by_side(
     data, name = file_of(model)
     front_end = front_end_of(data, name)
     if front_end is TFLITE:
-        from mizzen.analysis.comparison.tflite import TfliteComparison
         from mizzen.artifact.steps import read_network
 
         compiled = compile_file(data, name, target, on_progress)
-        artifact, constants = _beside(artifact, compiled)
-        network = read_network(data, name)
-        meaning = target.backend.tflite_meaning(network, target.configuration)
-        bounds = target.backend.tflite_bounds(network)
-        return TfliteComparison(network, artifact, bounds, meaning, constants)
+        return tflite_beside(read_network(data, name), target, compiled, artifact)
     if front_end is TOSA:
         return _tosa(data, name, target, artifact, on_progress)
     if front_end is PYTORCH:
@@ -171,6 +169,22 @@ def side_by_side(
         f"a model must be a .tflite, .tosa or .pt2 to have a reference, and {name} is not one",
         help="run the artifact with `mizzen run`, and compare what it gives yourself",
     )
+
+
+def tflite_beside(
+    network: Model, target: ResolvedTarget, compiled: Artifact, artifact: Artifact | None
+) -> TfliteComparison:
+    """Return a network's artifact beside its reference.
+
+    compiled  what is made of the network now
+    artifact  what is judged; None for `compiled` itself
+    """
+    from mizzen.analysis.comparison.tflite import TfliteComparison
+
+    judged, constants = _beside(artifact, compiled)
+    meaning = target.backend.tflite_meaning(network, target.configuration)
+    bounds = target.backend.tflite_bounds(network)
+    return TfliteComparison(network, judged, bounds, meaning, constants)
 
 
 def _tosa(

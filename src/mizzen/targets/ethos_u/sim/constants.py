@@ -8,22 +8,39 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.isa.numbers import numbers_of
 from mizzen.targets.ethos_u.program import Program
 from mizzen.targets.ethos_u.sim.memory import pieces
 from mizzen.targets.ethos_u.sim.operations import (
     Convolution,
+    Dma,
     Elementwise,
     FeatureMap,
     MatrixProduct,
     Operation,
     Pooling,
     Resize,
+    Stream,
+    Where,
 )
 from mizzen.targets.ethos_u.sim.plan import Plan, Step
 from mizzen.targets.ethos_u.sim.pooling_kernel import PoolingKernel
-from mizzen.targets.ethos_u.sim.scales import ChannelScales
+from mizzen.targets.ethos_u.sim.scales import ChannelScales, RecordFormat
+from mizzen.targets.ethos_u.sim.weights import SplitLayout
+from mizzen.targets.ethos_u.sim.weights_u85 import LayoutU85
 
 Array = npt.NDArray[Any]
+
+SETTINGS = "settings"
+APART = (Where, Stream, SplitLayout, LayoutU85, RecordFormat)
+PLACES = frozenset(
+    f"FeatureMap.{name}"
+    for name in (
+        "region", "bases", "height_0", "height_1", "width_0", "stride_y", "stride_x", "stride_c",
+        "format", "tiling",
+    )
+)  # fmt: skip
+"""What of a feature map says where it lies, and not what it is."""
 
 
 def constants_of(program: Program, plan: Plan) -> dict[int, dict[str, Array]]:
@@ -31,7 +48,7 @@ def constants_of(program: Program, plan: Plan) -> dict[int, dict[str, Array]]:
 
     `weights` are `[O, H, W, I]`, zero point taken off; `biases`, `multipliers` and `shifts` are by
     output channel; `table` is a function's; `maps` are the bytes of feature maps that lie among the
-    constants.
+    constants; `settings` are the numbers that registers hold, without places and sizes of blocks.
     """
     found: dict[int, dict[str, Array]] = {}
     for step in plan.steps:
@@ -55,6 +72,8 @@ def _held(program: Program, plan: Plan, step: Step, offset: int) -> Iterator[tup
     parts = [_bytes(program, fm) for fm in _maps(step.operation) if fm.region in program.constants]
     if parts:
         yield "maps", np.concatenate(parts)
+    if not isinstance(step.operation, Dma):
+        yield SETTINGS, np.array([*numbers_of(step.operation, APART, PLACES)], np.int64)
 
 
 def _scales(scales: ChannelScales) -> Iterator[tuple[str, Array]]:
