@@ -421,7 +421,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.compiler.ethos_n": (
         "mizzen.diagnostics",
-        "mizzen.targets.bounds",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.passes",
