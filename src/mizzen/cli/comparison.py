@@ -136,8 +136,7 @@ def growth_text(rows: Sequence[VersionGrowth], baseline: str, *, width: int) -> 
 
 def precision_text(found: Precision, *, width: int) -> str:
     """List the layers of both networks, the noisiest first, and how the worst one's errors lie."""
-    data = "the user's own" if found.real_data else "made"
-    rows = [("inputs", f"{count(found.inputs, 'input')}, {data}")]
+    rows = [("inputs", f"{count(found.inputs, 'input')}, {found.source.value}")]
     rows.append(("layers", f"{len(found.layers)} in both"))
     if found.unmatched:
         rows.append(("unmatched", ", ".join(f"{row[1]} {row[0]}" for row in found.unmatched)))

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import Enum
 from typing import Any
 
 BINS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Upper edges of a histogram of absolute errors, in steps of the quantised tensor; the last bin is
 what is beyond. A single rounding is half a step."""
+
+
+class InputSource(Enum):
+    """Where inputs come from, in the words of the report."""
+
+    USER = "the user's own"
+    EXAMPLE = "the example that it was exported with"
+    MADE = "made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,7 @@ class Precision:
     """A quantised network beside its floating-point one.
 
     inputs     inferences
-    real_data  whether they were the user's, and not made
+    source     where they come from
     layers     those of both, in the order of execution
     unmatched  layers of the quantised network without a counterpart: index, kind and name
     """
@@ -54,9 +63,14 @@ class Precision:
     model: str
     floating: str
     inputs: int
-    real_data: bool
+    source: InputSource
     layers: tuple[LayerPrecision, ...]
     unmatched: tuple[tuple[int, str, str], ...]
+
+    @property
+    def real_data(self) -> bool:
+        """Whether the inputs were the user's."""
+        return self.source is InputSource.USER
 
     @property
     def worst_first(self) -> tuple[LayerPrecision, ...]:
@@ -75,6 +89,7 @@ def as_dict(found: Precision) -> dict[str, Any]:
         "floating": found.floating,
         "inputs": found.inputs,
         "real_data": found.real_data,
+        "source": found.source.name.lower(),
         "bin_edges_steps": list(BINS),
         "layers": [asdict(row) for row in found.worst_first],
         "unmatched": _rows(found.unmatched),

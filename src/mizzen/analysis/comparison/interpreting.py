@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mizzen.artifact.interface import Array
@@ -26,15 +26,22 @@ class Interpreter:
 
     def infer(self, inputs: Sequence[Array], exchange: Exchange) -> list[Array]:
         """Infer once, of arrays `[*shape]`, and return the outputs in order."""
-        values: dict[Any, Any] = {**self._held, **self._state}
-        values.update(zip(self._inputs, map(tensor_of, inputs), strict=True))
+        values = self.taken(inputs)
         for node in self.program.nodes:
             if node.op == "call_function":
-                arguments, named = (
-                    mapped(part, lambda source: values[source]) for part in (node.args, node.kwargs)
-                )
-                result = without_gradient(node.target, *arguments, **named)
-                values[node] = exchange(node, result)
+                values[node] = exchange(node, self.result(node, values))
         for row in self.program.states:
             self._state[row.read] = values[row.write].detach().clone()
         return [values[node].detach().cpu().numpy() for node in self.program.outputs]
+
+    def taken(self, inputs: Sequence[Array]) -> dict[Any, Any]:
+        """Return what the program takes, by its nodes: arrays `[*shape]`, parameters, state."""
+        given = zip(self._inputs, map(tensor_of, inputs), strict=True)
+        return {**self._held, **self._state, **dict(given)}
+
+    def result(self, node: Any, values: Mapping[Any, Any]) -> Any:
+        """Return what a node gives for the results of those that it takes."""
+        arguments, named = (
+            mapped(part, lambda source: values[source]) for part in (node.args, node.kwargs)
+        )
+        return without_gradient(node.target, *arguments, **named)

@@ -61,6 +61,11 @@ class TwoNetworks(Protocol):
         """Bytes of all tensors of one inference."""
         ...
 
+    @property
+    def example(self) -> Sequence[Array] | None:
+        """Inputs that came with the networks, `[N, *shape]` each, if there are any that tell."""
+        ...
+
     def stimuli(self, count: int, seed: int) -> list[Array]:
         """Return inputs of the quantised network, `[count, *shape]` each."""
         ...

@@ -20,7 +20,7 @@ from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.compiler.compile import PYTORCH, TFLITE, file_of, front_end_of
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Diagnostic, Severity, fail
-from mizzen.report.precision import BINS, LayerPrecision, Precision
+from mizzen.report.precision import BINS, InputSource, LayerPrecision, Precision
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -80,7 +80,8 @@ class _Noise:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What to infer: the user's arrays, as for `Artifact.run`, or None for made ones."""
+    """What to infer: the user's arrays, as for `Artifact.run`; or None for the example of an
+    exported program, or without one, or for a `count`, made ones."""
 
     arrays: Sequence[Array] | None = None
     count: int | None = None
@@ -157,10 +158,12 @@ def _require_pairs(networks: TwoNetworks, name: str, floating_name: str) -> None
 
 def measured(networks: TwoNetworks, model: str, floating: str, data: Data) -> Precision:
     """Infer what is asked for, and return what was found."""
-    arrays = data.arrays
+    arrays, source = data.arrays, InputSource.USER
+    if arrays is None and not data.count:
+        arrays, source = networks.example, InputSource.EXAMPLE
     if arrays is None:
         count = data.count or ProofOptions().inputs_for(networks.values_bytes)
-        arrays = networks.stimuli(count, data.seed)
+        arrays, source = networks.stimuli(count, data.seed), InputSource.MADE
     arrays = [_shaped(array, info) for array, info in zip(arrays, networks.inputs, strict=True)]
     size = len(arrays[0]) if arrays else 1
     counted = [_Noise() for _ in networks.pairs]
@@ -171,7 +174,7 @@ def measured(networks: TwoNetworks, model: str, floating: str, data: Data) -> Pr
     rows = [noise.layer(pair) for noise, pair in zip(counted, networks.pairs, strict=True)]
     rows.sort(key=lambda row: row.index)
     unmatched = tuple(networks.unmatched)
-    return Precision(model, floating, size, data.arrays is not None, tuple(rows), unmatched)
+    return Precision(model, floating, size, source, tuple(rows), unmatched)
 
 
 def _shaped(array: Array, info: TensorInfo) -> Array:
@@ -197,10 +200,14 @@ def failures_of(found: Precision, least_db: float | None) -> Iterator[Diagnostic
 
 def notes_of(found: Precision) -> Iterator[Diagnostic]:
     """Return what makes the numbers less than they look: W492 for inputs that were made."""
-    if not found.real_data:
+    came = {
+        InputSource.MADE: "these were made",
+        InputSource.EXAMPLE: "this is the example that the program was exported with",
+    }
+    if found.source in came:
         yield Diagnostic(
             "W492",
-            "noise must be measured on real inputs to tell of accuracy, and these were made",
+            f"noise must be measured on real inputs to tell of accuracy, and {came[found.source]}",
             Severity.WARNING,
             help="give some dozens of real inputs with --data",
         )

@@ -17,7 +17,8 @@ from mizzen.analysis.comparison.pairs import Pair, scale_of
 from mizzen.analysis.comparison.tflm import MicroReference
 from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
+from mizzen.compiler.proof.stimuli import plausible
+from mizzen.compiler.tflite_stimuli import network_stimulus, values_bytes
 from mizzen.data.fitting import fitted, real
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer import write
@@ -59,9 +60,16 @@ class TfliteNetworks:
             if row.index not in found and row.kind not in EDGES and row.outputs
         )
 
+    @property
+    def example(self) -> None:
+        """A file has no inputs."""
+        return None
+
     def stimuli(self, count: int, seed: int) -> list[Array]:
         """Return inputs of the quantised network, `[count, *shape]` each."""
-        return network_stimuli(self.model, count, seed)
+        main = self.model.main
+        given = [network_stimulus(self.model, row) for row in main.present(main.inputs)]
+        return plausible(given, count, seed)
 
     def infer(
         self, arrays: Sequence[Array]

@@ -1,26 +1,25 @@
-"""Two exported PyTorch programs, converted and floating-point, whose nodes go by the same names.
-
-A converted program keeps the names of the nodes that it was made of: what is rounded is the last
-node of a layer, and the node of that name gives the real numbers. A convolution that took in a
-normalisation behind it stands for both.
-"""
+"""Two exported PyTorch programs, converted and floating-point: what is rounded in the one, and
+what gives its real numbers in the other."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mizzen.analysis.comparison.counterparts import counterparts
 from mizzen.analysis.comparison.interpreting import Interpreter
 from mizzen.analysis.comparison.pairs import Pair
 from mizzen.analysis.comparison.program import input_stimulus
 from mizzen.artifact.interface import Array, TensorInfo
-from mizzen.compiler.proof.stimuli import stimuli
+from mizzen.compiler.proof.stimuli import Stimulus, plausible, stimuli
 from mizzen.compiler.torch.exported import load_exported
 from mizzen.compiler.torch.placement import require_quantized
 from mizzen.diagnostics import fail
+from mizzen.frontends.torch.exported_example import stored_inputs
 from mizzen.frontends.torch.int_lowering.int_lower import QUANTIZE
 from mizzen.frontends.torch.narrowing import read
 from mizzen.frontends.torch.operators import overload_of
@@ -29,14 +28,20 @@ from mizzen.frontends.torch.program import Role, TorchProgram, is_tensor, kind_o
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-NORMALISATIONS = ("aten.batch_norm", "aten._native_batch_norm_legit_no_training")
-"""What a convolution in front of it takes in."""
+HALF_STEP = 0.5 / 255
+"""Of the range of 8 bits: a number is rounded to the last step from there."""
+
+PAIRING_INPUTS, PAIRING_SEED = 2, 1
+"""Inferences by which counterparts are found: one of any numbers, one of small ones."""
 
 
 def programs(data: bytes, name: str, other: bytes, floating: str) -> ProgramNetworks:
     """Read both programs. E167 for a first one that is not quantised."""
+    converted, original = load_exported(data, name), load_exported(other, floating)
     names = Path(name).stem, Path(floating).stem
-    return networks_of(load_exported(data, name), load_exported(other, floating), names)
+    require_quantized(converted, names[0])
+    example = stored_inputs(data)
+    return ProgramNetworks(read(converted, names[0]), read(original, names[1]), example)
 
 
 def networks_of(
@@ -44,13 +49,17 @@ def networks_of(
 ) -> ProgramNetworks:
     """Return both programs. E167 for a first one that is not quantised."""
     require_quantized(converted, names[0])
-    return ProgramNetworks(read(converted, names[0]), read(original, names[1]))
+    given, _ = converted.example_inputs or ((), {})
+    example = [row.detach().cpu().numpy().tobytes() for row in given if is_tensor(row)]
+    return ProgramNetworks(read(converted, names[0]), read(original, names[1]), example)
 
 
 class ProgramNetworks:
     """A converted program and its floating-point one, both in PyTorch."""
 
-    def __init__(self, program: TorchProgram, floating: TorchProgram) -> None:
+    def __init__(
+        self, program: TorchProgram, floating: TorchProgram, example: Sequence[bytes]
+    ) -> None:
         self._programs = program, floating
         self.inputs = tuple(_infos(program))
         if [row.shape for row in self.inputs] != [row.shape for row in _infos(floating)]:
@@ -65,12 +74,16 @@ class ProgramNetworks:
         values = [node.meta.get("val") for row in self._programs for node in row.nodes]
         sizes = (row.numel() * row.element_size() for row in values if is_tensor(row))
         self.values_bytes = max(1, sum(sizes))
+        self.example = _telling(example, self._stimuli())
 
     def stimuli(self, count: int, seed: int) -> list[Array]:
         """Return inputs of the program, `[count, *shape]` each."""
+        return plausible(self._stimuli(), count, seed)
+
+    def _stimuli(self) -> list[Stimulus]:
         program, _ = self._programs
         given = [node for node, role in program.roles.items() if role is Role.INPUT]
-        return stimuli([input_stimulus(node) for node in given], count, seed)
+        return [input_stimulus(node) for node in given]
 
     def infer(self, arrays: Sequence[Array]) -> tuple[Mapping[Any, Array], Mapping[Any, Array]]:
         """Return the tensors of both, of inputs `[N, *shape]`."""
@@ -97,20 +110,18 @@ class ProgramNetworks:
                     yield place, source, node
 
     def _pairs(self) -> Iterator[Pair]:
-        _, floating = self._programs
-        names = {node.name: node for node in floating.nodes if node.op == "call_function"}
+        program, floating = self._programs
+        arrays = stimuli(self._stimuli(), PAIRING_INPUTS, PAIRING_SEED)
+        inputs = [[array[index] for array in arrays] for index in range(PAIRING_INPUTS)]
+        found = counterparts(program, floating, inputs)
         seen = set[Any]()
         for place, source, node in self._rounded():
-            found = names.get(source.name)
-            if found is None or source in seen or kind_of(found) != kind_of(source):
-                continue
-            found = _with_normalisation(found)
-            if tuple(found.meta["val"].shape) != tuple(source.meta["val"].shape):
+            if source not in found or source in seen:
                 continue
             seen.add(source)
             _, scale, zero, low, high = node.args[:5]
             yield Pair(
-                place, kind_of(source), _name(source), found.name, node, found,
+                place, kind_of(source), _name(source), found[source].name, node, found[source],
                 float(scale), int(zero), int(low), int(high),
             )  # fmt: skip
 
@@ -119,6 +130,28 @@ class ProgramNetworks:
         for place, source, node in self._rounded():
             if node not in found:
                 yield place, kind_of(source), _name(source)
+
+
+def _telling(example: Sequence[bytes], inputs: Sequence[Stimulus]) -> list[Array] | None:
+    """Return example inputs, `[1, *shape]` each, if they lie where the program was calibrated."""
+    if [len(row) for row in example] != [_size(row) for row in inputs]:
+        return None
+    arrays = [
+        np.frombuffer(held, row.dtype).reshape(1, *row.shape)
+        for held, row in zip(example, inputs, strict=True)
+    ]
+    return arrays if all(map(_tells, arrays, inputs)) else None
+
+
+def _size(row: Stimulus) -> int:
+    return math.prod(row.shape) * row.dtype.itemsize
+
+
+def _tells(array: Array, row: Stimulus) -> bool:
+    """Whether an input has more than one value, all of them within what is rounded to integers."""
+    low, high = array.min(initial=math.inf), array.max(initial=-math.inf)
+    slack = HALF_STEP * (row.high - row.low)
+    return row.low - slack <= low < high <= row.high + slack
 
 
 def _infos(program: TorchProgram) -> Iterator[TensorInfo]:
@@ -132,22 +165,6 @@ def _infos(program: TorchProgram) -> Iterator[TensorInfo]:
 def _name(node: Any) -> str:
     origin = origin_of(node, None, 0)
     return f"{node.name} in {origin.module}" if origin.module else node.name
-
-
-def _with_normalisation(node: Any) -> Any:
-    """Return the normalisation behind a convolution, if nothing else takes what it gives."""
-    users = list(node.users)
-    if len(users) != 1 or not kind_of(node).startswith(("aten.conv", "aten.linear")):
-        return node
-    (user,) = users
-    if kind_of(user) not in NORMALISATIONS:
-        return node
-    items = [row for row in user.users if row.args[1:] == (0,)] if not _is_one(user) else [user]
-    return items[0] if items else node
-
-
-def _is_one(node: Any) -> bool:
-    return is_tensor(node.meta.get("val"))
 
 
 def _values(program: TorchProgram, wanted: set[Any], arrays: Sequence[Array]) -> dict[Any, Array]:

@@ -6,7 +6,7 @@ the two ends of the range, which saturate; an impulse on zeros, which shows wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,10 @@ WIDE_LIMIT = 1 << 15
 
 SMALL_PART = 16
 """Values around zero have a standard deviation of the range through this."""
+
+MOST_DEVIATIONS = 4
+"""Standard deviations of plausible values from the middle of the range to its ends: there are the
+extremes of some ten thousand numbers, of which ranges are calibrated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,10 @@ class Stimulus:
     low: float
     high: float
     zero: float = 0
+
+
+Kind = Callable[[Stimulus, np.random.Generator], Array]
+"""Draws one inference of an input."""
 
 
 def stimulus(shape: tuple[int, ...], dtype: npt.DTypeLike, zero: float = 0) -> Stimulus:
@@ -57,11 +65,24 @@ def stimuli(inputs: Sequence[Stimulus], count: int, seed: int) -> list[Array]:
     All inputs of an inference are of one kind, but the first is an impulse alone: others then
     are any integers, or an operator with two inputs would compute of zeros only.
     """
+    return _made(inputs, count, seed, _KINDS)
+
+
+def plausible(inputs: Sequence[Stimulus], count: int, seed: int) -> list[Array]:
+    """Return `count` inferences `[count, *shape]` of numbers as a sensor might give them.
+
+    Most lie around the middle, and hardly one reaches an end: what tells of a defect
+    says nothing of accuracy.
+    """
+    return _made(inputs, count, seed, (_around_the_middle,))
+
+
+def _made(inputs: Sequence[Stimulus], count: int, seed: int, kinds: Sequence[Kind]) -> list[Array]:
     rng = np.random.default_rng(seed)
     made = [np.empty((count, *row.shape), row.dtype) for row in inputs]
     for index in range(count):
         for place, (row, array) in enumerate(zip(inputs, made, strict=True)):
-            kind = _KINDS[index % len(_KINDS)]
+            kind = kinds[index % len(kinds)]
             make = _any if kind is _impulse and place else kind
             array[index] = np.clip(make(row, rng), row.low, row.high).astype(row.dtype)
     return made
@@ -89,4 +110,12 @@ def _small(row: Stimulus, rng: np.random.Generator) -> Array:
     return values if row.dtype.kind == "f" else np.rint(values)
 
 
-_KINDS = (_any, _small, _ends, _impulse)
+def _around_the_middle(row: Stimulus, rng: np.random.Generator) -> Array:
+    if row.dtype.kind == "b":
+        return _any(row, rng)
+    middle, deviation = (row.low + row.high) / 2, (row.high - row.low) / (2 * MOST_DEVIATIONS)
+    values = rng.normal(middle, deviation, row.shape)
+    return values if row.dtype.kind == "f" else np.rint(values)
+
+
+_KINDS: tuple[Kind, ...] = (_any, _small, _ends, _impulse)

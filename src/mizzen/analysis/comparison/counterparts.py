@@ -1,0 +1,287 @@
+"""Which nodes of a converted PyTorch program compute what nodes of its floating-point one do.
+
+Names say nothing: conversion takes operators apart and numbers what comes of them anew. So the
+converted program computes the floating-point one's own numbers, without its rounding and with the
+weights before theirs, and a node whose numbers are another node's is its counterpart. A node whose
+weights were changed, by the normalisation behind a convolution for instance, is known by what it
+takes. Behind a counterpart the program goes on from the floating-point numbers, so that nothing
+adds up. A node of which neither says enough has no counterpart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.analysis.comparison.interpreting import Interpreter
+from mizzen.artifact.interface import Array
+from mizzen.frontends.torch.int_lowering.int_lower import (
+    DEQUANTIZE,
+    DEQUANTIZE_CHANNELS,
+    QUANTIZE,
+)
+from mizzen.frontends.torch.operators import overload_of
+from mizzen.frontends.torch.program import Role, TorchProgram, is_tensor, kind_of, mapped
+
+Sketch = npt.NDArray[np.float64]
+"""Some elements of a node's results over all inferences, always the same ones for a shape."""
+
+EQUAL = 1e-4
+"""Relative to the signal: float32 rounds by 2**-24, and a chain of some hundred operators that
+PyTorch takes apart, with sums of some thousand terms, keeps within a thousand such roundings."""
+
+HANDED_ON = frozenset({QUANTIZE, DEQUANTIZE, DEQUANTIZE_CHANNELS})
+"""Nodes that give the real numbers that they take where nothing is rounded."""
+
+ALIKE = 0.1
+"""Relative to the signal, of nodes of one kind: 20 dB. Weights of 8 bits cost a hundredth, those of
+4 bits a twentieth; a tensor that has nothing to do with another differs by its signal or more."""
+
+CLEARLY = 3.0
+"""How many times nearer than any other a node must be that is known by its numbers: 10 dB."""
+
+HALF = 0.5 * (1 + 2.0**-16)
+"""A weight is at most half a step from the number that it was, in float32."""
+
+SKETCHED = 4096
+"""Elements of a result that are compared; a network may have hundreds of results of one shape."""
+
+NORMALISATIONS = ("aten.batch_norm", "aten._native_batch_norm_legit_no_training")
+"""What a convolution in front of it takes in."""
+
+Value = tuple[tuple[int, ...], bytes]
+"""A result's shape and sketch: equal for nodes that only hand on what they take."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Result:
+    """What a node of the floating-point program gave, one tensor an inference."""
+
+    node: Any
+    tensors: Sequence[Any]
+    sketch: Sketch
+
+    @property
+    def value(self) -> Value:
+        """What tells it from other results."""
+        return _value(self.tensors[0], self.sketch)
+
+
+def counterparts(
+    converted: TorchProgram, floating: TorchProgram, inputs: Sequence[Sequence[Array]]
+) -> dict[Any, Any]:
+    """Return nodes of the converted program with those of the floating-point one.
+
+    inputs  for each inference its arrays
+    """
+    return _Search(converted, floating, _watched(floating, inputs)).counterparts(inputs)
+
+
+def _watched(program: TorchProgram, inputs: Sequence[Sequence[Array]]) -> list[_Result]:
+    """Infer with the floating-point program, and return what each node gave."""
+    seen: dict[Any, list[Any]] = {}
+
+    def keep(node: Any, result: Any) -> Any:
+        if _is_real(result):
+            seen.setdefault(node, []).append(result.detach().clone())
+        return result
+
+    for arrays in inputs:
+        Interpreter(program).infer(arrays, keep)
+    return [_Result(node, rows, _sketch(rows)) for node, rows in seen.items()]
+
+
+class _Search:
+    """Goes through the converted program, and finds the counterpart of each node."""
+
+    def __init__(
+        self, converted: TorchProgram, floating: TorchProgram, results: Sequence[_Result]
+    ) -> None:
+        self._converted = converted
+        self._results = {row.node: row for row in results}
+        self._of_shape: dict[tuple[int, ...], list[_Result]] = {}
+        for row in results:
+            self._of_shape.setdefault(tuple(row.tensors[0].shape), []).append(row)
+        self._parameters = [
+            floating.tensor(node).detach()
+            for node, role in floating.roles.items()
+            if role is Role.CONSTANT
+        ]
+        self._fixed = _fixed(converted) | _fixed(floating)
+        self._values = {row.node: row.value for row in results}
+        self._floating = floating
+        self._found: dict[Any, Any] = {}
+
+    def counterparts(self, inputs: Sequence[Sequence[Array]]) -> dict[Any, Any]:
+        """Infer with the converted program, the floating-point numbers behind every counterpart."""
+        interpreter = Interpreter(self._converted)
+        inferences = [interpreter.taken(arrays) for arrays in inputs]
+        for program in (self._floating, self._converted):
+            taken = [node for node, role in program.roles.items() if role is Role.INPUT]
+            self._values.update({node: ((place,), b"") for place, node in enumerate(taken)})
+        for node in self._converted.nodes:
+            if node.op != "call_function":
+                continue
+            results = [self._unrounded(interpreter, node, values) for values in inferences]
+            if _is_real(results[0]):
+                results = self._exchanged(node, results)
+            for values, result in zip(inferences, results, strict=True):
+                values[node] = result
+        return self._found
+
+    def _exchanged(self, node: Any, results: Sequence[Any]) -> Sequence[Any]:
+        """Return the results of a node's counterpart, if it has one, else its own."""
+        if overload_of(node) in HANDED_ON and node.args[0] in self._values:
+            self._values[node] = self._values[node.args[0]]
+            return results
+        sketch = _sketch(results)
+        self._values[node] = _value(results[0], sketch)
+        counterpart = self._counterpart(node, tuple(results[0].shape), sketch)
+        if counterpart is None:
+            return results
+        self._found[node] = counterpart.node
+        self._values[node] = counterpart.value
+        return counterpart.tensors
+
+    def _unrounded(self, interpreter: Interpreter, node: Any, values: Mapping[Any, Any]) -> Any:
+        """Return what a node gives where nothing is rounded."""
+        overload = overload_of(node)
+        if overload not in HANDED_ON:
+            return interpreter.result(node, values)
+        source = values[node.args[0]]
+        if overload == QUANTIZE or source.is_floating_point():
+            return source
+        return self._weights(interpreter.result(node, values), _steps(node, values))
+
+    def _weights(self, rounded: Any, steps: Any) -> Any:
+        """Return the parameter that was rounded to weights; these if there is none."""
+        near = [
+            (float((row - rounded).abs().max()), index)
+            for index, row in enumerate(self._parameters)
+            if row.shape == rounded.shape and bool(((row - rounded).abs() <= HALF * steps).all())
+        ]
+        return self._parameters[min(near)[1]] if near else rounded
+
+    def _counterpart(self, node: Any, shape: tuple[int, ...], sketch: Sketch) -> _Result | None:
+        rows = self._of_shape.get(shape, [])
+        distances = [_distance(sketch, row.sketch) for row in rows]
+        equal = [row for row, far in zip(rows, distances, strict=True) if far <= EQUAL]
+        if equal:
+            same = [row for row in equal if kind_of(row.node) == kind_of(node)]
+            named = [row for row in same if row.node.name == node.name]
+            return (named or same or equal)[0]
+        return self._by_operands(node, sketch) or self._by_numbers(node, rows, distances)
+
+    def _by_operands(self, node: Any, sketch: Sketch) -> _Result | None:
+        """Return the node that computes the same of what are counterparts, if only one does."""
+        operands = self._operands(node)
+        used = set(self._found.values())
+        rows = [
+            self._results[ending]
+            for other in self._results
+            if kind_of(other) == kind_of(node) and self._operands(other) == operands
+            if (ending := with_normalisation(other)) not in used and ending in self._results
+        ]
+        rows = [row for row in rows if row.sketch.shape == sketch.shape]
+        if len(rows) < 2:
+            return rows[0] if rows else None
+        return _nearest(rows, [_distance(sketch, row.sketch) for row in rows])
+
+    def _by_numbers(
+        self, node: Any, rows: Sequence[_Result], distances: Sequence[float]
+    ) -> _Result | None:
+        """Return the node of the same kind that is nearest, if it is so clearly."""
+        row = _nearest(rows, distances)
+        if row is None or row.node in self._found.values():
+            return None
+        return row if kind_of(row.node) == kind_of(node) else None
+
+    def _operands(self, node: Any) -> tuple[object, ...]:
+        """Return what a node computes of: results, and the numbers among its arguments."""
+        found: list[object] = []
+
+        def add(source: Any) -> Any:
+            if source not in self._fixed:
+                found.append(self._values.get(source, source))
+            return None
+
+        literals = mapped((node.args, node.kwargs), add)
+        return (*found, str(literals).replace("None", ""))
+
+
+def _fixed(program: TorchProgram) -> set[Any]:
+    """Return the nodes that give the same for every inference."""
+    found = {node for node, role in program.roles.items() if role is Role.CONSTANT}
+    for node in program.nodes:
+        sources = node.all_input_nodes
+        if node.op == "call_function" and sources and all(row in found for row in sources):
+            found.add(node)
+    return found
+
+
+def _steps(node: Any, values: Mapping[Any, Any]) -> Any:
+    """Return what a step of a node's integers stands for, to be spread over its result."""
+    scale = node.args[1]
+    if overload_of(node) != DEQUANTIZE_CHANNELS:
+        return scale
+    extents = [1] * values[node.args[0]].dim()
+    extents[node.args[3]] = -1
+    return values[scale].reshape(extents)
+
+
+def _nearest(rows: Sequence[_Result], distances: Sequence[float]) -> _Result | None:
+    """Return the result that is alike, and clearly nearer than all that are not the same."""
+    if not rows:
+        return None
+    near, best = min(zip(distances, range(len(rows)), strict=True))
+    others = [
+        far for row, far in zip(rows, distances, strict=True) if row.value != rows[best].value
+    ]
+    clear = min(others, default=math.inf) >= CLEARLY * near
+    return rows[best] if near <= ALIKE and clear else None
+
+
+def _distance(ours: Sketch, theirs: Sketch) -> float:
+    """Return how far numbers are from others, relative to these; infinite if they are all zero."""
+    signal = float(np.square(theirs).sum())
+    noise = float(np.square(ours - theirs).sum())
+    known = math.isfinite(signal) and math.isfinite(noise) and signal > 0
+    return math.sqrt(noise / signal) if known else math.inf
+
+
+def _sketch(results: Sequence[Any]) -> Sketch:
+    size = results[0].numel()
+    places = slice(None)
+    if size > SKETCHED:
+        places = np.random.default_rng(size).integers(0, size, SKETCHED)
+    flat = [result.detach().cpu().double().numpy().reshape(-1)[places] for result in results]
+    return np.stack(flat)
+
+
+def _value(result: Any, sketch: Sketch) -> Value:
+    return tuple(result.shape), sketch.tobytes()
+
+
+def _is_real(result: Any) -> bool:
+    return is_tensor(result) and result.is_floating_point()
+
+
+def with_normalisation(node: Any) -> Any:
+    """Return the normalisation behind a convolution, if nothing else takes what it gives."""
+    users = list(node.users)
+    if len(users) != 1 or not kind_of(node).startswith(("aten.conv", "aten.linear")):
+        return node
+    (user,) = users
+    if kind_of(user) not in NORMALISATIONS:
+        return node
+    items = [user] if is_tensor(user.meta.get("val")) else _first_of(user)
+    return items[0] if items else node
+
+
+def _first_of(node: Any) -> list[Any]:
+    return [row for row in node.users if row.args[1:] == (0,)]
