@@ -139,7 +139,7 @@ def precision_text(found: Precision, *, width: int) -> str:
     rows = [("inputs", f"{count(found.inputs, 'input')}, {found.source.value}")]
     rows.append(("layers", f"{len(found.layers)} in both"))
     if found.unmatched:
-        rows.append(("unmatched", ", ".join(f"{row[1]} {row[0]}" for row in found.unmatched)))
+        rows.append(("not paired", ", ".join(f"{row[1]} {row[0]}" for row in found.unmatched)))
     parts = [f"{found.model} beside {found.floating}\n{fields(rows, width=width)}"]
     lines = named_table(
         [_precision_row(row) for row in found.worst_first],

@@ -193,7 +193,7 @@ def test_the_command(
     assert main(["compare", str(files[0]), "--data", "x.npy"]) == 2
 
 
-def test_programs_go_by_the_names_of_their_nodes(tmp_path: Path) -> None:
+def test_a_convolution_stands_for_the_normalisation_that_it_took_in(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch programs need PyTorch")
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 

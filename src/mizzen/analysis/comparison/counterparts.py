@@ -10,15 +10,12 @@ adds up. A node of which neither says enough has no counterpart.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from mizzen.analysis.comparison.interpreting import Interpreter
+from mizzen.analysis.comparison.nearness import Sketch, distance, nearest, sketch
 from mizzen.artifact.interface import Array
 from mizzen.frontends.torch.int_lowering.int_lower import (
     DEQUANTIZE,
@@ -27,9 +24,6 @@ from mizzen.frontends.torch.int_lowering.int_lower import (
 )
 from mizzen.frontends.torch.operators import overload_of
 from mizzen.frontends.torch.program import Role, TorchProgram, is_tensor, kind_of, mapped
-
-Sketch = npt.NDArray[np.float64]
-"""Some elements of a node's results over all inferences, always the same ones for a shape."""
 
 EQUAL = 1e-4
 """Relative to the signal: float32 rounds by 2**-24, and a chain of some hundred operators that
@@ -42,17 +36,14 @@ ALIKE = 0.1
 """Relative to the signal, of nodes of one kind: 20 dB. Weights of 8 bits cost a hundredth, those of
 4 bits a twentieth; a tensor that has nothing to do with another differs by its signal or more."""
 
-CLEARLY = 3.0
-"""How many times nearer than any other a node must be that is known by its numbers: 10 dB."""
-
 HALF = 0.5 * (1 + 2.0**-16)
 """A weight is at most half a step from the number that it was, in float32."""
 
-SKETCHED = 4096
-"""Elements of a result that are compared; a network may have hundreds of results of one shape."""
-
 NORMALISATIONS = ("aten.batch_norm", "aten._native_batch_norm_legit_no_training")
 """What a convolution in front of it takes in."""
+
+WEIGHTED = ("aten.conv", "aten.linear", "aten.addmm")
+"""Operators with weights."""
 
 Value = tuple[tuple[int, ...], bytes]
 """A result's shape and sketch: equal for nodes that only hand on what they take."""
@@ -107,13 +98,15 @@ class _Search:
         self._of_shape: dict[tuple[int, ...], list[_Result]] = {}
         for row in results:
             self._of_shape.setdefault(tuple(row.tensors[0].shape), []).append(row)
-        self._parameters = [
-            floating.tensor(node).detach()
+        held = {
+            node: floating.tensor(node).detach()
             for node, role in floating.roles.items()
             if role is Role.CONSTANT
-        ]
+        }
+        self._parameters = list(held.values())
         self._fixed = _fixed(converted) | _fixed(floating)
-        self._values = {row.node: row.value for row in results}
+        self._values: dict[Any, Value] = {row.node: row.value for row in results}
+        self._held = held
         self._floating = floating
         self._found: dict[Any, Any] = {}
 
@@ -124,6 +117,9 @@ class _Search:
         for program in (self._floating, self._converted):
             taken = [node for node, role in program.roles.items() if role is Role.INPUT]
             self._values.update({node: ((place,), b"") for place, node in enumerate(taken)})
+        for node, tensor in self._held.items():
+            if _is_real(tensor):
+                self._values[node] = _value(tensor, _sketch([tensor] * len(inputs)))
         for node in self._converted.nodes:
             if node.op != "call_function":
                 continue
@@ -139,9 +135,9 @@ class _Search:
         if overload_of(node) in HANDED_ON and node.args[0] in self._values:
             self._values[node] = self._values[node.args[0]]
             return results
-        sketch = _sketch(results)
-        self._values[node] = _value(results[0], sketch)
-        counterpart = self._counterpart(node, tuple(results[0].shape), sketch)
+        ours = _sketch(results)
+        self._values[node] = _value(results[0], ours)
+        counterpart = self._counterpart(node, tuple(results[0].shape), ours)
         if counterpart is None:
             return results
         self._found[node] = counterpart.node
@@ -167,17 +163,17 @@ class _Search:
         ]
         return self._parameters[min(near)[1]] if near else rounded
 
-    def _counterpart(self, node: Any, shape: tuple[int, ...], sketch: Sketch) -> _Result | None:
+    def _counterpart(self, node: Any, shape: tuple[int, ...], ours: Sketch) -> _Result | None:
         rows = self._of_shape.get(shape, [])
-        distances = [_distance(sketch, row.sketch) for row in rows]
+        distances = [distance(ours, row.sketch) for row in rows]
         equal = [row for row, far in zip(rows, distances, strict=True) if far <= EQUAL]
         if equal:
             same = [row for row in equal if kind_of(row.node) == kind_of(node)]
             named = [row for row in same if row.node.name == node.name]
             return (named or same or equal)[0]
-        return self._by_operands(node, sketch) or self._by_numbers(node, rows, distances)
+        return self._by_operands(node, ours) or self._by_numbers(node, rows, distances)
 
-    def _by_operands(self, node: Any, sketch: Sketch) -> _Result | None:
+    def _by_operands(self, node: Any, ours: Sketch) -> _Result | None:
         """Return the node that computes the same of what are counterparts, if only one does."""
         operands = self._operands(node)
         used = set(self._found.values())
@@ -187,10 +183,10 @@ class _Search:
             if kind_of(other) == kind_of(node) and self._operands(other) == operands
             if (ending := with_normalisation(other)) not in used and ending in self._results
         ]
-        rows = [row for row in rows if row.sketch.shape == sketch.shape]
+        rows = [row for row in rows if row.sketch.shape == ours.shape]
         if len(rows) < 2:
             return rows[0] if rows else None
-        return _nearest(rows, [_distance(sketch, row.sketch) for row in rows])
+        return _nearest(rows, [distance(ours, row.sketch) for row in rows])
 
     def _by_numbers(
         self, node: Any, rows: Sequence[_Result], distances: Sequence[float]
@@ -202,12 +198,18 @@ class _Search:
         return row if kind_of(row.node) == kind_of(node) else None
 
     def _operands(self, node: Any) -> tuple[object, ...]:
-        """Return what a node computes of: results, and the numbers among its arguments."""
+        """Return what a node computes of: results, and the numbers among its arguments.
+
+        Weights do not count, which conversion may have changed; other constants do.
+        """
         found: list[object] = []
+        is_weighted = kind_of(node).startswith(WEIGHTED)
 
         def add(source: Any) -> Any:
             if source not in self._fixed:
                 found.append(self._values.get(source, source))
+            elif not is_weighted and source in self._values:
+                found.append(self._values[source])
             return None
 
         literals = mapped((node.args, node.kwargs), add)
@@ -236,31 +238,12 @@ def _steps(node: Any, values: Mapping[Any, Any]) -> Any:
 
 def _nearest(rows: Sequence[_Result], distances: Sequence[float]) -> _Result | None:
     """Return the result that is alike, and clearly nearer than all that are not the same."""
-    if not rows:
-        return None
-    near, best = min(zip(distances, range(len(rows)), strict=True))
-    others = [
-        far for row, far in zip(rows, distances, strict=True) if row.value != rows[best].value
-    ]
-    clear = min(others, default=math.inf) >= CLEARLY * near
-    return rows[best] if near <= ALIKE and clear else None
-
-
-def _distance(ours: Sketch, theirs: Sketch) -> float:
-    """Return how far numbers are from others, relative to these; infinite if they are all zero."""
-    signal = float(np.square(theirs).sum())
-    noise = float(np.square(ours - theirs).sum())
-    known = math.isfinite(signal) and math.isfinite(noise) and signal > 0
-    return math.sqrt(noise / signal) if known else math.inf
+    index = nearest(distances, [row.value for row in rows], ALIKE)
+    return None if index is None else rows[index]
 
 
 def _sketch(results: Sequence[Any]) -> Sketch:
-    size = results[0].numel()
-    places = slice(None)
-    if size > SKETCHED:
-        places = np.random.default_rng(size).integers(0, size, SKETCHED)
-    flat = [result.detach().cpu().double().numpy().reshape(-1)[places] for result in results]
-    return np.stack(flat)
+    return sketch([result.detach().cpu().numpy() for result in results])
 
 
 def _value(result: Any, sketch: Sketch) -> Value:
@@ -274,7 +257,7 @@ def _is_real(result: Any) -> bool:
 def with_normalisation(node: Any) -> Any:
     """Return the normalisation behind a convolution, if nothing else takes what it gives."""
     users = list(node.users)
-    if len(users) != 1 or not kind_of(node).startswith(("aten.conv", "aten.linear")):
+    if len(users) != 1 or not kind_of(node).startswith(WEIGHTED):
         return node
     (user,) = users
     if kind_of(user) not in NORMALISATIONS:

@@ -149,8 +149,8 @@ def _require_pairs(networks: TwoNetworks, name: str, floating_name: str) -> None
     if not networks.pairs:
         raise fail(
             "E495",
-            f"{name} and {floating_name} must have layers in common, and have none of one name and "
-            "shape",
+            f"{name} and {floating_name} must have layers in common, and none computes what "
+            "one of the other does",
             help="give the network that was quantised, converted by the same version of the same "
             "converter",
         )

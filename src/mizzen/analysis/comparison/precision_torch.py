@@ -28,8 +28,8 @@ from mizzen.frontends.torch.program import Role, TorchProgram, is_tensor, kind_o
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-HALF_STEP = 0.5 / 255
-"""Of the range of 8 bits: a number is rounded to the last step from there."""
+STEP_OF_RANGE = 1 / 255
+"""Of 8 bits: by a half its zero point may be moved, and from a half beyond numbers are rounded."""
 
 PAIRING_INPUTS, PAIRING_SEED = 2, 1
 """Inferences by which counterparts are found: one of any numbers, one of small ones."""
@@ -150,7 +150,7 @@ def _size(row: Stimulus) -> int:
 def _tells(array: Array, row: Stimulus) -> bool:
     """Whether an input has more than one value, all of them within what is rounded to integers."""
     low, high = array.min(initial=math.inf), array.max(initial=-math.inf)
-    slack = HALF_STEP * (row.high - row.low)
+    slack = STEP_OF_RANGE * (row.high - row.low)
     return row.low - slack <= low < high <= row.high + slack
 
 
