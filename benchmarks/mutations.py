@@ -58,7 +58,7 @@ def warm_up(corpus: Corpus) -> None:
     folder = Path(tempfile.mkdtemp(prefix="mutations-"))
     for row in corpus.formats:
         for way in row.uses:
-            path, data = corpus.bases[row.name][0]
+            path, data = corpus.bases[row][0]
             use(Input(0, row, path, data, way), corpus, folder)
     folder.rmdir()
 
@@ -81,9 +81,11 @@ class Job:
 class Campaign:
     """What was done of a range of files, and by whom the rest is being done."""
 
-    def __init__(self, folder: Path, seed: int, chunks: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, corpus: Corpus, folder: Path, seed: int, chunks: Sequence[Sequence[int]]
+    ) -> None:
         """Take up what the folder has of them."""
-        self.corpus = corpus_in(folder / "corpus")
+        self.corpus = corpus
         self.seed = seed
         self.log = folder / f"seed-{seed}.jsonl"
         self.findings = folder / "findings"
@@ -249,7 +251,10 @@ def main() -> int:
         print(f"not installed, and left out: {', '.join(missing())}", file=sys.stderr)
     warm_up(corpus)
     campaign = Campaign(
-        arguments.folder.resolve(), arguments.seed, numbered(arguments.first, arguments.count)
+        corpus,
+        arguments.folder.resolve(),
+        arguments.seed,
+        numbered(arguments.first, arguments.count),
     )
     campaign.run(arguments.jobs)
     found = figures(campaign.rows.values())

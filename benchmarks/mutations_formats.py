@@ -7,7 +7,7 @@ less. Most files go to the cheapest that reads all of them, some to the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -97,7 +97,12 @@ def _machine_read(path: Path) -> object:
 def _sections_read(path: Path) -> object:
     from mizzen.targets.ethos_u.system_config import resolve
 
-    return resolve("ethos-u55-128", config=str(path))
+    return resolve(
+        "ethos-u55-128",
+        config=str(path),
+        system_config="Ethos_U55_High_End_Embedded",
+        memory_mode="Shared_Sram",
+    )
 
 
 def _baseline_read(path: Path) -> object:
@@ -140,6 +145,10 @@ ARTIFACT_USES = (
     _words(1, "evaluate {x} --data {c}/dense.npz"),
 )
 DENSE = "{c}/dense-u55_vela.tflite"
+CONFIGURED = (
+    "--accelerator-config ethos-u55-128 --system-config Ethos_U55_High_End_Embedded "
+    "--memory-mode Shared_Sram"
+)
 KWS, ANOMALY = "{c}/kws-u55_vela.tflite", "{c}/anomaly-u55_vela.tflite"
 
 FORMATS = (
@@ -322,7 +331,7 @@ FORMATS = (
         "vela.ini", 3, ("vela.ini",), mutate_lines,
         (
             Use(95, function=_sections_read),
-            _words(1, "check {c}/dense.tflite --accelerator-config ethos-u55-128 --config {x}"),
+            _words(1, f"check {{c}}/dense.tflite {CONFIGURED} --config {{x}}"),
         ),
     ),
     Format(
@@ -345,38 +354,37 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The sound files of each format that has any here."""
+    """The formats that have sound files in a folder, and these files."""
 
     folder: Path
-    bases: dict[str, tuple[tuple[Path, bytes], ...]]
+    bases: Mapping[Format, tuple[tuple[Path, bytes], ...]]
 
     @property
     def formats(self) -> tuple[Format, ...]:
-        """The formats that have files."""
-        return tuple(row for row in FORMATS if self.bases[row.name])
+        """The formats, always in one order."""
+        return tuple(self.bases)
 
 
-def corpus_in(folder: Path) -> Corpus:
+def corpus_in(folder: Path, formats: Sequence[Format] = FORMATS) -> Corpus:
     """Return the files of a folder that `mutations_corpus` has made."""
     bases = {
-        row.name: tuple(
+        row: tuple(
             (path, path.read_bytes())
             for pattern in row.bases
             for path in sorted(folder.glob(pattern))
         )
-        for row in FORMATS
+        for row in formats
     }
-    return Corpus(folder, bases)
+    return Corpus(folder, {row: found for row, found in bases.items() if found})
 
 
 def input_of(corpus: Corpus, seed: int, number: int) -> Input:
     """Make a mutated file by its number: the same one every time, of the same corpus."""
     chance = Random(f"{seed} {number}")
-    formats = corpus.formats
-    (row,) = chance.choices(formats, [each.share for each in formats])
-    path, data = chance.choice(corpus.bases[row.name])
+    (row,) = chance.choices(corpus.formats, [each.share for each in corpus.formats])
+    path, data = chance.choice(corpus.bases[row])
     if chance.random() < SPLICES:
-        changed = spliced(data, chance.choice(corpus.bases[row.name])[1], chance)
+        changed = spliced(data, chance.choice(corpus.bases[row])[1], chance)
     else:
         changed = row.mutate(data, chance)
     (use,) = chance.choices(row.uses, [each.weight for each in row.uses])

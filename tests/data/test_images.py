@@ -148,3 +148,22 @@ def test_more_than_eight_bits_are_not_cut(tmp_path: Path) -> None:
     Image.fromarray(np.full((2, 3), 40_000, np.uint16)).save(tmp_path / "deep.png")
     with pytest.raises(MizzenError, match=r"its pixels are of mode I;16, not of 8 bits"):
         ImageReader(info((1, 2, 3, 1)), ImageForm())(tmp_path / "deep.png")
+
+
+def test_an_image_of_another_kind_starts_no_program(tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 2 2\n%%EOF\n")
+    with pytest.raises(MizzenError, match="must be an image that can be read"):
+        ImageReader(info((1, 2, 2, 3)), ImageForm())(tmp_path / "x.png")
+
+
+def test_a_small_file_of_many_pixels(tmp_path: Path) -> None:
+    (tmp_path / "x.ppm").write_bytes(b"P6 40000 2 255 abc")
+    with pytest.raises(MizzenError, match="it has 40000 x 2 pixels"):
+        ImageReader(info((1, 2, 2, 3)), ImageForm())(tmp_path / "x.ppm")
+
+
+def test_a_strip_is_not_enlarged(tmp_path: Path) -> None:
+    Image.fromarray(np.zeros((20_000, 1), np.uint8)).save(tmp_path / "x.png")
+    reader = ImageReader(info((1, 200, 200, 1)), ImageForm(Resize.CROP))
+    with pytest.raises(MizzenError, match="nearer to 200 x 200 pixels than 1 x 20000"):
+        reader(tmp_path / "x.png")

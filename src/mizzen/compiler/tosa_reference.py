@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mizzen.artifact.batching import arrange, batch_of
 from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.frontends.tosa import read
+from mizzen.ops import require_valid
 from mizzen.reference import evaluate_batch
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ class TosaReference:
     doubts: tuple[Diagnostic, ...] = ()
 
     def __init__(self, data: bytes, name: str) -> None:
-        """Read a file. Raises E15x for one that is damaged or of another version."""
+        """Read a file. Raises E15x for one that is damaged or of another version, E80x."""
         self.name = name
         self.graph = read(data, name)
+        require_valid(self.graph)
         self.inputs = tuple(_info(row, f"input_{i}") for i, row in enumerate(self.graph.inputs))
         self.outputs = tuple(_info(row, f"output_{i}") for i, row in enumerate(self.graph.outputs))
 

@@ -24,6 +24,10 @@ WHITE = 255
 PIXEL = np.dtype(np.uint8)
 CHANNELS = {1: Channels.GREY, 3: Channels.RGB}
 MODES = {Channels.GREY: "L", Channels.RGB: "RGB", Channels.BGR: "RGB"}
+FORMATS = ("PNG", "JPEG", "BMP", "PPM")
+"""Those of the names; Pillow would start a program for others, whatever a file is called."""
+MOST_SIDE, MOST_PIXELS = 1 << 15, 1 << 26
+"""Of an image that is read; a small file may say that it has many more."""
 EIGHT_BITS = frozenset(("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBa", "La", "CMYK", "YCbCr"))
 """Modes whose channels have at most 8 bits. Ref: Pillow, Handbook, Concepts, Modes."""
 
@@ -90,7 +94,9 @@ def _decoded(path: Path, geometry: Geometry, resize: Resize | None) -> Array:
     """Return pixels `[height, width, channels]`, uint8, red first."""
     pillow = _pillow()
     try:
-        with pillow.open(path) as image:
+        with pillow.open(path, formats=FORMATS) as image:
+            if max(image.size) > MOST_SIDE or image.width * image.height > MOST_PIXELS:
+                raise ValueError(f"it has {image.width} x {image.height} pixels")
             image.load()
             if image.mode not in EIGHT_BITS:
                 raise ValueError(f"its pixels are of mode {image.mode}, not of 8 bits a channel")
@@ -133,21 +139,32 @@ def _sized(pillow: Any, image: Any, geometry: Geometry, resize: Resize | None, p
         case Resize.STRETCH:
             return image.resize(wanted, bilinear)
         case Resize.CROP:
-            sized = image.resize(_scaled(image.size, wanted, max), bilinear)
+            sized = image.resize(_scaled(image.size, wanted, max, path), bilinear)
             left, top = ((have - want) // 2 for have, want in zip(sized.size, wanted, strict=True))
             return sized.crop((left, top, left + wanted[0], top + wanted[1]))
         case Resize.FIT:
-            sized = image.resize(_scaled(image.size, wanted, min), bilinear)
+            sized = image.resize(_scaled(image.size, wanted, min, path), bilinear)
             left, top = ((want - have) // 2 for have, want in zip(sized.size, wanted, strict=True))
             canvas = pillow.new(image.mode, wanted)
             canvas.paste(sized, (left, top))
             return canvas
 
 
-def _scaled(size: tuple[int, int], wanted: tuple[int, int], choose: Any) -> tuple[int, int]:
-    """Return a size of the same proportions that covers another (`max`), or fits in it (`min`)."""
+def _scaled(
+    size: tuple[int, int], wanted: tuple[int, int], choose: Any, path: Path
+) -> tuple[int, int]:
+    """Return a size of the same proportions that covers another (`max`), or fits in it (`min`).
+
+    E246 for a strip that would have too many pixels.
+    """
     factor = choose(want / have for want, have in zip(wanted, size, strict=True))
     width, height = (max(1, round(have * factor)) for have in size)
+    if width * height > MOST_PIXELS:
+        raise fail(
+            "E246",
+            f"{path} must have proportions nearer to {wanted[0]} x {wanted[1]} pixels than "
+            f"{size[0]} x {size[1]}",
+        )
     return width, height
 
 

@@ -30,7 +30,7 @@ from mizzen.ops.definition import (
     Support,
     TosaOperation,
 )
-from mizzen.ops.verify import verify
+from mizzen.ops.verify import require_valid, verify
 
 __all__ = [
     "DEFINITIONS",
@@ -47,6 +47,7 @@ __all__ = [
     "elementwise",
     "image",
     "reduction",
+    "require_valid",
     "tensor",
     "type_conversion",
     "verify",

@@ -55,6 +55,13 @@ def verify(graph: Graph, supports: Collection[Support] | None = None) -> list[Di
     return list(_graph(graph, allowed, _variables(graph)))
 
 
+def require_valid(graph: Graph) -> None:
+    """Raise the first thing that TOSA does not allow in a graph, if there is one."""
+    wrong = next(iter(verify(graph)), None)
+    if wrong is not None:
+        raise MizzenError(wrong)
+
+
 def _variables(graph: Graph) -> Variables:
     return {op.name: op.type for op in graph if isinstance(op, Variable)}
 

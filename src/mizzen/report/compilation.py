@@ -249,7 +249,7 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
     """Take a report out of JSON data; KeyError, TypeError or ValueError if it is not one."""
     return CompileReport(
         model=_text(document, "model"),
-        configuration=dict(document["configuration"]),
+        configuration=_configuration(document["configuration"]),
         compiler=_text(document, "compiler"),
         placements=tuple(_placement(row) for row in document["operators"]),
         arena_bytes=_number(document, "arena_bytes"),
@@ -282,6 +282,13 @@ def _number(row: dict[str, Any], key: str) -> int:
 
 def _text(row: dict[str, Any], key: str) -> str:
     return _of(str, row[key])
+
+
+def _configuration(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration in force, which is named by words."""
+    for key in ("accelerator", "system_config", "memory_mode", "optimise"):
+        _optional(str, row, key)
+    return dict(row)
 
 
 def _placement(row: dict[str, Any]) -> OperatorPlacement:

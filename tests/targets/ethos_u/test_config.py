@@ -345,17 +345,21 @@ def test_inheritance_in_a_circle(own: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("250e6", "fast", "core_clock must be a number above 0, not 'fast'"),
-        ("250e6", "nan", "core_clock must be a number above 0, not 'nan'"),
-        ("250e6", "-1", "core_clock must be a number above 0, not '-1'"),
+        ("250e6", "fast", "core_clock must be a number above 0, up to 1.09951e+12, not 'fast'"),
+        ("250e6", "nan", "core_clock must be a number above 0, up to 1.09951e+12, not 'nan'"),
+        ("250e6", "-1", "core_clock must be a number above 0, up to 1.09951e+12, not '-1'"),
         (
             "axi0_port: Sram",
             "axi0_port: SRAM",
             "axi0_port must be Sram, Dram, OnChipFlash or OffChipFlash, not 'SRAM'",
         ),
-        ("= 16", "= 16 ; bytes", "Sram_burst_length must be a whole number from 1, not "
-         "'16 ; bytes'"),
-        ("= 70", "= 0x46", "OffChipFlash_read_latency must be a whole number from 0, not '0x46'"),
+        ("= 16", "= 16 ; bytes", "Sram_burst_length must be a whole number from 1 to "
+         "1099511627776, not '16 ; bytes'"),
+        ("= 70", "= 0x46", "OffChipFlash_read_latency must be a whole number from 0 to "
+         "1099511627776, not '0x46'"),
+        ("= 70", "= 1099511627777", "OffChipFlash_read_latency must be a whole number from 0 to "
+         "1099511627776, not '1099511627777'"),
+        ("250e6", "1e300", "core_clock must be a number above 0, up to 1.09951e+12, not '1e300'"),
     ],
 )  # fmt: skip
 def test_a_value_that_is_none(own: Path, before: str, after: str, message: str) -> None:
@@ -372,8 +376,8 @@ def test_a_mode_with_values_that_are_none(own: Path) -> None:
     )
     own.write_text(OWN.replace("65536", "0"))
     assert refusal(config=own, system_config="Board", memory_mode="Mine") == (
-        f"error[E217]: {own} [Memory_Mode.Mine]: arena_cache_size must be a whole number from 1, "
-        "not '0'"
+        f"error[E217]: {own} [Memory_Mode.Mine]: arena_cache_size must be a whole number from 1 to "
+        "1099511627776, not '0'"
     )
 
 

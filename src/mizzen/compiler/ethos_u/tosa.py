@@ -36,7 +36,7 @@ from mizzen.flatbuffer.tosa import ENDING
 from mizzen.frontends import tosa as frontend
 from mizzen.graph import Graph, Operation
 from mizzen.ops.control_flow import Constant, Variable
-from mizzen.ops.verify import verify
+from mizzen.ops.verify import require_valid
 from mizzen.package import tosa as package
 from mizzen.partition.placement import macs_of
 from mizzen.report import Device, OperatorPlacement
@@ -169,14 +169,8 @@ def read_any_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
             help="leave out `--ignore-ops`; split the network where it was made",
         )
     graph = frontend.read(data, name)
-    _require_valid(graph)
+    require_valid(graph)
     return graph
-
-
-def _require_valid(graph: Graph) -> None:
-    wrong = next(iter(verify(graph)), None)
-    if wrong is not None:
-        raise MizzenError(wrong)
 
 
 def _no_state(graph: Graph) -> Diagnostic:

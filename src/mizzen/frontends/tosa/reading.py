@@ -50,7 +50,10 @@ def read(data: bytes, file: str) -> Graph:
     regions: list[Record] = record["regions"] or []
     if not regions:
         raise fail("E157", f"{file} must have a region, and has none")
-    return _File(file, regions).graph(regions[0], 0)
+    graph = _File(file, regions).graph(regions[0], 0)
+    if not graph.outputs:
+        raise fail("E157", f"{file} must have an output, and has none")
+    return graph
 
 
 def _require_version(version: Record | None, file: str) -> None:

@@ -18,7 +18,12 @@ from mizzen.targets.ethos_u.config import (
     Setting,
     SystemConfig,
 )
-from mizzen.targets.ethos_u.system_config import find_accelerator
+from mizzen.targets.ethos_u.system_config import (
+    at_least_one,
+    count,
+    find_accelerator,
+    positive,
+)
 
 
 def recorded(configuration: Mapping[str, Any]) -> EthosUConfiguration | None:
@@ -26,43 +31,52 @@ def recorded(configuration: Mapping[str, Any]) -> EthosUConfiguration | None:
 
     None for one that does not hold what a configuration needs. E210 for an unknown accelerator.
     """
-    rows = tuple(Setting(**row) for row in configuration.get("settings", ()))
-    values: dict[str, Any] = {row.name: row.value for row in rows}
     try:
-        accelerator = find_accelerator(configuration["accelerator"])
-        mode = MemoryMode(
-            str(configuration["memory_mode"]),
-            *(Port(values[f"{area}_mem_area"]) for area in ("const", "arena", "cache")),
-            arena_cache_size_bytes=None,
-        )
-        system = SystemConfig(
-            str(configuration["system_config"]),
-            float(values["core_clock"]),
-            *(_timing(values, Memory(values[f"{port.value.lower()}_port"])) for port in Port),
-        )
+        return _configuration(configuration)
     except (KeyError, ValueError, TypeError):
         return None
+
+
+def _configuration(known: Mapping[str, Any]) -> EthosUConfiguration:
+    rows = tuple(map(_setting, known["settings"]))
+    values = {row.name: str(row.value) for row in rows}
     return EthosUConfiguration(
-        accelerator=accelerator,
-        system=system,
-        mode=mode,
-        files=tuple(configuration.get("files", ())),
-        optimise=Optimise(configuration.get("optimise", Optimise.PERFORMANCE.value)),
-        arena_cache_size_bytes=int(values["arena_cache_size"]),
+        accelerator=find_accelerator(str(known["accelerator"])),
+        system=SystemConfig(
+            str(known["system_config"]),
+            positive(values["core_clock"]),
+            *(_timing(values, Memory(values[f"{port.value.lower()}_port"])) for port in Port),
+        ),
+        mode=MemoryMode(
+            str(known["memory_mode"]),
+            *(Port(values[f"{area}_mem_area"]) for area in ("const", "arena", "cache")),
+            arena_cache_size_bytes=None,
+        ),
+        files=tuple(map(str, known.get("files", ()))),
+        optimise=Optimise(known.get("optimise", Optimise.PERFORMANCE.value)),
+        arena_cache_size_bytes=count(values["arena_cache_size"]),
         ignore_ops=(),
         settings=rows,
     )
 
 
-def _timing(values: Mapping[str, Any], memory: Memory) -> MemoryTiming:
+def _setting(row: Mapping[str, Any]) -> Setting:
+    """Return a setting, whose value is a number or a word."""
+    value = row["value"]
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"{value!r} is no value of a setting")
+    return Setting(str(row["name"]), value, str(row["source"]))
+
+
+def _timing(values: Mapping[str, str], memory: Memory) -> MemoryTiming:
     name = memory.value
+    most = (values.get(f"{name}_max_{what}") for what in ("reads", "writes"))
     return MemoryTiming(
         memory,
-        clock_scale=float(values[f"{name}_clock_scale"]),
-        ports=int(values[f"{name}_ports_used"]),
-        burst_bytes=int(values[f"{name}_burst_length"]),
-        read_latency_cycles=int(values[f"{name}_read_latency"]),
-        write_latency_cycles=int(values[f"{name}_write_latency"]),
-        max_reads=values.get(f"{name}_max_reads"),
-        max_writes=values.get(f"{name}_max_writes"),
+        positive(values[f"{name}_clock_scale"]),
+        at_least_one(values[f"{name}_ports_used"]),
+        at_least_one(values[f"{name}_burst_length"]),
+        count(values[f"{name}_read_latency"]),
+        count(values[f"{name}_write_latency"]),
+        *(None if number is None else count(number) for number in most),
     )

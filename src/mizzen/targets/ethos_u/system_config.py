@@ -40,6 +40,9 @@ MODE_PREFIX = "Memory_Mode."
 SMALLEST_ALIGNMENT_BYTES = 16
 """Of a tensor: addresses of an NPU's feature maps are multiples of it."""
 
+MOST = 1 << 40
+"""Of any number of a configuration: clocks, bytes, cycles."""
+
 ASKED = "asked for"
 DEFAULT = "default"
 
@@ -277,7 +280,7 @@ def _system(
     if name not in known:
         raise _unknown("E211", "the system configuration", name, _suited(known, accelerator))
     section = sections.resolve(SYSTEM_PREFIX + name)
-    clock = settings.expect(section, "core_clock", _positive, 1.0)
+    clock = settings.expect(section, "core_clock", positive, 1.0)
     ports = [_required_memory(section, key, settings) for key in ("axi0_port", "axi1_port")]
     read: dict[Memory, MemoryTiming] = {}
     for memory in ports:
@@ -297,18 +300,18 @@ def _timing(section: Section, memory: Memory, settings: _Settings) -> MemoryTimi
     name = memory.value
     return MemoryTiming(
         memory,
-        clock_scale=settings.expect(section, f"{name}_clock_scale", _positive, 1.0),
-        ports=max(1, settings.take(section, f"{name}_ports_used", _count, 1)),
-        burst_bytes=settings.expect(section, f"{name}_burst_length", _at_least_one, 1),
-        read_latency_cycles=settings.expect(section, f"{name}_read_latency", _count, 0),
-        write_latency_cycles=settings.expect(section, f"{name}_write_latency", _count, 0),
+        clock_scale=settings.expect(section, f"{name}_clock_scale", positive, 1.0),
+        ports=max(1, settings.take(section, f"{name}_ports_used", count, 1)),
+        burst_bytes=settings.expect(section, f"{name}_burst_length", at_least_one, 1),
+        read_latency_cycles=settings.expect(section, f"{name}_read_latency", count, 0),
+        write_latency_cycles=settings.expect(section, f"{name}_write_latency", count, 0),
         max_reads=_optional_count(section, f"{name}_max_reads", settings),
         max_writes=_optional_count(section, f"{name}_max_writes", settings),
     )
 
 
 def _optional_count(section: Section, key: str, settings: _Settings) -> int | None:
-    return None if section.get(key) is None else settings.take(section, key, _count, 0)
+    return None if section.get(key) is None else settings.take(section, key, count, 0)
 
 
 def _mode(
@@ -336,7 +339,7 @@ def _read_mode(sections: Sections, name: str, settings: _Settings) -> MemoryMode
     section = sections.resolve(MODE_PREFIX + name)
     size = None
     if section.get("arena_cache_size") is not None:
-        size = settings.take(section, "arena_cache_size", _at_least_one, 1)
+        size = settings.take(section, "arena_cache_size", at_least_one, 1)
     return MemoryMode(
         name,
         constants=settings.expect(section, "const_mem_area", _port, Port.AXI0),
@@ -456,25 +459,31 @@ def _suited(names: Sequence[str], accelerator: Accelerator) -> list[str]:
     return suited or list(names)
 
 
-def _positive(text: str) -> float:
+def positive(text: str) -> float:
+    """Return a number above 0, and within reason. ValueError says what it must be."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value < float("inf"):
-        raise ValueError("a number above 0")
+    if not 0 < value <= MOST:
+        raise ValueError(f"a number above 0, up to {MOST:g}")
     return value
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise ValueError("a whole number from 0")
-    return int(text)
+def count(text: str) -> int:
+    """Return a whole number. ValueError says what it must be."""
+    return _whole(text, 0)
 
 
-def _at_least_one(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise ValueError("a whole number from 1")
+def at_least_one(text: str) -> int:
+    """Return a whole number above 0. ValueError says what it must be."""
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int) -> int:
+    digits = len(text) <= len(str(MOST)) and text.isascii() and text.isdigit()
+    if not digits or not least <= int(text) <= MOST:
+        raise ValueError(f"a whole number from {least} to {MOST}")
     return int(text)
 
 
