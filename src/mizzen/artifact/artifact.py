@@ -15,6 +15,7 @@ from mizzen.artifact.batching import Batch, arrange, batch_of, parts_of
 from mizzen.artifact.execution import Contents, KeptState, execute, execute_in_parts
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep, Step
+from mizzen.artifact.views import View, signature_contents, subgraphs_of, within
 from mizzen.diagnostics import Diagnostic, fail
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ class Artifact:
     accelerator      the configuration that NPU operators are for, None without any
     report           what the compilation said, where it is known
     doubts           why its file may not be what was compiled
+
+    Where a network has several subgraphs, all of these are the main one's, but for `accelerator`,
+    `notes`, `hazards` and `report`, which are of all; `signature` and `subgraphs` give the others.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Artifact:
         contents: Contents,
         report: CompileReport | None = None,
         doubts: tuple[Diagnostic, ...] = (),
+        view: View | None = None,
     ) -> None:
         self.data = data
         self.name = name
@@ -50,7 +55,44 @@ class Artifact:
         self.inputs = tuple(contents.infos[index] for index in contents.inputs)
         self.outputs = tuple(contents.infos[index] for index in contents.outputs)
         self.steps = contents.steps
-        self.accelerator = _accelerator(self.steps, name)
+        self.accelerator = _accelerator(self._every_step, name)
+        self._view = view
+
+    @property
+    def _every_step(self) -> tuple[Step, ...]:
+        return tuple(step for row in within(self.contents) for step in row.steps)
+
+    @property
+    def title(self) -> str:
+        """What the subgraph is called; empty where there is one."""
+        return self.contents.title
+
+    @property
+    def subgraphs(self) -> tuple[Artifact, ...]:
+        """Each subgraph that has steps, the main one first; itself where there is one."""
+        if not self.contents.others:
+            return (self,)
+        return tuple(self._viewed(row, None) for row in subgraphs_of(self.contents))
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The names of what can be executed besides the main subgraph, or as it."""
+        return tuple(row.name for row in self.contents.signatures)
+
+    def signature(self, name: str) -> Artifact:
+        """Return what executes a signature: an artifact whose inputs and outputs have its names.
+
+        Raises E135 if there is none of that name.
+        """
+        return self._viewed(signature_contents(self.contents, name, self.name), name)
+
+    def _viewed(self, contents: Contents, signature: str | None) -> Artifact:
+        report = self.report
+        if report is not None:
+            own = (row for row in report.subgraphs if row.subgraph == contents.title)
+            report = next(own, report)
+        view = View(self, contents.index, signature)
+        return Artifact(self.data, self.name, contents, report, self.doubts, view)
 
     def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
         """Infer a batch; each inference starts from the initial state.
@@ -66,7 +108,7 @@ class Artifact:
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
         """What there is to know: doubts, and paths of the NPU whose meaning is only inferred."""
-        steps = (step for step in self.steps if isinstance(step, NpuStep))
+        steps = (step for step in self._every_step if isinstance(step, NpuStep))
         return (*self.doubts, *(note for step in steps for note in step.simulator.notes))
 
     @property
@@ -77,7 +119,7 @@ class Artifact:
         that nothing wrote, E675 for accesses outside the declared memory, E676 for outputs that
         are not written. Raises as `mizzen.targets.ethos_u.hazards.find_hazards`.
         """
-        reports = (step.hazards for step in self.steps if isinstance(step, NpuStep))
+        reports = (step.hazards for step in self._every_step if isinstance(step, NpuStep))
         return tuple(found for report in reports for found in report.diagnostics)
 
     def session(self, batch: int = 1) -> Session:
@@ -117,7 +159,7 @@ class Artifact:
 
     def __copy__(self) -> Artifact:
         """Return another artifact of the same steps."""
-        return Artifact(self.data, self.name, self.contents, self.report, self.doubts)
+        return Artifact(self.data, self.name, self.contents, self.report, self.doubts, self._view)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Artifact:
         """Return another artifact of the same steps: nothing in them ever changes."""
@@ -127,16 +169,21 @@ class Artifact:
         """Return what makes the artifact again in another process: its bytes."""
         from mizzen.artifact.reading import whole
 
+        if self._view is not None:
+            return View.again, (self._view,)
         return _restored, (
             whole(self.data, self.name, self.contents), self.data, self.name, self.report,
             self.doubts,
         )  # fmt: skip
 
-    def _infer(self, batch: Batch, states: dict[int, KeptState]) -> Array | tuple[Array, ...]:
-        """Infer a batch in parts, whose states go by their place."""
-        arena = self.contents.arena
-        parts = parts_of(batch, batch.size if arena is None else arena.largest_batch)
-        found = [execute(self.contents, part, states[place]) for place, part in enumerate(parts)]
+    def _infer(
+        self, batch: Batch, states: dict[int, KeptState], largest: int
+    ) -> Array | tuple[Array, ...]:
+        """Infer a batch in parts, whose states go by their place and the subgraph."""
+        found = [
+            execute(self.contents, part, states[place].of(self.contents.index))
+            for place, part in enumerate(parts_of(batch, largest))
+        ]
         joined = [np.concatenate(rows) for rows in zip(*found, strict=True)]
         return self._arranged(joined, batch)
 
@@ -170,13 +217,16 @@ class Session:
         self._artifact = artifact
         self._batch = batch
         self._states: defaultdict[int, KeptState] = defaultdict(KeptState)
+        rows = (row.arena for row in within(artifact.contents))
+        self._largest = min([batch, *(row.largest_batch for row in rows if row is not None)])
         self._turn = threading.Lock()
         self._failed = False
         self._process = os.getpid()
 
-    def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
+    def run(self, *arrays: Array, signature: str | None = None) -> Array | tuple[Array, ...]:
         """Infer once for every stream; arrays and outputs as for `Artifact.run`.
 
+        Of several signatures any may be executed at each call: variables go on between them.
         Raises E713 for another batch too, E715 in a process forked since, E705 if CPU operators
         have lost their state, E717 after a call that failed between two steps.
         """
@@ -187,7 +237,8 @@ class Session:
                 f"{os.getpid()}",
                 help="start a session of the artifact in each process",
             )
-        batch = batch_of(arrays, self._artifact.inputs, without_inputs=self._batch)
+        artifact = self._artifact if signature is None else self._artifact.signature(signature)
+        batch = batch_of(arrays, artifact.inputs, without_inputs=self._batch)
         if batch.size != self._batch:
             raise fail(
                 "E713",
@@ -195,9 +246,9 @@ class Session:
                 help="a session keeps one state for each stream; start another for another batch",
             )
         with self._turn:
-            return self._next(batch)
+            return self._next(artifact, batch)
 
-    def _next(self, batch: Batch) -> Array | tuple[Array, ...]:
+    def _next(self, artifact: Artifact, batch: Batch) -> Array | tuple[Array, ...]:
         if self._failed:
             raise fail(
                 "E717",
@@ -205,7 +256,7 @@ class Session:
                 help="start another session",
             )
         self._failed = True
-        outputs = self._artifact._infer(batch, self._states)  # pyright: ignore[reportPrivateUsage] a session is its artifact's other half
+        outputs = artifact._infer(batch, self._states, self._largest)  # pyright: ignore[reportPrivateUsage] a session is its artifact's other half
         self._failed = False
         return outputs
 

@@ -30,6 +30,13 @@ from mizzen.artifact.program import (
 )
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.memory_plan import (
+    ALLOCATION,
+    HEAD_WORDS,
+    NOT_IN_ARENA,
+    Offsets,
+    split_plan,
+)
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.isa import Kind
 from mizzen.targets.ethos_u import driver
@@ -42,10 +49,6 @@ if TYPE_CHECKING:
     from mizzen.targets.ethos_u.sim import Simulator
     from mizzen.targets.ethos_u.sim.watch import Watch
 
-ALLOCATION = "OfflineMemoryAllocation"
-"""The metadata that says where tensors lie: int32 ``[version, subgraph, count, offsets...]``."""
-
-NOT_IN_ARENA = -1
 MEMORY_INPUTS = FAMILY.memory_inputs
 
 _PAYLOAD, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
@@ -228,19 +231,19 @@ def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tu
     return tuple(found)
 
 
-def _offsets(model: Model, operator: Operator) -> list[int]:
-    """Return the offset of each tensor of the main subgraph; those of others come behind it."""
-    main = len(model.main.tensors)
-    count = sum(len(row.tensors) for row in model.subgraphs)
+def _offsets(model: Model, operator: Operator) -> Offsets:
+    """Return the offset of each tensor of the main subgraph."""
     contents = model.metadata.get(ALLOCATION)
     if contents is None:
         message = f"an artifact must have metadata {ALLOCATION}, and has none"
         raise _wrong(model, operator, "E121", message)
-    words = contents[: contents.nbytes // 4 * 4].view("<i4").tolist()
-    if words[2:3] != [count] or len(words) != count + 3:
-        message = f"{ALLOCATION} must have an offset for each of {count} tensors"
-        raise _wrong(model, operator, "E121", f"{message}, and has {max(0, len(words) - 3)}")
-    return words[3 : 3 + main]
+    counts = [len(row.tensors) for row in model.subgraphs]
+    plan = split_plan(contents, counts)
+    if plan is None:
+        message = f"{ALLOCATION} must have an offset for each of {sum(counts)} tensors"
+        there = max(0, contents.nbytes // 4 - HEAD_WORDS)
+        raise _wrong(model, operator, "E121", f"{message}, and has {there}")
+    return plan[0]
 
 
 def _wrong(model: Model, operator: Operator, code: str, message: str) -> MizzenError:

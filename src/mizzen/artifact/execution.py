@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mizzen.artifact.arena import Arena, ArenaValues
-from mizzen.artifact.batching import Batch
+from mizzen.artifact.batching import Batch, Form
+from mizzen.artifact.control_step import ControlStep, Execute, Rows
 from mizzen.artifact.interface import Array, Carried, TensorInfo, Values, Variable
 from mizzen.artifact.steps import CpuStep, HostSide, NpuStep, Step
 from mizzen.diagnostics import fail
+from mizzen.frontends.tflite import Signature
 
 if TYPE_CHECKING:
     from mizzen.cpu.tflm import CpuKernels, CpuSession
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """What an artifact holds: tensors by index, and the steps between them.
+    """What an artifact holds, or one of its subgraphs: tensors by index, the steps between them.
 
-    arena  where its tensors lie, if its steps share memory
+    arena       where its tensors lie, if its steps share memory
+    index       of the subgraph, and `title` what it is called; empty where there is one
+    others      of the main subgraph: the further ones that have steps of their own
+    signatures  of the main subgraph: what may be executed by name
     """
 
     inputs: tuple[int, ...]
@@ -32,6 +37,27 @@ class Contents:
     constants: dict[int, Array]
     carried: tuple[Carried, ...] = ()
     arena: Arena | None = None
+    index: int = 0
+    title: str = ""
+    others: tuple[Contents, ...] = ()
+    signatures: tuple[Signature, ...] = ()
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether an inference leaves something to the next one besides what is carried."""
+        return any(map(_keeps_state, self.steps))
+
+
+def _keeps_state(step: Step) -> bool:
+    match step:
+        case NpuStep():
+            return bool(step.variables)
+        case CpuStep():
+            return step.keeps_state
+        case ControlStep():
+            return any(row.keeps_state for row in step.callees)
+        case _:
+            return False
 
 
 VALUES_BUDGET_BYTES = 1 << 28
@@ -87,14 +113,23 @@ def _values(contents: Contents, batch: Batch, state: NoState) -> Values:
         ) from None
 
 
-def _computed(contents: Contents, batch: Batch, state: NoState) -> Values:
+def _computed(
+    contents: Contents, batch: Batch, state: NoState, begun: Mapping[int, Array] | None = None
+) -> Values:
+    """Compute the tensors of all steps.
+
+    begun  what is carried, for a subgraph that another one executes
+    """
     values: Values = {}
     if contents.arena is not None:
         values = ArenaValues(contents.arena, batch.size)
     values.update(zip(contents.inputs, batch.arrays, strict=True))
     for index, constant in contents.constants.items():
         values[index] = np.broadcast_to(constant, (batch.size, *constant.shape))
-    state.begin(contents.carried, values, batch.size)
+    if begun is None:
+        state.begin(contents.carried, values, batch.size)
+    else:
+        values.update(begun)
     for position, step in enumerate(contents.steps):
         match step:
             case NpuStep():
@@ -106,14 +141,60 @@ def _computed(contents: Contents, batch: Batch, state: NoState) -> Values:
                 kernels = state.kernels(position, step, batch.size)
                 outputs = kernels.run(inputs, batch.size)
                 values.update(zip(step.outputs, outputs, strict=True))
+            case ControlStep():
+                step.run(values, batch.size, _executor(contents, values, state))
             case _:
                 state.infer(step, values, batch.size)
-    state.end(contents.carried, values)
+    if begun is None:
+        state.end(contents.carried, values)
     return values
+
+
+def _executor(contents: Contents, values: Values, state: NoState) -> Execute:
+    """Return what executes a subgraph for some inferences of a batch, beside what is carried."""
+    shared = [row.write for row in contents.carried]
+
+    def execute_rows(callee: Contents, rows: Rows, arrays: Sequence[Array]) -> list[Array]:
+        if not callee.keeps_state:
+            return one(callee, rows, arrays, NoState())
+        parts = [
+            one(callee, rows[at : at + 1], [array[at : at + 1] for array in arrays],
+                state.inside(callee.index, int(row)))
+            for at, row in enumerate(rows)
+        ]  # fmt: skip
+        return [np.concatenate(found) for found in zip(*parts, strict=True)]
+
+    def one(callee: Contents, rows: Rows, arrays: Sequence[Array], kept: NoState) -> list[Array]:
+        infos = (callee.infos[index] for index in callee.inputs)
+        given = [array.reshape(len(rows), *row.shape)
+                 for array, row in zip(arrays, infos, strict=True)]  # fmt: skip
+        begun = {index: values[index][rows] for index in shared}
+        found = _computed(callee, Batch(len(rows), Form.STACKED, tuple(given)), kept, begun)
+        for index in shared:
+            values[index] = _with_rows(values[index], rows, found[index])
+        return [np.array(found[index]) for index in callee.outputs]
+
+    return execute_rows
+
+
+def _with_rows(whole: Array, rows: Rows, some: Array) -> Array:
+    found = np.array(whole)
+    found[rows] = some
+    return found
 
 
 class NoState:
     """Every inference starts anew."""
+
+    def __init__(self) -> None:
+        self._inside: dict[tuple[int, int], KeptState] = {}
+
+    def inside(self, subgraph: int, row: int) -> KeptState:
+        """Return the state of a subgraph that is executed for one inference of the batch.
+
+        It goes on from one execution in an inference to the next.
+        """
+        return self._inside.setdefault((subgraph, row), KeptState())
 
     def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
         """Put the state between steps into `values`."""
@@ -145,9 +226,17 @@ class KeptState(NoState):
     """State of a session: variables of NPU operators, interpreters of CPU operators."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._variables: dict[int, Array] = {}
         self._carried: dict[int, Array] = {}
         self._sessions: dict[int, CpuSession] = {}
+        self._subgraphs: dict[int, KeptState] = {}
+
+    def of(self, subgraph: int) -> KeptState:
+        """Return the state of a subgraph; what is carried is the same for all."""
+        found = self._subgraphs.setdefault(subgraph, KeptState())
+        found._carried = self._carried
+        return found
 
     def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
         """Put the state that the last call left into `values`."""

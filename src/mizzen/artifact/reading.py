@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from itertools import groupby, zip_longest
+from types import MappingProxyType
 
 from mizzen.artifact.arena_step import share_arena
+from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.execution import Contents
+from mizzen.artifact.hosting import hosted
 from mizzen.artifact.interface import Origins, TensorInfo
 from mizzen.artifact.resources import Variables, VariableStep, variables_of
 from mizzen.artifact.steps import CpuStep, NpuStep, Step, is_npu, npu_step, read_network
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer.pte import is_pte
 from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.subgraphs import called, names_of, reached_from, seen_from
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 
 ARCHIVE_START = b"PK"
@@ -20,6 +26,8 @@ ARCHIVE_START = b"PK"
 
 PLAN_NAME = b"plan.json"
 """In every archive of a program that runs partly in PyTorch."""
+
+NO_CALLEES: Mapping[int, Sequence[Contents]] = MappingProxyType({})
 
 
 def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
@@ -48,7 +56,7 @@ def whole(data: bytes, name: str, contents: Contents) -> bytes:
     """
     from mizzen.artifact.archive import is_program, pack
 
-    own = (NpuStep, CpuStep, VariableStep)
+    own = (NpuStep, CpuStep, VariableStep, ControlStep)
     if is_pte(data, name) or all(isinstance(step, own) for step in contents.steps):
         return data
     if is_program(data):
@@ -59,14 +67,74 @@ def whole(data: bytes, name: str, contents: Contents) -> bytes:
 def contents_of(
     model: Model, origins: Sequence[Origins] = (), programs: Sequence[object] = ()
 ) -> Contents:
-    """Return what a compiled TFLite network holds.
+    """Return what a compiled TFLite network holds: its main subgraph's contents, with the others.
 
     programs  of its NPU operators, in order, as far as their compiler hands them over
     """
+    if len(model.subgraphs) == 1:
+        runs = groupby(model.main.operators, is_npu)
+        variables = variables_of(model, [list(rows) for on_npu, rows in runs if not on_npu])
+        return _contents(model, Streams(origins, programs), variables)
+    return _Reader(model, Streams(origins, programs)).contents()
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What is known of the NPU operators of a subgraph besides the file, in order."""
+
+    origins: Sequence[Origins]
+    programs: Sequence[object]
+
+    def behind(self, count: int) -> Streams:
+        """Return what is known of those behind the first `count`."""
+        return Streams(self.origins[count:], self.programs[count:])
+
+
+class _Reader:
+    """Reads the subgraphs of a network, those that an operator executes before the operator."""
+
+    def __init__(self, model: Model, streams: Streams) -> None:
+        self._model = model
+        self._hosted = hosted(model)
+        self._names = names_of(model)
+        self._found: dict[int, Contents] = {}
+        self._streams: dict[int, Streams] = {}
+        for index in self._hosted.subgraphs:
+            self._streams[index] = streams
+            streams = streams.behind(sum(map(is_npu, model.subgraphs[index].operators)))
+
+    def contents(self) -> Contents:
+        """Return the contents of all subgraphs."""
+        rows = [self._of(index) for index in self._hosted.subgraphs]
+        main, *others = rows
+        return replace(main, others=tuple(others), signatures=self._model.signatures)
+
+    def _of(self, index: int) -> Contents:
+        if index not in self._found:
+            seen = seen_from(self._model, reached_from(self._model, index))
+            callees = {
+                row.index: [self._of(other) for other in called(row)]
+                for row in self._model.subgraphs[index].operators
+                if (index, row.index) in self._hosted.callers
+            }
+            variables = self._hosted.variables.get(index)
+            found = _contents(seen, self._streams[index], variables, callees)
+            self._found[index] = replace(found, index=index, title=self._names[index])
+        return self._found[index]
+
+
+def _contents(
+    model: Model,
+    streams: Streams,
+    variables: Variables | None,
+    callees: Mapping[int, Sequence[Contents]] = NO_CALLEES,
+) -> Contents:
+    """Return the contents of the main subgraph.
+
+    callees  what operators execute, by operator, which are steps of their own
+    """
     main = model.main
-    runs = groupby(main.operators, is_npu)
-    variables = variables_of(model, [list(rows) for on_npu, rows in runs if not on_npu])
-    steps, arena = share_arena(model, tuple(_steps(model, origins, programs, variables)))
+    steps, arena = share_arena(model, tuple(_steps(model, streams, variables, callees)))
     needed = {index for step in steps for index in step.inputs} | set(main.outputs)
     values = {index: main.tensors[index].values for index in needed}
     edge = (*main.inputs, *main.outputs)
@@ -115,26 +183,47 @@ def _info(tensor: Tensor, file: str) -> TensorInfo:
     return TensorInfo(tensor.name, tensor.shape, tensor.dtype, tensor.quantization)
 
 
+class _Kind(Enum):
+    """How an operator is executed."""
+
+    NPU = auto()
+    VARIABLES = auto()
+    CONTROL = auto()
+    CPU = auto()
+
+
 def _steps(
     model: Model,
-    origins: Sequence[Origins],
-    programs: Sequence[object],
+    streams: Streams,
     variables: Variables | None,
+    callees: Mapping[int, Sequence[Contents]],
 ) -> Iterator[Step]:
-    streams = 0
+    def kind(row: Operator) -> _Kind:
+        if is_npu(row):
+            return _Kind.NPU
+        if row.index in callees:
+            return _Kind.CONTROL
+        is_on_variables = variables is not None and row.kind in VARIABLE_KINDS
+        return _Kind.VARIABLES if is_on_variables else _Kind.CPU
 
-    def part(row: Operator) -> tuple[bool, bool]:
-        return is_npu(row), variables is not None and row.kind in VARIABLE_KINDS
+    for found, operators in groupby(model.main.operators, kind):
+        match found:
+            case _Kind.VARIABLES:
+                assert variables is not None
+                yield VariableStep(model, list(operators), variables)
+            case _Kind.CPU:
+                yield CpuStep(model, list(operators))
+            case _Kind.CONTROL:
+                yield from (ControlStep(model, row, callees[row.index]) for row in operators)
+            case _Kind.NPU:
+                rows = list(operators)
+                yield from _npu_steps(model, rows, streams)
+                streams = streams.behind(len(rows))
 
-    for (on_npu, on_variables), operators in groupby(model.main.operators, part):
-        if on_variables and variables is not None:
-            yield VariableStep(model, list(operators), variables)
-            continue
-        if not on_npu:
-            yield CpuStep(model, list(operators))
-            continue
-        for operator in operators:
-            known = origins[streams] if streams < len(origins) else {}
-            program = programs[streams] if streams < len(programs) else None
-            yield npu_step(model, operator, known, program)
-            streams += 1
+
+def _npu_steps(model: Model, operators: Sequence[Operator], streams: Streams) -> Iterator[Step]:
+    known = (operators, streams.origins, streams.programs)
+    for operator, origins, program in zip_longest(*known):
+        if operator is None:
+            return
+        yield npu_step(model, operator, origins or {}, program)

@@ -51,44 +51,72 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
     users = [part for part in in_parts if any(row.kind in VARIABLE_KINDS for row in part)]
     if len(users) < 2 or is_in_branches(model):
         return None
-    main = model.main
-    names = dict(handles(main))
-    contents = _contents(main, names)
-    start = len(main.tensors)
-    indices = {name: start + place for place, name in enumerate(contents)}
-    calls = [row for row in main.operators if row.kind == "CALL_ONCE"]
-    filled = {row.index: start + len(indices) + place for place, row in enumerate(calls)}
-    first = {row.index: _first(model, row, indices) for row in calls}
-    if any(found is None for found in first.values()):
-        return None
-    state = [
-        Carried(indices[name], indices[name], held_unassigned(row))
-        for name, row in contents.items()
-    ]
-    flags = [Carried(index, index, np.zeros((), np.bool_)) for index in filled.values()]
-    places = {tensor: indices[name] for tensor, name in names.items() if name in indices}
-    known = {index: found for index, found in first.items() if found is not None}
-    return Variables(places, filled, known, (*state, *flags))
+    found = shared_variables(model, (0,))
+    return None if found is None else found[0]
 
 
-def _contents(main: Subgraph, names: Mapping[int, Name]) -> dict[Name, Tensor]:
+def shared_variables(model: Model, subgraphs: Sequence[int]) -> dict[int, Variables] | None:
+    """Return the variables, as each of some subgraphs sees them; they have the same places in all.
+
+    None where a CALL_ONCE does anything but assign constants.
+    """
+    rows = [model.subgraphs[index] for index in subgraphs]
+    contents: dict[Name, Tensor] = {}
+    for row in rows:
+        contents = _contents(row) | contents
+    start = max(len(row.tensors) for row in rows)
+    places = {name: start + place for place, name in enumerate(contents)}
+    calls = {
+        int(row.options["init_subgraph_index"]): row
+        for subgraph in rows
+        for row in subgraph.operators
+        if row.kind == "CALL_ONCE"
+    }
+    flags = {index: start + len(places) + place for place, index in enumerate(calls)}
+    first: dict[int, dict[int, Array]] = {}
+    for index, row in calls.items():
+        assigned = assigned_once(model, row)
+        if assigned is None:
+            return None
+        # Others than those that have a place, nobody reads.
+        first[index] = {places[name]: held for name, held in assigned.items() if name in places}
+    state = [Carried(places[name], places[name], held_unassigned(row))
+             for name, row in contents.items()]  # fmt: skip
+    state += [Carried(index, index, np.zeros((), np.bool_)) for index in flags.values()]
+    return {row.index: _seen(row, places, flags, first, tuple(state)) for row in rows}
+
+
+def _seen(
+    subgraph: Subgraph,
+    places: Mapping[Name, int],
+    flags: Mapping[int, int],
+    first: Mapping[int, Mapping[int, Array]],
+    carried: tuple[Carried, ...],
+) -> Variables:
+    """Return the variables as a subgraph's operators and tensors name them."""
+    calls = {
+        row.index: int(row.options["init_subgraph_index"])
+        for row in subgraph.operators
+        if row.kind == "CALL_ONCE"
+    }
+    return Variables(
+        places={tensor: places[name] for tensor, name in handles(subgraph) if name in places},
+        filled={row: flags[index] for row, index in calls.items()},
+        first={row: first[index] for row, index in calls.items()},
+        carried=carried,
+    )
+
+
+def _contents(subgraph: Subgraph) -> dict[Name, Tensor]:
     """Return a tensor of what each variable holds: what is first assigned, else read."""
+    names = dict(handles(subgraph))
     found: dict[Name, Tensor] = {}
     for kind in ("ASSIGN_VARIABLE", "READ_VARIABLE"):
-        for row in main.operators:
+        for row in subgraph.operators:
             if row.kind == kind and row.inputs[0] in names:
                 index = (*row.inputs, *row.outputs)[1]
-                found.setdefault(names[row.inputs[0]], main.tensors[index])
+                found.setdefault(names[row.inputs[0]], subgraph.tensors[index])
     return found
-
-
-def _first(model: Model, call: Operator, indices: Mapping[Name, int]) -> dict[int, Array] | None:
-    """Return what a CALL_ONCE assigns; None if it does anything but assign constants."""
-    found = assigned_once(model, call)
-    if found is None:
-        return None
-    # Others than those that have a place, nobody reads.
-    return {indices[name]: row for name, row in found.items() if name in indices}
 
 
 class VariableStep:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.host_steps import HostStep
 from mizzen.artifact.interface import Origins, Values
 from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, ProgramView
 from mizzen.artifact.resources import VariableStep
 from mizzen.frontends.tflite import Model, Operator, read
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.targets.families import families, loaded
 
 if TYPE_CHECKING:
@@ -84,6 +86,9 @@ class CpuStep:
         self.inputs = part.inputs
         self.outputs = part.outputs
         self.origins = [model.origin(operator) for operator in operators]
+        taken = (row for operator in operators for row in model.main.present(operator.inputs))
+        on_variables = any(operator.kind in VARIABLE_KINDS for operator in operators)
+        self.keeps_state = on_variables or any(row.variable for row in taken)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -101,7 +106,7 @@ class CpuStep:
 HostSide = VariableStep | HostStep | KernelStep
 """Steps of the host that compute on the values themselves."""
 
-Step = NpuStep | CpuStep | HostSide
+Step = NpuStep | CpuStep | ControlStep | HostSide
 
 
 def read_network(data: bytes, name: str) -> Model:

@@ -45,16 +45,19 @@ def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
 
 def artifact_text(artifact: Artifact, *, width: int) -> str:
     """Say what an artifact is, and which configuration it was compiled for."""
+    from mizzen.artifact.control_step import ControlStep
     from mizzen.artifact.host_steps import TorchStep
     from mizzen.artifact.kernel_step import KernelStep
     from mizzen.artifact.resources import VariableStep
     from mizzen.artifact.steps import CpuStep
 
-    kinds = (CpuStep, VariableStep, TorchStep, KernelStep)
-    on_cpu = sum(len(row.kinds) for row in artifact.steps if isinstance(row, kinds))
-    on_npu = count(sum(step.on_npu for step in artifact.steps), "NPU operator")
+    kinds = (CpuStep, ControlStep, VariableStep, TorchStep, KernelStep)
+    steps = [step for row in artifact.subgraphs for step in row.steps]
+    on_cpu = sum(len(row.kinds) for row in steps if isinstance(row, kinds))
+    on_npu = count(sum(step.on_npu for step in steps), "NPU operator")
     operators = f"{on_npu}, {count(on_cpu, 'CPU operator')}" if on_cpu else on_npu
     rows = [("artifact", f"{artifact.name}, {operators}")]
+    rows += [("signatures", ", ".join(artifact.signatures))] if artifact.signatures else []
     rows += [("accelerator", artifact.accelerator)] if artifact.accelerator else []
     if artifact.report is not None:
         configuration = artifact.report.configuration

@@ -54,6 +54,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "batch of N inferences, and so do N files; real numbers are quantised as the input is",
     )
     parser.add_argument(
+        "--signature",
+        metavar="NAME",
+        help="execute a signature of the network instead of its main subgraph",
+    )
+    parser.add_argument(
         "--strict",
         action="store_true",
         help="do not run a stream with hazards: what `mizzen inspect --hazards` finds",
@@ -133,7 +138,10 @@ def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaRe
     if path.suffix != TOSA:
         artifact = mizzen.load(path, options.accelerator_config)
         console.note(artifact_text(artifact, width=console.width))
-        return artifact
+        return artifact if options.signature is None else artifact.signature(options.signature)
+    if options.signature is not None:
+        raise fail("E200", "the command line is wrong: a .tosa file has no signatures",
+                   help="leave out --signature")  # fmt: skip
     if options.accelerator_config is not None:
         raise fail(
             "E200",
@@ -150,7 +158,8 @@ def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaRe
 
 
 def _head(options: argparse.Namespace, artifact: Artifact | TosaReference) -> dict[str, object]:
-    return {"artifact": str(options.artifact), "accelerator": artifact.accelerator}
+    signature = {} if options.signature is None else {"signature": options.signature}
+    return {"artifact": str(options.artifact), "accelerator": artifact.accelerator, **signature}
 
 
 def file_names(outputs: Sequence[TensorInfo]) -> list[str]:

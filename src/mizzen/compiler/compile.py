@@ -16,6 +16,7 @@ from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.cpu_kernels import with_kernel_warnings
 from mizzen.compiler.folding import folded
 from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.subgraphs import compile_subgraphs, has_several
 from mizzen.diagnostics import ProgressCallback, fail, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
@@ -162,20 +163,29 @@ def _compile_tflite(
     model = read_network(data, name)
     _require_source(model)
     require_quantized(model)
-    network = folded(model, data)
-    artifact = target.backend.compile_tflite(
-        network.model, network.data, target.configuration, target.proof, on_progress
-    )
-    return with_kernel_warnings(network.in_terms_of_given(artifact))
+
+    def compile_one(model: Model, data: bytes) -> Artifact:
+        network = folded(model, data)
+        artifact = target.backend.compile_tflite(
+            network.model, network.data, target.configuration, target.proof, on_progress
+        )
+        return network.in_terms_of_given(artifact)
+
+    if not has_several(model):
+        return with_kernel_warnings(compile_one(model, data))
+    artifact_name = target.backend.artifact_name(Path(name).stem, ".tflite")
+    artifact = compile_subgraphs(model, artifact_name, target.configuration, compile_one)
+    return with_kernel_warnings(artifact)
 
 
 def _require_source(model: Model) -> None:
-    compiled = next((operator for operator in model.main.operators if is_npu(operator)), None)
-    if compiled is not None:
+    rows = ((row, subgraph) for subgraph in model.subgraphs for row in subgraph.operators)
+    found = next(((row, subgraph) for row, subgraph in rows if is_npu(row)), None)
+    if found is not None:
         raise fail(
             "E109",
             f"{model.name} must be a network as it was trained, and is already compiled for an NPU",
-            origin=model.origin(compiled),
+            origin=model.origin(*found),
             help="give the original .tflite; `mizzen run` and `mizzen inspect` take compiled ones",
         )
 

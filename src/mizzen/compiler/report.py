@@ -51,10 +51,10 @@ def compile_report(
         arena_bytes=arena_bytes,
         flash_bytes=flash_bytes,
         areas=areas,
-        memories=_memories(costs),
+        memories=added([measure for row in costs for measure in row.memories]),
         cycles=sum(row.cycles for row in costs),
         npu_cycles=sum(row.npu_cycles for row in costs),
-        figures=_figures(costs),
+        figures=summed([row.figures for row in costs]),
         performance=_performance(costs),
         origins=tuple(map(dict, origins)),
         diagnostics=(*configuration.warnings, *warnings),
@@ -105,10 +105,10 @@ def _areas(costs: Sequence[Costs]) -> tuple[Area, ...]:
     return tuple(Area(name, memory, used) for (name, memory), used in rows.items())
 
 
-def _memories(costs: Sequence[Costs]) -> tuple[Measure, ...]:
-    """Add up the regions' accesses; of use, the most that one of them has."""
+def added(measures: Iterable[Measure]) -> tuple[Measure, ...]:
+    """Add up accesses to each memory; of use, the most that one of the measures has."""
     rows: dict[str, Measure] = {}
-    for row in (measure for region in costs for measure in region.memories):
+    for row in measures:
         old = rows.get(row.memory, Measure(row.memory, 0))
         accesses = dict(old.accesses)
         for what, (read_bytes, written_bytes) in row.accesses.items():
@@ -127,9 +127,9 @@ def _performance(costs: Sequence[Costs]) -> tuple[dict[str, Any], ...]:
     return tuple(dict(row.performance) for row in costs if row.performance is not None)
 
 
-def _figures(costs: Sequence[Costs]) -> dict[str, int]:
+def summed(figures: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Add up the numbers of the compiler's own reports."""
     total: dict[str, int] = {}
-    for name, value in (item for row in costs for item in row.figures.items()):
+    for name, value in (item for row in figures for item in row.items()):
         total[name] = total.get(name, 0) + value
     return total

@@ -23,7 +23,8 @@ SRAM = "Sram"
 class OperatorPlacement:
     """One operator of the model; `macs` of one inference, `cycles` as the compiler estimates.
 
-    after  operators whose results it takes, by index
+    after     operators whose results it takes, by index
+    subgraph  whose operator it is, where the network has several
     """
 
     index: int
@@ -34,6 +35,7 @@ class OperatorPlacement:
     cycles: int
     reasons: tuple[Reason, ...] = ()
     after: tuple[int, ...] = ()
+    subgraph: str = ""
 
     @property
     def region(self) -> Device:
@@ -91,6 +93,8 @@ class CompileReport:
     diagnostics    what happened on the way
     proof          what executing the code showed
     code           per NPU operator, whose code it has; empty where there was no choice
+    subgraph       whose report it is, where the network has several
+    subgraphs      the reports of all subgraphs, in the file's order; empty where there is one
     """
 
     model: str
@@ -110,6 +114,8 @@ class CompileReport:
     log: str = field(default="", repr=False, compare=False)
     proof: Proof = NOT_PROVED
     code: tuple[CodeChoice, ...] = ()
+    subgraph: str = ""
+    subgraphs: tuple[CompileReport, ...] = ()
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows; None for its text."""
@@ -236,12 +242,17 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         "diagnostics": [_diagnostic_data(diagnostic) for diagnostic in report.diagnostics],
         "proof": asdict(report.proof),
         "code": [asdict(row) for row in report.code],
+        **({"subgraph": report.subgraph} if report.subgraph else {}),
+        **({"subgraphs": [as_dict(row) for row in report.subgraphs]} if report.subgraphs else {}),
     }
 
 
 def _placement_data(row: OperatorPlacement) -> dict[str, Any]:
     """Return a placement as JSON-ready data; its device is the key "region"."""
-    fields = asdict(row) | {"device": row.device.value, "reasons": list(map(asdict, row.reasons))}
+    fields = asdict(row)
+    if not row.subgraph:
+        del fields["subgraph"]
+    fields |= {"device": row.device.value, "reasons": list(map(asdict, row.reasons))}
     return {"region" if name == "device" else name: value for name, value in fields.items()}
 
 
@@ -267,6 +278,8 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         diagnostics=tuple(_diagnostic(row) for row in document["diagnostics"]),
         proof=_proof(document["proof"]) if "proof" in document else NOT_PROVED,
         code=tuple(choice_of(row) for row in document.get("code", ())),
+        subgraph=_of(str, document.get("subgraph", "")),
+        subgraphs=tuple(from_dict(row) for row in document.get("subgraphs", ())),
     )
 
 
@@ -301,6 +314,7 @@ def _placement(row: dict[str, Any]) -> OperatorPlacement:
         cycles=_number(row, "cycles"),
         reasons=tuple(_reason(reason) for reason in row["reasons"]),
         after=tuple(_of(int, index) for index in row.get("after", ())),
+        subgraph=_of(str, row.get("subgraph", "")),
     )
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import mizzen
-from mizzen.artifact.ethos_u import ALLOCATION
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.flatbuffer import Record, read, write
 from mizzen.flatbuffer.tflite import SCHEMA
+from mizzen.frontends.tflite.memory_plan import ALLOCATION
 
 from .networks import MAP, Net, regions, report_of
 

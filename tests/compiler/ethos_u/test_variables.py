@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.artifact.ethos_u import ALLOCATION
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.variables import HEAD_WORDS, bonds_of, precedence, require_order
+from mizzen.compiler.ethos_u.variables import bonds_of, precedence, require_order
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.frontends.tflite import Model
+from mizzen.frontends.tflite.memory_plan import ALLOCATION, HEAD_WORDS
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.package.tflite.builder import NetworkBuilder
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from mizzen.artifact.arena import Block
+from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.device.tensors import Tensors
 from mizzen.artifact.device.tflite_calls import TfliteCalls
 from mizzen.artifact.host_steps import (
@@ -83,6 +84,7 @@ def device_program(artifact: Compiled) -> DeviceProgram:
     PyTorch cannot take its part apart.
     """
     _require_microcontroller(artifact)
+    _require_one_sequence(artifact)
     return _Flattening(artifact).program()
 
 
@@ -94,6 +96,22 @@ def _require_microcontroller(artifact: Compiled) -> None:
             f"an artifact for a microcontroller must be for an Ethos-U, not for {accelerator}",
             help="an Ethos-N is served by the driver of a Linux system; `mizzen run` executes it "
             "on the host",
+        )
+
+
+def _require_one_sequence(artifact: Compiled) -> None:
+    """Refuse a network of several subgraphs: what a device executes is one list of calls."""
+    signatures = ", ".join(row.name for row in artifact.contents.signatures)
+    control = [step for step in artifact.steps if isinstance(step, ControlStep)]
+    if artifact.contents.others or control:
+        loops = ", ".join(dict.fromkeys(kind for step in control for kind in step.kinds))
+        what = f"signatures {signatures}" if signatures else loops or "further subgraphs"
+        raise fail(
+            "E452",
+            f"a device executes calls one after the other, and {artifact.name} has {what}",
+            origin=control[0].origins[0] if control else None,
+            help="make a network of each subgraph, and choose between them in the firmware; "
+            "`mizzen export --to tflm` takes the network as it is",
         )
 
 
@@ -188,6 +206,8 @@ class _Flattening:
                     "is",
                     help="compile the network again, from the PyTorch program",
                 )
+            case ControlStep():
+                raise AssertionError("a network of one sequence has none")
             case CpuStep() | VariableStep():
                 assert self.operators is not None, "the network has been read for these steps"
                 yield from self.operators.calls(step.operators)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.generator.whole import NotWhole, compiled_whole, whole_model
 from mizzen.compiler.ethos_u.outcome import Generated
-from mizzen.compiler.ethos_u.variables import variable_operators
+from mizzen.compiler.ethos_u.variables import keeps_variables
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.report.code import Verdict
@@ -26,7 +26,7 @@ def by_rules(
     """
     if any(row.kind in configuration.ignore_ops for row in model.main.operators):
         return "some of it is to be on the CPU"
-    if variable_operators(model):
+    if keeps_variables(model):
         return "it keeps variables"
     kinds = dict.fromkeys(model.main.operators[index].kind for index in wrong)
     reason = f"Vela's code gets {', '.join(kinds) or 'an output'} wrong"

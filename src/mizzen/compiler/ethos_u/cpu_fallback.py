@@ -8,7 +8,7 @@ from dataclasses import replace
 from mizzen.compiler.ethos_u.generator import generate
 from mizzen.compiler.ethos_u.masking import mask, unmask
 from mizzen.compiler.ethos_u.outcome import Generated, breaches_of
-from mizzen.compiler.ethos_u.variables import variable_operators
+from mizzen.compiler.ethos_u.variables import hidden_operators
 from mizzen.compiler.refusals import HidingSearch
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
 from mizzen.flatbuffer.tflite import TensorType
@@ -67,7 +67,7 @@ def _unmasked(compiled: Compiled, model: Model, hidden: frozenset[int]) -> Compi
 
 
 def _must_mask(model: Model, hidden: frozenset[int]) -> bool:
-    return bool(hidden or variable_operators(model))
+    return bool(hidden or hidden_operators(model))
 
 
 def _hopeless(stopped: Stopped, model: Model) -> Diagnostic:

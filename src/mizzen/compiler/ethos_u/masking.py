@@ -2,7 +2,7 @@
 
 The compiler leaves custom operators to the CPU without looking into them. An operator that it
 cannot deal with is given to it as one, and takes its own type again in the compiled network. Those
-on variables always are.
+on variables, and those that execute subgraphs, always are.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import numpy as np
 from mizzen.compiler.ethos_u.variables import (
     Bonds,
     bonds_of,
+    hidden_operators,
     require_order,
-    sees_others,
-    variable_operators,
     with_called,
 )
 from mizzen.flatbuffer import Record, read, write
@@ -34,7 +33,7 @@ _OLD_CODE_CUSTOM = int(BuiltinOperator.CUSTOM)
 
 def mask(model: Model, hidden: Collection[int]) -> bytes:
     """Return the network with some operators of its main subgraph, by index, as custom ones."""
-    hidden = variable_operators(model).union(hidden)
+    hidden = hidden_operators(model).union(hidden)
     bonds = bonds_of(model)
     record = dict(model.record)
     codes: list[Record] = list(record["operator_codes"])
@@ -56,14 +55,14 @@ def mask(model: Model, hidden: Collection[int]) -> bytes:
         )
     main["operators"] = operators
     main["tensors"] = [*_without_booleans(model, hidden), *bonds.tensors]
-    record["subgraphs"] = [main, *(record["subgraphs"][1:] if sees_others(model) else ())]
+    record["subgraphs"] = [main]
     record["operator_codes"] = codes
     return write(record, SCHEMA)
 
 
 def unmask(compiled: bytes, model: Model, hidden: Collection[int]) -> bytes:
     """Return a compiled network with the operators of `model` that `mask` hid as they were."""
-    hidden = variable_operators(model).union(hidden)
+    hidden = hidden_operators(model).union(hidden)
     bonds = bonds_of(model)
     record = read(compiled, SCHEMA, model.name)
     codes: list[Record] = record["operator_codes"]

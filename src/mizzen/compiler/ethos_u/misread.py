@@ -28,10 +28,8 @@ RULE = "other-tensor"
 SOURCE = "the tensors of the compiled network"
 
 
-def left_to_cpu(model: Model, compiled: Compiled) -> frozenset[int]:
+def left_to_cpu(compiled: Compiled) -> frozenset[int]:
     """Return the operators by index that may be on the CPU, as the compiler says."""
-    if len(model.subgraphs) > 1:  # it numbers those of one subgraph
-        return frozenset(row.index for row in model.main.operators)
     work = (row.operator for row in compiled.work if row.on_cpu)
     return frozenset(index for index in work if index is not None)
 

@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mizzen.artifact.ethos_u import ALLOCATION, npu_operator
+from mizzen.artifact.ethos_u import npu_operator
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import edges_of_subgraph
 from mizzen.compiler.ethos_u.generator import Written
-from mizzen.compiler.ethos_u.variables import sees_others
 from mizzen.compiler.report import compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite.memory_plan import ALLOCATION
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
@@ -135,7 +135,7 @@ def _placements(
     for work in generated.compiled.work:
         if work.operator is not None:
             cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
-    on_cpu = _on_cpu(model, network, generated.compiled)
+    on_cpu = _on_cpu(generated.compiled)
     edges = edges_of_subgraph(model.main)
     whole = all(is_npu(row) for row in network.main.operators)
     for operator in model.main.operators:
@@ -147,27 +147,9 @@ def _placements(
         yield tflite_placement(model, operator, device, cycles, reasons, edges)
 
 
-def _on_cpu(model: Model, network: Model, compiled: Compiled) -> set[int]:
-    """Find the operators that the compiler left to the CPU.
-
-    It says so by operator index of the one subgraph that it sees; where it sees several it is found
-    by the names of what the artifact's CPU operators compute.
-    """
-    if len(model.subgraphs) == 1 or not sees_others(model):
-        return {
-            work.operator for work in compiled.work if work.on_cpu and work.operator is not None
-        }
-    left = {
-        tensor.name
-        for operator in network.main.operators
-        if not is_npu(operator)
-        for tensor in network.main.present(operator.outputs)
-    }
-    return {
-        operator.index
-        for operator in model.main.operators
-        if any(tensor.name in left for tensor in model.main.present(operator.outputs))
-    }
+def _on_cpu(compiled: Compiled) -> set[int]:
+    """Return the operators that the compiler left to the CPU."""
+    return {work.operator for work in compiled.work if work.on_cpu and work.operator is not None}
 
 
 def _reasons(

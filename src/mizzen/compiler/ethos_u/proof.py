@@ -142,7 +142,7 @@ class _Check:
         self.count = proof.count
         self.network = network
         self.contents = contents
-        self._left_to_cpu = left_to_cpu(self.model, compiled)
+        self._left_to_cpu = left_to_cpu(compiled)
         self._arranged = has_own_code(compiled)
         self.commands: dict[int, list[tuple[int, int]]] = {}
         for row in compiled.commands:

@@ -18,7 +18,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.generator import is_asked
 from mizzen.compiler.ethos_u.generator.whole import NotWhole, compiled_whole, whole_model
 from mizzen.compiler.ethos_u.outcome import Generated, origins_of
-from mizzen.compiler.ethos_u.variables import variable_operators
+from mizzen.compiler.ethos_u.variables import keeps_variables
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.compiler.tflite_stimuli import network_stimuli
 from mizzen.cpu.tflm import CpuKernels
@@ -38,7 +38,7 @@ def compiled_with_state(
 ) -> Generated | None:
     """Compile a network that keeps variables; None where that is Vela's, or differs."""
     kept_out = bool(configuration.ignore_ops)
-    if kept_out or not is_asked(configuration) or not variable_operators(model):
+    if kept_out or not is_asked(configuration) or not keeps_variables(model):
         return None
     compiled = compiled_whole(whole_model(model), configuration, Verdict.TAKEN, REASON)
     if isinstance(compiled, NotWhole):

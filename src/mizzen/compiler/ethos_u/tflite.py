@@ -210,7 +210,7 @@ class _Rounds:
                 if not movers:
                     raise
             else:
-                on_cpu = left_to_cpu(self.model, generated.compiled)
+                on_cpu = left_to_cpu(generated.compiled)
                 movers = misread(self.model, network, on_cpu, generated.hidden)
                 if not movers:
                     return replace(generated, network=network)

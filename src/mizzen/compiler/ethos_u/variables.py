@@ -1,10 +1,10 @@
-"""Keep what a network does with variables, of which the compiler knows little, as the network says.
+"""Keep what a network does with variables and subgraphs as the network says.
 
-The compiler orders operators by the tensors that they share, and by nothing else: it reads a
-variable in front of or behind what is assigned to it as it comes, and moves CALL_ONCE behind what
-depends on it. On Ethos-U85 it makes NPU operators of the subgraph that CALL_ONCE executes, whose
-results reach no variable. So operators on variables are hidden from it, take a tensor more of each
-that must come first, and subgraphs that only CALL_ONCE executes stay out of its sight.
+The compiler knows little of both. It orders operators by the tensors that they share, and by
+nothing else: it reads a variable in front of or behind what is assigned to it as it comes, and
+moves CALL_ONCE behind what depends on it. It makes NPU operators of all subgraphs at once, and says
+nothing of those besides the main one. So operators on variables, and those that execute subgraphs,
+are hidden from it, take a tensor more of each that must come first, and it sees one subgraph.
 """
 
 from __future__ import annotations
@@ -13,35 +13,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from mizzen.artifact.ethos_u import ALLOCATION, NOT_IN_ARENA
 from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer import Record, read, write
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
 from mizzen.frontends.tflite import Model, Operator
-from mizzen.frontends.tflite.variables import VARIABLE_KINDS, handles
-
-HEAD_WORDS = 3
-"""Of the plan in front of the offsets: version, subgraphs, tensors of all of them.
-Ref: TFLite Micro, micro_allocation_info.cc."""
+from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of, split_plan
+from mizzen.frontends.tflite.subgraphs import CALLERS, CALLS, called, reached_from
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS, Name, handles
 
 CALL_ONCE = int(BuiltinOperator.CALL_ONCE)
 
-CALLERS = frozenset(("CALL", "IF", "WHILE"))
-"""Operators that execute other subgraphs again and again, and CALL_ONCE."""
-
-HIDDEN_KINDS = VARIABLE_KINDS - {"VAR_HANDLE"}
+HIDDEN_KINDS = (VARIABLE_KINDS - {"VAR_HANDLE"}) | CALLS.keys()
 
 
-def variable_operators(model: Model) -> frozenset[int]:
+def hidden_operators(model: Model) -> frozenset[int]:
     """Return the operators, by index, that the compiler must not see as what they are."""
     return frozenset(row.index for row in model.main.operators if row.kind in HIDDEN_KINDS)
 
 
-def sees_others(model: Model) -> bool:
-    """Whether the compiler must see the subgraphs besides the main one."""
-    return any(row.kind in CALLERS for row in model.main.operators)
+def keeps_variables(model: Model) -> bool:
+    """Whether the main subgraph works on variables."""
+    return any(row.kind in VARIABLE_KINDS for row in model.main.operators)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +68,41 @@ def bonds_of(model: Model) -> Bonds:
 
 
 def precedence(model: Model) -> dict[int, list[int]]:
-    """Return, for each READ_VARIABLE and ASSIGN_VARIABLE, which of these must be in front of it."""
-    names = dict(handles(model.main))
-    assigned: dict[object, int] = {}
-    reads: dict[object, list[int]] = {}
+    """Return which operators must be in front of each that reads or assigns variables."""
+    assigned: dict[Name, int] = {}
+    reads: dict[Name, list[int]] = {}
     found: dict[int, list[int]] = {}
     for row in model.main.operators:
-        if row.kind not in ("ASSIGN_VARIABLE", "READ_VARIABLE"):
-            continue
-        name = names.get(row.inputs[0])
-        found[row.index] = [assigned[name]] if name in assigned else []
-        if row.kind == "READ_VARIABLE":
-            reads.setdefault(name, []).append(row.index)
-        else:
-            found[row.index] += reads.pop(name, [])
-            assigned[name] = row.index
+        read, written = _touched(model, row)
+        for name in sorted(read | written):
+            before = found.setdefault(row.index, [])
+            before += [assigned[name]] if name in assigned else []
+            if name in written:
+                before += [other for other in reads.pop(name, []) if other != row.index]
+                assigned[name] = row.index
+            else:
+                reads.setdefault(name, []).append(row.index)
     return found
+
+
+def _touched(model: Model, operator: Operator) -> tuple[set[Name], set[Name]]:
+    """Return the variables that an operator reads, and those that it assigns.
+
+    Of subgraphs that it executes, whatever they do with a variable counts as both.
+    """
+    if operator.kind in CALLERS:
+        below = {index for row in called(operator) for index in reached_from(model, row)}
+        names = {name for index in below for _, name in handles(model.subgraphs[index])}
+        return names, names
+    name = dict(handles(model.main)).get(operator.inputs[0]) if operator.inputs else None
+    touched = set[Name]() if name is None else {name}
+    match operator.kind:
+        case "READ_VARIABLE":
+            return touched, set()
+        case "ASSIGN_VARIABLE":
+            return set(), touched
+        case _:
+            return set(), set()
 
 
 def _needed(model: Model, makers: Mapping[int, Operator]) -> set[int]:
@@ -149,57 +160,30 @@ def require_order(model: Model, places: Mapping[int, int]) -> None:
 
 
 def with_called(compiled: bytes, model: Model) -> bytes:
-    """Return a compiled network that fills variables first, by the subgraphs of `model`."""
-    theirs = [row for row in model.main.operators if row.kind == "CALL_ONCE"]
-    if not theirs:
+    """Return a compiled network that fills variables first, and has the subgraphs of `model`."""
+    if len(model.subgraphs) == 1:
         return compiled
     record = read(compiled, SCHEMA, model.name)
     main: Record = record["subgraphs"][0]
     operators: list[Record] = list(main["operators"])
     calls = [row for row in operators if _is_call(record, row)]
     main["operators"] = [*calls, *(row for row in operators if not _is_call(record, row))]
-    plan = _Plan(record)
-    subgraphs: list[Record] = record["subgraphs"]
-    for source in model.record["subgraphs"][len(subgraphs) :]:
-        subgraphs.append(_copied(record, model.record, source))
-        plan.add()
-    for place in (int(row.options["init_subgraph_index"]) for row in theirs):
-        source = model.record["subgraphs"][place]
-        subgraphs[place] = _copied(record, model.record, source)
-        plan.leave_to_runtime(place)
-    plan.store()
+    for source in model.record["subgraphs"][1:]:
+        record["subgraphs"].append(_copied(record, model.record, source))
+    _leave_to_runtime(record)
     return write(record, SCHEMA)
 
 
-class _Plan:
-    """Where the tensors of each subgraph lie in the arena, as the metadata say in one row."""
-
-    def __init__(self, record: Record) -> None:
-        self._record = record
-        rows = [row for row in record["metadata"] or () if row["name"] == ALLOCATION]
-        self._buffers = [record["buffers"][int(row["buffer"])] for row in rows]
-        words = [np.frombuffer(bytes(row["data"]), np.int32) for row in self._buffers]
-        ends = np.cumsum([len(row["tensors"]) for row in record["subgraphs"]])[:-1]
-        self._heads = [row[:HEAD_WORDS] for row in words]
-        self._offsets = [np.split(row[HEAD_WORDS:], ends) for row in words]
-
-    def add(self) -> None:
-        """Add a subgraph behind the others."""
-        for offsets in self._offsets:
-            offsets.append(np.zeros(0, np.int32))
-
-    def leave_to_runtime(self, place: int) -> None:
-        """Let the runtime place the tensors of a subgraph."""
-        count = len(self._record["subgraphs"][place]["tensors"])
-        for offsets in self._offsets:
-            offsets[place] = np.full(count, NOT_IN_ARENA, np.int32)
-
-    def store(self) -> None:
-        """Write the plan to the network's metadata."""
-        for buffer, head, offsets in zip(self._buffers, self._heads, self._offsets, strict=True):
-            found = np.concatenate(offsets)
-            counts = np.array([len(offsets), len(found)], np.int32)
-            buffer["data"] = np.concatenate([head[:1], counts, found]).view(np.uint8)
+def _leave_to_runtime(record: Record) -> None:
+    """Let the runtime place the tensors of all subgraphs but the main one."""
+    counts = [len(row["tensors"] or ()) for row in record["subgraphs"]]
+    for row in record["metadata"] or ():
+        if row["name"] == ALLOCATION:
+            buffer: Record = record["buffers"][int(row["buffer"])]
+            plan = split_plan(buffer["data"], counts[:1])
+            assert plan is not None, "the compiler saw one subgraph"
+            others = [[NOT_IN_ARENA] * count for count in counts[1:]]
+            buffer["data"] = plan_of([*plan, *others])
 
 
 def _is_call(record: Record, operator: Record) -> bool:

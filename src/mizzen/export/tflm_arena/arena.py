@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mizzen.artifact.ethos_u import ETHOS_U, NOT_IN_ARENA
+from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.steps import is_npu
 from mizzen.export.tflm_arena import structures as size
 from mizzen.export.tflm_arena.kernels import Requests, bytes_on_device, requests_of
@@ -22,6 +22,7 @@ from mizzen.export.tflm_arena.measured import measured
 from mizzen.export.tflm_arena.planning import Buffer, end_of, plan
 from mizzen.export.tflm_arena.structures import ALIGNMENT_BYTES, Block
 from mizzen.frontends.tflite import Model, Operator, Subgraph, Tensor
+from mizzen.frontends.tflite.memory_plan import NOT_IN_ARENA
 from mizzen.frontends.tflite.variables import handles
 
 

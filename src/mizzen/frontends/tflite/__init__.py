@@ -8,13 +8,22 @@ a CUSTOM operation that says why it has no such form: the graph is whole whateve
 It must not know targets: what a custom operator of an artifact holds is for `mizzen.artifact`.
 """
 
-from mizzen.frontends.tflite.model import Model, Operator, Quantization, Subgraph, Tensor, macs
+from mizzen.frontends.tflite.model import (
+    Model,
+    Operator,
+    Quantization,
+    Signature,
+    Subgraph,
+    Tensor,
+    macs,
+)
 from mizzen.frontends.tflite.reading import read, require_quantized
 
 __all__ = [
     "Model",
     "Operator",
     "Quantization",
+    "Signature",
     "Subgraph",
     "Tensor",
     "macs",

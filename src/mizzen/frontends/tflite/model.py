@@ -114,6 +114,19 @@ class Subgraph:
         return tuple(self.tensors[index] for index in indices if index != ABSENT)
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function of a network by name: the subgraph that it executes, its tensors by their names.
+
+    inputs, outputs  names to tensors, in the file's order
+    """
+
+    name: str
+    subgraph: int
+    inputs: dict[str, int]
+    outputs: dict[str, int]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """A network; `name` is what diagnostics call it.
@@ -122,6 +135,7 @@ class Model:
     record        the file as it was read, contents in its tables, from which parts can be written
     is_as_stored  whether the contents of all constants are those of the file: sparse ones are dense
                   once they are read, and elements that share a byte have one each
+    signatures    what may be executed besides the main subgraph, which may have names too
     """
 
     name: str
@@ -130,6 +144,7 @@ class Model:
     metadata: dict[str, npt.NDArray[np.uint8]]
     record: Record = field(repr=False)
     is_as_stored: bool = True
+    signatures: tuple[Signature, ...] = ()
 
     @property
     def main(self) -> Subgraph:

@@ -19,10 +19,12 @@ from mizzen.frontends.tflite.model import (
     Model,
     Operator,
     Quantization,
+    Signature,
     Subgraph,
     Tensor,
 )
 from mizzen.frontends.tflite.stored import Moving, dense, moved
+from mizzen.frontends.tflite.subgraphs import CALLS, require_no_recursion
 
 MAX_TENSOR_BYTES = 1 << 30
 """More than the memory of any system around an NPU; a larger tensor is a damaged one."""
@@ -65,12 +67,14 @@ def read(data: bytes, name: str, memory_inputs: MemoryInputs = no_memory) -> Mod
     Contents stay views of `data`. E101 and E102 for another or a damaged file, E103 for an index
     out of range, E104 for a number the schema does not have, E105 for contents that do not fit
     their tensor, E106 for an impossible shape or quantisation, E140 for sparse contents that do not
-    fit theirs, E108 for a tensor that is read
-    before it is computed, E133 for state that is given as a result.
+    fit theirs, E108 for a tensor that is read before it is computed, E133 for state that is given
+    as a result, E134 for subgraphs that execute themselves.
     """
     model = _Reading(data, name).model()
-    _require_state_apart(model)
-    require_order(model, memory_inputs)
+    for subgraph in model.subgraphs:
+        _require_state_apart(model, subgraph)
+        _require_order(model, subgraph, memory_inputs)
+    require_no_recursion(model)
     return model
 
 
@@ -89,6 +93,7 @@ class _Reading:
         subgraphs = tuple(self._subgraph(index, row) for index, row in self._rows("subgraphs"))
         if not subgraphs:
             raise self._wrong("E103", "it must have a subgraph, and has none")
+        self._require_called(subgraphs)
         metadata = self._metadata()
         self._drop_stored(subgraphs)
         return Model(
@@ -98,6 +103,10 @@ class _Reading:
             metadata=metadata,
             record=self._record,
             is_as_stored=not self._replaced,
+            signatures=tuple(
+                self._signature(index, row, subgraphs)
+                for index, row in self._rows("signature_defs")
+            ),
         )
 
     def _drop_stored(self, subgraphs: Sequence[Subgraph]) -> None:
@@ -108,6 +117,32 @@ class _Reading:
         used = {int(row["buffer"]) for row in rows}
         for index in self._replaced - used:
             self._record["buffers"][index] = {"data": None}
+
+    def _require_called(self, subgraphs: Sequence[Subgraph]) -> None:
+        """Refuse operators that execute a subgraph which there is not."""
+        for subgraph in subgraphs:
+            for row in subgraph.operators:
+                path = f"subgraphs[{subgraph.index}].operators[{row.index}]"
+                for option in () if row.custom else CALLS.get(row.kind, ()):
+                    if option not in row.options:
+                        raise self._wrong("E103", f"{path} must name a subgraph, and does not")
+                    self._index(row.options[option], len(subgraphs), f"{path}.{option}")
+
+    def _signature(self, index: int, row: Record, subgraphs: Sequence[Subgraph]) -> Signature:
+        path = f"signature_defs[{index}]"
+        place = self._index(row["subgraph_index"], len(subgraphs), f"{path}.subgraph_index")
+
+        def tensors(field: str, known: Sequence[int]) -> dict[str, int]:
+            rows: list[Record] = row[field] or []
+            for other in rows:
+                if other["tensor_index"] not in known:
+                    message = f"{path}.{field} must be {field} of subgraph {place}"
+                    raise self._wrong("E103", f"{message}, not tensor {other['tensor_index']}")
+            return {other["name"] or "": int(other["tensor_index"]) for other in rows}
+
+        main = subgraphs[place]
+        inputs, outputs = tensors("inputs", main.inputs), tensors("outputs", main.outputs)
+        return Signature(row["signature_key"] or "", place, inputs, outputs)
 
     def _rows(self, field: str) -> list[tuple[int, Record]]:
         return list(enumerate(self._record[field] or ()))
@@ -349,36 +384,36 @@ def _member(kind: type[EnumMember], number: int) -> EnumMember | None:
         return None
 
 
-def require_order(model: Model, memory_inputs: MemoryInputs) -> None:
-    """Refuse a network that reads, or gives, a tensor that nothing has made, with E108.
+def _require_order(model: Model, subgraph: Subgraph, memory_inputs: MemoryInputs) -> None:
+    """Refuse a subgraph that reads, or gives, a tensor that nothing has made, with E108.
 
     A tensor comes from outside, has contents, keeps state, has no elements, or is computed by an
     earlier operator. Memory that an operator works in is not a tensor in this sense.
     """
-    main = model.main
-    known = set(main.inputs)
-    known.update(tensor.index for tensor in main.tensors if _exists_from_the_start(tensor))
-    for operator in main.operators:
+    known = set(subgraph.inputs)
+    known.update(tensor.index for tensor in subgraph.tensors if _exists_from_the_start(tensor))
+    for operator in subgraph.operators:
         memory = memory_inputs(operator.kind) if operator.custom else 0
-        for tensor in main.present(operator.inputs[memory:]):
+        for tensor in subgraph.present(operator.inputs[memory:]):
             if tensor.index not in known:
-                raise _unknown(tensor, model.origin(operator))
+                raise _unknown(tensor, model.origin(operator, subgraph))
         known.update(operator.outputs)
-    for tensor in main.present(main.outputs):
+    for tensor in subgraph.present(subgraph.outputs):
         if tensor.index not in known:
             raise _unknown(tensor, Origin(model.name))
 
 
-def _require_state_apart(model: Model) -> None:
-    """Refuse state that an operator gives as a result, or the network, with E133.
+def _require_state_apart(model: Model, subgraph: Subgraph) -> None:
+    """Refuse state that an operator gives as a result, or a subgraph, with E133.
 
     Operators keep state: they take it as an input, and change it there.
     """
-    main = model.main
-    kept = {row.index for row in main.tensors if row.variable}
-    givers = [(model.origin(row), row.outputs) for row in main.operators if not row.custom]
-    for origin, outputs in (*givers, (Origin(model.name), main.outputs)):
-        for tensor in main.present(outputs):
+    kept = {row.index for row in subgraph.tensors if row.variable}
+    givers = [
+        (model.origin(row, subgraph), row.outputs) for row in subgraph.operators if not row.custom
+    ]
+    for origin, outputs in (*givers, (Origin(model.name), subgraph.outputs)):
+        for tensor in subgraph.present(outputs):
             if tensor.index in kept:
                 raise fail(
                     "E133",
@@ -441,9 +476,9 @@ def require_quantized(model: Model) -> None:
 
 def _activations(model: Model) -> Iterator[tuple[Operator, Tensor]]:
     """Return what operators compute with, other than constants, in execution order."""
-    main = model.main
-    for operator in main.operators:
-        if operator.kind not in CONVERSIONS:
-            for tensor in main.present((*operator.inputs, *operator.outputs)):
-                if tensor.data is None:
-                    yield operator, tensor
+    for subgraph in model.subgraphs:
+        for operator in subgraph.operators:
+            if operator.kind not in CONVERSIONS:
+                for tensor in subgraph.present((*operator.inputs, *operator.outputs)):
+                    if tensor.data is None:
+                        yield operator, tensor

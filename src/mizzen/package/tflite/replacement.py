@@ -141,7 +141,7 @@ class _Network:
         network: Record = {
             "version": self._record["version"],
             "description": self._record["description"],
-            **_compacted(subgraphs, self._codes, self._buffers),
+            **compacted(subgraphs, self._codes, self._buffers),
         }
         return write(network, SCHEMA)
 
@@ -151,10 +151,10 @@ def _with_moved(row: Record, places: dict[int, int]) -> Record:
     return {**row, **moved}
 
 
-def _compacted(
+def compacted(
     subgraphs: Sequence[Record], codes: Sequence[Record], buffers: Sequence[Record]
 ) -> Record:
-    """Return subgraphs, operator codes and buffers without those that nobody refers to."""
+    """Return subgraphs, with no more operator codes and buffers than they refer to."""
     code_places: dict[int, int] = {}
     buffer_places = {0: 0}
 

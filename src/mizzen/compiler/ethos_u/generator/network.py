@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mizzen.artifact.ethos_u import ALLOCATION, ETHOS_U, NOT_IN_ARENA
+from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.steps import is_npu, read_network
 from mizzen.diagnostics import Origin
 from mizzen.flatbuffer import Record
@@ -15,6 +15,7 @@ from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Operator
+from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA
 from mizzen.targets.ethos_u import driver
 from mizzen.targets.ethos_u.placement import Block, place
 from mizzen.targets.ethos_u.program import Program, RegionIndex

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.artifact.ethos_u import ALLOCATION, NOT_IN_ARENA
 from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, arranged, rounds
 from mizzen.compiler.ethos_u.generator.costs import with_costs
 from mizzen.compiler.ethos_u.generator.judging import Judged
@@ -25,6 +24,7 @@ from mizzen.compiler.ethos_u.generator.written import Written, written
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, Tensor, macs
 from mizzen.frontends.tflite.lower import lower_with_state
+from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA
 from mizzen.graph import Graph, Operation, Value
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, Verdict

@@ -1,0 +1,84 @@
+"""A subgraph or a signature of an artifact, as contents of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mizzen.artifact.control_step import ControlStep
+from mizzen.artifact.execution import Contents
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.frontends.tflite import Signature
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What of a whole artifact another one shows.
+
+    signature  its name; None for the subgraph `index`
+    """
+
+    whole: Artifact
+    index: int
+    signature: str | None = None
+
+    def again(self) -> Artifact:
+        """Return the artifact that shows it."""
+        if self.signature is not None:
+            return self.whole.signature(self.signature)
+        return next(row for row in self.whole.subgraphs if row.contents.index == self.index)
+
+
+def subgraphs_of(contents: Contents) -> tuple[Contents, ...]:
+    """Return each subgraph that has steps by itself, the main one first."""
+    return replace(contents, others=(), signatures=()), *contents.others
+
+
+def within(contents: Contents) -> Iterator[Contents]:
+    """Return contents, and those of all other subgraphs, or of those that their steps execute."""
+    waiting, found = [contents, *contents.others], set[int]()
+    while waiting:
+        row = waiting.pop(0)
+        if row.index not in found:
+            found.add(row.index)
+            yield row
+            for step in row.steps:
+                waiting += step.callees if isinstance(step, ControlStep) else ()
+
+
+def signature_contents(contents: Contents, name: str, file: str) -> Contents:
+    """Return what a signature executes, with its own names. E135 if there is none of it."""
+    signature = next((row for row in contents.signatures if row.name == name), None)
+    if signature is None:
+        raise _unknown(contents, name, file)
+    found = next(row for row in subgraphs_of(contents) if row.index == signature.subgraph)
+    return _named(found, signature)
+
+
+def _named(contents: Contents, signature: Signature) -> Contents:
+    """Return contents with the names of a signature, in the subgraph's order."""
+    given = {index: name for name, index in signature.inputs.items()}
+    outputs = signature.outputs
+    order = sorted(outputs, key=lambda name: contents.outputs.index(outputs[name]))
+    names = {outputs[name]: name for name in order} | given
+    return replace(
+        contents,
+        outputs=tuple(outputs[name] for name in order),
+        infos={
+            index: replace(info, name=names.get(index, info.name))
+            for index, info in contents.infos.items()
+        },
+    )
+
+
+def _unknown(contents: Contents, name: str, file: str) -> MizzenError:
+    there = ", ".join(row.name for row in contents.signatures)
+    return fail(
+        "E135",
+        f"{file} must have a signature {name!r}, and has {there or 'none'}",
+        help="take one of these" if there else "leave the signature out",
+    )

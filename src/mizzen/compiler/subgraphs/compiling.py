@@ -1,0 +1,60 @@
+"""Compile a network of several subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.reading import contents_of
+from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.compiler.options import Configuration
+from mizzen.compiler.subgraphs.joining import Part, apart, arena_starts, joined
+from mizzen.compiler.subgraphs.reports import Compiled, joined_report
+from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.frontends.tflite import Model
+from mizzen.frontends.tflite.subgraphs import executed
+
+CompileOne = Callable[[Model, bytes], Artifact]
+"""Compiles a network by its main subgraph, from its file."""
+
+
+def has_several(model: Model) -> bool:
+    """Whether there is more to a network than its main subgraph and what CALL_ONCE executes."""
+    return executed(model) != (0,) or len(model.signatures) > 1
+
+
+def compile_subgraphs(
+    model: Model, name: str, configuration: Configuration, compile_one: CompileOne
+) -> Artifact:
+    """Compile every subgraph that is executed at inferences, and join them.
+
+    name  of the artifact
+
+    A subgraph that the compiler does not take is left to the CPU, with what it said. Raises as
+    `compile_one` where that is the main one.
+    """
+    artifacts: dict[int, Artifact] = {}
+    refused: dict[int, Diagnostic] = {}
+    for index in executed(model):
+        if not model.subgraphs[index].operators:
+            continue
+        try:
+            artifacts[index] = compile_one(*apart(model, index))
+        except MizzenError as error:
+            if index == 0:
+                raise
+            refused[index] = error.diagnostic
+    found = {index: _compiled(row) for index, row in artifacts.items()}
+    data = joined(model, {index: row.part for index, row in found.items()})
+    starts = arena_starts(model, {index: row.part.arena_bytes for index, row in found.items()})
+    report = joined_report(model, configuration, found, refused, starts, len(data))
+    steps = [step for row in artifacts.values() for step in row.steps if isinstance(step, NpuStep)]
+    programs = [step.program for step in steps]
+    contents = contents_of(read_network(data, name), report.origins, programs)
+    return Artifact(data, name, contents, report)
+
+
+def _compiled(artifact: Artifact) -> Compiled:
+    assert artifact.report is not None, "a compilation always reports"
+    network = read_network(artifact.data, artifact.name)
+    return Compiled(Part(network, artifact.report.arena_bytes), artifact.report)

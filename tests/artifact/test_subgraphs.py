@@ -1,0 +1,90 @@
+"""Signatures and control flow: each subgraph is compiled, proved and executed as TFLite does."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.diagnostics import MizzenError
+
+ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-n78-4tops-4ple-ratio")
+
+
+def litert(data: bytes, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Run a signature of the source by LiteRT's reference kernels."""
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter")
+    resolver = interpreter.OpResolverType.BUILTIN_REF
+    runner = interpreter.Interpreter(
+        model_content=data, experimental_op_resolver_type=resolver
+    ).get_signature_runner(name)
+    rows = [
+        runner(**{key: array[place : place + 1] for key, array in inputs.items()})
+        for place in range(len(next(iter(inputs.values()))))
+    ]
+    return {key: np.concatenate([row[key] for row in rows]) for key in rows[0]}
+
+
+def numbers(artifact: Any, count: int = 8) -> dict[str, Any]:
+    random = np.random.default_rng(5)
+    return {
+        row.name: random.integers(-128, 128, (count, *row.shape[1:])).astype(row.dtype)
+        for row in artifact.inputs
+    }
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("case", ["M1_two_signatures", "M2_second_signature_wrong"])
+def test_each_signature_gives_what_litert_gives(cases: Path, case: str, accelerator: str) -> None:
+    data = (cases / f"{case}.tflite").read_bytes()
+    artifact = mizzen.compile(data, accelerator)
+    assert artifact.signatures == ("encode", "decode")
+    for name in artifact.signatures:
+        signature = artifact.signature(name)
+        inputs = numbers(signature)
+        (found,) = litert(data, name, inputs).values()
+        given = np.asarray(signature.run(*inputs.values()))
+        if accelerator.startswith("ethos-u"):
+            assert np.array_equal(given, found)
+        else:  # one step by the documented rounding of 16 bits
+            assert np.abs(given.astype(int) - found).max() <= 1
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_a_loop_whose_body_is_on_the_npu(cases: Path, accelerator: str) -> None:
+    artifact = mizzen.compile(cases / "W1_while_rnn.tflite", accelerator)
+    right = np.load(cases / "W1_while_rnn.npz")
+    assert np.array_equal(artifact.run(right["input_0"]), right["output_0"])
+    assert artifact.report is not None
+    body = next(row for row in artifact.report.subgraphs if row.subgraph == "body")
+    assert body.on_npu
+    assert body.proof.inputs
+    batch = numbers(artifact)["x"]
+    many = artifact.run(batch)
+    for row, alone in zip(batch, many, strict=True):
+        assert np.array_equal(artifact.run(row), alone)
+
+
+def test_a_signature_can_be_copied_and_sent(cases: Path) -> None:
+    artifact = mizzen.compile(cases / "M1_two_signatures.tflite", "ethos-u55-128")
+    signature = artifact.signature("decode")
+    (inputs,) = numbers(signature).values()
+    wanted = signature.run(inputs)
+    for other in (copy.copy(signature), pickle.loads(pickle.dumps(signature))):
+        assert [row.name for row in other.inputs] == ["u"]
+        assert np.array_equal(other.run(inputs), wanted)
+
+
+def test_a_signature_that_there_is_not(cases: Path) -> None:
+    artifact = mizzen.compile(cases / "M1_two_signatures.tflite", "ethos-u55-128")
+    with pytest.raises(MizzenError) as caught:
+        artifact.signature("train")
+    assert str(caught.value) == (
+        "error[E135]: M1_two_signatures_vela.tflite must have a signature 'train', and has encode, "
+        "decode\n  help take one of these"
+    )
