@@ -13,7 +13,7 @@ import pytest
 import mizzen
 from mizzen.diagnostics import MizzenError
 
-ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-n78-4tops-4ple-ratio")
+ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-n78-4tops-4ple")
 
 
 def litert(data: bytes, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +59,9 @@ def test_each_signature_gives_what_litert_gives(cases: Path, case: str, accelera
 def test_a_loop_whose_body_is_on_the_npu(cases: Path, accelerator: str) -> None:
     artifact = mizzen.compile(cases / "W1_while_rnn.tflite", accelerator)
     right = np.load(cases / "W1_while_rnn.npz")
-    assert np.array_equal(artifact.run(right["input_0"]), right["output_0"])
+    steps = 0 if accelerator.startswith("ethos-u") else 1  # the rounding of 16 bits
+    given = np.asarray(artifact.run(right["input_0"])).astype(int)
+    assert np.abs(given - right["output_0"]).max() <= steps
     assert artifact.report is not None
     body = next(row for row in artifact.report.subgraphs if row.subgraph == "body")
     assert body.on_npu
@@ -67,7 +69,7 @@ def test_a_loop_whose_body_is_on_the_npu(cases: Path, accelerator: str) -> None:
     batch = numbers(artifact)["x"]
     many = artifact.run(batch)
     for row, alone in zip(batch, many, strict=True):
-        assert np.array_equal(artifact.run(row), alone)
+        assert np.array_equal(np.asarray(artifact.run(row[np.newaxis]))[0], alone)
 
 
 def test_a_signature_can_be_copied_and_sent(cases: Path) -> None:

@@ -86,12 +86,13 @@ class Artifact:
         """
         return self._viewed(signature_contents(self.contents, name, self.name), name)
 
+    def report_of(self, contents: Contents) -> CompileReport | None:
+        """Return what the compilation said of a subgraph of the network."""
+        whole = self.report if self._view is None else self._view.whole.report
+        return None if whole is None else whole.of_subgraph(contents.title)
+
     def _viewed(self, contents: Contents, signature: str | None) -> Artifact:
-        report = self.report
-        if report is not None:
-            own = (row for row in report.subgraphs if row.subgraph == contents.title)
-            report = next(own, report)
-        view = View(self, contents.index, signature)
+        view, report = View(self, contents.index, signature), self.report_of(contents)
         return Artifact(self.data, self.name, contents, report, self.doubts, view)
 
     def run(self, *arrays: Array) -> Array | tuple[Array, ...]:

@@ -38,7 +38,8 @@ Execute = Callable[["Contents", Rows, Sequence[Array]], list[Array]]
 class ControlStep:
     """An operator that executes subgraphs, some of which run on the NPU.
 
-    callees  the subgraphs, in the order in which the operator names them
+    callees      the subgraphs, in the order in which the operator names them
+    moved_bytes  of what it hands over once
     """
 
     on_npu = False
@@ -49,7 +50,9 @@ class ControlStep:
         self.callees = tuple(callees)
         self.origins = [model.origin(operator)]
         self.outputs = operator.outputs
-        self._shapes = [model.main.tensors[index].shape for index in operator.outputs]
+        results = model.main.present(operator.outputs)
+        self._shapes = [row.shape for row in results]
+        self.moved_bytes = sum(row.size_bytes or 0 for row in results)
         # The first input of IF says which branch; all inputs of the others are handed on.
         self.inputs = operator.inputs
         for index in called(operator):

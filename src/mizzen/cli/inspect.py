@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mizzen.cli.console import Answer, Console
@@ -13,6 +14,7 @@ from mizzen.cli.placement import artifact_text
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
+    from mizzen.artifact.control_step import ControlStep
     from mizzen.artifact.host_steps import HostStep
     from mizzen.artifact.interface import TensorInfo
     from mizzen.artifact.kernel_step import KernelStep
@@ -50,12 +52,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Describe the artifact, as far as its streams can be read."""
     import mizzen
-    from mizzen.artifact.steps import NpuStep
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     console.note(artifact_text(artifact, width=console.width))
+    found = [_looked_at(row, options, console) for row in artifact.subgraphs]
+    document = {**found[0].document, **({} if len(found) == 1 else {
+        "subgraphs": [row.document for row in found]})}  # fmt: skip
+    text = "\n\n".join(part for row in found for part in row.parts)
+    stopped = [error for row in found for error in row.stopped]
+    if stopped:
+        return Answer(document, text, diagnostics=artifact.doubts, error=stopped[0])
+    failures = artifact.hazards if options.hazards else ()
+    return Answer(document, text, failures=list(failures), diagnostics=artifact.doubts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What there is to say of a subgraph, and why streams of it cannot be read to their ends."""
+
+    document: dict[str, object]
+    parts: list[str]
+    stopped: list[Diagnostic]
+
+
+def _looked_at(artifact: Artifact, options: argparse.Namespace, console: Console) -> _Seen:
+    """Describe the steps of a subgraph."""
+    from mizzen.artifact.steps import NpuStep
+
     views = {i: step.view for i, step in enumerate(artifact.steps) if isinstance(step, NpuStep)}
-    parts = [_interface(artifact, console)]
+    parts = [f"Subgraph {artifact.title}"] if artifact.title else []
+    parts.append(_interface(artifact, console))
     data: list[dict[str, object]] = []
     for i, step in enumerate(artifact.steps):
         if isinstance(step, NpuStep):
@@ -68,17 +94,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             parts.append(f"Commands of step {i}\n{views[i].listing}")
     document = {**_interface_data(artifact), "steps": data}
     stopped = [row.listing.stopped_by for row in views.values() if row.listing.stopped_by]
-    if stopped:
-        return Answer(document, "\n\n".join(parts), diagnostics=artifact.doubts, error=stopped[0])
-    failures: list[Diagnostic] = []
-    if options.why:
+    if not stopped and options.why:
         with console.progress(f"reading decisions out of {options.artifact}"):
             parts += _decision_texts(artifact, data, console)
-    if options.hazards:
+    if not stopped and options.hazards:
         with console.progress(f"looking for hazards in {options.artifact}"):
-            failures += artifact.hazards
-        parts += _hazard_texts(artifact, data, console)
-    return Answer(document, "\n\n".join(parts), failures=failures, diagnostics=artifact.doubts)
+            parts += _hazard_texts(artifact, data, console)
+    return _Seen(document, parts, stopped)
 
 
 def _decision_texts(
@@ -140,6 +162,7 @@ def _interface_data(artifact: Artifact) -> dict[str, object]:
 
     return {
         "artifact": artifact.name,
+        **({"subgraph": artifact.title} if artifact.title else {}),
         "accelerator": artifact.accelerator,
         "inputs": infos(artifact.inputs),
         "outputs": infos(artifact.outputs),
@@ -184,7 +207,9 @@ def _npu_data(view: ProgramView, with_commands: bool) -> dict[str, object]:
 
 
 def _cpu_text(
-    index: int, step: CpuStep | VariableStep | HostStep | KernelStep, console: Console
+    index: int,
+    step: CpuStep | ControlStep | VariableStep | HostStep | KernelStep,
+    console: Console,
 ) -> str:
     rows = [("operators", ", ".join(step.kinds))]
     return f"Step {index}: CPU\n{fields(rows, width=console.width)}"

@@ -133,6 +133,10 @@ class CompileReport:
         """Operators on the CPU."""
         return tuple(row for row in self.placements if row.device is Device.CPU)
 
+    def of_subgraph(self, name: str) -> CompileReport:
+        """Return the report of one subgraph; this one where there are not several."""
+        return next((row for row in self.subgraphs if row.subgraph == name), self)
+
     @property
     def macs(self) -> int:
         """Multiply-accumulates of one inference."""

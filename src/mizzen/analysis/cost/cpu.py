@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mizzen.analysis.cost.processors import Class, Processor
-from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.control_step import ControlStep
+from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import HostStep
 from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.resources import VariableStep
@@ -30,7 +31,7 @@ KINDS: dict[Class, str] = {
     Class.MOVE: (
         "RESHAPE CONCATENATION TRANSPOSE PAD PADV2 MIRROR_PAD SPLIT SPLIT_V SQUEEZE EXPAND_DIMS "
         "PACK UNPACK SLICE STRIDED_SLICE SHAPE READ_VARIABLE ASSIGN_VARIABLE CALL_ONCE VAR_HANDLE "
-        "narrow widen permute"
+        "IF WHILE CALL STABLEHLO_COMPOSITE STABLEHLO_WHILE narrow widen permute"
     ),
 }
 CLASSES = {name: kind for kind, names in KINDS.items() for name in names.split()}
@@ -50,13 +51,13 @@ class Work:
 
 
 def cpu_operations(
-    step: Step, artifact: Artifact, core: Processor, ratio: float
+    step: Step, contents: Contents, core: Processor, ratio: float
 ) -> tuple[list[OperationCost], list[Span]]:
     """Return the operators of a step on the CPU; `ratio` is cycles of the NPU in one of the CPU."""
     rows: list[OperationCost] = []
     spans: list[Span] = []
     now = 0
-    for index, work in enumerate(_works(step, artifact)):
+    for index, work in enumerate(_works(step, contents)):
         kind = CLASSES.get(work.kind, Class.OTHER)
         taken = max(1, math.ceil(core.cycles(kind, work.amount, work.outputs)))
         cycles = max(1, round(taken * ratio))
@@ -81,22 +82,24 @@ def cpu_operations(
     return rows, spans
 
 
-def _works(step: Step, artifact: Artifact) -> Iterator[Work]:
+def _works(step: Step, contents: Contents) -> Iterator[Work]:
     match step:
         case NpuStep():
             return
         case CpuStep():
-            model = read(step.network, artifact.name)
+            model = read(step.network, step.origins[0].model or "")
             for row, origin in zip(model.main.operators, step.origins, strict=True):
                 yield _operator(model.main, row, origin)
         case VariableStep():
             for row, origin in zip(step.operators, step.origins, strict=True):
-                yield Work(row.kind, origin, _size_bytes(step, artifact))
+                yield Work(row.kind, origin, _size_bytes(step, contents))
+        case ControlStep():
+            yield Work(step.operator.kind, step.origins[0], step.moved_bytes)
         case KernelStep():
             for kind, elements in zip(step.kinds, step.elements, strict=True):
                 yield Work(kind, None, elements)
         case _:
-            amount = _elements(step, artifact)
+            amount = _elements(step, contents)
             for kind in step.kinds:
                 yield Work(kind, None, amount)
 
@@ -121,12 +124,12 @@ def _operator(subgraph: Subgraph, row: Operator, origin: Origin) -> Work:
     return Work(row.kind, origin, amount, elements, products, f"{taken} -> {given}")
 
 
-def _size_bytes(step: VariableStep, artifact: Artifact) -> int:
-    infos = artifact.contents.infos
+def _size_bytes(step: VariableStep, contents: Contents) -> int:
+    infos = contents.infos
     return sum(infos[index].size_bytes for index in {*step.inputs, *step.outputs} & infos.keys())
 
 
-def _elements(step: HostStep, artifact: Artifact) -> int:
-    infos = artifact.contents.infos
+def _elements(step: HostStep, contents: Contents) -> int:
+    infos = contents.infos
     known = {*step.inputs, *step.outputs} & infos.keys()
     return max([math.prod(infos[index].shape) for index in known], default=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mizzen.analysis.cost.cpu import cpu_operations
@@ -12,8 +12,11 @@ from mizzen.analysis.cost.ethos_u import ethos_u_operations
 from mizzen.analysis.cost.origins import of_commands, of_model
 from mizzen.analysis.cost.processors import Processor, find_processor
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.ethos_n import NpuProgram
-from mizzen.artifact.steps import NpuStep
+from mizzen.artifact.execution import Contents
+from mizzen.artifact.steps import NpuStep, Step
+from mizzen.artifact.views import within
 from mizzen.diagnostics import fail
 from mizzen.report.cost import CostReport, OperationCost, Span
 from mizzen.targets.ethos_u.config import EthosUConfiguration
@@ -47,43 +50,66 @@ def cost_report(
     clock_hz = ETHOS_N_CLOCK_HZ if chosen is None else chosen.system.core_clock_hz
     if processor_clock_hz is not None and not processor_clock_hz > 0:
         raise fail("E572", f"a core's clock must be above 0 Hz, not {processor_clock_hz}")
-    rows, spans = _operations(artifact, chosen, core, clock_hz / (processor_clock_hz or clock_hz))
+    ratio = clock_hz / (processor_clock_hz or clock_hz)
+    rows, spans = _operations(artifact, artifact.contents, _Clocks(chosen, core, ratio))
     report = artifact.report
     return CostReport(
         model=report.model if report is not None else artifact.name,
         configuration=_named(artifact, chosen),
         clock_hz=clock_hz,
         processor=core.name if any(row.processor_cycles for row in rows) else "",
-        operations=tuple(of_model(rows, report)),
+        operations=tuple(rows),
         spans=tuple(sorted(spans, key=lambda span: span.start_cycles)),
         compiler_cycles=report.cycles if report is not None else _compilers(rows),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """What executes: the system of an Ethos-U, the core, and its cycles in one of the NPU."""
+
+    chosen: EthosUConfiguration | None
+    core: Processor
+    ratio: float
+
+
 def _operations(
-    artifact: Artifact, chosen: EthosUConfiguration | None, core: Processor, ratio: float
+    artifact: Artifact, contents: Contents, clocks: _Clocks
 ) -> tuple[list[OperationCost], list[Span]]:
+    """Return the operations of a subgraph; what its operators execute is there once."""
     rows: list[OperationCost] = []
     spans: list[Span] = []
+    own: list[int] = []
     start = 0
-    for number, step in enumerate(artifact.steps):
-        found: list[OperationCost]
-        found_spans: list[Span]
-        match step:
-            case NpuStep(program=Program() as program) if chosen is not None:
-                found, found_spans = ethos_u_operations(program, chosen)
-            case NpuStep(program=NpuProgram() as program):
-                found, found_spans = ethos_n_operations(program.program)
-                found = of_commands(found, program.origins)
-            case NpuStep():
-                raise fail("E573", f"no timing model knows the programs of {step.accelerator}")
-            case _:
-                found, found_spans = cpu_operations(step, artifact, core, ratio)
-        first = len(rows)
-        rows += [_placed(row, number, first, start) for row in found]
-        spans += [_moved(span, first, start) for span in found_spans]
-        start += sum(row.cycles for row in found)
+    for number, step in enumerate(contents.steps):
+        parts = [_step(step, contents, clocks)]
+        own += range(len(rows), len(rows) + len(parts[0][0]))
+        if isinstance(step, ControlStep):
+            parts += [_operations(artifact, callee, clocks) for callee in step.callees]
+        for found, found_spans in parts:
+            first = len(rows)
+            rows += [_placed(row, number, first, start) for row in found]
+            spans += [_moved(span, first, start) for span in found_spans]
+            start += sum(row.cycles for row in found)
+    told = of_model([rows[place] for place in own], artifact.report_of(contents))
+    for place, row in zip(own, told, strict=True):
+        rows[place] = row
     return rows, spans
+
+
+def _step(
+    step: Step, contents: Contents, clocks: _Clocks
+) -> tuple[list[OperationCost], list[Span]]:
+    match step:
+        case NpuStep(program=Program() as program) if clocks.chosen is not None:
+            return ethos_u_operations(program, clocks.chosen)
+        case NpuStep(program=NpuProgram() as program):
+            found, spans = ethos_n_operations(program.program)
+            return of_commands(found, program.origins), spans
+        case NpuStep():
+            raise fail("E573", f"no timing model knows the programs of {step.accelerator}")
+        case _:
+            return cpu_operations(step, contents, clocks.core, clocks.ratio)
 
 
 def _compilers(rows: Sequence[OperationCost]) -> int | None:
@@ -118,8 +144,9 @@ def configuration_of(
     Raises E570 for one that is asked for and has another accelerator.
     """
     name = artifact.accelerator
+    steps = (step for row in within(artifact.contents) for step in row.steps)
     if name is None or not any(
-        isinstance(step, NpuStep) and isinstance(step.program, Program) for step in artifact.steps
+        isinstance(step, NpuStep) and isinstance(step.program, Program) for step in steps
     ):
         return asked
     if asked is not None:

@@ -22,17 +22,18 @@ from mizzen.analysis.memory.layout import (
     Layout,
 )
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import CpuStep, NpuStep, is_npu
 from mizzen.diagnostics import MizzenError
 from mizzen.export.tflm_arena import TflmArena, arena_of
-from mizzen.export.tflm_arena.lifetimes import CALLS
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
+from mizzen.frontends.tflite.subgraphs import called
 from mizzen.report.memory import Use
 from mizzen.targets.ethos_u.program import Program
 
-OWN_STEPS = (NpuStep, CpuStep, VariableStep)
+OWN_STEPS = (NpuStep, CpuStep, ControlStep, VariableStep)
 """What TensorFlow Lite Micro's interpreter executes."""
 
 
@@ -69,7 +70,7 @@ def tflite_layout(artifact: Artifact, model: Model) -> Layout:
 
 def _arena(artifact: Artifact, model: Model) -> TflmArena | None:
     if any(isinstance(row, NpuStep) and not isinstance(row.program, Program)
-           for row in artifact.steps):  # fmt: skip
+           for part in artifact.subgraphs for row in part.steps):  # fmt: skip
         return None
     try:
         return arena_of(model)
@@ -122,8 +123,7 @@ def _callers(model: Model) -> Mapping[int, int]:
     found: dict[int, int] = {}
 
     def call(operator: Operator, caller: int) -> None:
-        for option in CALLS.get(operator.kind, ()):
-            index = int(operator.options[option])
+        for index in called(operator):
             if index not in found:
                 found[index] = caller
                 for row in model.subgraphs[index].operators:
@@ -147,7 +147,7 @@ def _calls(
                 held = (*scratch.get(row.index, ()), *ethos_n_scratch(step))
                 regions = dict(_regions(step))
                 yield Call(passes(step), step, reads, step.outputs, regions, False, held)
-            case CpuStep() | VariableStep():
+            case CpuStep() | ControlStep() | VariableStep():
                 for row in step.operators:
                     yield Call(
                         (_named(model, row),), None, _variables(model, row.inputs),
@@ -201,7 +201,8 @@ def _runtime(arena: TflmArena | None, tensors: Mapping[int, Held]) -> Iterator[H
 
 
 def _ends(artifact: Artifact, arena: TflmArena | None) -> Mapping[str, int]:
-    steps = [step for step in artifact.steps if isinstance(step, NpuStep)]
+    every = (step for row in artifact.subgraphs for step in row.steps)
+    steps = [step for step in every if isinstance(step, NpuStep)]
     spans = [span for step in steps for region, span in step.part.shared.items()
              if region == SCRATCH]  # fmt: skip
     end = max((span.end for span in spans), default=0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
-from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.artifact.steps import read_network
 from mizzen.compiler.options import Configuration
 from mizzen.compiler.subgraphs.joining import Part, apart, arena_starts, joined
 from mizzen.compiler.subgraphs.reports import Compiled, joined_report
@@ -48,9 +48,7 @@ def compile_subgraphs(
     data = joined(model, {index: row.part for index, row in found.items()})
     starts = arena_starts(model, {index: row.part.arena_bytes for index, row in found.items()})
     report = joined_report(model, configuration, found, refused, starts, len(data))
-    steps = [step for row in artifacts.values() for step in row.steps if isinstance(step, NpuStep)]
-    programs = [step.program for step in steps]
-    contents = contents_of(read_network(data, name), report.origins, programs)
+    contents = contents_of(read_network(data, name), report.origins)
     return Artifact(data, name, contents, report)
 
 

@@ -22,7 +22,7 @@ from mizzen.export.tflm_arena.measured import measured
 from mizzen.export.tflm_arena.planning import Buffer, end_of, plan
 from mizzen.export.tflm_arena.structures import ALIGNMENT_BYTES, Block
 from mizzen.frontends.tflite import Model, Operator, Subgraph, Tensor
-from mizzen.frontends.tflite.memory_plan import NOT_IN_ARENA
+from mizzen.frontends.tflite.subgraphs import reached_from, seen_from
 from mizzen.frontends.tflite.variables import handles
 
 
@@ -275,10 +275,12 @@ def variables_of(model: Model) -> int:
 
 
 def _offsets(model: Model) -> Iterator[tuple[Key, int]]:
-    """Return where the compiler has put tensors, which it says of the main subgraph only."""
-    if any(map(is_npu, model.main.operators)):
-        found: Mapping[int, int] = ETHOS_U.arena_offsets(model)
-        yield from (((0, index), at) for index, at in found.items() if at != NOT_IN_ARENA)
+    """Return where the compiler has put tensors."""
+    for subgraph in model.subgraphs:
+        if any(map(is_npu, subgraph.operators)):
+            seen = seen_from(model, reached_from(model, subgraph.index))
+            found: Mapping[int, int] = ETHOS_U.arena_offsets(seen)
+            yield from (((subgraph.index, index), at) for index, at in found.items())
 
 
 def _is_planned(tensor: Tensor, offset: int | None) -> bool:

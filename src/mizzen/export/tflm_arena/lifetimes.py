@@ -13,18 +13,12 @@ from collections.abc import Iterable, Mapping
 
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.model import ABSENT
+from mizzen.frontends.tflite.subgraphs import called
 
 Key = tuple[int, int]
 """A subgraph, and a tensor or an operator in it."""
 
 UNKNOWN = -1
-
-CALLS = {
-    "IF": ("then_subgraph_index", "else_subgraph_index"),
-    "CALL_ONCE": ("init_subgraph_index",),
-    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
-}
-"""Options that name the subgraphs that an operator calls."""
 
 
 class Lifetimes:
@@ -60,9 +54,9 @@ class Lifetimes:
         self._use(index, subgraph.outputs, made=True)
 
     def _called(self, operator: Operator) -> None:
-        for option in CALLS.get(operator.kind, ()):
+        for index in called(operator):
             self._now += 1
-            self._subgraph(int(operator.options[option]))
+            self._subgraph(index)
 
     def _make(self, subgraph: int, tensors: Iterable[int]) -> None:
         for tensor in tensors:

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 from mizzen.cpu import CpuKernels
 from mizzen.export.tflm_arena.kernels import Requests
-from mizzen.export.tflm_arena.structures import ALIGNMENT_BYTES, REQUESTS_PER_OPERATOR
+from mizzen.export.tflm_arena.structures import (
+    ALIGNMENT_BYTES,
+    REQUESTS_PER_OPERATOR,
+    Block,
+)
 from mizzen.frontends.tflite import Model, Operator, Subgraph, Tensor
+from mizzen.frontends.tflite.subgraphs import CALLERS, reached_from, seen_from
 from mizzen.package.tflite.extract import extract
 
 STRUCTURES_BYTES = 512 + 64
@@ -21,14 +26,17 @@ SHOWN_TENSOR_BYTES = 64
 """An input or output of the network, which has a structure of its own."""
 LOOKS = 3
 """How often a kernel looks at its tensors; of those that have rows, none does more often."""
+CONTROL = Requests(Block(8), kept=(8,), looks=1)
+"""Of IF and WHILE: the numbers of two subgraphs, as the network has them and as the kernel keeps
+them. Ref: tflite-micro 90b983c, kernels/if.cc, while.cc."""
 
 
 def measured(model: Model, subgraph: Subgraph, operator: Operator) -> Requests:
-    """Return bounds of what an operator's kernel asks for; of other subgraphs than the main one,
-    nothing is known. E701 to E707 where the kernels do not take it."""
-    if subgraph.index:
-        return Requests(looks=LOOKS)
-    part = extract(model.record, [operator.index])
+    """Return bounds of what an operator's kernel asks for. E701 to E707 where there is none."""
+    if operator.kind in CALLERS:
+        return CONTROL
+    seen = seen_from(model, reached_from(model, subgraph.index))
+    part = extract(seen.record, [operator.index])
     found = CpuKernels(part.network, [model.origin(operator)]).memory()
     touched = subgraph.present((*operator.inputs, *operator.outputs))
     tensors = {row.index: row for row in touched}.values()

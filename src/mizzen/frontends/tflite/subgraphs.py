@@ -109,6 +109,8 @@ def seen_from(model: Model, order: Sequence[int]) -> Model:
 
     It is called by that one's name too. Operators execute no others than those of `order`.
     """
+    if len(model.subgraphs) == 1:
+        return model
     places = {index: place for place, index in enumerate(order)}
     file = model.record
     records = [renumbered(file["subgraphs"][index], places, file) for index in order]
