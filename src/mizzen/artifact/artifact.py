@@ -6,6 +6,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,7 +16,7 @@ from mizzen.artifact.batching import Batch, arrange, batch_of, parts_of
 from mizzen.artifact.execution import Contents, KeptState, execute, execute_in_parts
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep, Step
-from mizzen.artifact.views import View, signature_contents, subgraphs_of, within
+from mizzen.artifact.views import signature_contents, subgraphs_of, within
 from mizzen.diagnostics import Diagnostic, fail
 
 if TYPE_CHECKING:
@@ -191,6 +192,24 @@ class Artifact:
     def _arranged(self, arrays: Sequence[Array], batch: Batch) -> Array | tuple[Array, ...]:
         outputs = arrange(arrays, self.outputs, batch)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What of a whole artifact another one shows.
+
+    signature  its name; None for the subgraph `index`
+    """
+
+    whole: Artifact
+    index: int
+    signature: str | None = None
+
+    def again(self) -> Artifact:
+        """Return the artifact that shows it."""
+        if self.signature is not None:
+            return self.whole.signature(self.signature)
+        return next(row for row in self.whole.subgraphs if row.contents.index == self.index)
 
 
 def _restored(

@@ -9,7 +9,6 @@ Ref: TFLite, kernels/while.cc, if.cc, stablehlo_composite.cc; TFLite Micro, kern
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +19,6 @@ from mizzen.flatbuffer.tflite import TensorType
 from mizzen.frontends.tflite import Model, Operator, Subgraph
 from mizzen.frontends.tflite.subgraphs import called, name_of
 
-if TYPE_CHECKING:
-    from mizzen.artifact.execution import Contents
-
 MOST_ITERATIONS = 1 << 16
 """Of a loop in one inference; networks loop over steps of time, or over words."""
 
@@ -31,20 +27,20 @@ LOOPS = frozenset(("WHILE", "STABLEHLO_WHILE"))
 Rows = npt.NDArray[np.intp]
 """Some inferences of a batch."""
 
-Execute = Callable[["Contents", Rows, Sequence[Array]], list[Array]]
+Execute = Callable[[int, Rows, Sequence[Array]], list[Array]]
 """Executes a subgraph for some inferences of the batch, of what it takes for these."""
 
 
 class ControlStep:
     """An operator that executes subgraphs, some of which run on the NPU.
 
-    callees      the subgraphs, in the order in which the operator names them
+    callees      the subgraphs by index, in the order in which the operator names them
     moved_bytes  of what it hands over once
     """
 
     on_npu = False
 
-    def __init__(self, model: Model, operator: Operator, callees: Sequence[Contents]) -> None:
+    def __init__(self, model: Model, operator: Operator, callees: Sequence[int]) -> None:
         self.operator = operator
         self.operators = (operator,)
         self.callees = tuple(callees)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ class Contents:
 
     arena       where its tensors lie, if its steps share memory
     index       of the subgraph, and `title` what it is called; empty where there is one
+    below       the subgraphs that its steps execute, by index
     others      of the main subgraph: the further ones that have steps of their own
     signatures  of the main subgraph: what may be executed by name
     """
@@ -39,13 +40,15 @@ class Contents:
     arena: Arena | None = None
     index: int = 0
     title: str = ""
+    below: Mapping[int, Contents] = field(default_factory=dict[int, "Contents"])
     others: tuple[Contents, ...] = ()
     signatures: tuple[Signature, ...] = ()
 
     @property
     def keeps_state(self) -> bool:
         """Whether an inference leaves something to the next one besides what is carried."""
-        return any(map(_keeps_state, self.steps))
+        below = any(row.keeps_state for row in self.below.values())
+        return below or any(map(_keeps_state, self.steps))
 
 
 def _keeps_state(step: Step) -> bool:
@@ -54,8 +57,6 @@ def _keeps_state(step: Step) -> bool:
             return bool(step.variables)
         case CpuStep():
             return step.keeps_state
-        case ControlStep():
-            return any(row.keeps_state for row in step.callees)
         case _:
             return False
 
@@ -154,7 +155,8 @@ def _executor(contents: Contents, values: Values, state: NoState) -> Execute:
     """Return what executes a subgraph for some inferences of a batch, beside what is carried."""
     shared = [row.write for row in contents.carried]
 
-    def execute_rows(callee: Contents, rows: Rows, arrays: Sequence[Array]) -> list[Array]:
+    def execute_rows(index: int, rows: Rows, arrays: Sequence[Array]) -> list[Array]:
+        callee = contents.below[index]
         if not callee.keeps_state:
             return one(callee, rows, arrays, NoState())
         parts = [

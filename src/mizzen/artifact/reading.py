@@ -27,7 +27,7 @@ ARCHIVE_START = b"PK"
 PLAN_NAME = b"plan.json"
 """In every archive of a program that runs partly in PyTorch."""
 
-NO_CALLEES: Mapping[int, Sequence[Contents]] = MappingProxyType({})
+NO_CALLEES: Mapping[int, Sequence[int]] = MappingProxyType({})
 
 
 def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
@@ -113,13 +113,15 @@ class _Reader:
         if index not in self._found:
             seen = seen_from(self._model, reached_from(self._model, index))
             callees = {
-                row.index: [self._of(other) for other in called(row)]
+                row.index: tuple(called(row))
                 for row in self._model.subgraphs[index].operators
                 if (index, row.index) in self._hosted.callers
             }
             variables = self._hosted.variables.get(index)
             found = _contents(seen, self._streams[index], variables, callees)
-            self._found[index] = replace(found, index=index, title=self._names[index])
+            below = {other: self._of(other) for rows in callees.values() for other in rows}
+            title = self._names[index]
+            self._found[index] = replace(found, index=index, title=title, below=below)
         return self._found[index]
 
 
@@ -127,7 +129,7 @@ def _contents(
     model: Model,
     streams: Streams,
     variables: Variables | None,
-    callees: Mapping[int, Sequence[Contents]] = NO_CALLEES,
+    callees: Mapping[int, Sequence[int]] = NO_CALLEES,
 ) -> Contents:
     """Return the contents of the main subgraph.
 
@@ -196,7 +198,7 @@ def _steps(
     model: Model,
     streams: Streams,
     variables: Variables | None,
-    callees: Mapping[int, Sequence[Contents]],
+    callees: Mapping[int, Sequence[int]],
 ) -> Iterator[Step]:
     def kind(row: Operator) -> _Kind:
         if is_npu(row):

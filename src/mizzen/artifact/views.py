@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.execution import Contents
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.tflite import Signature
-
-if TYPE_CHECKING:
-    from mizzen.artifact.artifact import Artifact
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class View:
-    """What of a whole artifact another one shows.
-
-    signature  its name; None for the subgraph `index`
-    """
-
-    whole: Artifact
-    index: int
-    signature: str | None = None
-
-    def again(self) -> Artifact:
-        """Return the artifact that shows it."""
-        if self.signature is not None:
-            return self.whole.signature(self.signature)
-        return next(row for row in self.whole.subgraphs if row.contents.index == self.index)
 
 
 def subgraphs_of(contents: Contents) -> tuple[Contents, ...]:
@@ -46,8 +23,7 @@ def within(contents: Contents) -> Iterator[Contents]:
         if row.index not in found:
             found.add(row.index)
             yield row
-            for step in row.steps:
-                waiting += step.callees if isinstance(step, ControlStep) else ()
+            waiting += row.below.values()
 
 
 def signature_contents(contents: Contents, name: str, file: str) -> Contents:

@@ -85,7 +85,8 @@ def _operations(
         parts = [_step(step, contents, clocks)]
         own += range(len(rows), len(rows) + len(parts[0][0]))
         if isinstance(step, ControlStep):
-            parts += [_operations(artifact, callee, clocks) for callee in step.callees]
+            below = (contents.below[index] for index in step.callees)
+            parts += [_operations(artifact, row, clocks) for row in below]
         for found, found_spans in parts:
             first = len(rows)
             rows += [_placed(row, number, first, start) for row in found]
