@@ -75,6 +75,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.frontends.torch": (
         "mizzen.diagnostics",
         "mizzen.archives",
+        "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.frontends",

@@ -12,7 +12,7 @@ from mizzen.artifact.interface import Origins, Values
 from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, ProgramView
 from mizzen.artifact.resources import VariableStep
-from mizzen.frontends.tflite import Model, Operator, read
+from mizzen.frontends.tflite import Model, Operator, read, require_agreement
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.targets.families import families, loaded
 
@@ -110,8 +110,13 @@ Step = NpuStep | CpuStep | ControlStep | HostSide
 
 
 def read_network(data: bytes, name: str) -> Model:
-    """Read a TFLite network that may have compiled parts. Raises as `mizzen.frontends.tflite`."""
-    return read(data, name, _memory_inputs)
+    """Read a TFLite network that may have compiled parts, and that can be computed with.
+
+    Raises as `read` and `require_agreement` of `mizzen.frontends.tflite`.
+    """
+    model = read(data, name, _memory_inputs)
+    require_agreement(model)
+    return model
 
 
 def _memory_inputs(code: str) -> int:

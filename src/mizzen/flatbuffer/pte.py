@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import MizzenError, fail
+from mizzen.flatbuffer.pte_fields import FIELDS
 from mizzen.flatbuffer.pte_tables import TABLES, UNIONS
 from mizzen.flatbuffer.reader import Record, read
 from mizzen.flatbuffer.schema import Schema
 from mizzen.flatbuffer.writer import write
 
-SCHEMA = Schema("ExecuTorch", "Program", b"ET12", TABLES, UNIONS)
+SCHEMA = Schema("ExecuTorch", "Program", b"ET12", TABLES, UNIONS, FIELDS)
 
 ENDING = ".pte"
 

@@ -7,6 +7,7 @@ reader run outside the file nor make it build more than the file could hold.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,8 @@ class Member:
 def read(data: bytes, schema: Schema, file: str) -> Record:
     """Read a whole file; `file` names it in diagnostics.
 
-    Raises E101 for a file of another format, E102 for a damaged one.
+    Raises E101 for a file of another format, E102 for a damaged one, E141 for a field that is set
+    and that nothing reads.
     """
     identifier = schema.identifier
     if len(data) < 8 or data[4:8] != identifier:
@@ -97,7 +99,31 @@ class _Reader:
                 record[field.name] = field.default if is_number else None
             else:
                 record[field.name] = self._field(field, place, (path, field.name))
+        uses = self._schema.uses.get(name)
+        if uses is not None and uses.refused:
+            self._refuse(record, fields, uses.refused, path)
         return record
+
+    def _refuse(
+        self, record: Record, fields: Sequence[Field], refused: Mapping[str, str], path: Path
+    ) -> None:
+        """Refuse a field that is set, and that nothing reads, by what the file would mean."""
+        for field in fields:
+            value = record[field.name]
+            if field.name not in refused or value is None:
+                continue
+            is_empty = (field.is_vector or field.kind is Kind.STRING) and not len(value)
+            is_number = field.kind is Kind.SCALAR and not field.is_vector
+            if is_empty or (is_number and value == field.default):
+                continue
+            shown = f", not {value}" if is_number else ""
+            default = f" or {field.default}" if is_number else ""
+            raise fail(
+                "E141",
+                f"{self._file} must have {_written((path, field.name))} absent{default}{shown}: "
+                f"as it is, {refused[field.name]}, which Mizzen does not read",
+                help="write the file without it",
+            )
 
     def _offsets(self, at: int, path: Path, slots: int) -> tuple[int, ...]:
         """Return where in a table each of its first slots is; 0 for those that it does not have."""

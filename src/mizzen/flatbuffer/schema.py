@@ -10,11 +10,13 @@ Ref: FlatBuffers binary format, https://flatbuffers.dev/internals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
 
 import numpy as np
+
+from mizzen.flatbuffer.fields import Fields, Table
 
 SCALARS = {
     "bool": np.dtype(np.bool_),
@@ -59,13 +61,17 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """All tables and unions of a file format, the root table and the file identifier."""
+    """All tables and unions of a file format, the root table and the file identifier.
+
+    uses  what becomes of each field
+    """
 
     name: str
     root: str
     identifier: bytes
     tables: dict[str, str]
     unions: dict[str, tuple[str, ...]]
+    uses: Table = field(default_factory=dict[str, Fields])
 
     def fields(self, table: str) -> tuple[Field, ...]:
         """Return the fields of a table; made once."""

@@ -10,6 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from mizzen.flatbuffer.schema import Schema
+from mizzen.flatbuffer.tflite_fields import FIELDS
 from mizzen.flatbuffer.tflite_tables import TABLES, UNIONS
 
 
@@ -303,5 +304,5 @@ class BuiltinOperator(IntEnum):
     STABLEHLO_CASE = 209
 
 
-SCHEMA = Schema("TFLite", "Model", b"TFL3", TABLES, UNIONS)
+SCHEMA = Schema("TFLite", "Model", b"TFL3", TABLES, UNIONS, FIELDS)
 """What reads and writes `.tflite` files."""

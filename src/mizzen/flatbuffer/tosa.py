@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.flatbuffer.schema import Schema
+from mizzen.flatbuffer.tosa_fields import FIELDS
 from mizzen.flatbuffer.tosa_tables import OPERATIONS, TABLES, UNIONS
 
 VERSION = (1, 0, 0)
@@ -176,7 +177,7 @@ def _widen(octets: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     return whole.reshape(-1).view("<i8") >> 16
 
 
-SCHEMA = Schema("TOSA", "TosaGraph", b"TOSA", TABLES, UNIONS)
+SCHEMA = Schema("TOSA", "TosaGraph", b"TOSA", TABLES, UNIONS, FIELDS)
 """What reads and writes `.tosa` files."""
 
 ENDING = ".tosa"

@@ -8,6 +8,7 @@ a CUSTOM operation that says why it has no such form: the graph is whole whateve
 It must not know targets: what a custom operator of an artifact holds is for `mizzen.artifact`.
 """
 
+from mizzen.frontends.tflite.agreement import require_agreement
 from mizzen.frontends.tflite.model import (
     Model,
     Operator,
@@ -28,5 +29,6 @@ __all__ = [
     "Tensor",
     "macs",
     "read",
+    "require_agreement",
     "require_quantized",
 ]

@@ -25,6 +25,7 @@ from mizzen.frontends.torch.exported_rules import (
     DynamicShapeError,
     UnsafeProgramError,
     cleaned,
+    layout,
     require_path,
     tensor_bytes,
 )
@@ -165,6 +166,7 @@ def _payload(row: Any) -> dict[str, Any]:
     meta = row["tensor_meta"]
     if meta["device"]["type"] != "cpu":
         raise UnsafeProgramError("a tensor is not on the CPU")
+    layout(meta["layout"])
     return {
         "path_name": row["path_name"],
         "is_param": bool(row["is_param"]),

@@ -38,6 +38,9 @@ FUNCTIONS = frozenset(
 ) | {"_operator.neg", "_operator.sub", "_operator.truediv", "torch.sym_max", "torch.sym_min",
      "torch.sym_not"}  # fmt: skip
 
+STRIDED = 7
+"""The layout, by the schema's `Layout`, that has all elements."""
+
 TREES = ("builtins.dict", "builtins.list", "builtins.tuple", "collections.OrderedDict")
 KEPT_METADATA = ("nn_module_stack", "stack_trace")
 
@@ -116,6 +119,23 @@ def _field(key: str, value: Json) -> Json:
 def _refused(value: Json) -> Json:
     if value:
         raise UnsafeProgramError("it has an object of a Python class, which only a pickle can hold")
+    return value
+
+
+def _trains(value: Json) -> Json:
+    """A loss or a gradient is set where there is one, and left out where there is none."""
+    raise UnsafeProgramError("it gives a loss or gradients, as a program does that trains")
+
+
+def _has_effects(value: Json) -> Json:
+    """A token is handed on by operators that must keep their order for what they do beside."""
+    raise UnsafeProgramError("it has operators with effects, whose order a token keeps")
+
+
+def layout(value: Json) -> Json:
+    """Return the layout of a tensor, whose elements are all there."""
+    if value not in (None, STRIDED):
+        raise UnsafeProgramError(f"of a tensor of layout {value} only some elements are stored")
     return value
 
 
@@ -257,6 +277,10 @@ RULES: Mapping[str, Callable[[Json], Json]] = {
     "custom_obj_values": _refused,
     "device": _device,
     "expr_str": _symbol,
+    "gradient_to_parameter": _trains,
+    "gradient_to_user_input": _trains,
+    "layout": layout,
+    "loss_output": _trains,
     "metadata": _metadata,
     "name": _name,
     "parameter_name": require_path,
@@ -264,6 +288,7 @@ RULES: Mapping[str, Callable[[Json], Json]] = {
     "sym_float_values": _by_name,
     "sym_int_values": _by_name,
     "target": _target,
+    "token": _has_effects,
     "tensor_constant_name": require_path,
     "tensor_values": _tensor_values,
     "user_input_name": _name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mizzen.frontends.tflite import read
+from mizzen.frontends.tflite import read, require_agreement
 from mizzen.frontends.tflite.lower import lower
 from mizzen.mesh.network.graphs import network_of_graph
 from mizzen.mesh.network.kernels import carry
@@ -10,7 +10,9 @@ from mizzen.mesh.network.network import Network
 
 
 def network_of_tflite(data: bytes, name: str) -> Network:
-    """Return the layers of a quantised TFLite network. E101 to E132 where it cannot be read."""
-    lowered = lower(read(data, name))
+    """Return the layers of a quantised TFLite network. E101 to E143 where it cannot be read."""
+    model = read(data, name)
+    require_agreement(model)
+    lowered = lower(model)
     carry(lowered)
     return network_of_graph(lowered.graph, name)
