@@ -175,13 +175,16 @@ class TestRead:
 
 
 LATER = {
+    "Conv2DOptions": {"quantized_bias_type"},
+    "FullyConnectedOptions": {"quantized_bias_type"},
     "FakeQuantOptions": {"min", "max", "num_bits", "narrow_range"},
     "MirrorPadOptions": {"mode"},
     "ReducerOptions": {"keep_dims"},
     "VarHandleOptions": {"container", "shared_name"},
     "CallOnceOptions": {"init_subgraph_index"},
 }
-"""Options that are read where constants are folded, rules are asked or variables are found."""
+"""Options that are read of operators of 16 bits without a bias, where constants are folded, rules
+are asked or variables are found."""
 
 
 class _Recording(dict[str, Any]):

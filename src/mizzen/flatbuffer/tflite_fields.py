@@ -66,13 +66,13 @@ FIELDS: Table = {
     "AddOptions": Fields(read="fused_activation_function", silent="pot_scale_int16"),
     "SubOptions": Fields(read="fused_activation_function", silent="pot_scale_int16"),
     "MulOptions": Fields(read="fused_activation_function"),
-    "Conv2DOptions": Fields(read=DILATED, silent="quantized_bias_type"),
+    "Conv2DOptions": Fields(read=f"{DILATED} quantized_bias_type"),
     "DepthwiseConv2DOptions": Fields(read=f"{DILATED} depth_multiplier"),
     "TransposeConvOptions": Fields(read=WINDOW, silent="quantized_bias_type"),
     "Pool2DOptions": Fields(read=f"{WINDOW} filter_width filter_height"),
     "FullyConnectedOptions": Fields(
-        read="fused_activation_function",
-        silent=f"keep_num_dims {HYBRID} quantized_bias_type",
+        read="fused_activation_function quantized_bias_type",
+        silent=f"keep_num_dims {HYBRID}",
         refused={
             "weights_format": "its weights lie in another order",
             "quant_spec": "its numbers are rounded in a way that the schema does not describe",

@@ -298,8 +298,15 @@ def _layer(
     fits = several == 1 or (several == channels and scales.axis == axis)
     call.need(fits, "its weights have not one scale for each output channel")
     shifted = wanted is FileType.UINT8 or (dense and several == 1)
-    plain = shifted or not any(scales.zero_points)
-    call.need(plain and len(set(scales.zero_points)) == 1, "its weights have a zero point")
+    points = sorted(set(scales.zero_points))
+    holds = len(points) == 1 if shifted else points == [0]
+    first = next((row for row in points if row), 0)
+    call.need(
+        holds,
+        f'its weights "{filters.name}" have a zero point of {first}, and its kernels take '
+        f"{'one for all of them' if shifted else '0'}",
+        help="quantise the weights symmetrically, as TensorFlow Lite does, with zero points of 0",
+    )
     return _Layer(
         call,
         source,

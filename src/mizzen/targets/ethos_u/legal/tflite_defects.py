@@ -29,11 +29,15 @@ from mizzen.targets.ethos_u.legal.tflite_tensors import (
     bias,
     data_input,
     largest_sum,
+    named,
     rule,
 )
 from mizzen.targets.rules import Table
 
 SOURCE = "Vela 5.2.0 compiles it wrongly, found by running the result"
+
+SYMMETRIC = "TensorFlow Lite 8-bit quantization specification"
+"""Weights are symmetric, and kernels do not read their zero points; the NPU does."""
 
 SUMMED_EXPONENTIALS_MAXIMUM = (1 << 12) - 1
 """Each is up to 2^19 (12 integer bits), and an accumulator has 31 bits and a sign."""
@@ -88,6 +92,21 @@ def _short_bias(operator: OperatorFacts) -> str | None:
     if data is None or tensor is None or (data.dtype, tensor.dtype) != ("INT16", "INT32"):
         return None
     return "an INT32 bias with an INT16 input"
+
+
+@rule("weights-zero", WEIGHTED, ALL, SYMMETRIC).must_have(
+    "weights with zero points of 0",
+    "quantise the weights symmetrically: TensorFlow Lite's kernels take their zero points for 0",
+)
+def _weights_zero(operator: OperatorFacts) -> str | None:
+    """Kernels of unsigned bytes take what there is, FULLY_CONNECTED's that of a whole matrix."""
+    weight = operator.input(1)
+    if weight is None or weight.dtype != "INT8":
+        return None
+    if operator.kind == "FULLY_CONNECTED" and len(weight.scales) == 1:
+        return None
+    first = next((row for row in weight.zero_points if row), 0)
+    return f"{first} of {named(weight)}" if first else None
 
 
 @rule("nearest-ratio", "RESIZE_NEAREST_NEIGHBOR", U85, SOURCE).must_have(
@@ -213,6 +232,7 @@ DEFECTS: tuple[Rule, ...] = (
         "INT32 inputs", "keep it on the CPU with `--ignore-ops DIV`"
     )(_of_type("INT8")),
     _short_bias,
+    _weights_zero,
     _broken_ratio,
     _rescaling_clamp,
     _mirrored_channels,
