@@ -53,8 +53,8 @@ FIELDS: Table = {
     "ExternalBuffer": Fields(refused=_EXTERNAL),
     "ExternalBufferGroup": Fields(refused={"name": _ELSEWHERE}),
     "Metadata": Fields(read="name buffer"),
-    "SignatureDef": Fields(carried="inputs outputs signature_key subgraph_index"),
-    "TensorMap": Fields(carried="name tensor_index"),
+    "SignatureDef": Fields(read="inputs outputs signature_key subgraph_index"),
+    "TensorMap": Fields(read="name tensor_index"),
     "OperatorCode": Fields(read="deprecated_builtin_code custom_code version builtin_code"),
     "Operator": Fields(
         read="opcode_index inputs outputs builtin_options custom_options intermediates "
@@ -122,7 +122,7 @@ FIELDS: Table = {
     "EmbeddingLookupSparseOptions": Fields(carried="combiner"),
     "GeluOptions": Fields(carried="approximate"),
     "HashtableOptions": Fields(carried="table_id key_dtype value_dtype"),
-    "IfOptions": Fields(carried="then_subgraph_index else_subgraph_index"),
+    "IfOptions": Fields(read="then_subgraph_index else_subgraph_index"),
     "L2NormOptions": Fields(carried="fused_activation_function"),
     "LSHProjectionOptions": Fields(carried="type"),
     "LSTMOptions": Fields(
@@ -146,7 +146,7 @@ FIELDS: Table = {
     ),
     "UniqueOptions": Fields(silent="idx_out_type"),
     "VarHandleOptions": Fields(read="container shared_name"),
-    "WhileOptions": Fields(carried="cond_subgraph_index body_subgraph_index"),
+    "WhileOptions": Fields(read="cond_subgraph_index body_subgraph_index"),
     "StableHLOCompositeOptions": Fields(
         carried="name decomposition_subgraph_index composite_attributes "
         "composite_attributes_format version"
