@@ -63,6 +63,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.workers",
         "mizzen.flatbuffer",
         "mizzen.package",
+        "mizzen.ops",
+        "mizzen.reference",
         "mizzen.frontends.tflite",
     ),
     "mizzen.frontends.tosa": (
@@ -642,7 +644,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.conformance": (
         "mizzen.diagnostics",
-        "mizzen.workers",
         "mizzen.package",
         "mizzen.cpu",
         "mizzen.frontends.tflite",

@@ -17,7 +17,7 @@ from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Signature
 
 if TYPE_CHECKING:
-    from mizzen.cpu.tflm import CpuKernels, CpuSession
+    from mizzen.cpu.host import HostKernels, HostSession
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,7 +219,7 @@ class NoState:
     def keep(self, variables: Sequence[Variable], values: Values) -> None:
         """Nothing outlives an inference."""
 
-    def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
+    def kernels(self, position: int, step: CpuStep, batch: int) -> HostKernels | HostSession:
         """Return what computes a step's operators."""
         return step.kernels
 
@@ -231,7 +231,7 @@ class KeptState(NoState):
         super().__init__()
         self._variables: dict[int, Array] = {}
         self._carried: dict[int, Array] = {}
-        self._sessions: dict[int, CpuSession] = {}
+        self._sessions: dict[int, HostSession] = {}
         self._subgraphs: dict[int, KeptState] = {}
 
     def of(self, subgraph: int) -> KeptState:
@@ -263,7 +263,7 @@ class KeptState(NoState):
         for variable in variables:
             self._variables[variable.index] = np.array(values[variable.index])
 
-    def kernels(self, position: int, step: CpuStep, batch: int) -> CpuKernels | CpuSession:
+    def kernels(self, position: int, step: CpuStep, batch: int) -> HostKernels | HostSession:
         """Return what computes a step's operators."""
         if position not in self._sessions:
             self._sessions[position] = step.kernels.session(batch)

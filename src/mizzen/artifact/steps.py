@@ -17,7 +17,7 @@ from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.targets.families import families, loaded
 
 if TYPE_CHECKING:
-    from mizzen.cpu.tflm import CpuKernels
+    from mizzen.cpu.host import HostKernels
 
 
 Shape = tuple[int, ...]
@@ -96,11 +96,11 @@ class CpuStep:
         return tuple(operator.kind for operator in self.operators)
 
     @cached_property
-    def kernels(self) -> CpuKernels:
+    def kernels(self) -> HostKernels:
         """The kernels of these operators."""
-        from mizzen.cpu.tflm import CpuKernels
+        from mizzen.cpu.host import HostKernels
 
-        return CpuKernels(self.network, self.origins)
+        return HostKernels(self.network, self.origins)
 
 
 HostSide = VariableStep | HostStep | KernelStep

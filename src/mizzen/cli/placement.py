@@ -105,16 +105,19 @@ def _runtime_rows(report: CompileReport, memory: MemoryReport | None) -> Iterato
 
 
 def proof_text(proof: Proof) -> str:
-    """Say what was proved of what is on the NPU."""
-    if not proof.inputs:
-        return f"none: {proof.unproved[0]}"
+    """Say what was proved of what is on the NPU, and what was not compared."""
+    from mizzen.report.proof import not_compared
+
+    if not proof.compares:
+        return f"none; {not_compared(proof)}" if proof.unproved else "none: nothing was compared"
     if proof.differing:
         return f"wrong at {', '.join(proof.differing)}"
     exact = "bit-exact" if not proof.bounded else "exact but for documented roundings"
     seen = f", {count(proof.watched, 'operator')} seen inside" if proof.watched else ""
-    text = f"{exact} on {count(proof.inputs, 'input')}{seen}, no hazards"
+    to = f" to {proof.against}" if proof.against else ""
+    text = f"{exact}{to} on {count(proof.inputs, 'input')}{seen}, no hazards"
     if proof.unproved:
-        text += f"; {count(len(proof.unproved), 'result')} without a reference"
+        text += f"; {not_compared(proof)}"
     return text
 
 

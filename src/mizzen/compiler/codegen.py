@@ -77,6 +77,7 @@ class OperatorCode(RegionCode):
     program          what executes it, if the family's runtime need not read it from the operator
     reference        says what the program must compute where that is not what the graph computes,
                      because the NPU rounds otherwise
+    against          what that is called
     """
 
     constants: tuple[bytes, ...] = ()
@@ -85,6 +86,7 @@ class OperatorCode(RegionCode):
     edge: Edge = NOT_MOVED
     program: object = None
     reference: ProgramReference | None = None
+    against: str = ""
 
 
 def step_of(region: RegionCode, tensors: Mapping[object, int]) -> RegionStep:

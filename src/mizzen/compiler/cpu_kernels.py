@@ -1,8 +1,9 @@
-"""Say which operators left to the CPU have no kernel there, by computing each once.
+"""Say which operators left to the CPU have no kernel on a device, by computing each once.
 
 TFLite Micro tells what a kernel refuses only when it prepares or computes an operator, so each
-kind of operator is computed alone, on zeros. What the application brings as kernels of its own is
-not known here: the artifact is complete, and the answer a warning.
+kind of operator is computed alone, on zeros. This host may compute what a device has no kernel for
+(`mizzen.cpu.host`). What the application brings as kernels of its own is not known here: the
+artifact is complete, and the answer a warning.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array, zero_of
 from mizzen.artifact.steps import CpuStep, read_network
-from mizzen.cpu.tflm import CpuKernels
-from mizzen.diagnostics import Diagnostic, MizzenError, Severity
+from mizzen.cpu.host import Computer, HostKernels
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor, macs
 from mizzen.package.tflite.extract import extract
 
@@ -26,6 +27,9 @@ MOST_MACS = 1 << 26
 
 NOT_TRIED = ("E130", "E131", "E701")
 """Operators that cannot stand alone, and a machine without the kernels, say nothing."""
+
+USE_ANOTHER = "use an operator that TFLite Micro has, or that the NPU takes"
+OWN_KERNEL = "nothing needs doing if the application brings a kernel of its own"
 
 Signature = tuple[object, ...]
 
@@ -50,17 +54,35 @@ def _missing(artifact: Artifact) -> Iterator[Diagnostic]:
             if signature in tried or macs(model.main, operator) > MOST_MACS:
                 continue
             tried.add(signature)
-            error = _refusal(model, operator)
-            if error is not None:
-                yield Diagnostic(
-                    "W309",
-                    f"{operator.kind} is on the CPU, where `mizzen run` stops at it: "
-                    f"{error.message}",
-                    Severity.WARNING,
-                    original,
-                    help="use an operator that TFLite Micro has, or that the NPU takes; nothing "
-                    "needs doing if the application brings a kernel of its own",
-                )
+            found = _tried(model, operator)
+            match found:
+                case Diagnostic():
+                    yield _stops(operator, original, found)
+                case Computer.GRAPH | Computer.LITERT:
+                    yield _not_on_device(operator, original, found)
+                case _:
+                    pass
+
+
+def _stops(operator: Operator, original: Origin, error: Diagnostic) -> Diagnostic:
+    return Diagnostic(
+        "W309",
+        f"{operator.kind} is on the CPU, where `mizzen run` stops at it: {error.message}",
+        Severity.WARNING,
+        original,
+        help=f"{error.help or USE_ANOTHER}; {OWN_KERNEL}",
+    )
+
+
+def _not_on_device(operator: Operator, original: Origin, computer: Computer) -> Diagnostic:
+    return Diagnostic(
+        "W316",
+        f"{operator.kind} is on the CPU, and TFLite Micro has no kernel that takes it: on this "
+        f"host {computer.value} computes it, a device cannot",
+        Severity.WARNING,
+        original,
+        help=f"{USE_ANOTHER}; {OWN_KERNEL}",
+    )
 
 
 def _signature(model: Model, operator: Operator) -> Signature:
@@ -69,16 +91,17 @@ def _signature(model: Model, operator: Operator) -> Signature:
     return operator.kind, tuple((row.type, row.shape) for row in tensors)
 
 
-def _refusal(model: Model, operator: Operator) -> Diagnostic | None:
-    """Return why an operator cannot be computed on the CPU, if it cannot."""
+def _tried(model: Model, operator: Operator) -> Diagnostic | Computer | None:
+    """Return who computes an operator on the CPU, or why nothing does; None if that is not known."""
     try:
         part = extract(model.record, [operator.index])
         tensors = model.main.tensors
         zeros = [_zeros(tensors[index]) for index in part.inputs]
-        CpuKernels(part.network).run(zeros, 1)
+        kernels = HostKernels(part.network)
+        kernels.run(zeros, 1)
     except MizzenError as error:
         return None if error.diagnostic.code in NOT_TRIED else error.diagnostic
-    return None
+    return kernels.computers.get(0, Computer.TFLM)
 
 
 def _zeros(tensor: Tensor) -> Array:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import Edges
 from mizzen.compiler.options import Configuration
-from mizzen.diagnostics import Device, Diagnostic, Origin, Reason
+from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.report import Area, CompileReport, Measure, OperatorPlacement
-from mizzen.report.proof import NOT_PROVED, Proof
+from mizzen.report.proof import NOT_PROVED, Proof, not_compared
 
 CONSTANTS = "constants"
 """The area whose bytes no two regions share."""
@@ -57,11 +57,23 @@ def compile_report(
         figures=summed([row.figures for row in costs]),
         performance=_performance(costs),
         origins=tuple(map(dict, origins)),
-        diagnostics=(*configuration.warnings, *warnings),
+        diagnostics=(*configuration.warnings, *warnings, *_not_compared(model, proof)),
         log=log,
         proof=proof,
         code=tuple(choice for row in costs for choice in row.code),
     )
+
+
+def _not_compared(model: str, proof: Proof) -> Iterator[Diagnostic]:
+    """Warn of what the NPU gives and nothing can be compared with."""
+    if proof.unproved:
+        yield Diagnostic(
+            "W308",
+            not_compared(proof),
+            Severity.WARNING,
+            Origin(model),
+            help="compare the artifact's outputs with the network's on inputs of your own",
+        )
 
 
 def tflite_placement(

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.cpu import tflm
-from mizzen.cpu.tflm import CpuKernels
+from mizzen.cpu.host import HostKernels, NothingComputesError
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite.context import Note, note_of
 from mizzen.frontends.tflite.lower import Lowered
@@ -42,7 +42,7 @@ class Kernels:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._parts: dict[tuple[int, ...], tuple[Extract, CpuKernels]] = {}
+        self._parts: dict[tuple[int, ...], tuple[Extract, HostKernels]] = {}
 
     def __call__(self, operation: Custom, operands: Sequence[Array]) -> list[Array]:
         """Compute one inference of an operator."""
@@ -85,13 +85,13 @@ class Kernels:
             for index, result in zip(note.outputs, operation.results, strict=True)
         ], {index: made[index] for index in kept}
 
-    def _part(self, note: Note, kept: Sequence[int]) -> tuple[Extract, CpuKernels]:
+    def _part(self, note: Note, kept: Sequence[int]) -> tuple[Extract, HostKernels]:
         key = note.operator, *kept
         found = self._parts.get(key)
         if found is None:
             operator = self._model.main.operators[note.operator]
             part = extract(self._model.record, [note.operator], kept)
-            found = part, CpuKernels(part.network, [self._model.origin(operator)])
+            found = part, HostKernels(part.network, [self._model.origin(operator)])
             self._parts[key] = found
         return found
 
@@ -129,6 +129,11 @@ def evaluate(
     ]
 
 
+def why_not(error: MizzenError) -> str:
+    """Return why something is not computed, in a clause about it."""
+    return error.why if isinstance(error, NothingComputesError) else error.diagnostic.message
+
+
 Judge = Callable[[int, Array, Array], bool]
 """Whether a tensor, by its index, may be the first array where the reference has the second."""
 
@@ -138,13 +143,13 @@ class TensorValues:
     """What the tensors of a network are, by index: `[N, *shape]`, as TFLite has them.
 
     after    state that operators leave for the next inference
-    assumed  operators that nothing here computes, whose results were assumed
+    assumed  operators that nothing here computes, whose results were assumed, and why
     stopped  the error of the operator at which the values end; None if all are there
     """
 
     values: Mapping[int, Array]
     after: Mapping[int, Array]
-    assumed: frozenset[int]
+    assumed: Mapping[int, str]
     stopped: MizzenError | None
 
 
@@ -166,7 +171,7 @@ def tensor_values(
     tensors = main.tensors
     values: dict[int, Array] = {}
     after: dict[int, Array] = {}
-    assumed = set[int]()
+    assumed: dict[int, str] = {}
     stopped: MizzenError | None = None
 
     def trace(value: Value, array: Array) -> Array | None:
@@ -198,7 +203,7 @@ def tensor_values(
         except MizzenError as error:
             if not all(output in known for output in note.outputs):
                 raise error from None
-            assumed.add(note.operator)
+            assumed[note.operator] = why_not(error)
             return [to_graph(tensors[place], known[place]) for place in note.outputs]
         after.update(left)
         return results
@@ -211,4 +216,4 @@ def tensor_values(
         evaluate_batch(lowered.graph, given, count, trace=trace, custom=custom)
     except MizzenError as found:
         stopped = found
-    return TensorValues(values, after, frozenset(assumed), stopped)
+    return TensorValues(values, after, assumed, stopped)

@@ -29,7 +29,7 @@ from mizzen.cpu.tflm_process import (
     receive,
     send,
 )
-from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
 from mizzen.flatbuffer import write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Tensor, read
@@ -47,6 +47,14 @@ FROM_OUTSIDE = (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 TEXT_CHARACTERS = 500
 """How much of what the kernels print goes into a diagnostic."""
+
+
+class KernelRefusalError(MizzenError):
+    """E702: TensorFlow Lite Micro's kernels do not take an operator; `said` is what they print."""
+
+    def __init__(self, diagnostic: Diagnostic, said: str) -> None:
+        super().__init__(diagnostic)
+        self.said = said
 
 
 _NUMBER = re.compile(r"^Node \w+ \(number (\d+)\) failed", re.MULTILINE)
@@ -136,21 +144,8 @@ class CpuKernels:
         return self.origin
 
     def checked(self, outputs: list[Array], count: int) -> list[Array]:
-        """Return what `count` inferences gave; E707 unless it fits the network's outputs.
-
-        Kernels compute shapes of their own, and nobody compares those with the file's.
-        """
-        for tensor, given in zip(self._outputs, outputs, strict=bool(self._outputs)):
-            if given.size != count * tensor.elements or given.dtype != tensor.dtype:
-                raise fail(
-                    "E707",
-                    f'TFLite Micro\'s kernels must give "{tensor.name}" as {tensor.type.name} '
-                    f"{list(tensor.shape)}, as the network says, but give {given.dtype} "
-                    f"{list(given.shape[1:])}",
-                    origin=self.origin,
-                    help="the network is damaged; convert it again",
-                )
-        return outputs
+        """Return what `count` inferences gave; E707 unless it fits the network's outputs."""
+        return fitting(outputs, self._outputs, count, "TFLite Micro", self.origin)
 
     def _load(self) -> _Worker:
         worker = _the_worker()
@@ -174,6 +169,30 @@ class CpuKernels:
         if record is None and model.is_as_stored:
             return self._network
         return write(record or model.record, SCHEMA)
+
+
+def fitting(
+    outputs: list[Array],
+    tensors: Sequence[Tensor],
+    count: int,
+    whose: str,
+    origin: Origin | None,
+) -> list[Array]:
+    """Return what `count` inferences on someone's kernels gave; E707 unless it fits the tensors.
+
+    Kernels compute shapes of their own, and nothing else compares those with the file's.
+    """
+    for tensor, given in zip(tensors, outputs, strict=bool(tensors)):
+        if given.size != count * tensor.elements or given.dtype != tensor.dtype:
+            raise fail(
+                "E707",
+                f'{whose}\'s kernels must give "{tensor.name}" as {tensor.type.name} '
+                f"{list(tensor.shape)}, as the network says, but give {given.dtype} "
+                f"{list(given.shape[1:])}",
+                origin=origin,
+                help="the network is damaged; convert it again",
+            )
+    return outputs
 
 
 class CpuSession:
@@ -326,13 +345,15 @@ def _refused(error: str, text: str, origin: Origin | None) -> MizzenError:
             "more",
             origin=origin,
         )
-    return fail(
+    said = _one_line(text)
+    refusal = Diagnostic(
         "E702",
-        f"TFLite Micro's kernels must take the operators left on the CPU, but say: "
-        f"{_one_line(text)}",
-        origin=origin,
+        f"TFLite Micro's kernels must take the operators left on the CPU, but say: {said}",
+        Severity.ERROR,
+        origin,
         help="use operators that TFLite Micro has, or that the NPU takes",
     )
+    return KernelRefusalError(refusal, said)
 
 
 def _one_line(text: str) -> str:

@@ -212,7 +212,7 @@ def _infer(
     """Infer once with each interpreter, on one element of the batch; the limit is for each."""
     rows: list[list[Array]] = []
     for row, interpreter in enumerate(interpreters):
-        _limit_time(seconds)
+        limit_time(seconds)
         for index, array in enumerate(inputs):
             interpreter.set_input(np.asarray(array[row]), index)
         interpreter.invoke()
@@ -220,7 +220,7 @@ def _infer(
     return [np.stack(column) for column in zip(*rows, strict=True)]
 
 
-def _limit_time(seconds: float) -> None:
+def limit_time(seconds: float) -> None:
     """Let a signal end the process, wherever it is, after so many seconds; 0 for never."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
@@ -255,15 +255,15 @@ def main() -> None:
 
 def _reply(server: _Server, answers: IO[bytes], request: Document, arrays: list[Array]) -> None:
     start = os.fstat(STDERR).st_size
-    _limit_time(request["seconds"])
+    limit_time(request["seconds"])
     try:
         outputs = server.answer(request, arrays)
     except Exception as error:
-        _limit_time(0)
+        limit_time(0)
         refused = {"error": type(error).__name__, "text": f"{printed(start)}\n{error}"}
         send(answers, refused)
     else:
-        _limit_time(0)
+        limit_time(0)
         send(answers, {}, outputs)
 
 

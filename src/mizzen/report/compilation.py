@@ -335,7 +335,9 @@ def _proof(row: dict[str, Any]) -> Proof:
     names = (
         tuple(_of(str, name) for name in row[key]) for key in ("bounded", "unproved", "differing")
     )
-    return Proof(inputs, seed, _text(row, "digest"), parts, equal, watched, *names)
+    against = _of(str, row.get("against", ""))
+    digest = _text(row, "digest")
+    return Proof(inputs, seed, digest, parts, equal, watched, *names, against=against)
 
 
 def _area(row: dict[str, Any]) -> Area:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+MOST_TOLD = 3
+"""Results that were not compared, of which a line tells; the report has all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -18,8 +21,10 @@ class Proof:
     equal       outputs of NPU operators that equal the reference bit for bit
     watched     operators of the model whose own results were seen inside of these and are equal
     bounded     operators whose results differ from the reference within a documented bound
-    unproved    what has no reference to be compared with, and why
+    unproved    results that were not compared with anything, each with its operator and why
     differing   operators that are on the NPU though they were found to be wrong
+    against     what the results are equal to, where that is not TensorFlow Lite Micro's kernels
+                or what TOSA says
     """
 
     inputs: int
@@ -31,6 +36,12 @@ class Proof:
     bounded: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
+    against: str = ""
+
+    @property
+    def compares(self) -> bool:
+        """Whether anything was compared."""
+        return bool(self.inputs and (self.equal or self.watched or self.bounded or self.differing))
 
     @property
     def is_told(self) -> bool:
@@ -58,4 +69,15 @@ def joined(proofs: Sequence[Proof]) -> Proof:
         bounded=tuple(name for row in proofs for name in row.bounded),
         unproved=tuple(name for row in proofs for name in row.unproved),
         differing=tuple(name for row in proofs for name in row.differing),
+        against=proofs[0].against,
     )
+
+
+def not_compared(proof: Proof) -> str:
+    """Say which results were not compared, and why; of many the first."""
+    names = proof.unproved
+    said = "; ".join(names[:MOST_TOLD])
+    if len(names) > MOST_TOLD:
+        said += f"; and {len(names) - MOST_TOLD} more, which the report lists"
+    were = "1 result was" if len(names) == 1 else f"{len(names)} results were"
+    return f"{were} not compared: {said}"

@@ -144,12 +144,12 @@ class _ShownKernels:
     """Kernels of a step; they give more than it does, which is kept."""
 
     def __init__(self, shown: _Shown, outputs: int, batch: int) -> None:
-        from mizzen.cpu.tflm import CpuKernels
+        from mizzen.cpu.host import HostKernels
 
         self.seen = Seen()
         self._shown = shown
         self._outputs = outputs
-        self._session = CpuKernels(shown.network, shown.origins).session(batch)
+        self._session = HostKernels(shown.network, shown.origins).session(batch)
 
     def run(self, inputs: Sequence[Array], batch: int) -> list[Array]:
         found = self._session.run(inputs, batch)

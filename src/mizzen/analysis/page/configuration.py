@@ -7,7 +7,7 @@ from typing import Any
 
 from mizzen.analysis.findings import Findings
 from mizzen.report.page import Block, Facts, Note, Section, Table
-from mizzen.report.proof import Proof
+from mizzen.report.proof import Proof, not_compared
 from mizzen.report.words import count, shape, size
 
 
@@ -58,10 +58,11 @@ def proof(findings: Findings) -> Section:
 
 def _proof(found: Proof) -> Iterator[Block]:
     if not found.inputs:
-        yield Note(f"Nothing was proved: {found.unproved[0]}.")
+        yield Note(f"Nothing was proved; {not_compared(found)}.")
         return
     parts = f"{found.equal} of {count(found.parts, 'NPU operator')}"
     rows = [
+        ("Exact to", found.against or "what the network computes"),
         ("Executed", f"{count(found.inputs, 'input')} of seed {found.seed}"),
         ("Outputs equal bit for bit", parts),
         ("Operators seen inside and equal", f"{found.watched}"),
@@ -71,7 +72,7 @@ def _proof(found: Proof) -> Iterator[Block]:
     yield Facts(tuple(rows))
     for label, names in (
         ("Within a documented bound of the reference", found.bounded),
-        ("Without a reference", found.unproved),
+        ("Not compared", found.unproved),
         ("Wrong, and left on the NPU as asked", found.differing),
     ):
         if names:

@@ -69,6 +69,10 @@ WINDOW_LIMITS = WindowLimits(longest_stride=3, largest_kernel=64)
 """Windows whose means come as convolutions with ones: the patterns of pools know those."""
 
 
+AGAINST = "the network's integers with the NPU's roundings, not TensorFlow Lite's"
+"""What code for the NPU is proved to give."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkReference:
     """What a program must compute, by the integer meaning of the network that it is made of.
@@ -149,7 +153,7 @@ class EthosNRegions:
         code = self._code(part, moves, generated, compiled, unsigned)
         order = [generated.output_order[index] for index in code.computed]
         reference = NetworkReference(network, order)
-        return replace(code, reference=reference)
+        return replace(code, reference=reference, against=AGAINST)
 
     def _prepared(self, part: Extracted) -> tuple[Mapping[int, int], EdgeTransposes]:
         """Bring a region's graph into the form that the NPU has; here it is in it already.

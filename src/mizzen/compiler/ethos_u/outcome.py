@@ -94,7 +94,6 @@ def report_of(
         *_hidden(model, generated),
         *_moved(model, generated),
         *_wrong(model, generated),
-        *_unproved(model, generated.proof),
     )
     compiled, proof = generated.compiled, generated.proof
     return network_report(
@@ -234,18 +233,6 @@ def _moved(model: Model, generated: Generated) -> Iterator[Diagnostic]:
         if len(indices) > 1:
             said = f"{len(indices)} {kind} are on the CPU, the first because {reason.message}"
         yield _warning("W307", model, indices[0], replace(reason, message=said))
-
-
-def _unproved(model: Model, proof: Proof) -> Iterator[Diagnostic]:
-    """Warn of what the NPU gives and nothing can be compared with."""
-    if proof.unproved:
-        yield Diagnostic(
-            "W308",
-            f"{len(proof.unproved)} results of the NPU are not proved: {proof.unproved[0]}",
-            Severity.WARNING,
-            Origin(model.name),
-            help="compare the artifact's outputs with the network's on inputs of your own",
-        )
 
 
 def _warning(code: str, model: Model, index: int, reason: Reason) -> Diagnostic:

@@ -33,7 +33,7 @@ from mizzen.compiler.proof.difference import Difference, difference, is_within
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.compiler.proof.stimuli import stimuli
 from mizzen.compiler.proof.written import Written, written
-from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values
+from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values, why_not
 from mizzen.compiler.tflite_stimuli import network_stimuli, network_stimulus, values_bytes
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, macs
@@ -174,10 +174,10 @@ class _Check:
             if place in self.results:
                 self._compare(place, step)
             elif place not in self.faults:
-                self.unproved[f"NPU operator {place}: {self._why()}"] = None
-        for index in sorted(self.truth.assumed):
-            kind = self.model.main.operators[index].kind
-            self.unproved[f"{kind} {index}: nothing else computes it, its result is assumed"] = None
+                self.unproved[f"all of NPU operator {place} because {self._why()}"] = None
+        for index, why in sorted(self.truth.assumed.items()):
+            for output in self.model.main.operators[index].outputs:
+                self._leave_out(output, why)
         return Findings(self._proof(), self.wrong, self._faults(), tuple(self.suspects))
 
     def _proof(self) -> Proof:
@@ -343,8 +343,10 @@ class _Check:
                 self.wrong[index] = found
                 return
         seen = set[int]()
+        values = self.truth.values.items()
+        computed = {index: array for index, array in values if index not in self._assumed}
         for row in self.written.get(place, ()):
-            found = judge(row, self.model, self.truth.values, self.count)
+            found = judge(row, self.model, computed, self.count)
             if isinstance(found, Difference):
                 if self._arranged:
                     continue  # a map may lie otherwise than the tensor; the outputs do not
@@ -359,6 +361,23 @@ class _Check:
                 return
         self._compare_outputs(place, seen)
 
+    @property
+    def _assumed(self) -> set[int]:
+        """Tensors of the model that are what the NPU says, because nothing else computes them."""
+        operators = self.model.main.operators
+        return {output for index in self.truth.assumed for output in operators[index].outputs}
+
+    def _leave_out(self, place: int | None, why: str, index: int = ABSENT) -> None:
+        """Note that a tensor of the model, or `index` of what was compiled, was not compared."""
+        main = self.model.main
+        if place is None or place == ABSENT:
+            said = f'"{self.network.main.tensors[index].name}"'
+        else:
+            maker = next((row for row in main.operators if place in row.outputs), None)
+            of = "" if maker is None else f" ({maker.kind} {maker.index})"
+            said = f'"{main.tensors[place].name}"{of}'
+        self.unproved[f"{said} because {why}"] = None
+
     def _compare_outputs(self, place: int, seen: set[int]) -> None:
         for index, array in self.left[place].items():
             self._compare_state(index, array)
@@ -368,9 +387,10 @@ class _Check:
             self.digest.update(np.ascontiguousarray(array).data)
             reference = self._value(index)
             if reference is None:
-                name = self.network.main.tensors[index].name
-                self.unproved[f"{name}: {self._why()}"] = None
+                self._leave_out(self._place(index), self._why(), index)
                 continue
+            if self._place(index) in self._assumed:
+                continue  # it would be compared with itself
             found = difference(array, reference)
             if found is None:
                 self.equal += 1
@@ -382,8 +402,7 @@ class _Check:
         place = self._state(index)
         reference = self.truth.after.get(place)
         if reference is None:
-            name = self.network.main.tensors[index].name
-            self.unproved[f"{name}: {self._why()}"] = None
+            self._leave_out(place, self._why(), index)
             return
         found = difference(array, reference.reshape(array.shape))
         if found is None:
@@ -433,8 +452,8 @@ class _Check:
     def _why(self) -> str:
         stopped = self.truth.stopped
         if stopped is None:
-            return "no tensor of the model is known to be its"
-        return stopped.diagnostic.message
+            return "it is not known which tensor of the model it is"
+        return why_not(stopped)
 
     def _faults(self) -> dict[int, MizzenError]:
         """Return faults by the operator of the model, the first of an NPU operator's if unknown."""

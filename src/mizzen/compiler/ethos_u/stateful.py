@@ -63,7 +63,8 @@ def _proved(model: Model, data: bytes, artifact: Artifact, options: ProofOptions
         kernels = CpuKernels(data).session()
         wanted = [kernels.run([row[np.newaxis] for row in given]) for given in steps]
     except MizzenError as error:
-        return Proof(0, options.seed, unproved=(error.diagnostic.message,))
+        said = f"all that the NPU gives because {error.diagnostic.message}"
+        return Proof(0, options.seed, unproved=(said,))
     session, digest = artifact.session(), sha256()
     for given, theirs in zip(steps, wanted, strict=True):
         found = session.run(*given)

@@ -345,7 +345,7 @@ class _Rounds:
             return Findings(NOT_PROVED)
         proof = self._begun()
         if isinstance(proof, MizzenError):
-            said = proof.diagnostic.message
+            said = f"all that the NPU gives because {proof.diagnostic.message}"
             return Findings(Proof(0, self.options.seed, unproved=(said,)))
         return proof.check(generated.compiled, network, self._contents)
 

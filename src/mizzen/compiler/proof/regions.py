@@ -49,12 +49,14 @@ Execute = Callable[[Sequence[Array], int], Sequence[Array]]
 def prove_region(code: RegionCode, region: Extracted, options: ProofOptions) -> RegionFindings:
     """Execute a region's code, and compare; `region` is it as it was before it was compiled."""
     reference = code.reference if isinstance(code, OperatorCode) else None
-    return prove_graph(
+    found = prove_graph(
         region.graph,
         lambda inputs, count: computed(code, inputs, count),
         options,
         None if reference is None else lambda row, count: computed(code, row, count, reference),
     )
+    against = code.against if isinstance(code, OperatorCode) else ""
+    return replace(found, proof=replace(found.proof, against=against))
 
 
 def prove_graph(
@@ -69,7 +71,7 @@ def prove_graph(
     inputs, expected = _expected(graph, options)
     count = len(expected[0]) if expected else 0
     if not count:
-        said = f"{graph.name}: TOSA leaves its results open for every input that was tried"
+        said = f'"{graph.name}" because TOSA leaves its results open for every input that was tried'
         return RegionFindings(Proof(0, options.seed, unproved=(said,)))
     if reference is not None:
         expected = reference(inputs, count)

@@ -1,4 +1,4 @@
-"""CUSTOM operations in tiles: operators of TFLite, on TFLite Micro's kernels.
+"""CUSTOM operations in tiles: operators of TFLite, on the host's kernels.
 
 Such an operation carries the network of its operator (`mizzen.mesh.network.kernels`); nothing else
 is needed to compute it, wherever its element is executed.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mizzen.cpu.tflm import CpuKernels
+from mizzen.cpu.host import HostKernels
 from mizzen.diagnostics import fail
 from mizzen.graph import Array, Operation, other_sign
 from mizzen.mesh.network.kernels import Carried, carried
@@ -25,7 +25,7 @@ def custom_kernel() -> CustomKernel:
 
 class _Kernels:
     def __init__(self) -> None:
-        self._loaded: dict[bytes, tuple[Carried, CpuKernels]] = {}
+        self._loaded: dict[bytes, tuple[Carried, HostKernels]] = {}
 
     def __call__(self, operation: Operation, operands: Sequence[Array]) -> list[Array]:
         """Compute an operation of operands `[count, *shape]`. E533 if it carries no network."""
@@ -46,7 +46,7 @@ class _Kernels:
             for place, value in enumerate(operation.results)
         ]
 
-    def _load(self, operation: Operation) -> tuple[Carried, CpuKernels]:
+    def _load(self, operation: Operation) -> tuple[Carried, HostKernels]:
         assert isinstance(operation, Custom)
         key = operation.implementation_attrs
         if key not in self._loaded:
@@ -59,5 +59,5 @@ class _Kernels:
                     help="nothing else computes operations that are not TOSA's",
                 )
             origins = [] if operation.origin is None else [operation.origin]
-            self._loaded[key] = part, CpuKernels(part.network, origins)
+            self._loaded[key] = part, HostKernels(part.network, origins)
         return self._loaded[key]

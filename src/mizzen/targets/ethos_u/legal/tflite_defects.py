@@ -209,6 +209,37 @@ def _beyond(largest: int, factor: float) -> str | None:
     return None if found <= RESULT_MAXIMUM else f"results up to 2^{math.log2(found):.0f}"
 
 
+KERNELS = "TensorFlow Lite, kernels/activations.cc, TanhPrepare and SigmoidPrepare; softmax.cc"
+
+FIXED_SCALES: dict[tuple[str, str], tuple[float, float]] = {
+    ("LOGISTIC", "INT16"): (1 / 32768, 0.0),
+    ("SOFTMAX", "INT16"): (1 / 32768, 1e-3),
+    ("SOFTMAX", "INT8"): (1 / 256, 1e-3),
+    ("SOFTMAX", "UINT8"): (1 / 256, 1e-3),
+    ("TANH", "INT16"): (1 / 32768, 6.9e-4),
+}
+"""Scales of outputs that the kernels ask for and the NPU takes for given, whatever the file says;
+and by what part of it one may be off before they say so.
+
+Those of LOGISTIC and TANH of INT8 are fixed as well, but there the kernels do not look at the
+file's, and so compute what the NPU does; of UINT8 everything reads the file's.
+"""
+
+
+@rule("fixed-scale", "LOGISTIC SOFTMAX TANH", ALL, KERNELS).must_have(
+    "an output of scale 1/256, where it has 8 bits, or 1/32768",
+    "quantise its output so, as TensorFlow Lite's kernels ask for, and QUANTIZE behind it",
+)
+def _fixed_scale(operator: OperatorFacts) -> str | None:
+    output = operator.outputs[0]
+    fixed = FIXED_SCALES.get((operator.kind, output.dtype))
+    if fixed is None or not output.scales:
+        return None
+    scale, error = fixed
+    near = abs(output.scales[0] - scale) <= error * scale
+    return None if near else f"{output.scales[0]:.6g} for {output.dtype}"
+
+
 def _of_type(wrong: str) -> Measure:
     def measure(operator: OperatorFacts) -> str | None:
         data = data_input(operator)
@@ -238,6 +269,7 @@ DEFECTS: tuple[Rule, ...] = (
     _mirrored_channels,
     _scaled_sum,
     _scaled_product,
+    _fixed_scale,
 )
 """Known defects, as rules that a network must follow for its result to be right."""
 
