@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.cpu.litert import LiteRtKernels
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.package.tflite.builder import NetworkBuilder
 
@@ -42,10 +43,31 @@ def unsigned() -> bytes:
     return net.finish([net.x], [y])
 
 
+def unsigned_resize() -> bytes:
+    net = Net("uint8")
+    y = net.map("y", (1, 9, 7, 8))
+    size = net.constant("size", np.array([9, 7], np.int32))
+    net.operator("RESIZE_BILINEAR", [net.total, size], [y], ("ResizeBilinearOptions", {}))
+    return net.finish([net.x], [y])
+
+
+def unsigned_relu() -> bytes:
+    net = Net("uint8")
+    y = net.map("y")
+    net.operator("RELU", [net.total], [y])
+    return net.finish([net.x], [y])
+
+
 MISSING: dict[str, tuple[Callable[[], bytes], str]] = {
     "SomebodysOwn": (custom, "Failed to get registration from op code CUSTOM"),
     "FLOOR_DIV": (unsigned, "Type 'UINT8' is not supported by FLOOR_DIV"),
 }
+
+OTHERS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "RESIZE_BILINEAR": (unsigned_resize, "LiteRT"),
+    "RELU": (unsigned_relu, "Mizzen's integer reference"),
+}
+"""What TFLite Micro has no kernel for and this host has; and who computes it here."""
 
 
 def told(rows: tuple[Diagnostic, ...]) -> list[Diagnostic]:
@@ -69,6 +91,27 @@ def test_compile_and_check_say_what_run_would_stop_at(kind: str, accelerator: st
         artifact.run(np.zeros(x.shape, x.dtype))
 
 
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u85-256", "ethos-n78-4tops-4ple"])
+def test_what_only_this_host_computes_is_told_and_runs(kind: str, accelerator: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    build, who = OTHERS[kind]
+    artifact = mizzen.compile(build(), accelerator, ignore_ops=[kind])
+    assert artifact.report is not None
+    assert not told(artifact.report.diagnostics)
+    rows = [row for row in artifact.report.diagnostics if row.code == "W316"]
+    assert [row.message for row in rows if row.message.startswith(kind)] == [
+        f"{kind} is on the CPU, and TFLite Micro has no kernel that takes it: on this host {who} "
+        "computes it, a device cannot"
+    ]
+    x = artifact.inputs[0]
+    given = np.random.default_rng(5).integers(0, 100, x.shape).astype(x.dtype)
+    found = artifact.run(given)
+    theirs = LiteRtKernels(build()).run([given[np.newaxis]])
+    for ours, expected in zip(found if isinstance(found, tuple) else (found,), theirs, strict=True):
+        assert np.array_equal(ours, expected[0])
+
+
 def test_the_warning_in_full() -> None:
     report = mizzen.compile(custom(), "ethos-u55-128").report
     assert report is not None
@@ -78,8 +121,8 @@ def test_the_warning_in_full() -> None:
         "Micro's kernels must take the operators left on the CPU, but say: Failed to get "
         "registration from op code CUSTOM; TFLM failed to allocate tensors\n"
         '  at   model.tflite, operator 1 SomebodysOwn -> "y"\n'
-        "  help use an operator that TFLite Micro has, or that the NPU takes; nothing needs doing "
-        "if the application brings a kernel of its own"
+        "  help use operators that TFLite Micro has, or that the NPU takes; nothing needs doing if "
+        "the application brings a kernel of its own"
     )
 
 

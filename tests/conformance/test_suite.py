@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mizzen.conformance import oracles
 from mizzen.conformance.cases import cases, selected
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.networks import Case, Q, Window, binary, conv, i32, one, unary
 from mizzen.conformance.oracles import litert
 from mizzen.conformance.suite import compare, judge
 from mizzen.conformance.verdict import Difference, Row, Verdict
+from mizzen.cpu import litert as litert_kernels
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.system_config import resolve
 
@@ -107,13 +107,14 @@ def test_without_litert(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_package(name: str) -> None:
         assert name == "ai_edge_litert"
 
-    monkeypatch.setattr(oracles, "find_spec", no_package)
+    litert_kernels._workers.end()
+    monkeypatch.setattr(litert_kernels, "find_spec", no_package)
     with pytest.raises(MizzenError) as caught:
         verdict(unary("EXP"))
     assert str(caught.value) == (
-        "error[E721]: operators that TensorFlow Lite Micro has no kernel for are compared with "
-        "LiteRT's, but the package ai-edge-litert is not installed\n"
-        "  help pip install '.[conformance]' in the folder of Mizzen's sources"
+        "error[E721]: operators that TensorFlow Lite Micro has no kernel for must have LiteRT's, "
+        "but the package ai-edge-litert is not installed\n"
+        "  help pip install '.[litert]' in the folder of Mizzen's sources"
     )
 
 

@@ -28,7 +28,7 @@ MOST_MACS = 1 << 26
 NOT_TRIED = ("E130", "E131", "E701")
 """Operators that cannot stand alone, and a machine without the kernels, say nothing."""
 
-USE_ANOTHER = "use an operator that TFLite Micro has, or that the NPU takes"
+USE_ANOTHER = "use operators that TFLite Micro has, or that the NPU takes"
 OWN_KERNEL = "nothing needs doing if the application brings a kernel of its own"
 
 Signature = tuple[object, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,13 @@ import mizzen
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.cli.placement import proof_text
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.findings import Findings
 from mizzen.compiler.ethos_u.proof import NetworkProof
 from mizzen.compiler.proof.options import ProofOptions
+from mizzen.cpu import litert
+from mizzen.cpu.litert import LiteRtKernels
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite.lower import lower
 from mizzen.package.tflite.builder import NetworkBuilder
@@ -238,11 +242,104 @@ def test_multipliers_of_single_precision_are_no_mistake(accelerator: str) -> Non
     assert not report.on_cpu
 
 
-def test_what_nothing_else_computes_is_not_called_proved() -> None:
+def unsigned_abs() -> bytes:
     net = NetworkBuilder()
     source, result = (net.tensor(name, (1, 8, 8, 4), "uint8", 0.1, 128) for name in ("x", "y"))
     net.operator("ABS", [source], [result], ("AbsOptions", {}))
-    report = report_of(mizzen.compile(net.finish([source], [result]), "ethos-u55-128"))
+    return net.finish([source], [result])
+
+
+def test_what_nothing_else_computes_is_not_called_proved() -> None:
+    report = report_of(mizzen.compile(unsigned_abs(), "ethos-u55-128"))
     assert not report.on_cpu
-    assert report.proof.unproved == ("ABS 0: nothing else computes it, its result is assumed",)
-    assert "W308" in {row.code for row in report.diagnostics}
+    assert (report.proof.equal, report.proof.watched) == (0, 0)
+    assert report.proof.unproved == (
+        '"y" (ABS 0) because neither TensorFlow Lite Micro nor LiteRT has a kernel that takes it '
+        '(the first says "Current data type UINT8 is not supported.")',
+    )
+    (warning,) = [row for row in report.diagnostics if row.code == "W308"]
+    assert warning.message == f"1 result was not compared: {report.proof.unproved[0]}"
+    assert proof_text(report.proof) == f"none; {warning.message}"
+
+
+def test_what_was_compared_is_told_beside_what_was_not() -> None:
+    net = NetworkBuilder()
+    names = ("x", "sum", "y", "z")
+    x, total, y, z = (net.tensor(name, (1, 8, 8, 4), "uint8", 0.1, 128) for name in names)
+    net.operator("ADD", [x, x], [total], ("AddOptions", {}))
+    net.operator("ABS", [total], [y], ("AbsOptions", {}))
+    net.operator("EXP", [total], [z], ("ExpOptions", {}))
+    report = report_of(mizzen.compile(net.finish([x], [total, y, z]), "ethos-u55-128"))
+    assert [row.split(" because ")[0] for row in report.proof.unproved] == [
+        '"y" (ABS 1)',
+        '"z" (EXP 2)',
+    ]
+    assert report.proof.equal == 1
+    said = proof_text(report.proof)
+    assert said.startswith("bit-exact on 16 inputs, ")
+    assert '; 2 results were not compared: "y" (ABS 1) because neither ' in said
+
+
+def test_without_litert_the_proof_says_who_would_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(litert, "is_installed", lambda: False)
+    report = report_of(mizzen.compile(extreme("ARG_MAX", "int64"), "ethos-u55-128"))
+    (said,) = report.proof.unproved
+    assert said.startswith('"y" (ARG_MAX 0) because TensorFlow Lite Micro has no kernel that takes')
+    assert "LiteRT, which may have one, is not installed (pip install '.[litert]' in the " in said
+
+
+def extreme(kind: str, result: str, shape: tuple[int, ...] = (1, 8, 8, 16)) -> bytes:
+    net = NetworkBuilder()
+    axis = net.constant("axis", np.array([3], np.int32))
+    source, index = net.tensor("x", shape, "int8", 0.1), net.tensor("y", shape[:3], result)
+    options = {"output_type": 4 if result == "int64" else 2}
+    net.operator(kind, [source, axis], [index], ("ArgMaxOptions", options))
+    return net.finish([source], [index])
+
+
+def gelu(dtype: str, *, approximate: bool) -> bytes:
+    net = NetworkBuilder()
+    zero = 128 if dtype == "uint8" else 0
+    source, result = (net.tensor(name, (1, 6, 5, 7), dtype, 0.05, zero) for name in ("x", "y"))
+    net.operator("GELU", [source], [result], ("GeluOptions", {"approximate": approximate}))
+    return net.finish([source], [result])
+
+
+COMPARED_WITH_LITERT: dict[str, Callable[[], bytes]] = {
+    "ARG_MAX to int64": lambda: extreme("ARG_MAX", "int64"),
+    "GELU int8": lambda: gelu("int8", approximate=False),
+    "GELU int8, by tanh": lambda: gelu("int8", approximate=True),
+    "GELU uint8": lambda: gelu("uint8", approximate=False),
+    "GELU uint8, by tanh": lambda: gelu("uint8", approximate=True),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED_WITH_LITERT)
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_what_litert_has_a_kernel_for_is_compared_with_it(name: str, accelerator: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    data = COMPARED_WITH_LITERT[name]()
+    artifact = mizzen.compile(data, accelerator)
+    report = report_of(artifact)
+    assert not report.on_cpu
+    assert report.proof.unproved == report.diagnostics == ()
+    assert report.proof.compares
+    source = artifact.inputs[0]
+    info = np.iinfo(source.dtype)
+    given = np.random.default_rng(4).integers(info.min, info.max, (2, *source.shape), source.dtype)
+    theirs = LiteRtKernels(data).run([given])[0].astype(np.int64)
+    steps = 1 if report.proof.bounded else 0
+    assert np.abs(artifact.run(given) - theirs).max() <= steps
+
+
+def test_code_that_faults_under_no_operators_name_goes_to_the_cpu() -> None:
+    """Vela gives wide results of U65 too little memory, and its debug database no command."""
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    artifact = mizzen.compile(extreme("ARG_MAX", "int64", (1, 3, 3, 5)), "ethos-u65-256")
+    (reason,) = report_of(artifact).on_cpu[0].reasons
+    assert reason.message == (
+        "the compiler's code for this ARG_MAX cannot be executed: OP_ELEMENTWISE: bytes 0..72 must "
+        "lie in region 1, which has 48 bytes"
+    )
+    given = np.random.default_rng(3).integers(-128, 128, (1, 3, 3, 5)).astype(np.int8)
+    assert np.array_equal(artifact.run(given), given.argmax(-1))

@@ -462,11 +462,19 @@ class _Check:
             origin = error.diagnostic.origin
             rows = [operator for _, operator in self.commands.get(place, [])]
             known = origin.operator if origin is not None else None
-            index = known if known is not None else next(iter(rows), None)
+            index = known if known is not None else next(iter(rows or self._makers(place)), None)
             if index is None:
                 raise error
             found[index] = error
         return found
+
+    def _makers(self, place: int) -> Iterator[int]:
+        """Return the operators of the model whose results an NPU operator gives."""
+        steps = [step for step in self.contents.steps if isinstance(step, NpuStep)]
+        given = {self._place(index) for index in steps[place].outputs}
+        for row in self.model.main.operators:
+            if given & set(row.outputs):
+                yield row.index
 
     def _bounded(self) -> Iterator[int]:
         """Return the operators whose results differ within their bound."""

@@ -212,7 +212,7 @@ def _beyond(largest: int, factor: float) -> str | None:
 KERNELS = "TensorFlow Lite, kernels/activations.cc, TanhPrepare and SigmoidPrepare; softmax.cc"
 
 FIXED_SCALES: dict[tuple[str, str], tuple[float, float]] = {
-    ("LOGISTIC", "INT16"): (1 / 32768, 0.0),
+    ("LOGISTIC", "INT16"): (1 / 32768, 6.9e-4),
     ("SOFTMAX", "INT16"): (1 / 32768, 1e-3),
     ("SOFTMAX", "INT8"): (1 / 256, 1e-3),
     ("SOFTMAX", "UINT8"): (1 / 256, 1e-3),
