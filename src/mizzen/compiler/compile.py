@@ -172,10 +172,10 @@ def _compile_tflite(
         return network.in_terms_of_given(artifact)
 
     if not has_several(model):
-        return with_kernel_warnings(compile_one(model, data))
+        return with_kernel_warnings(compile_one(model, data), model)
     artifact_name = target.backend.artifact_name(Path(name).stem, ".tflite")
     artifact = compile_subgraphs(model, artifact_name, target.configuration, compile_one)
-    return with_kernel_warnings(artifact)
+    return with_kernel_warnings(artifact, model)
 
 
 def _require_source(model: Model) -> None:

@@ -34,9 +34,23 @@ OWN_KERNEL = "nothing needs doing if the application brings a kernel of its own"
 Signature = tuple[object, ...]
 
 
-def with_kernel_warnings(artifact: Artifact) -> Artifact:
-    """Add a warning to an artifact's report for each operator without a kernel on the CPU."""
-    found = tuple(_missing(artifact))
+SCALE_ERROR = 1e-3
+
+TAKEN_FOR: dict[tuple[str, str], tuple[int, int]] = {
+    ("L2_NORMALIZATION", "INT8"): (128, 0),
+    ("LOGISTIC", "INT8"): (256, -128),
+    ("TANH", "INT8"): (128, 0),
+}
+"""What TFLite Micro's kernels take an output's quantisation for without a look at the file's: its
+scale, by the reciprocal, and zero point."""
+
+
+def with_kernel_warnings(artifact: Artifact, model: Model) -> Artifact:
+    """Add warnings to an artifact's report for what the kernels of a device do not have, or read.
+
+    model  that the artifact was made of
+    """
+    found = (*_missing(artifact), *_not_read(model))
     if found and artifact.report is not None:
         rows = (*artifact.report.diagnostics, *found)
         artifact.report = replace(artifact.report, diagnostics=rows)
@@ -62,6 +76,33 @@ def _missing(artifact: Artifact) -> Iterator[Diagnostic]:
                     yield _not_on_device(operator, original, found)
                 case _:
                     pass
+
+
+def _not_read(model: Model) -> Iterator[Diagnostic]:
+    """Warn of outputs whose scale and zero point in the file the kernels do not read."""
+    for subgraph in model.subgraphs:
+        yield from _not_read_in(replace(model, subgraphs=(subgraph,)))
+
+
+def _not_read_in(model: Model) -> Iterator[Diagnostic]:
+    for operator in model.main.operators:
+        outputs = model.main.present(operator.outputs)
+        fixed = TAKEN_FOR.get((operator.kind, outputs[0].type.name)) if outputs else None
+        found = outputs[0].quantization if outputs else None
+        if fixed is None or found is None or not found.scale:
+            continue
+        (one, zero), scale, zero_point = fixed, found.scale[0], found.zero_point[0]
+        if abs(scale * one - 1) > SCALE_ERROR or zero_point != zero:
+            yield Diagnostic(
+                "W317",
+                f"TFLite Micro's kernel of {operator.kind}, and so what is compiled, computes "
+                f"numbers of scale 1/{one} and zero point {zero}, but the network says {scale:.6g} "
+                f"and {zero_point}",
+                Severity.WARNING,
+                model.origin(operator),
+                help=f"quantise its output with scale 1/{one} and zero point {zero}, and QUANTIZE "
+                "it to what is wanted",
+            )
 
 
 def _stops(operator: Operator, original: Origin, error: Diagnostic) -> Diagnostic:
@@ -92,7 +133,7 @@ def _signature(model: Model, operator: Operator) -> Signature:
 
 
 def _tried(model: Model, operator: Operator) -> Diagnostic | Computer | None:
-    """Return who computes an operator on the CPU, or why nothing does; None if that is not known."""
+    """Return who computes an operator here, or why nothing does; None if that is not known."""
     try:
         part = extract(model.record, [operator.index])
         tensors = model.main.tensors

@@ -137,3 +137,40 @@ def test_scales_of_unsigned_bytes_that_the_file_states_are_read(accelerator: str
         assert not report_of(artifact).on_cpu
         theirs = LiteRtKernels(data).run([numbers("uint8")])[0]
         assert np.array_equal(artifact.run(numbers("uint8")), theirs)
+
+
+NOT_READ = (
+    ("TANH", 1 / 64, 0), ("TANH", 1 / 128, 3), ("TANH", 1 / 300, 0), ("LOGISTIC", 1 / 128, -128),
+    ("LOGISTIC", 1 / 400, -128), ("L2_NORMALIZATION", 1 / 64, 0), ("L2_NORMALIZATION", 1 / 128, 4),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "scale", "zero"), NOT_READ)
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_a_scale_that_the_kernel_does_not_read_is_told(
+    kind: str, scale: float, zero: int, accelerator: str
+) -> None:
+    """The artifact gives what a device gives, which is not what the file says."""
+    options = ("L2NormOptions", {}) if kind == "L2_NORMALIZATION" else None
+    data = one(kind, kind, [SHAPE], [SHAPE], "int8", options, in_q=[INPUTS["int8"]],
+               out_q=Q(scale, zero)).build()  # fmt: skip
+    artifact = mizzen.compile(data, accelerator)
+    (row,) = [row for row in report_of(artifact).diagnostics if row.code == "W317"]
+    assert f"but the network says {np.float32(scale):.6g} and {zero}" in row.message
+    expected = CpuKernels(data).run([numbers("int8")])[0].astype(int)
+    steps = 1 if "n78" in accelerator else 0
+    assert np.abs(artifact.run(numbers("int8")) - expected).max() <= steps
+
+
+def test_that_warning_in_full_and_only_where_it_is_so() -> None:
+    data = one("t", "TANH", [SHAPE], [SHAPE], "int8", out_q=Q(1 / 64)).build()
+    (row,) = report_of(mizzen.compile(data, "ethos-u55-128")).diagnostics
+    assert row.render() == (
+        "warning[W317]: TFLite Micro's kernel of TANH, and so what is compiled, computes numbers "
+        "of scale 1/128 and zero point 0, but the network says 0.015625 and 0\n"
+        '  at   model.tflite, operator 0 TANH -> "y0"\n'
+        "  help quantise its output with scale 1/128 and zero point 0, and QUANTIZE it to what is "
+        "wanted"
+    )
+    right = one("t", "TANH", [SHAPE], [SHAPE], "int8", out_q=Q(1 / 128)).build()
+    assert not report_of(mizzen.compile(right, "ethos-u55-128")).diagnostics

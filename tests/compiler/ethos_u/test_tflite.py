@@ -15,7 +15,9 @@ from mizzen.compiler.ethos_u import cpu_fallback as fallback
 from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.outcome import defects_of
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.flatbuffer.tflite import TensorType
+from mizzen.flatbuffer import read as read_record
+from mizzen.flatbuffer import write
+from mizzen.flatbuffer.tflite import SCHEMA, TensorType
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.commands import Arch
@@ -415,3 +417,19 @@ def test_hiding_everything_gives_the_network_back() -> None:
     assert [again.main.tensors[i].type for i in again.main.outputs] == [
         model.main.tensors[i].type for i in model.main.outputs
     ]
+
+
+@pytest.mark.parametrize("name", ["INT2", "UINT4", "FLOAT8_E4M3FN", "FLOAT8_E5M2"])
+def test_a_type_that_the_compiler_cannot_read_is_named_with_its_operator(name: str) -> None:
+    net = NetworkBuilder()
+    x, total, b, c = (net.tensor(row, (1, 8, 8, 4), "int8", 0.1) for row in ("x", "s", "b", "c"))
+    net.operator("ADD", [x, x], [total], ("AddOptions", {}))
+    net.operator("ABS", [b], [c], ("AbsOptions", {}))
+    record = read_record(net.finish([x, b], [total, c]), SCHEMA, "net")
+    for index in (b, c):
+        record["subgraphs"][0]["tensors"][index]["type"] = int(TensorType[name])
+    with pytest.raises(mizzen.MizzenError) as caught:
+        mizzen.compile(write(record, SCHEMA), "ethos-u55-128")
+    said = str(caught.value)
+    assert f'; its tensor "b" is {name}, which Vela does not read\n' in said
+    assert '  at   model.tflite, operator 1 ABS -> "c"\n' in said

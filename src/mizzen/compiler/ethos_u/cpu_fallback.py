@@ -28,6 +28,18 @@ SEARCH_SECONDS = 20.0
 """Time for all of them; operators that were not tried by then stay on the CPU."""
 
 
+NOT_READ = frozenset(
+    {
+        TensorType.FLOAT8_E4M3FN,
+        TensorType.FLOAT8_E5M2,
+        TensorType.INT2,
+        TensorType.INT4,
+        TensorType.UINT4,
+    }
+)
+"""Types of tensors that Vela's reader does not know, or stops at where they are weights."""
+
+
 def compile_with_cpu_fallback(
     model: Model,
     data: bytes,
@@ -74,9 +86,21 @@ def _hopeless(stopped: Stopped, model: Model) -> Diagnostic:
     kinds = sorted({row.kind for row in model.main.operators if not row.custom})
     tried = f"it does so too with every {', '.join(kinds)} on the CPU"
     diagnostic = stopped.diagnostic
-    return replace(
-        diagnostic, message=f"{diagnostic.message}; {tried}" if kinds else diagnostic.message
-    )
+    if kinds:
+        diagnostic = replace(diagnostic, message=f"{diagnostic.message}; {tried}")
+    for operator in model.main.operators:
+        for tensor in model.main.present((*operator.inputs, *operator.outputs)):
+            if tensor.type in NOT_READ:
+                return replace(
+                    diagnostic,
+                    message=f'{diagnostic.message}; its tensor "{tensor.name}" is '
+                    f"{tensor.type.name}, which Vela does not read",
+                    origin=model.origin(operator),
+                    help="convert the network with tensors of INT8 or INT16",
+                )
+    if len(model.main.operators) == 1:
+        return replace(diagnostic, origin=model.origin(model.main.operators[0]))
+    return diagnostic
 
 
 class _Search:
