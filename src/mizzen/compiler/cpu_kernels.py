@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.execution import within
 from mizzen.artifact.interface import Array, zero_of
 from mizzen.artifact.steps import CpuStep, read_network
 from mizzen.cpu.host import Computer, HostKernels
@@ -59,7 +60,7 @@ def with_kernel_warnings(artifact: Artifact, model: Model) -> Artifact:
 
 def _missing(artifact: Artifact) -> Iterator[Diagnostic]:
     tried: set[Signature] = set()
-    for step in artifact.steps:
+    for step in (step for row in within(artifact.contents) for step in row.steps):
         if not isinstance(step, CpuStep):
             continue
         model = read_network(step.network, artifact.name)
