@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.execution import within
 from mizzen.artifact.interface import Array, zero_of
 from mizzen.artifact.steps import CpuStep, read_network
+from mizzen.artifact.views import within
 from mizzen.cpu.host import Computer, HostKernels
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor, macs
