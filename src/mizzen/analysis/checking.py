@@ -7,7 +7,7 @@ few inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,8 @@ from mizzen.artifact.interface import Array, TensorInfo, zero_of
 from mizzen.artifact.program import HazardReport
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
-from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.compiler.proof.stimuli import Stimulus, is_extreme, stimuli, stimulus
+from mizzen.diagnostics import Diagnostic, MizzenError, Severity
 
 SEED = 1
 
@@ -57,11 +57,13 @@ class ArtifactCheck:
     steps       of the NPU
     inferences  how many were made; 0 where a program cannot be executed, or there is none
     fault       what stopped them
+    doubts      what stopped those that have the ends of the range for every input
     """
 
     steps: tuple[StepCheck, ...]
     inferences: int = 0
     fault: Diagnostic | None = None
+    doubts: tuple[Diagnostic, ...] = ()
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
@@ -75,6 +77,7 @@ class ArtifactCheck:
             "steps": [row.as_dict() for row in self.steps],
             "inferences": self.inferences,
             "fault": None if self.fault is None else self.fault.as_dict(),
+            "doubts": [row.as_dict() for row in self.doubts],
             "not_known": [NOT_KNOWN],
         }
 
@@ -86,11 +89,33 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
         return ArtifactCheck(steps)
     inputs = inputs_for(artifact)
     count = len(inputs[0]) if inputs else 1
+    extreme = [index for index in range(count) if is_extreme(index)]
+    usual = [index for index in range(count) if not is_extreme(index)]
+    fault = _fault(artifact, [row[usual] for row in inputs])
+    at_ends = _fault(artifact, [row[extreme] for row in inputs]) if extreme and not fault else None
+    doubts = () if at_ends is None else (_doubt(at_ends),)
+    return ArtifactCheck(steps, count, fault, doubts)
+
+
+def _fault(artifact: Artifact, inputs: Sequence[Array]) -> Diagnostic | None:
+    """Return what stops inferences."""
     try:
         artifact.run(*inputs)
     except MizzenError as error:
-        return ArtifactCheck(steps, count, error.diagnostic)
-    return ArtifactCheck(steps, count)
+        return error.diagnostic
+    return None
+
+
+def _doubt(fault: Diagnostic) -> Diagnostic:
+    """Return a fault that only the ends of the range meet, which a network in use may never see."""
+    return Diagnostic(
+        "W693",
+        f"every input must be computed, and where all numbers are ends of their range one is not: "
+        f"{fault.message}",
+        Severity.WARNING,
+        fault.origin,
+        help=fault.help,
+    )
 
 
 def _checks(artifact: Artifact) -> Iterator[StepCheck]:

@@ -200,6 +200,7 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
             *found.findings,
             *(() if fit is None else fit.findings),
         ],
+        diagnostics=found.doubts,
     )
 
 

@@ -119,3 +119,8 @@ def _around_the_middle(row: Stimulus, rng: np.random.Generator) -> Array:
 
 
 _KINDS: tuple[Kind, ...] = (_any, _small, _ends, _impulse)
+
+
+def is_extreme(index: int) -> bool:
+    """Whether an inference of those that `stimuli` makes is of the two ends of the range alone."""
+    return _KINDS[index % len(_KINDS)] is _ends
