@@ -10,6 +10,16 @@ Run ``python benchmarks/proof.py`` for a table, with ``--json`` for the figures:
 `proof_over_waiting`   time until the proof is there over that of the compilation: the reference is
                        computed while the compiler is at work
 
+With ``--artifacts N`` single bits of compiled files are flipped instead, N in each of some networks
+for each family, in streams and in constants alike:
+
+`compare_found_FAMILY`     of those that change an output of `--inputs` random inputs, the part that
+                           `mizzen compare --artifact` finds
+`compare_changing_FAMILY`  how many of those there were
+`check_tried`              those, and `--checked N` besides in each
+`check_refused`            how many of them cannot be loaded, or are not sound for `mizzen check`
+`check_accepts_what_run_refuses`
+
 Mistakes are those of `proof_mistakes`. Whether one changes an output is asked of `--inputs` random
 inputs, whatever the proof says; with `--log FILE` the answers are kept there, and a second run only
 proves. Networks are those of the folder that MIZZEN_MODELS names.
@@ -27,7 +37,7 @@ import json
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -37,6 +47,7 @@ import numpy as np
 import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
+from proof_artifacts import artifacts
 from proof_effects import first_differing
 from proof_mistakes import Case, Mistake, mistakes
 
@@ -48,6 +59,11 @@ PLANTED_IN = (
 )  # fmt: skip
 """Networks that are on the NPU as a whole, in one operator."""
 
+DIGITS = REPOSITORY / "examples" / "digits" / "digits.tflite"
+DIGITS_AND = ("digits", "hello_world_int8", "micro_speech_quantized", "ad01_int8")
+"""Networks whose artifacts are spoilt."""
+
+FAMILIES = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-n78-4tops-4ple")
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 MOST_INPUTS = 10_000
 
@@ -238,8 +254,14 @@ def main() -> None:
     parser.add_argument("--log", type=Path)
     parser.add_argument("--only", nargs="*", default=PLANTED_IN)
     parser.add_argument("--plants-only", action="store_true", help="measure no costs")
+    parser.add_argument("--artifacts", type=int, metavar="N", help="flip bits of artifacts instead")
+    parser.add_argument("--checked", type=int, metavar="N", default=0)
+    parser.add_argument("--families", nargs="*", default=FAMILIES)
     options = parser.parse_args()
     said = _silent if options.json else _printed
+    if options.artifacts is not None:
+        _tell(_of_artifacts(options, said), options.json)
+        return
     spent = {} if options.plants_only else costs(ACCELERATORS)
     figures = plants(
         options.only, options.mistakes, options.inputs, options.seed, options.log, said
@@ -247,15 +269,27 @@ def main() -> None:
     if spent:
         figures["proof_over_compile"] = _ratio(spent.values(), lambda row: row.processor)
         figures["proof_over_waiting"] = _ratio(spent.values(), lambda row: row.waiting)
-    if options.json:
-        print(json.dumps({"figures": figures}))
-        return
     for name, (off, added) in spent.items():
-        print(
+        said(
             f"{name:48} {off.processor:.3f} s + {added.processor:.3f} s of the processor, "
             f"{off.waiting:.3f} s + {added.waiting:.3f} s of waiting"
         )
-    print("\n".join(f"{name:20} {value:.4g}" for name, value in figures.items()))
+    _tell(figures, options.json)
+
+
+def _of_artifacts(options: argparse.Namespace, said: Callable[[str], None]) -> Mapping[str, float]:
+    only = DIGITS_AND if options.only is PLANTED_IN else options.only
+    paths = [DIGITS if name == DIGITS.stem else MODELS / f"{name}.tflite" for name in only]
+    return artifacts(
+        paths, options.families, options.artifacts, options.checked, options.inputs, said
+    )
+
+
+def _tell(figures: Mapping[str, float], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"figures": figures}))
+    else:
+        print("\n".join(f"{name:20} {value:.4g}" for name, value in figures.items()))
 
 
 if __name__ == "__main__":

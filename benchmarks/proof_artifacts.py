@@ -39,11 +39,15 @@ SEED = 77
 
 
 class Judged(Enum):
-    """What became of an artifact; those of a mistake that changes an output are the last two."""
+    """What became of an artifact; those of a mistake that changes an output are the last two.
+
+    Of artifacts that are only checked, nobody asks what a mistake changes: they run.
+    """
 
     NOT_LOADED = "not loaded"
     REFUSED = "refused by check"
     ACCEPTED = "accepted by check, refused by run"
+    RUNS = "accepted by check, runs"
     SAME = "changes nothing"
     FOUND = "found by compare"
     MISSED = "missed by compare"
@@ -81,8 +85,8 @@ class Subject:
         start, stop = self.places[kind]
         return Planted(kind, int(self.rng.integers(start, stop)), int(self.rng.integers(8)))
 
-    def judge(self, planted: Planted) -> Judged:
-        """Say what becomes of a mistake."""
+    def judge(self, planted: Planted, whole: bool) -> Judged:
+        """Say what becomes of a mistake; only whether it can be run, unless as a `whole`."""
         spoilt = bytearray(self.compiled.data)
         spoilt[planted.byte] ^= 1 << planted.bit
         try:
@@ -90,18 +94,21 @@ class Subject:
             sound = not check_artifact(artifact).findings
         except MizzenError:
             return Judged.NOT_LOADED
+        if not sound and not whole:
+            return Judged.REFUSED
         try:
-            changes = self.changes(artifact)
+            _outputs(artifact, [row[:FEW_INPUTS] for row in self.inputs])
+            changes = whole and self.changes(artifact)
         except MizzenError:
             return Judged.ACCEPTED if sound else Judged.REFUSED
         if not changes:
-            return Judged.SAME
+            return Judged.SAME if whole else Judged.RUNS
         return Judged.FOUND if self.is_found(artifact) else Judged.MISSED
 
     def changes(self, artifact: Artifact) -> bool:
         """Whether an output is another one, for any input."""
         count = len(self.inputs[0])
-        for start, stop in [(0, FEW_INPUTS), *_cuts(FEW_INPUTS, count)]:
+        for start, stop in _cuts(count):
             found = _outputs(artifact, [row[start:stop] for row in self.inputs])
             pairs = zip(found, self.outputs, strict=True)
             if any(not np.array_equal(one, other[start:stop]) for one, other in pairs):
@@ -117,9 +124,10 @@ class Subject:
             return True
 
 
-def _cuts(start: int, stop: int) -> Iterator[tuple[int, int]]:
-    for low in range(start, stop, BATCH):
-        yield low, min(low + BATCH, stop)
+def _cuts(count: int) -> Iterator[tuple[int, int]]:
+    yield 0, min(FEW_INPUTS, count)
+    for low in range(FEW_INPUTS, count, BATCH):
+        yield low, min(low + BATCH, count)
 
 
 def _random(shape: Sequence[int], dtype: Any, rng: np.random.Generator, count: int) -> Array:
@@ -160,23 +168,25 @@ def artifacts(
     paths: Sequence[Path],
     accelerators: Sequence[str],
     count: int,
+    checked: int,
     inputs: int,
     said: Callable[[str], None],
 ) -> dict[str, float]:
     """Plant so many mistakes in each artifact, and return the figures, by family.
 
-    inputs  random ones that say whether a mistake changes an output
-    said    is told what became of them
+    checked  mistakes besides of which only is asked whether what `check` accepts runs
+    inputs   random ones that say whether a mistake changes an output
+    said     is told what became of them
     """
     rows: list[Row] = []
     for path in paths:
         for accelerator in accelerators:
             subject = Subject(path, accelerator, inputs)
             counts: Counter[tuple[str, Judged]] = Counter()
-            for place in range(count if subject.places else 0):
+            for place in range(count + checked if subject.places else 0):
                 kind = list(subject.places)[place % len(subject.places)]
                 planted = subject.plant(kind)
-                judged = subject.judge(planted)
+                judged = subject.judge(planted, whole=place < count)
                 counts[kind, judged] += 1
                 if judged in (Judged.MISSED, Judged.ACCEPTED):
                     said(f"  {judged.value}: {path.stem}, {accelerator}: {planted}")

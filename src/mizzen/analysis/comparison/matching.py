@@ -56,7 +56,8 @@ class Matcher:
         if len(row.maps) > 1:
             self._several.add((place, row.operator))
         for key, form, array in candidates(self.layers, row, values, self.hops):
-            tallies.setdefault((key, form), Tally()).add(array, values[key])
+            same = values[key] if _is_moved(array, values[key]) else array
+            tallies.setdefault((key, form), Tally()).add(same, values[key])
 
     def found(self) -> dict[Place, Found]:
         """Return what each map is; those that cannot be a tensor of the model are left out."""
@@ -70,6 +71,14 @@ class Matcher:
             certain = tally.share <= SAYS_SOMETHING and place not in self._several
             found[place] = Found(key, tally, not tally.differing or certain)
         return found
+
+
+def _is_moved(array: Array, reference: Array) -> bool:
+    """Whether a map has the tensor's elements in another order, as code of our own may turn it."""
+    if np.array_equal(array, reference):
+        return False
+    ours, theirs = (np.sort(row.reshape(len(row), -1), axis=1) for row in (array, reference))
+    return np.array_equal(ours, theirs)
 
 
 def candidates(
