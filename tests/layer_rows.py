@@ -340,6 +340,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.report",
         "mizzen.frontends.tflite",
         "mizzen.frontends.torch",
+        "mizzen.frontends.torch.operators",
         "mizzen.quantize",
         "mizzen.artifact",
         "mizzen.compiler",

@@ -15,7 +15,9 @@ from mizzen.artifact.steps import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.cpu_kernels import with_kernel_warnings
 from mizzen.compiler.folding import folded
+from mizzen.compiler.levels import few_levels
 from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.report import with_diagnostics
 from mizzen.compiler.subgraphs import compile_subgraphs, has_several
 from mizzen.diagnostics import ProgressCallback, fail, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
@@ -171,11 +173,12 @@ def _compile_tflite(
         )
         return network.in_terms_of_given(artifact)
 
-    if not has_several(model):
-        return with_kernel_warnings(compile_one(model, data), model)
-    artifact_name = target.backend.artifact_name(Path(name).stem, ".tflite")
-    artifact = compile_subgraphs(model, artifact_name, target.configuration, compile_one)
-    return with_kernel_warnings(artifact, model)
+    if has_several(model):
+        artifact_name = target.backend.artifact_name(Path(name).stem, ".tflite")
+        artifact = compile_subgraphs(model, artifact_name, target.configuration, compile_one)
+    else:
+        artifact = compile_one(model, data)
+    return with_diagnostics(with_kernel_warnings(artifact, model), few_levels(model))
 
 
 def _require_source(model: Model) -> None:

@@ -9,7 +9,6 @@ artifact is complete, and the answer a warning.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array, zero_of
 from mizzen.artifact.steps import CpuStep, read_network
 from mizzen.artifact.views import within
+from mizzen.compiler.report import with_diagnostics
 from mizzen.cpu.host import Computer, HostKernels
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor, macs
@@ -51,11 +51,7 @@ def with_kernel_warnings(artifact: Artifact, model: Model) -> Artifact:
 
     model  that the artifact was made of
     """
-    found = (*_missing(artifact), *_not_read(model))
-    if found and artifact.report is not None:
-        rows = (*artifact.report.diagnostics, *found)
-        artifact.report = replace(artifact.report, diagnostics=rows)
-    return artifact
+    return with_diagnostics(artifact, (*_missing(artifact), *_not_read(model)))
 
 
 def _missing(artifact: Artifact) -> Iterator[Diagnostic]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import Edges
 from mizzen.compiler.options import Configuration
@@ -74,6 +76,15 @@ def _not_compared(model: str, proof: Proof) -> Iterator[Diagnostic]:
             Origin(model),
             help="compare the artifact's outputs with the network's on inputs of your own",
         )
+
+
+def with_diagnostics(artifact: Artifact, found: Iterable[Diagnostic]) -> Artifact:
+    """Add what was found to an artifact's report."""
+    rows = tuple(found)
+    if rows and artifact.report is not None:
+        said = (*artifact.report.diagnostics, *rows)
+        artifact.report = replace(artifact.report, diagnostics=said)
+    return artifact
 
 
 def tflite_placement(

@@ -27,7 +27,8 @@ from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.codegen import RegionCode, step_of
 from mizzen.compiler.edges import edges_of_graph
 from mizzen.compiler.placement import Placement
-from mizzen.compiler.report import NOTHING_COMPILED, compile_report
+from mizzen.compiler.report import NOTHING_COMPILED, compile_report, with_diagnostics
+from mizzen.compiler.torch.levels import few_levels
 from mizzen.compiler.torch.numbering import numbered, operator_numbers
 from mizzen.compiler.torch.placement import (
     DEQUANTIZE,
@@ -115,7 +116,8 @@ def assemble(
     chosen: ResolvedTarget,
 ) -> Artifact:
     """Return the artifact of a placed program."""
-    return assembled(lowered, placed, chosen)[0]
+    artifact, _ = assembled(lowered, placed, chosen)
+    return with_diagnostics(artifact, few_levels(lowered.program))
 
 
 def assembled(
