@@ -9,6 +9,7 @@ artifact is complete, and the answer a warning.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np

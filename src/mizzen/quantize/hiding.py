@@ -22,6 +22,8 @@ def _far(observer: Any) -> float:
 class HidingObserver(RangeObserver):
     """The range of scores after a mask was added: the visible ones, and room for the others."""
 
+    is_judged = False
+
     def __init__(self, times: float = 1.0, **arguments: Any) -> None:
         base: Any = super()
         base.__init__(**arguments)
@@ -41,6 +43,8 @@ class MaskObserver(RangeObserver):
 
     scores  the observers of what the mask is added to
     """
+
+    is_judged = False
 
     def __init__(self, **arguments: Any) -> None:
         base: Any = super()

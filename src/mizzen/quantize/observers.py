@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from torchao.quantization.pt2e.observer import (
 )
 
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail, warn
+from mizzen.quantize.enough import Calls
 
 Parameters = tuple[torch.Tensor, torch.Tensor]
 """Scale and zero point, each of shape [1], or [channels] where each channel has its own."""
@@ -119,6 +120,24 @@ class _Observing:
     is_computed = True
     """Whether an operator gives it, and not the network's caller."""
     has_saturated = False
+    is_judged = True
+    """Whether too little data shows in what it sees: of masks zeros alone are much."""
+
+    @cached_property
+    def calls(self) -> Calls:
+        """What calibration has shown it."""
+        return Calls()
+
+    def seen(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Count a tensor, and return it with infinities cut."""
+        values = saturated(tensor, self)
+        if self.is_judged:
+            self.calls.add(values)
+        return values
+
+    def say_what_is_missing(self) -> None:
+        """Warn, once, where calibration was not enough."""
+        warn(list(self.calls.findings(self.origin, is_computed=self.is_computed)), 0)
 
 
 def version_of(tensor: torch.Tensor) -> tuple[int, int]:
@@ -191,13 +210,14 @@ class ActivationObserver(_Observing, HistogramObserver):
         """Add the values of `x_orig`, of any shape, and return them."""
         self._parameters_found = None
         base: Any = super()
-        return base.forward(saturated(x_orig, self))
+        return base.forward(self.seen(x_orig))
 
     def calculate_qparams(self) -> Parameters:
         """Return scale and zero point; raise E870 where there was no data."""
         if self.min_val > self.max_val:
             raise never_calibrated(self.origin)
         if self._parameters_found is None:
+            self.say_what_is_missing()
             found = super().calculate_qparams()
             self._parameters_found = adjusted(found, self)
         return self._parameters_found
@@ -246,12 +266,13 @@ class RangeObserver(_Observing, MinMaxObserver):
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
         """Widen the range to the values of `x_orig`, and return them."""
         base: Any = super()
-        return base.forward(saturated(x_orig, self))
+        return base.forward(self.seen(x_orig))
 
     def calculate_qparams(self) -> Parameters:
         """Return scale and zero point; raise E870 where there was no data."""
         if self.min_val.numel() == 0 or bool((self.min_val > self.max_val).any()):
             raise never_calibrated(self.origin)
+        self.say_what_is_missing()
         found = super().calculate_qparams()
         return adjusted(found, self)
 

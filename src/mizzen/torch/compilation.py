@@ -139,13 +139,15 @@ def compile(
     example = call_of(example_inputs)
     calls = [example] if calibration is None else list(calls_of(example, calibration))
     with capture_lock():
-        converted = _converted(module, example, calls, quantization, asked.accelerator_name, title)
+        converted, missing = _converted(
+            module, example, calls, quantization, asked.accelerator_name, title
+        )
     artifact = compile_lowered(export(converted, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if artifact.report is not None:
         said = (
             *artifact.report.diagnostics,
-            *([UNCALIBRATED] if calibration is None else []),
+            *([UNCALIBRATED] if calibration is None else missing),
         )
         artifact.report = replace(artifact.report, diagnostics=said)
         warn(said, 0)
@@ -167,8 +169,8 @@ def _converted(
     quantization: QuantizationConfig | None,
     accelerator: str,
     title: str,
-) -> torch.nn.Module:
-    """Return the quantised model."""
+) -> tuple[torch.nn.Module, list[Diagnostic]]:
+    """Return the quantised model, and what of its calibration was not enough."""
     import torch
 
     from mizzen.quantize import (
@@ -182,6 +184,7 @@ def _converted(
 
         from mizzen.quantize.decompose.regions import inline_regions
         from mizzen.quantize.decompose.updates import hold_weights, normalize_functional
+        from mizzen.quantize.enough import CALLS, findings_of, saturation
 
     quantizer = EthosUQuantizer(accelerator)
     quantizer.set_global(quantization or get_symmetric_quantization_config())
@@ -193,7 +196,9 @@ def _converted(
     with torch.no_grad():
         for arguments in calls:
             prepared(*arguments)
-    return convert_pt2e(prepared)
+    missing = list(findings_of(prepared))
+    converted = convert_pt2e(prepared)
+    return converted, [*missing, *saturation(converted, calls[:CALLS])]
 
 
 def _as_module(model: Any) -> torch.nn.Module:
