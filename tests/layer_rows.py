@@ -7,13 +7,15 @@ from __future__ import annotations
 # imports: lazy and type-only imports count like others.
 LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.notebook": (),
-    "mizzen.diagnostics": (),
+    "mizzen.escaping": (),
+    "mizzen.diagnostics": ("mizzen.escaping",),
     "mizzen.targets.bounds": (),
     "mizzen.archives": (),
+    "mizzen.files": ("mizzen.diagnostics",),
     "mizzen.workers": ("mizzen.diagnostics",),
-    "mizzen.boards": ("mizzen.diagnostics",),
+    "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics"),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
-    "mizzen.isa": ("mizzen.diagnostics",),
+    "mizzen.isa": ("mizzen.escaping", "mizzen.diagnostics"),
     "mizzen.graph": ("mizzen.diagnostics",),
     "mizzen.ops": (
         "mizzen.diagnostics",
@@ -41,11 +43,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.ops",
     ),
     "mizzen.report": (
+        "mizzen.escaping",
         "mizzen.notebook",
         "mizzen.diagnostics",
     ),
     "mizzen.package": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",
@@ -267,6 +272,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.artifact": (
         "mizzen.notebook",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.archives",
         "mizzen.flatbuffer",
         "mizzen.isa",
@@ -399,6 +405,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
     ),
     "mizzen.compiler.ethos_u": (
+        "mizzen.escaping",
         "mizzen.compiler.ethos_u.generator",
         "mizzen.reference",
         "mizzen.cpu",
@@ -446,6 +453,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.torch": (
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.graph",
         "mizzen.passes",
         "mizzen.partition",
@@ -586,7 +594,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.network",
     ),
     "mizzen.mesh.program": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.mesh.machine",
@@ -612,6 +622,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.program",
     ),
     "mizzen.mesh.export": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.boards",
         "mizzen.graph",
@@ -645,6 +656,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.conformance": (
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.package",
         "mizzen.cpu",
         "mizzen.frontends.tflite",
@@ -657,7 +669,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.ethos_u.generator",
     ),
     "mizzen.emulate": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.boards",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.sim",
@@ -672,7 +686,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.check",
     ),
     "mizzen.cli": (
+        "mizzen.escaping",
         "mizzen.diagnostics",
+        "mizzen.files",
         "mizzen.workers",
         "mizzen.boards",
         "mizzen.report",

@@ -16,6 +16,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path, PurePath
 
+from mizzen.escaping import one_line
+
 ProgressCallback = Callable[[float], None]
 """Called with the seconds that a compilation has taken so far, once it takes long."""
 
@@ -77,10 +79,13 @@ class Diagnostic:
     help: str | None = None
 
     def render(self) -> str:
-        """Return the diagnostic as text, one line per part, without a trailing newline."""
-        lines = [f"{self.severity.value}[{self.code}]: {self.message}"]
+        """Return the diagnostic as text, one line per part, without a trailing newline.
+
+        Names in it come from files: ends of lines and what steers a terminal are escaped.
+        """
+        lines = [f"{self.severity.value}[{self.code}]: {one_line(self.message)}"]
         parts = (("at", self.origin), ("rule", self.rule), ("help", self.help))
-        lines += [f"  {label:<5}{part}" for label, part in parts if part is not None]
+        lines += [f"  {label:<5}{one_line(str(part))}" for label, part in parts if part is not None]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, object]:

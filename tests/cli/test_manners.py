@@ -50,16 +50,21 @@ def test_quiet_leaves_what_is_wrong(here: Path, run: Run) -> None:
 
 
 def test_a_full_disk_is_no_bug(here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "output/digits_vela.tflite")
+    def full(_: int) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    run("compile", "digits.tflite")
+    sizes = {path: path.stat().st_size for path in Path("output").iterdir()}
+    monkeypatch.setattr(os, "fsync", full)
     status, _, err = run("compile", "digits.tflite")
     assert status == 2
+    path = Path("output", "digits_vela.tflite")
     assert err.endswith(
-        "error[E207]: output/digits_vela.tflite must be there to read and write: no space left on "
-        "device\n  help make room or give rights there, or choose another place\n"
+        f"error[E207]: {path} must be a file that can be written, with {sizes[path]:,} bytes of "
+        f"the {sum(sizes.values()):,} of all files: no space left on device\n"
+        "  help make room there, or choose another place\n"
     )
+    assert {path: path.stat().st_size for path in Path("output").iterdir()} == sizes
 
 
 def test_lowering_a_tflite_network_says_which_verb_takes_it(here: Path, run: Run) -> None:

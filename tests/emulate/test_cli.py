@@ -16,8 +16,8 @@ from .firmware import Build
 
 TEXT = """\
 Output
-  sum 5050, product in thousandths -499, ends 100
-  mizzen: ok
+  | sum 5050, product in thousandths -499, ends 100
+  | mizzen: ok
 
 NPU (cycles are estimates)
   run  cycles  STATUS
@@ -109,8 +109,8 @@ DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 
 ARTIFACT_TEXT = """\
 Output
-  output 0: -128 -128 -128 -128 -128 -128 127 -128 -128 -128
-  mizzen: ok
+  | output 0: -128 -128 -128 -128 -128 -128 127 -128 -128 -128
+  | mizzen: ok
 """
 
 

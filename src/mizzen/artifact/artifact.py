@@ -18,6 +18,7 @@ from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep, Step
 from mizzen.artifact.views import signature_contents, subgraphs_of, within
 from mizzen.diagnostics import Diagnostic, fail
+from mizzen.files import write_files
 
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
@@ -133,16 +134,21 @@ class Artifact:
 
         The name says what is written: ``.pte`` is an ExecuTorch program, for which nothing of
         ExecuTorch need be installed; else it must end as `name` does. Raises E180 for another
-        ending, E45x and E174 to E176 for what an ExecuTorch program cannot hold.
+        ending, E45x and E174 to E176 for what an ExecuTorch program cannot hold, E207 where the
+        files cannot be written.
         """
+        write_files(self.files(Path(path)))
+
+    def files(self, path: Path) -> dict[Path, bytes]:
+        """Return the files that `save` writes."""
         from mizzen.artifact.saving import bytes_for
 
-        target = Path(path)
-        target.write_bytes(bytes_for(self, target.suffix))
-        if self.report is not None:
-            from mizzen.report import write_sidecar
+        data = bytes_for(self, path.suffix)
+        if self.report is None:
+            return {path: data}
+        from mizzen.report import sidecar, sidecar_path
 
-            write_sidecar(self.report, target)
+        return {path: data, sidecar_path(path): sidecar(self.report, data)}
 
     def __repr__(self) -> str:
         """Return what it is: ``<Artifact x_vela.tflite for ethos-u55-128, ...>``."""

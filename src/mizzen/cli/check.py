@@ -26,6 +26,7 @@ from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cost_of, cpu_text, operators_text, summary_rows
 from mizzen.diagnostics import fail
+from mizzen.escaping import one_line
 from mizzen.report.layers import ORDERS, sorted_layers
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _artifact_text(
         rows += [("not known", NOT_KNOWN)]
     if fit is not None:
         rows += [("board", f"{fit.board.title}, {fit.memory_mode}"), *_needs(fit)]
-    return f"{artifact.name}\n{fields(rows, width=console.width)}"
+    return f"{one_line(artifact.name)}\n{fields(rows, width=console.width)}"
 
 
 def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
@@ -255,8 +256,9 @@ def _text(
     console: Console,
 ) -> str:
     report, wide = found.compilation, console.table_width
+    summary = fields(summary_rows(report, cost, needs.memory), width=console.width)
     parts = [
-        f"{report.model}\n{fields(summary_rows(report, cost, needs.memory), width=console.width)}",
+        f"{one_line(report.model)}\n{summary}",
         layers_text(rows, width=wide) if rows else operators_text(report, width=wide),
         *(cliff_text(row, width=console.width) for row in steps),
     ]

@@ -26,6 +26,7 @@ from mizzen.cli.configuration import (
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail
+from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
     from mizzen.analysis.comparison.exactness import SideBySide
@@ -282,7 +283,9 @@ def _diagnostics(compared: SideBySide) -> Iterator[Diagnostic]:
 def _costs(options: argparse.Namespace, configurations: list[Keywords], console: Console) -> Answer:
     """Say what each version costs, and what has grown since the baseline."""
     from mizzen.analysis.comparison.growth import allowances_of, failures_of, notes_of
-    from mizzen.report.versions import growths, read_versions, versions_as_dict, write_versions
+    from mizzen.files import write_files
+    from mizzen.report.markdown import markdown
+    from mizzen.report.versions import growths, read_versions, versions_as_dict, versions_file
 
     allowances = allowances_of(options.allow_growth)
     baseline = () if options.baseline is None else read_versions(Path(options.baseline))
@@ -298,11 +301,16 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
     text = versions_text(versions, width=console.table_width)
     if options.baseline is not None:
         text += "\n\n" + growth_text(rows, options.baseline, width=console.width)
+    files: dict[str, bytes] = {}
     if options.write_baseline is not None:
-        write_versions(versions, Path(options.write_baseline))
-        text += f"\n\nWritten\n  {options.write_baseline}"
-    if options.markdown is not None:
-        text = _markdown(options.markdown, rows, text)
+        files[options.write_baseline] = versions_file(versions)
+    if options.markdown is not None and options.markdown != STDOUT:
+        files[options.markdown] = markdown(rows).encode()
+    write_files({Path(file): data for file, data in files.items()})
+    if files:
+        text += "\n\nWritten\n" + "\n".join(f"  {one_line(file)}" for file in files)
+    if options.markdown == STDOUT:
+        text = markdown(rows).rstrip("\n")
     return Answer(
         {**versions_as_dict(versions), "growth": _growth_data(rows)},
         text,
@@ -339,6 +347,9 @@ def _versions(
                 yield version_of(model, target)
 
 
+STDOUT = "-"
+"""The file that is the answer itself."""
+
 NO_PAIR = ("E218",)
 """What says that an accelerator and a memory mode do not go together."""
 
@@ -351,21 +362,6 @@ def _skipped(asked: Keywords, error: MizzenError) -> Diagnostic:
         Severity.WARNING,
         rule=error.diagnostic.rule,
     )
-
-
-def _markdown(file: str, rows: tuple[VersionGrowth, ...], text: str) -> str:
-    """Write Markdown where it is wanted, and return what the answer is then."""
-    from mizzen.report.markdown import markdown
-
-    written = markdown(rows)
-    if file == "-":
-        return written.rstrip("\n")
-    try:
-        Path(file).write_text(written, encoding="utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail("E201", f"{file} must be a file that can be written: {reason}") from None
-    return f"{text}\n\nWritten\n  {file}"
 
 
 def _growth_data(rows: tuple[VersionGrowth, ...]) -> list[dict[str, object]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.layout import count, fields, named_table, share, size, table
+from mizzen.escaping import one_line
 from mizzen.report.comparison import Outcome
 from mizzen.report.precision import BINS
 
@@ -25,7 +26,8 @@ def comparison_text(found: Comparison, *, width: int) -> str:
         headings=("#", "type", "on", "elements", "differ", "steps", "found", "output"),
         right=(0, 3, 4, 5),
     )
-    return f"{found.model} beside {found.reference}\n{head}\n\nLayers\n{text}"
+    title = one_line(f"{found.model} beside {found.reference}")
+    return f"{title}\n{head}\n\nLayers\n{text}"
 
 
 def _head(found: Comparison) -> list[tuple[str, str]]:
@@ -122,13 +124,13 @@ def growth_text(rows: Sequence[VersionGrowth], baseline: str, *, width: int) -> 
         for growth in row.growths
     ]
     if not cells:
-        return f"Since {baseline}\n  nothing of this is in it"
+        return f"Since {one_line(baseline)}\n  nothing of this is in it"
     titles = list(dict.fromkeys(line[0] for line in cells))
     headings = ("measure", "before", "now", "difference", "allowed", "")
-    parts = [f"Since {baseline}"]
+    parts = [f"Since {one_line(baseline)}"]
     for title in titles:
         lines = [line[1:] for line in cells if line[0] == title]
-        parts.append(f"  {title}")
+        parts.append(f"  {one_line(title)}")
         text = table(lines, width=width, headings=headings, right=(1, 2, 3, 4), indent="    ")
         parts.append(text)
     return "\n".join(parts)
@@ -140,7 +142,8 @@ def precision_text(found: Precision, *, width: int) -> str:
     rows.append(("layers", f"{len(found.layers)} in both"))
     if found.unmatched:
         rows.append(("not paired", ", ".join(f"{row[1]} {row[0]}" for row in found.unmatched)))
-    parts = [f"{found.model} beside {found.floating}\n{fields(rows, width=width)}"]
+    title = one_line(f"{found.model} beside {found.floating}")
+    parts = [f"{title}\n{fields(rows, width=width)}"]
     lines = named_table(
         [_precision_row(row) for row in found.worst_first],
         [row.name for row in found.worst_first],

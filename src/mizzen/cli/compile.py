@@ -19,6 +19,7 @@ from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, size
 from mizzen.cli.placement import cost_of, cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
+from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -75,17 +76,20 @@ def write(
     artifact: Artifact, chosen: ResolvedTarget, folder: Path
 ) -> tuple[dict[str, Path], tuple[Diagnostic, ...]]:
     """Write an artifact, its report and summary; return the files, and warnings about them."""
+    from mizzen.files import write_files
     from mizzen.report import sidecar_path
 
     report = artifact.report
     assert report is not None, "a compilation always reports"
     path = folder / artifact.name
     replaced = tuple(_replaced(path, report))
-    artifact.save(path)
-    summary = chosen.backend.write_summary(report, chosen.configuration, folder)
+    contents = artifact.files(path)
     files = {"artifact": path, "report": sidecar_path(path)}
+    summary = chosen.backend.summary_file(report, chosen.configuration)
     if summary is not None:
-        files["summary"] = summary
+        files["summary"] = folder / summary[0]
+        contents[files["summary"]] = summary[1]
+    write_files(contents)
     return files, replaced
 
 
@@ -128,7 +132,8 @@ def document(report: CompileReport, cost: CostReport | None = None) -> dict[str,
 def _text(
     report: CompileReport, cost: CostReport | None, written: list[Path], console: Console
 ) -> str:
-    parts = [f"{report.model}\n{fields(summary_rows(report, cost), width=console.width)}"]
+    summary = fields(summary_rows(report, cost), width=console.width)
+    parts = [f"{one_line(report.model)}\n{summary}"]
     if report.on_cpu:
         parts.append(cpu_text(report.on_cpu, width=console.width))
     parts.append(written_text(written, width=console.width))

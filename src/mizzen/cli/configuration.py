@@ -186,13 +186,10 @@ def add_output_option(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def output_folder(options: argparse.Namespace) -> Path:
-    """Return the folder for written files, made if it is not there. E201 if that cannot be."""
+    """Return the folder for written files, which are written with it. E201 for a file."""
     folder = Path(options.output_dir)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise fail("E201", f"--output-dir must be a folder: {folder}: {reason.lower()}") from None
+    if folder.exists() and not folder.is_dir():
+        raise fail("E201", f"--output-dir must be a folder, and {folder} is a file")
     return folder
 
 

@@ -1,7 +1,8 @@
 """Where the command line writes: answers to stdout, everything else to stderr.
 
 With `--json`, stdout carries exactly one JSON document, whatever happens. Styles and progress
-appear on terminals only, and never change the text itself.
+appear on terminals only, and never change the text itself. All text leaves by `_write`, which shows
+what would steer a terminal as its escape; what a stream's encoding does not have, too.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from typing import TextIO
 
 from mizzen.cli.layout import count
 from mizzen.diagnostics import Diagnostic, Severity
+from mizzen.escaping import cut, one_line, shown
 
 PROGRESS_AFTER_SECONDS = 2.0
 PROGRESS_EVERY_SECONDS = 0.2
 MAXIMUM_WIDTH = 100
+LEAST_PROGRESS = 20
+"""Characters of a line of progress, on the narrowest terminal too."""
 
 BOLD = "\x1b[1m"
 DIM = "\x1b[2m"
@@ -82,7 +86,7 @@ class Console:
         """Write a line beside the answer."""
         if self.quiet:
             return
-        print(_styled(text, DIM, self.err), file=self.err, flush=True)
+        _write(_styled(shown(text), DIM, self.err), self.err)
 
     def answer(self, answer: Answer) -> None:
         """Write a verb's answer, then what does not hold."""
@@ -96,7 +100,7 @@ class Console:
                 extra["error"] = answer.error.as_dict()
             self._document({**answer.document, **extra})
         elif answer.text:
-            print(_with_bold_headings(answer.text, self.out), file=self.out, flush=True)
+            _write(_with_bold_headings(shown(answer.text), self.out), self.out)
         errors = () if answer.error is None else (answer.error,)
         for diagnostic in (*answer.diagnostics, *answer.failures, *errors):
             self._diagnostic(diagnostic)
@@ -111,7 +115,7 @@ class Console:
         """Write that Mizzen itself is at fault."""
         if self.json:
             self._document({"error": {"code": "E000", "severity": "error", "message": message}})
-        print(text, file=self.err, flush=True)
+        _write(shown(text), self.err)
 
     def abandon_output(self) -> None:
         """Send what is still buffered nowhere: the reader of stdout has gone."""
@@ -124,16 +128,16 @@ class Console:
 
         What it gives changes `what`, for work in steps.
         """
-        shown = [what]
+        work = [what]
 
         def change(text: str) -> None:
-            shown[0] = text
+            work[0] = text
 
         if self.quiet or not self.err.isatty():
             yield change
             return
         done = threading.Event()
-        shower = threading.Thread(target=_show_progress, args=(shown, done, self.err), daemon=True)
+        shower = threading.Thread(target=_show_progress, args=(work, done, self.err), daemon=True)
         shower.start()
         try:
             yield change
@@ -149,7 +153,7 @@ class Console:
     def _diagnostic(self, diagnostic: Diagnostic) -> None:
         head, _, rest = diagnostic.render().partition(":")
         style = SEVERITY_STYLES[diagnostic.severity]
-        print(f"{_styled(head, style, self.err)}:{rest}", file=self.err, flush=True)
+        _write(f"{_styled(head, style, self.err)}:{rest}", self.err)
 
 
 def counted(show: Callable[[str], None], total: int, noun: str) -> Callable[[int], None]:
@@ -163,13 +167,19 @@ def counted(show: Callable[[str], None], total: int, noun: str) -> Callable[[int
     return done
 
 
-def _show_progress(shown: Sequence[str], done: threading.Event, stream: TextIO) -> None:
+def _write(text: str, stream: TextIO) -> None:
+    encoding = stream.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+
+
+def _show_progress(what: Sequence[str], done: threading.Event, stream: TextIO) -> None:
     start = time.monotonic()
     if done.wait(PROGRESS_AFTER_SECONDS):
         return
     while not done.wait(PROGRESS_EVERY_SECONDS):
-        seconds = time.monotonic() - start
-        stream.write(f"{CLEAR_LINE}{shown[0]} ... {seconds:.0f} s")
+        since = f" ... {time.monotonic() - start:.0f} s"
+        room = shutil.get_terminal_size().columns - len(since) - 1
+        stream.write(CLEAR_LINE + cut(one_line(what[0]), max(room, LEAST_PROGRESS)) + since)
         stream.flush()
     stream.write(CLEAR_LINE)
     stream.flush()

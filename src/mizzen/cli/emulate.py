@@ -13,6 +13,7 @@ from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, table
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.diagnostics import fail
+from mizzen.escaping import quoted_lines
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -100,6 +101,7 @@ def seconds(text: str) -> float:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the firmware and say how it ended."""
     from mizzen.emulate import Core, Fault, Options, emulate
+    from mizzen.files import write_file
 
     firmware, accelerator, doubts = _firmware(options, console)
     rows = [
@@ -126,7 +128,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         **result.as_dict(),
     }
     if options.trace:
-        _write_trace(Path(options.trace), result)
+        trace = [row.as_dict() for row in result.trace]
+        write_file(Path(options.trace), (json.dumps(trace, indent=1) + "\n").encode())
     text = _text(result, console.width)
     diagnostics = (*doubts, *result.notes)
     return Answer(document, text, failures=result.failures, diagnostics=diagnostics)
@@ -169,17 +172,8 @@ def _inputs(artifact: Artifact, given: Sequence[str], console: Console) -> Seque
     return [np.zeros(row.shape, row.dtype) for row in artifact.inputs]
 
 
-def _write_trace(path: Path, result: EmulationResult) -> None:
-    try:
-        path.write_text(json.dumps([row.as_dict() for row in result.trace], indent=1) + "\n")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
-
-
 def _text(result: EmulationResult, width: int) -> str:
-    lines = [f"  {line}".rstrip() for line in result.output.rstrip("\n").split("\n")]
-    parts = ["\n".join(["Output", *lines])] if result.output else []
+    parts = [f"Output\n{quoted_lines(result.output)}"] if result.output else []
     runs = result.invocations[:SHOWN_INVOCATIONS]
     if runs:
         rows = [

@@ -12,6 +12,7 @@ from mizzen.cli.layout import count, duration, fields, share, table
 from mizzen.cli.placement import artifact_text
 from mizzen.cli.samples import add_form_options, forms_of
 from mizzen.diagnostics import Diagnostic, fail
+from mizzen.escaping import one_line
 from mizzen.workers import use_one_thread
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def _reference_text(found: Reference, console: Console) -> str:
         ("difference", f"{agreement.largest_difference:.4g} at most, "
          f"{agreement.mean_difference:.4g} in the mean"),
     ]  # fmt: skip
-    return f"Reference {found.name}\n{fields(rows, width=console.width)}"
+    return f"Reference {one_line(found.name)}\n{fields(rows, width=console.width)}"
 
 
 def _failures(found: Evaluation, options: argparse.Namespace) -> list[Diagnostic]:

@@ -11,6 +11,7 @@ from mizzen.cli.configuration import add_output_option, output_folder
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, size
+from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
     from mizzen.boards import Board
@@ -100,12 +101,12 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "build": list(commands),
     }
     table = _table(project, board, artifact.accelerator, console)
-    text = "\n".join((str(folder), table, "\nBuild it", *_indented(commands)))
+    text = "\n".join((one_line(str(folder)), table, "\nBuild it", *_indented(commands)))
     return Answer(document, text, diagnostics=artifact.doubts)
 
 
 def _indented(lines: Sequence[str]) -> Sequence[str]:
-    return [f"  {line}" for line in lines]
+    return [f"  {one_line(line)}" for line in lines]
 
 
 def _table(project: Project, board: Board, accelerator: str | None, console: Console) -> str:

@@ -1,10 +1,14 @@
-"""How numbers, names and tables are written for people: aligned columns of plain text."""
+"""How numbers, names and tables are written for people: aligned columns of plain text.
+
+Cells and paragraphs may be names from a file, so each is one line, escaped.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 
+from mizzen.escaping import one_line
 from mizzen.report.words import count, duration, exact_size, shape, share, short_name, size
 
 __all__ = [
@@ -38,7 +42,7 @@ def read_size(text: str) -> int:
 def paragraph(text: str, *, width: int, indent: str) -> str:
     """Wrap a text, every line indented."""
     return textwrap.fill(
-        text,
+        one_line(text),
         width,
         initial_indent=indent,
         subsequent_indent=indent,
@@ -64,7 +68,8 @@ def table(
 
     `right` has the columns of numbers, which are aligned to the right.
     """
-    lines = [headings, *rows] if headings else list(rows)
+    given = [headings, *rows] if headings else rows
+    lines = [[one_line(cell) for cell in line] for line in given]
     if not lines:
         return ""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]) - 1)]
@@ -107,7 +112,8 @@ def name_in(name: str, room: int) -> str:
 
     Of a name that is longer all the same, the end: there such names differ.
     """
-    if len(name) <= room:
-        return name
-    short = short_name(name)
+    whole = one_line(name)
+    if len(whole) <= room:
+        return whole
+    short = one_line(short_name(name))
     return short if len(short) <= room else f"...{short[3 - room :]}"

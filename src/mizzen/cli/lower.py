@@ -29,6 +29,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Lower, write the file, and say how large it is."""
     from mizzen.cli.configuration import read_file
     from mizzen.compiler.torch.exported import load_exported
+    from mizzen.files import write_file
     from mizzen.torch.lowering import to_tosa
 
     source = Path(options.model)
@@ -36,7 +37,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     with console.progress(f"lowering {options.model}"):
         network = to_tosa(load_exported(data, source.name), source.stem, options.profile)
     path = Path(options.output) if options.output else Path(f"{source.stem}.tosa")
-    path.write_bytes(network)
+    write_file(path, network)
     return Answer(
         {"tosa": str(path), "profile": options.profile, "bytes": len(network)},
         fields([(str(path), f"{size(len(network))}, profile {options.profile}")],

@@ -18,6 +18,7 @@ from enum import IntEnum
 from mizzen.cli.console import Console
 from mizzen.cli.parser import make_parser, normalise, parse
 from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning
+from mizzen.escaping import one_line
 
 BUG_TEXT = """\
 error[E000]: Mizzen stopped because of a bug in Mizzen: {name}: {text}
@@ -131,7 +132,7 @@ def _report_bug(error: Exception, console: Console) -> int:
         console.note("".join(traceback.format_exception(error)).rstrip())
     text = BUG_TEXT.format(
         name=type(error).__name__,
-        text=str(error) or "no text",
+        text=one_line(str(error)) or "no text",
         help=SHOWN_TRACEBACK if debug else ASK_FOR_TRACEBACK,
     )
     console.bug(text, f"{type(error).__name__}: {error}")

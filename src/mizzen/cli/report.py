@@ -67,6 +67,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.analysis.files import findings_document
     from mizzen.analysis.findings import findings_of
     from mizzen.analysis.page import report_page
+    from mizzen.files import write_files
     from mizzen.report.page import render
 
     evaluation = _evaluation(options)
@@ -75,10 +76,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         findings = findings_of(artifact, evaluation)
         page = render(report_page(findings)).encode()
     path = Path(options.output or Path(options.artifact).with_suffix(".html").name)
-    _write(path, page)
     operations = sum(row.starts for stream in findings.streams for row in stream.work)
-    rows = [(str(path), f"the page: {count(operations, 'operation')} on the NPU")]
-    rows += [(str(path), what) for path, what in _files(options, findings)]
+    files = [(path, f"the page: {count(operations, 'operation')} on the NPU", page)]
+    files += _files(options, findings)
+    write_files({path: data for path, _, data in files})
+    rows = [(str(path), what) for path, what, _ in files]
     document = {"files": [name for name, _ in rows], **findings_document(findings)}
     text = f"Written\n{fields(rows, width=console.width)}"
     problem, *others = (*findings.problems, None)
@@ -86,21 +88,21 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     return Answer(document, text, diagnostics=diagnostics, error=problem)
 
 
-def _files(options: argparse.Namespace, findings: Findings) -> Iterator[tuple[Path, str]]:
-    """Write the files that were asked for, and say what they are."""
-    from mizzen.analysis.files import inference_trace, node_data, write_vela_tables
+def _files(options: argparse.Namespace, findings: Findings) -> Iterator[tuple[Path, str, bytes]]:
+    """Return the files that were asked for: where they go, what they are, what is in them."""
+    from mizzen.analysis.files import inference_trace, node_data, vela_tables
 
     _require_known(options, findings)
     if findings.cost is not None and options.trace:
         trace = inference_trace(findings.cost, findings.memory)
         data = json.dumps(trace).encode()
-        yield _write(Path(options.trace), data), "units over time, for Perfetto"
+        yield Path(options.trace), "units over time, for Perfetto", data
     if options.csv:
-        for path in write_vela_tables(findings, _folder(Path(options.csv))):
-            yield path, "a table in Vela's columns"
+        for name, table in vela_tables(findings).items():
+            yield Path(options.csv, name), "a table in Vela's columns", table
     if options.model_explorer:
         data = json.dumps(node_data(findings), indent=1).encode()
-        yield _write(Path(options.model_explorer), data), "cycles, for Model Explorer"
+        yield Path(options.model_explorer), "cycles, for Model Explorer", data
 
 
 def _require_known(options: argparse.Namespace, findings: Findings) -> None:
@@ -139,25 +141,6 @@ def _evaluation(options: argparse.Namespace) -> dict[str, Any] | None:
             help="mizzen evaluate ARTIFACT --data DATA --json > evaluation.json",
         ) from None
     return found
-
-
-def _folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail("E201", f"--csv must be a folder: {path}: {reason}") from None
-    return path
-
-
-def _write(path: Path, data: bytes) -> Path:
-    """Write a file, and return its path. E201 where that cannot be."""
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
-    return path
 
 
 def _artifact(options: argparse.Namespace, console: Console) -> Artifact:

@@ -13,9 +13,11 @@ from mizzen.cli.configuration import add_output_option, output_folder, read_file
 from mizzen.cli.console import Answer, Console, counted
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, duration, fields, shape, table
+from mizzen.cli.outputs import write_arrays
 from mizzen.cli.placement import artifact_text
 from mizzen.cli.samples import add_form_options, forms_of
 from mizzen.diagnostics import fail
+from mizzen.escaping import one_line
 from mizzen.workers import use_one_thread
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 SUMMARY = "executes the compiled command stream; writes outputs"
+LONGEST_FILE_NAME = 128
 SHOWN_VALUES = 10
 PART = 64
 """Inferences after which progress is shown; more at once are hardly faster."""
@@ -87,12 +90,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         outputs = _inferred(artifact, arrays, show)
     seconds = time.perf_counter() - start
     folder = output_folder(options)
-    rows = [
-        (info, output, _write(folder / name, output))
-        for info, output, name in zip(
-            artifact.outputs, outputs, file_names(artifact.outputs), strict=True
-        )
-    ]
+    paths = [folder / name for name in file_names(artifact.outputs)]
+    write_arrays(dict(zip(paths, outputs, strict=True)))
+    rows = list(zip(artifact.outputs, outputs, paths, strict=True))
     inferences = _inferences(outputs[0], artifact.outputs[0])
     document = {
         **_head(options, artifact),
@@ -163,25 +163,18 @@ def _head(options: argparse.Namespace, artifact: Artifact | TosaReference) -> di
 
 
 def file_names(outputs: Sequence[TensorInfo]) -> list[str]:
-    """Return every output a file name of its own: its name, with more where names repeat."""
+    """Return every output a file name of its own: its name, with more where names repeat.
+
+    Of a name that is longer than a file system takes, the beginning.
+    """
     names: list[str] = []
     for i, info in enumerate(outputs):
-        name = re.sub(r"[^A-Za-z0-9._-]+", "_", info.name).strip("._") or "output"
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", info.name).strip("._")
+        name = name[:LONGEST_FILE_NAME] or "output"
         while f"{name}.npy" in names:
             name += f"_{i}"
         names.append(f"{name}.npy")
     return names
-
-
-def _write(path: Path, output: Array) -> Path:
-    import numpy as np
-
-    try:
-        np.save(path, output)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
-    return path
 
 
 def _inferences(output: Array, info: TensorInfo) -> int:
@@ -207,10 +200,10 @@ def _text(head: str, rows: Sequence[tuple[TensorInfo, Array, Path]], console: Co
         (info.name, f"{output.dtype}{shape(output.shape)}", str(path))
         for info, output, path in rows
     ]
-    parts = [f"{head}\n{table(cells, width=console.width)}"]
+    parts = [f"{one_line(head)}\n{table(cells, width=console.width)}"]
     for info, output, _ in rows:
         values = output.reshape(-1, *info.shape)[0].ravel()
         shown = " ".join(str(value) for value in values[:SHOWN_VALUES].tolist())
         more = " ..." if values.size > SHOWN_VALUES else ""
-        parts.append(f"First values of {info.name}\n  {shown}{more}")
+        parts.append(f"First values of {one_line(info.name)}\n  {shown}{more}")
     return "\n\n".join(parts)

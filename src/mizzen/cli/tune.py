@@ -22,6 +22,7 @@ from mizzen.cli.configuration import (
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, fields, size, table
 from mizzen.diagnostics import Diagnostic
+from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
     from mizzen.report.tuning import Candidate, Choice, TuningReport
@@ -125,7 +126,7 @@ def _head(report: TuningReport, console: Console) -> str:
     rows.append(("as asked for", _measures(report.base)))
     if report.chosen is not None:
         rows.append(("chosen", f"{_measures(report.chosen)}, for least {_objective(report)}"))
-    return f"{report.model}\n{fields(rows, width=console.width)}"
+    return f"{one_line(report.model)}\n{fields(rows, width=console.width)}"
 
 
 def _objective(report: TuningReport) -> str:

@@ -151,8 +151,8 @@ class Backend(ABC, Generic[C]):
         """
         return None
 
-    def write_summary(self, report: CompileReport, configuration: C, folder: Path) -> Path | None:
-        """Write the summary file that the family's users know; None where there is not one."""
+    def summary_file(self, report: CompileReport, configuration: C) -> tuple[str, bytes] | None:
+        """Return name and contents of the summary that the family's users know; None without."""
         return None
 
     def _without_scales(self, name: str) -> MizzenError:

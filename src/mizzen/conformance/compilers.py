@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -23,6 +22,7 @@ from mizzen.compiler.ethos_u.outcome import Generated, report_of
 from mizzen.compiler.ethos_u.tflite import compile_network
 from mizzen.compiler.proof.options import DEFAULT
 from mizzen.conformance.verdict import Verdict
+from mizzen.files import temporary_folder
 from mizzen.frontends.tflite import Model
 from mizzen.report import CompileReport
 from mizzen.report.code import CodeChoice
@@ -156,7 +156,7 @@ def _code(choice: CodeChoice) -> Code:
 
 def _legacy(network: bytes, configuration: EthosUConfiguration) -> Built | NotBuilt:
     core_path()
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         source = Path(folder, "network.tflite")
         source.write_bytes(network)
         words = [sys.executable, "-P", str(SCRIPT), *_options(source, configuration)]

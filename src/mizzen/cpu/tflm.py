@@ -229,8 +229,8 @@ class CpuSession:
 
 class _Worker(Worker):
     def __init__(self) -> None:
-        self._log, path = tempfile.mkstemp(prefix="mizzen-tflm-")
-        os.unlink(path)
+        with tempfile.TemporaryFile() as file:  # it never has a name
+            self._log = os.dup(file.fileno())
         super().__init__(SCRIPT, self._log)
 
     @property

@@ -53,13 +53,15 @@ def emulate_firmware(request: pytest.FixtureRequest) -> EmulateFirmware:
         accelerator: str | None = None,
     ) -> EmulationResult:
         from mizzen.emulate.run import DEFAULTS, emulate
+        from mizzen.escaping import one_line, quoted_lines
 
         config = request.config
         chosen = str(board or config.getini(BOARD)), str(accelerator or config.getini(ACCELERATOR))
         result = emulate(firmware, *chosen, options or DEFAULTS)
-        found = "\n".join(row.render() for row in (*result.failures, *result.notes))
+        parts = [quoted_lines(result.output)] if result.output else []
+        parts += [row.render() for row in (*result.failures, *result.notes)]
         node: pytest.Item = request.node
-        node.add_report_section("call", f"firmware {firmware}", f"{result.output}\n{found}")
+        node.add_report_section("call", one_line(f"firmware {firmware}"), "\n".join(parts))
         return result
 
     return run

@@ -15,7 +15,6 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Generator
@@ -29,6 +28,7 @@ from mizzen.diagnostics import fail
 from mizzen.emulate.console import Console
 from mizzen.emulate.gdb_client import ConnectionLostError, GdbClient
 from mizzen.emulate.guest import Bytes
+from mizzen.files import temporary_folder
 
 PROGRAM = "qemu-system-arm"
 SHARED_MEMORY = Path("/dev/shm")
@@ -138,8 +138,7 @@ def started(board: Board, firmware: bytes, console: Console) -> Generator[QemuPr
             "E425", f"the processor m55 needs {PROGRAM}", help="apt-get install qemu-system-arm"
         )
     place = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="mizzen-", dir=place) as name:
-        folder = Path(name)
+    with temporary_folder(place) as folder:
         (folder / "firmware.elf").write_bytes(firmware)
         dram = _dram(folder / "dram", machine.dram_bytes)
         command = [program, *_words(board, machine, folder)]

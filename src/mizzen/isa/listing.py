@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from mizzen.diagnostics import Origin
+from mizzen.escaping import one_line
 from mizzen.isa.codec import InstructionSet
 from mizzen.isa.command import Command, Instruction, Kind
 from mizzen.isa.register import Field, Slice
@@ -39,7 +40,7 @@ class Line:
         words = " ".join(f"{word:08x}" for word in self.words)
         fields = " ".join(f"{name}={value}" for name, value in self.fields)
         text = f"{self.offset_words:6}  {words:<17}  {self.name:<{_MNEMONIC_WIDTH}}  {fields}"
-        comment = "" if self.origin is None else f"  ; {self.origin}"
+        comment = "" if self.origin is None else f"  ; {one_line(str(self.origin))}"
         return text.rstrip() + comment
 
     def as_dict(self) -> dict[str, object]:

@@ -16,8 +16,8 @@ from mizzen.report.compilation import (
     OperatorPlacement,
     digest_of_other,
     read_sidecar,
+    sidecar,
     sidecar_path,
-    write_sidecar,
 )
 
 __all__ = [
@@ -28,6 +28,6 @@ __all__ = [
     "OperatorPlacement",
     "digest_of_other",
     "read_sidecar",
+    "sidecar",
     "sidecar_path",
-    "write_sidecar",
 ]

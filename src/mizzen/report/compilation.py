@@ -167,13 +167,11 @@ def sidecar_path(artifact: Path) -> Path:
     return artifact.with_suffix(".json")
 
 
-def write_sidecar(report: CompileReport, artifact: Path) -> Path:
-    """Write the report of the artifact in file `artifact`, and return the report's path."""
-    path = sidecar_path(artifact)
-    digest = hashlib.sha256(artifact.read_bytes()).hexdigest()
+def sidecar(report: CompileReport, artifact: bytes) -> bytes:
+    """Return the file with the report of an artifact of these bytes."""
+    digest = hashlib.sha256(artifact).hexdigest()
     document = {"version": VERSION, "artifact_sha256": digest, **as_dict(report)}
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return path
+    return (json.dumps(document, indent=1) + "\n").encode()
 
 
 def read_sidecar(artifact: Path, data: bytes) -> CompileReport | None:

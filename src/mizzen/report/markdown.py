@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mizzen.escaping import markdown_code
 from mizzen.report.versions import OTHER, Growth, LayerCost, Measure, VersionGrowth
 
 HEADINGS = {
@@ -25,9 +26,9 @@ def markdown(rows: Sequence[VersionGrowth]) -> str:
 
 def _section(row: VersionGrowth) -> Iterator[str]:
     mark = "" if row.holds else " — grown past its allowance"
-    yield f"### {_text(row.version.model)}{mark}"
+    yield f"### {markdown_code(row.version.model)}{mark}"
     yield ""
-    yield ", ".join(map(_text, row.version.configuration.values()))
+    yield ", ".join(map(markdown_code, row.version.configuration.values()))
     yield ""
     if row.before is None:
         yield "| | now |"
@@ -62,14 +63,15 @@ def _layers(row: VersionGrowth) -> Iterator[str]:
         was = "" if old is None else f"{old.cycles:,}"
         more = "" if old is None else f"{_more(layer, before):+,}"
         yield (
-            f"| {layer.index} | {_text(_name(layer))} | {layer.device.value} | {was} | "
+            f"| {layer.index} | {markdown_code(_name(layer))} | {layer.device.value} | {was} | "
             f"{layer.cycles:,} | {more if more != '+0' else '0'} |"
         )
     was = "" if row.before is None else f"{row.before.other_cycles:,}"
     more = row.version.other_cycles - row.before.other_cycles if row.before else 0
     yield f"| | {OTHER} | | {was} | {row.version.other_cycles:,} | {f'{more:+,}' if more else ''} |"
-    gone = [name for name in before if name not in {_name(i) for i in row.version.layers}]
-    yield from (f"| | {_text(name)} | gone | {before[name].cycles:,} | | |" for name in gone)
+    now = {_name(layer) for layer in row.version.layers}
+    for name in (name for name in before if name not in now):
+        yield f"| | {markdown_code(name)} | gone | {before[name].cycles:,} | | |"
     yield ""
     yield "</details>"
 
@@ -81,8 +83,3 @@ def _more(layer: LayerCost, before: dict[str, LayerCost]) -> int:
 
 def _name(layer: LayerCost) -> str:
     return f"{layer.kind} {layer.name or layer.index}"
-
-
-def _text(name: str) -> str:
-    """Return a name as code, in which nothing else is Markdown: names come from outside."""
-    return "`" + " ".join(name.split()).replace("`", "'").replace("|", "\\|") + "`"

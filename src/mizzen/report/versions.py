@@ -235,14 +235,9 @@ def versions_as_dict(versions: Sequence[Version]) -> dict[str, Any]:
     }
 
 
-def write_versions(versions: Sequence[Version], path: Path) -> None:
-    """Write a file of versions. E201 where that cannot be."""
-    text = json.dumps(versions_as_dict(versions), indent=1) + "\n"
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
+def versions_file(versions: Sequence[Version]) -> bytes:
+    """Return a file of versions."""
+    return (json.dumps(versions_as_dict(versions), indent=1) + "\n").encode()
 
 
 def read_versions(path: Path) -> tuple[Version, ...]:

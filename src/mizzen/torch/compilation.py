@@ -21,6 +21,7 @@ from mizzen.compiler.torch.compile import assemble, compile_lowered, compile_pro
 from mizzen.compiler.torch.exported import capture_lock, export
 from mizzen.compiler.torch.placement import Checks, lowered_program, place, require_quantized
 from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, warn
+from mizzen.files import write_files
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.frontends.torch.program import explicit
 from mizzen.quantize import require_torch
@@ -84,13 +85,12 @@ def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
     folder = spec.get_intermediate_path()
     if folder is None:
         return
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
+    files: dict[Path, bytes] = {}
     for index, region in enumerate(placed.code.values()):
         assert isinstance(region, TosaCode), "a specification for Ethos-U gives Vela's regions"
-        stem = f"{lowered.program.name}_{index}"
-        (path / f"{stem}.tosa").write_bytes(region.tosa)
-        (path / f"{stem}_vela.tflite").write_bytes(region.network)
+        stem = Path(folder, f"{lowered.program.name}_{index}")
+        files[stem.with_name(f"{stem.name}.tosa")] = region.tosa
+        files[stem.with_name(f"{stem.name}_vela.tflite")] = region.network
         if spec.debug_mode is not None:
             rows = [
                 {"operation": number, "kind": row.kind, "origin": str(row.origin)}
@@ -98,7 +98,8 @@ def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
                 if row.origin is not None
             ]
             text = json.dumps(rows, indent=1) + "\n"
-            (path / f"{stem}_debug.json").write_text(text, encoding="utf-8")
+            files[stem.with_name(f"{stem.name}_debug.json")] = text.encode()
+    write_files(files)
 
 
 Inputs = Sequence[Any]

@@ -25,7 +25,7 @@ from mizzen.report.versions import (
     Version,
     growths,
     read_versions,
-    write_versions,
+    versions_file,
 )
 
 DIGITS = Path(__file__).resolve().parents[3] / "examples" / "digits" / "digits.tflite"
@@ -70,7 +70,7 @@ def test_an_artifact_of_any_compiler_has_costs(version: Version, tmp_path: Path)
 
 
 def test_a_file_of_versions_is_read_as_it_was_written(version: Version, tmp_path: Path) -> None:
-    write_versions([version], tmp_path / "base.json")
+    (tmp_path / "base.json").write_bytes(versions_file([version]))
     assert read_versions(tmp_path / "base.json") == (version,)
 
 

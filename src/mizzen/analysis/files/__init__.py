@@ -12,7 +12,7 @@ from mizzen.analysis.files.document import findings_document, sums
 from mizzen.analysis.files.model_explorer import node_data
 from mizzen.analysis.files.schema import document_schema
 from mizzen.analysis.files.trace_file import inference_trace
-from mizzen.analysis.files.vela_tables import per_layer_table, write_vela_tables
+from mizzen.analysis.files.vela_tables import per_layer_table, vela_tables
 
 __all__ = [
     "document_schema",
@@ -21,5 +21,5 @@ __all__ = [
     "node_data",
     "per_layer_table",
     "sums",
-    "write_vela_tables",
+    "vela_tables",
 ]

@@ -10,12 +10,11 @@ Ref: Vela 5.2.0, stats_writer.py and npu_performance.py.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
 from mizzen.analysis.findings import Findings, system_of
-from mizzen.compiler.ethos_u.vela_summary import write_summary
+from mizzen.compiler.ethos_u.vela_summary import summary_file, table_file
 from mizzen.report.compilation import SRAM
 from mizzen.report.cost import Bound, OperationCost
 from mizzen.report.memory import MemoryReport
@@ -30,25 +29,21 @@ ACCESS_COLUMNS = {
 """Vela's columns, by the memories' names in `vela.ini`."""
 
 
-def write_vela_tables(findings: Findings, folder: Path) -> Iterator[Path]:
-    """Write the tables that can be made, and return their paths.
+def vela_tables(findings: Findings) -> dict[str, bytes]:
+    """Return the tables that can be made, by the names of their files.
 
     Without costs there is none by layer, without the report of a compilation no summary.
     """
-    stem = Path(findings.model).stem
+    tables: dict[str, bytes] = {}
     if findings.cost is not None:
-        path = folder / f"{stem}_per-layer.csv"
-        # The name of a file or tensor may be no text: its bytes are written as they are.
-        with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
-            rows = list(per_layer_table(findings))
-            writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-            writer.writeheader()
-            writer.writerows(rows)
-        yield path
+        name = f"{Path(findings.model).stem}_per-layer.csv"
+        tables[name] = table_file(list(per_layer_table(findings)))
     report = findings.compilation
     configuration = None if report is None else system_of(report)
     if report is not None and configuration is not None:
-        yield write_summary(report, configuration, folder)
+        name, contents = summary_file(report, configuration)
+        tables[name] = contents
+    return tables
 
 
 def per_layer_table(findings: Findings) -> Iterator[dict[str, object]]:

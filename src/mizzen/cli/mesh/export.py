@@ -32,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Execute the network once to record the element's messages, and write its project."""
+    from mizzen.files import write_files
     from mizzen.mesh.export import export_element, record
     from mizzen.mesh.program import read_program
 
@@ -41,10 +42,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         inputs = random_inputs(program.network, options.images)
         files = export_element(program, element, record(program, inputs, [element]))
     folder = output_folder(options)
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    write_files({folder / name: content for name, content in files.items()})
     name = program.machine.element_name(element)
     document = {"element": element, "name": name, "folder": str(folder), "files": sorted(files)}
     rows = [

@@ -81,10 +81,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Map, write the programs, and say how fast they are and what limits them."""
+    from mizzen.files import write_files
     from mizzen.mesh.emission import emit
     from mizzen.mesh.machine import find_machine
     from mizzen.mesh.npu import compile_tiles
-    from mizzen.mesh.program import write_program
+    from mizzen.mesh.program import program_bytes
     from mizzen.mesh.simulation import estimate
 
     network = find_network(options.network)
@@ -94,10 +95,12 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         mapping = _mapping(options, network, machine, tell)
         program = compile_tiles(emit(mapping), tell)
     seconds = time.process_time() - start
-    if options.tile_graph:
-        _write_graph(mapping, Path(options.tile_graph))
     path = Path(options.output or f"{Path(options.network).stem}-{machine.name}.mesh")
-    written = write_program(program, path)
+    files = {path: program_bytes(program)}
+    if options.tile_graph:
+        files[Path(options.tile_graph)] = _graph_file(mapping, Path(options.tile_graph))
+    write_files(files)
+    written = len(files[path])
     found = estimate(program)
     document = {
         "network": network.name,
@@ -133,11 +136,11 @@ def _mapping(
     return read_tiles(Path(options.tiles), mapping) if options.tiles else mapping
 
 
-def _write_graph(mapping: Mapping, path: Path) -> None:
+def _graph_file(mapping: Mapping, path: Path) -> bytes:
     from mizzen.mesh.mapping import metis_graph, tile_graph
 
     is_metis = path.suffix == METIS
-    path.write_text(metis_graph(mapping) if is_metis else json.dumps(tile_graph(mapping)), "utf-8")
+    return (metis_graph(mapping) if is_metis else json.dumps(tile_graph(mapping))).encode()
 
 
 def figures(program: MeshProgram, found: Estimate) -> dict[str, object]:

@@ -38,6 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Estimate, simulate, and write the page."""
+    from mizzen.files import write_files
     from mizzen.mesh.program import read_program
     from mizzen.mesh.report import mesh_page, trace
     from mizzen.mesh.simulation import estimate, simulate
@@ -54,7 +55,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             simulated = simulate(program, images, keeps_activities=True)
     path = Path(options.output or Path(options.program).with_suffix(".html").name)
     content = render(mesh_page(program, found, simulated))
-    path.write_text(content, "utf-8")
+    files = {path: content.encode()}
     rows = [(str(path), size(len(content.encode()))), *figure_rows(program, found)]
     document = {"page": str(path), "bytes": len(content.encode()), **figures(program, found)}
     if simulated is not None:
@@ -62,6 +63,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         document["simulated_latency_s"] = simulated.latency_s
         rows.append(("by events", f"{simulated.images_per_s:,.0f} images a second"))
     if options.trace and simulated is not None:
-        Path(options.trace).write_text(json.dumps(trace(program, simulated)), "utf-8")
+        files[Path(options.trace)] = json.dumps(trace(program, simulated)).encode()
         rows.append((options.trace, "what elements do, for Perfetto"))
+    write_files(files)
     return Answer(document, fields(rows, width=console.width))

@@ -11,6 +11,7 @@ from mizzen.cli.configuration import add_output_option, output_folder, positive_
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, duration, fields
+from mizzen.cli.outputs import write_arrays
 from mizzen.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     names = [program.network.tensors[index].name for index in program.network.outputs]
     edges = program.network.edges
     outputs = edges.give(found.outputs) if edges is not None else found.outputs
-    paths = [_save(folder, index, array) for index, array in enumerate(outputs)]
+    paths = [folder / f"output_{index}.npy" for index in range(len(outputs))]
+    write_arrays(dict(zip(paths, outputs, strict=True)))
     rows = [("images", f"{images:,} in {duration(seconds)}, {options.engine}")]
     rows += [(name, str(path)) for name, path in zip(names, paths, strict=True)]
     document: dict[str, object] = {
@@ -151,11 +153,3 @@ def _engine(name: str, workers: int) -> Engine:
             return OnRay(workers)
         case _:
             return InProcess()
-
-
-def _save(folder: Path, index: int, array: Array) -> Path:
-    import numpy as np
-
-    path = folder / f"output_{index}.npy"
-    np.save(path, array)
-    return path

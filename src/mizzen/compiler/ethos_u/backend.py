@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.compiler.backend import Backend
@@ -175,13 +174,13 @@ class EthosU(Backend[EthosUConfiguration]):
         rewrites = () if model is None else candidates(model)
         return Levers(tuple(row.value for row in Optimise), tuple(disabled), rewrites)
 
-    def write_summary(
-        self, report: CompileReport, configuration: EthosUConfiguration, folder: Path
-    ) -> Path:
-        """Write Vela's summary."""
-        from mizzen.compiler.ethos_u.vela_summary import write_summary
+    def summary_file(
+        self, report: CompileReport, configuration: EthosUConfiguration
+    ) -> tuple[str, bytes]:
+        """Return Vela's summary."""
+        from mizzen.compiler.ethos_u.vela_summary import summary_file
 
-        return write_summary(report, configuration, folder)
+        return summary_file(report, configuration)
 
 
 def _refuse_rewrites(configuration: EthosUConfiguration) -> None:

@@ -8,8 +8,12 @@ Ref: Vela 5.2.0, stats_writer.py, `write_summary_metrics_csv`.
 from __future__ import annotations
 
 import csv
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from mizzen.escaping import csv_cell
 
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
@@ -30,17 +34,23 @@ MEMORIES = (
 )
 
 
-def write_summary(report: CompileReport, configuration: EthosUConfiguration, folder: Path) -> Path:
-    """Write the summary of a compilation into a folder, and return its path."""
-    stem = Path(report.model).stem
-    path = folder / f"{stem}_summary_{configuration.system.name}.csv"
-    columns = summary(report, configuration)
-    # The name of a file may be no text: its bytes are written as they are.
-    with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerow(columns.values())
-    return path
+def summary_file(report: CompileReport, configuration: EthosUConfiguration) -> tuple[str, bytes]:
+    """Return name and contents of the summary of a compilation."""
+    name = f"{Path(report.model).stem}_summary_{configuration.system.name}.csv"
+    return name, table_file([summary(report, configuration)])
+
+
+def table_file(rows: Sequence[Mapping[str, object]]) -> bytes:
+    """Return a table as CSV: the columns' names, then the rows, which all have the first's.
+
+    The name of a file or a tensor may be no text: its bytes are written as they are. One that a
+    spreadsheet would compute has an apostrophe before it.
+    """
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
+    return file.getvalue().encode(errors="surrogateescape")
 
 
 def summary(report: CompileReport, configuration: EthosUConfiguration) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mizzen.escaping import c_comment
 from mizzen.mesh.export.c_text import Constants, braced, count
 from mizzen.mesh.export.kernels import Containers
 from mizzen.mesh.export.tiles import Behind, tile_functions
@@ -140,7 +141,7 @@ class _Element:
         self.row = row
         self.places: list[str] = []
         name = program.machine.element_name(row.element)
-        self.title = f"Element {row.element} ({name}) of {program.network.name}".replace("*/", "")
+        self.title = c_comment(f"Element {row.element} ({name}) of {program.network.name}")
 
     @property
     def data_bytes(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mizzen.escaping import one_line
 from mizzen.mesh.program.checker.findings import shown
 from mizzen.mesh.program.program import (
     Compute,
@@ -116,4 +117,5 @@ class _Listing:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= NAME_CHARACTERS else f"...{name[-NAME_CHARACTERS:]}"
+    text = one_line(name)
+    return text if len(text) <= NAME_CHARACTERS else f"...{text[-NAME_CHARACTERS:]}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from mizzen.diagnostics import fail
+from mizzen.escaping import cmake_argument, make_value
+from mizzen.files import write_files
 from mizzen.package.firmware.sources import firmware_folder
 
 BYTES_PER_LINE = 20
@@ -90,17 +92,16 @@ def copied(sources: Iterable[Sources]) -> dict[str, bytes]:
 def write_project(files: Mapping[str, bytes], folder: Path) -> None:
     """Write the files below a folder, and leave alone what is there already, for make to see.
 
-    E467 where that cannot be.
+    E207 where that cannot be.
     """
-    for name, data in files.items():
-        path = folder / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.is_file() or path.read_bytes() != data:
-                path.write_bytes(data)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise fail("E467", f"{path} must be a file that can be written: {reason}") from None
+    wanted = {folder / name: data for name, data in files.items()}
+    write_files({path: data for path, data in wanted.items() if not _is_there(path, data)})
+
+
+def _is_there(path: Path, data: bytes) -> bool:
+    with suppress(OSError):
+        return path.is_file() and path.read_bytes() == data
+    return False
 
 
 def header(macros: Mapping[str, str], arrays: Sequence[str], example: Example) -> str:
@@ -141,15 +142,13 @@ def _rows(name: str, data: bytes) -> str:
 
 def _make_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) -> str:
     product = f"ETHOS{around.npu.upper()}"
-    rows = [f"CPU ?= {around.cpu}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
+    rows = [f"CPU ?= {make_value(around.cpu)}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
     rows.append(f"ON_NPU := {'yes' if around.on_npu else ''}")
-    rows += [f"{name} := " + " \\\n    ".join(found) for name, found in lists.items()]
-    rows += [f"{name} ?= {_escaped(path)}" for name, path in around.checkouts.items()]
+    rows += [
+        f"{name} := " + " \\\n    ".join(map(make_value, found)) for name, found in lists.items()
+    ]
+    rows += [f"{name} ?= {make_value(path)}" for name, path in around.checkouts.items()]
     return "\n".join(rows) + "\n"
-
-
-def _escaped(path: str) -> str:
-    return path.replace("$", "$$").replace("#", r"\#")
 
 
 def _cmake_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) -> str:
@@ -160,4 +159,4 @@ def _cmake_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) ->
         **{name: ";".join(found) for name, found in lists.items()},
     }
     rows |= around.checkouts
-    return "".join(f"set(MODEL_{name} [==[{value}]==])\n" for name, value in rows.items())
+    return "".join(f"set(MODEL_{name} {cmake_argument(value)})\n" for name, value in rows.items())

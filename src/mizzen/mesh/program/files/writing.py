@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mizzen.diagnostics import fail
+from mizzen.files import write_file
 from mizzen.mesh.program.files.container import pack
 from mizzen.mesh.program.files.machines import machine_header, machine_tables
 from mizzen.mesh.program.files.networks import network_header
@@ -40,10 +40,7 @@ def program_bytes(program: MeshProgram) -> bytes:
 
 
 def write_program(program: MeshProgram, path: Path) -> int:
-    """Write a program's file and return its bytes. E542 if it cannot be written."""
+    """Write a program's file and return its bytes. E207 if it cannot be written."""
     content = program_bytes(program)
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise fail("E542", f"{path} must be writable: {error.strerror}") from error
+    write_file(path, content)
     return len(content)
