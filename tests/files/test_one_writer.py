@@ -29,7 +29,6 @@ ALLOWED = {
     ("targets/ethos_u/vela_raw/archive.py", "open"): "a member of an archive in bytes",
     ("cli/outputs.py", "save"): "into bytes",
     ("cli/console.py", "open"): "/dev/null in the place of a pipe that is closed",
-    ("data/arrays.py", "open_memmap"): "reads",
 }
 
 
