@@ -197,6 +197,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.vela": (
         "mizzen.diagnostics",
+        "mizzen.workers",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.targets.ethos_u",
@@ -672,6 +673,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.files",
+        "mizzen.workers",
         "mizzen.boards",
         "mizzen.targets.ethos_u",
         "mizzen.targets.ethos_u.sim",

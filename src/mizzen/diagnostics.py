@@ -7,6 +7,7 @@ diagnostics that are no errors; only the command line prints.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -147,6 +148,12 @@ class MizzenError(Exception):
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.render())
         self.diagnostic = diagnostic
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an error says that memory is short: of an allocation, a mapping, a new process."""
+    is_refusal = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return is_refusal or isinstance(error, MemoryError)
 
 
 def fail(

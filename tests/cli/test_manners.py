@@ -60,7 +60,7 @@ def test_a_full_disk_is_no_bug(here: Path, run: Run, monkeypatch: pytest.MonkeyP
     assert status == 2
     path = Path("output", "digits_vela.tflite")
     assert err.endswith(
-        f"error[E207]: {path} must be a file that can be written, with {sizes[path]:,} bytes of "
+        f"error[E207]: {path} must have room for {sizes[path]:,} bytes of "
         f"the {sum(sizes.values()):,} of all files: no space left on device\n"
         "  help make room there, or choose another place\n"
     )

@@ -134,7 +134,7 @@ def test_a_board_with_little_memory_is_refused(digits: Artifact) -> None:
 
 def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "runtime").write_text("")
-    with pytest.raises(MizzenError, match=r"E207.*must be a file that can be written"):
+    with pytest.raises(MizzenError, match=r"E201.*must be a file that can be written"):
         write_project({"runtime/mizzen.c": b""}, tmp_path)
 
 

@@ -134,8 +134,8 @@ class Artifact:
 
         The name says what is written: ``.pte`` is an ExecuTorch program, for which nothing of
         ExecuTorch need be installed; else it must end as `name` does. Raises E180 for another
-        ending, E45x and E174 to E176 for what an ExecuTorch program cannot hold, E207 where the
-        files cannot be written.
+        ending, E45x and E174 to E176 for what an ExecuTorch program cannot hold, E201 and E207
+        where the files cannot be written.
         """
         write_files(self.files(Path(path)))
 

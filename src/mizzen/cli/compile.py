@@ -89,7 +89,7 @@ def write(
     if summary is not None:
         files["summary"] = folder / summary[0]
         contents[files["summary"]] = summary[1]
-    write_files(contents)
+    write_files(contents, folder)
     return files, replaced
 
 

@@ -1,8 +1,8 @@
 """One command from its words to its exit status.
 
 Exit codes: 0 what was asked holds, 1 it does not (over a budget, a difference), 2 the input or the
-command line is wrong, 3 a bug of Mizzen. 130 after an interrupt, 141 when the reader of a pipe
-has gone, as shells count signals.
+command line is wrong, 3 a bug of Mizzen. 129, 130 and 143 after SIGHUP, SIGINT and SIGTERM, 141
+when the reader of a pipe has gone, as shells count signals.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from contextlib import suppress
 from enum import IntEnum
 
 from mizzen.cli.console import Console
+from mizzen.cli.ending import Ending
 from mizzen.cli.parser import make_parser, normalise, parse
-from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning
+from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning, lacks_memory
 from mizzen.escaping import one_line
+from mizzen.files import take_all_away, take_leftovers_away
 
 BUG_TEXT = """\
 error[E000]: Mizzen stopped because of a bug in Mizzen: {name}: {text}
@@ -58,29 +60,52 @@ class Exit(IntEnum):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line, `sys.argv` by default, and return the exit status."""
+    """Run one command line, and return the exit status.
+
+    Without one it is `sys.argv`'s, and the process is the command's: it heeds the signals that end
+    processes.
+    """
     if COMPLETION in os.environ:
         complete()
     words = normalise(sys.argv[1:] if arguments is None else arguments)
     console = Console(json="--json" in words, quiet="--quiet" in words)
+    ending = Ending()
+    if arguments is None:
+        ending.heed()
+    take_leftovers_away()
     try:
-        return _execute(words, console)
-    except MizzenError as error:
-        console.error(error.diagnostic)
-        return Exit.WRONG_INPUT
-    except KeyboardInterrupt:
-        console.note("interrupted")
-        return Exit.INTERRUPTED
-    except BrokenPipeError:
-        console.abandon_output()
-        return Exit.PIPE_CLOSED
-    except MemoryError:
-        console.error(OUT_OF_MEMORY)
-        return Exit.WRONG_INPUT
-    except OSError as error:
-        return _report_system(error, console)
-    except Exception as error:
-        return _report_bug(error, console)
+        status = _execute(words, console)
+    except BaseException as error:
+        status = _report(error, console) if ending.status is None else Exit.INTERRUPTED
+    if ending.status is None:
+        return status
+    with suppress(OSError):  # the terminal may be what has gone
+        console.note(ending.reason)
+    take_all_away()
+    return ending.status
+
+
+def _report(error: BaseException, console: Console) -> int:
+    """Say why a command ended without an answer, and return the exit status."""
+    match error:
+        case MizzenError():
+            console.error(error.diagnostic)
+            return Exit.WRONG_INPUT
+        case KeyboardInterrupt():
+            console.note("interrupted")
+            return Exit.INTERRUPTED
+        case BrokenPipeError():
+            console.abandon_output()
+            return Exit.PIPE_CLOSED
+        case _ if lacks_memory(error):
+            console.error(OUT_OF_MEMORY)
+            return Exit.WRONG_INPUT
+        case OSError():
+            return _report_system(error, console)
+        case Exception():
+            return _report_bug(error, console)
+        case _:
+            raise error
 
 
 def complete() -> None:

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-def write_arrays(arrays: Mapping[Path, npt.NDArray[Any]]) -> None:
-    """Write an .npy file for each array, all or none. E207 where that cannot be."""
+def write_arrays(arrays: Mapping[Path, npt.NDArray[Any]], folder: Path) -> None:
+    """Write an .npy file for each array into a folder. E201 and E207 where that cannot be."""
     from mizzen.files import write_files
 
-    write_files({path: _npy(array) for path, array in arrays.items()})
+    write_files({path: _npy(array) for path, array in arrays.items()}, folder)
 
 
 def _npy(array: npt.NDArray[Any]) -> bytes:

@@ -79,7 +79,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     operations = sum(row.starts for stream in findings.streams for row in stream.work)
     files = [(path, f"the page: {count(operations, 'operation')} on the NPU", page)]
     files += _files(options, findings)
-    write_files({path: data for path, _, data in files})
+    write_files({path: data for path, _, data in files}, Path(options.csv) if options.csv else None)
     rows = [(str(path), what) for path, what, _ in files]
     document = {"files": [name for name, _ in rows], **findings_document(findings)}
     text = f"Written\n{fields(rows, width=console.width)}"

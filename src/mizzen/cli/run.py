@@ -91,7 +91,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     seconds = time.perf_counter() - start
     folder = output_folder(options)
     paths = [folder / name for name in file_names(artifact.outputs)]
-    write_arrays(dict(zip(paths, outputs, strict=True)))
+    write_arrays(dict(zip(paths, outputs, strict=True)), folder)
     rows = list(zip(artifact.outputs, outputs, paths, strict=True))
     inferences = _inferences(outputs[0], artifact.outputs[0])
     document = {

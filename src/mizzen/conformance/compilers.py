@@ -29,6 +29,7 @@ from mizzen.report.code import CodeChoice
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped, core_path, generate
+from mizzen.workers.child import Child
 
 SCRIPT = Path(__file__).with_name("legacy_process.py")
 TIME_LIMIT_SECONDS = 60.0
@@ -160,17 +161,18 @@ def _legacy(network: bytes, configuration: EthosUConfiguration) -> Built | NotBu
         source = Path(folder, "network.tflite")
         source.write_bytes(network)
         words = [sys.executable, "-P", str(SCRIPT), *_options(source, configuration)]
-        try:
-            ended = subprocess.run(
-                words, capture_output=True, text=True, errors="replace", cwd=folder,
-                timeout=TIME_LIMIT_SECONDS, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return NotBuilt(Verdict.CRASHED, f"it ran for over {TIME_LIMIT_SECONDS:g} s")
+        with Child(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder) as process:
+            try:
+                out, err = process.communicate(timeout=TIME_LIMIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                return NotBuilt(Verdict.CRASHED, f"it ran for over {TIME_LIMIT_SECONDS:g} s")
+            finally:
+                process.kill()
+        said, wrong = (data.decode(errors="replace") for data in (out, err))
         result = Path(folder, "network_vela.tflite")
-        if ended.returncode == 0 and result.exists():
-            return Built(result.read_bytes(), tuple(_reasons(ended.stdout)))
-        return _not_built(ended)
+        if process.returncode == 0 and result.exists():
+            return Built(result.read_bytes(), tuple(_reasons(said)))
+        return _not_built(process.returncode, said, wrong)
 
 
 def _options(source: Path, configuration: EthosUConfiguration) -> Iterator[str]:
@@ -196,11 +198,11 @@ def _reasons(printed: str) -> Iterator[str]:
         yield " ".join(said.replace(" - ", "").split())
 
 
-def _not_built(ended: subprocess.CompletedProcess[str]) -> NotBuilt:
+def _not_built(status: int, said: str, wrong: str) -> NotBuilt:
     """Tell a refusal in Vela's own words from an exception or a signal."""
-    text = ended.stderr.strip() or ended.stdout.strip()
+    text = wrong.strip() or said.strip()
     last = text.splitlines()[-1].strip() if text else "it said nothing"
-    if ended.returncode < 0:
-        return NotBuilt(Verdict.CRASHED, f"signal {signal.Signals(-ended.returncode).name}: {last}")
-    crashed = "Traceback (most recent call last)" in ended.stderr
+    if status < 0:
+        return NotBuilt(Verdict.CRASHED, f"signal {signal.Signals(-status).name}: {last}")
+    crashed = "Traceback (most recent call last)" in wrong
     return NotBuilt(Verdict.CRASHED if crashed else Verdict.REFUSED, last)

@@ -63,6 +63,10 @@ class Deadline:
         """Seconds until then; negative behind it."""
         return self._end - time.monotonic()
 
+    def call_off(self) -> None:
+        """Let it be over now: who waits for the run has been interrupted."""
+        self._end = 0.0
+
     def check(self, needed_seconds: float = 0.0) -> None:
         """Raise `TimeIsUpError` if it is over, or will be before what is next has ended."""
         if self.left_seconds <= needed_seconds:

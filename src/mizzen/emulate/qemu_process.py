@@ -29,10 +29,13 @@ from mizzen.emulate.console import Console
 from mizzen.emulate.gdb_client import ConnectionLostError, GdbClient
 from mizzen.emulate.guest import Bytes
 from mizzen.files import temporary_folder
+from mizzen.workers.child import Child
 
 PROGRAM = "qemu-system-arm"
 SHARED_MEMORY = Path("/dev/shm")
 READ_BYTES = 1 << 16
+WHEN_TOLD = ("/bin/sh", "-c", 'read -r line && exec "$0" "$@"')
+"""Begins a command once a line comes, which it does not if this process is gone by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class QemuProcess:
     def __init__(
         self,
         machine: Machine,
-        process: subprocess.Popen[bytes],
+        process: Child,
         folder: Path,
         dram: Bytes,
         opened: contextlib.ExitStack,
@@ -142,9 +145,8 @@ def started(board: Board, firmware: bytes, console: Console) -> Generator[QemuPr
         (folder / "firmware.elf").write_bytes(firmware)
         dram = _dram(folder / "dram", machine.dram_bytes)
         command = [program, *_words(board, machine, folder)]
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        process = Child([*WHEN_TOLD, *command])
+        _tell(process)
         reader = threading.Thread(target=_read, args=(process, console), daemon=True)
         reader.start()
         with contextlib.ExitStack() as opened:
@@ -184,7 +186,15 @@ def _dram(path: Path, size_bytes: int) -> Bytes:
         return np.frombuffer(mmap.mmap(file.fileno(), size_bytes), np.uint8)
 
 
-def _end(process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
+def _tell(process: Child) -> None:
+    """Let QEMU start, now that it ends with this process; its console has no input."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(b"\n")
+        process.stdin.close()
+
+
+def _end(process: Child, reader: threading.Thread) -> None:
     """End the process, and take the rest of what it wrote."""
     process.kill()
     process.wait()
@@ -193,7 +203,7 @@ def _end(process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
     process.stdout.close()
 
 
-def _read(process: subprocess.Popen[bytes], console: Console) -> None:
+def _read(process: Child, console: Console) -> None:
     """Take what the process writes to the end."""
     assert process.stdout is not None
     while data := os.read(process.stdout.fileno(), READ_BYTES):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,7 +73,9 @@ def emulate(
     deadline = Deadline(options.seconds)
     match options.core:
         case Core.M33:
-            return _on_unicorn(image, chosen, npu, options, deadline)
+            result = _on_unicorn(image, chosen, npu, options, deadline)
+            gc.collect()  # Unicorn's callbacks hold it in a circle, with all that it has allocated
+            return result
         case Core.M55:
             return _on_qemu(data, image, chosen, npu, options, deadline)
 

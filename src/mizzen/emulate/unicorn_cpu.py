@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 
 from mizzen.boards import Board
 from mizzen.diagnostics import Diagnostic
@@ -61,7 +62,7 @@ SLICE_INSTRUCTIONS = 500_000
 """How often a run looks for what comes by itself: SysTick, a late NPU, an unmasked interrupt. No
 clock says so: no two runs of a firmware differ. A slice takes about 2 ms."""
 WATCH_SECONDS = 0.05
-"""How often the end is called for once the time is over."""
+"""How often the end is called for once a run is over."""
 
 M55_HINT = "run it with --cpu m55, or build it with -mcpu=cortex-m33"
 
@@ -100,25 +101,34 @@ class UnicornProcessor:
         self._reset()
         if limits.instructions is not None:
             self._engine.allow(limits.instructions)
-        done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(deadline, done), daemon=True)
-        watcher.start()
+        ended: Future[End] = Future()
+        runner = threading.Thread(target=self._end, args=(limits, deadline, ended), daemon=True)
+        runner.start()
         try:
-            return self._loop(limits, deadline)
-        except TimeIsUpError:
-            return timed_out(limits, self._image.place(self._engine.pc))
-        except _StackError as error:
-            return self._fault(f"cannot enter an exception: its stack is at {error.address:#010x}")
+            wait([ended], max(0.0, deadline.left_seconds))
         finally:
-            done.set()
-            watcher.join()
+            self._stop(runner, deadline)
+        return ended.result()
 
-    def _watch(self, deadline: Deadline, done: threading.Event) -> None:
-        """Call for the end from another thread: instructions go on without a look at the time."""
-        if done.wait(max(0.0, deadline.left_seconds)):
-            return
-        while not done.wait(WATCH_SECONDS):
+    def _stop(self, runner: threading.Thread, deadline: Deadline) -> None:
+        """Bring the run to its end, if it has none yet: it does not look at the time by itself."""
+        if runner.is_alive():
+            deadline.call_off()
+        while runner.is_alive():
             self._engine.stop()
+            runner.join(WATCH_SECONDS)
+
+    def _end(self, limits: Limits, deadline: Deadline, ended: Future[End]) -> None:
+        """Run in a thread of its own: an interrupt comes to the one that waits, at once."""
+        try:
+            ended.set_result(self._loop(limits, deadline))
+        except TimeIsUpError:
+            ended.set_result(timed_out(limits, self._image.place(self._engine.pc)))
+        except _StackError as error:
+            where = f"{error.address:#010x}"
+            ended.set_result(self._fault(f"cannot enter an exception: its stack is at {where}"))
+        except BaseException as error:
+            ended.set_exception(error)
 
     def _loop(self, limits: Limits, deadline: Deadline) -> End:
         while True:

@@ -48,15 +48,17 @@ class _Place:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write one file. Raises as `write_files`."""
+    """Write one file into a folder that is there. Raises as `write_files`."""
     write_files({path: data})
 
 
-def write_files(files: Mapping[Path, bytes]) -> None:
-    """Write files that belong together, and the folders on the way to them.
+def write_files(files: Mapping[Path, bytes], within: Path | None = None) -> None:
+    """Write files that belong together; raise what says why one cannot be.
 
-    E207 with the file and the bytes that are needed, where one cannot be written: the older ones
-    are whole then, and nothing else is left.
+    within  a folder of ours, which is made with those in it; other folders must be there
+
+    E207 with the file and the bytes that are needed where there is no room, E201 for a place that
+    no file can have: the older ones are whole then, and nothing else is left.
     """
     total = sum(map(len, files.values()))
     folders: list[Path] = []
@@ -69,7 +71,8 @@ def write_files(files: Mapping[Path, bytes]) -> None:
                 if not place.is_file:
                     streams.append((place, data))
                     continue
-                _make_folders(place.target.parent, folders)
+                if within is not None:
+                    _make_folders(path.parent, within, folders)
                 made.append((new_name(place.target.parent), place))
                 _prepare(made[-1][0], place, data)
         for place, data in streams:
@@ -103,13 +106,15 @@ def _is_open_on(descriptor: int, seen: os.stat_result) -> bool:
     return False
 
 
-def _make_folders(folder: Path, made: list[Path]) -> None:
-    """Make a folder and those above it, and list what was made."""
-    if not folder.is_dir():
-        _make_folders(folder.parent, made)
+def _make_folders(folder: Path, within: Path, made: list[Path]) -> None:
+    """Make a folder within another, and those on the way to both; list what was made."""
+    if not folder.is_relative_to(within):
+        return
+    missing = [row for row in (folder, *folder.parents) if not row.is_dir()]
+    for row in reversed(missing):
         with contextlib.suppress(FileExistsError):
-            folder.mkdir()
-            made.append(folder)
+            row.mkdir()
+            made.append(row)
 
 
 def _prepare(temporary: Path, place: _Place, data: bytes) -> None:
@@ -178,17 +183,18 @@ def _replace(made: list[tuple[Path, _Place]], total: int) -> None:
 
 @contextmanager
 def _told(path: Path, size: int, total: int) -> Generator[None]:
-    """Say what the system refuses, with the file and the bytes that it needs: E207."""
+    """Say what the system refuses: E207 with the bytes that a file needs, E201 for its place."""
     try:
         yield
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
+        if not isinstance(error, OSError) or error.errno not in NO_ROOM:
+            raise fail("E201", f"{path} must be a file that can be written: {reason}") from None
         others = f" of the {total:,} of all files" if total > size else ""
-        is_full = isinstance(error, OSError) and error.errno in NO_ROOM
         raise fail(
             "E207",
-            f"{path} must be a file that can be written, with {size:,} bytes{others}: {reason}",
-            help=f"{'make room' if is_full else 'give rights'} there, or choose another place",
+            f"{path} must have room for {size:,} bytes{others}: {reason}",
+            help="make room there, or choose another place",
         ) from None

@@ -99,7 +99,7 @@ def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
             ]
             text = json.dumps(rows, indent=1) + "\n"
             files[stem.with_name(f"{stem.name}_debug.json")] = text.encode()
-    write_files(files)
+    write_files(files, Path(folder))
 
 
 Inputs = Sequence[Any]

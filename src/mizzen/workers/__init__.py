@@ -3,7 +3,8 @@
 A kernel that trusts a damaged file ends its process, loops, or writes anywhere; a user's program
 must get an answer all the same. So a script of Mizzen's runs it, started once and asked again and
 again over pipes, by one thread at a time. A process that is forked starts workers of its own: the
-parent's go on to serve the parent. A `crew` is several that share a long work, here or on Ray.
+parent's go on to serve the parent. A `crew` is several that share a long work, here or on Ray. A
+worker ends with its parent, however that ends (`child`).
 
 It must not know what is asked, in which form, or what an end means to whoever asked.
 """
@@ -18,6 +19,8 @@ import sys
 import threading
 from pathlib import Path
 from typing import IO, TypeVar
+
+from mizzen.workers.child import Child
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """No worker multiplies matrices, and threads for it are half of what NumPy takes to start."""
@@ -37,10 +40,8 @@ class Worker:
     """A process that answers requests; what it prints goes to a file, or nowhere."""
 
     def __init__(self, script: Path, printed: int = subprocess.DEVNULL) -> None:
-        self.process = subprocess.Popen(
+        self.process = Child(
             [sys.executable, "-P", str(script)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             stderr=printed,
             env=os.environ | ONE_THREAD,
             bufsize=0,  # so that nothing is left in a buffer that a forked process would write

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from mizzen.diagnostics import lacks_memory
 from mizzen.workers import Worker
 from mizzen.workers.cluster import connected
 from mizzen.workers.messages import read, write
@@ -33,9 +34,10 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """In place of an answer: an error that nobody expected."""
+    """In place of an answer: an error that nobody expected, or memory that was not there."""
 
     text: str
+    of_memory: bool = False
 
 
 class Crew(Protocol):
@@ -163,6 +165,8 @@ class Actor:
 
 def answered(answer: Any) -> Any:
     """Return an answer, or raise what nobody expected."""
+    if isinstance(answer, Failed) and answer.of_memory:
+        raise MemoryError(answer.text)
     if isinstance(answer, Failed):
         raise RuntimeError(f"in a worker: {answer.text}")
     return answer
@@ -182,8 +186,8 @@ def serve(tasks: IO[bytes], answers: IO[bytes]) -> None:
 def _answer(work: Work, task: object) -> object:
     try:
         return work(task)
-    except Exception:
-        return Failed(traceback.format_exc())
+    except Exception as error:
+        return Failed(traceback.format_exc(), lacks_memory(error))
 
 
 def _stderr() -> int | None:

@@ -107,9 +107,8 @@ def test_what_is_no_file_of_a_program_is_refused(by_hand: Made, tmp_path: Path) 
     )
     with pytest.raises(MizzenError) as error:
         write_program(emit(by_hand["split_channels"]()), tmp_path)
-    size = len(program_bytes(emit(by_hand["split_channels"]())))
     assert error.value.diagnostic.message == (
-        f"{tmp_path} must be a file that can be written, with {size:,} bytes: is a directory"
+        f"{tmp_path} must be a file that can be written: is a directory"
     )
 
 

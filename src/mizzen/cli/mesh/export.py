@@ -42,7 +42,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         inputs = random_inputs(program.network, options.images)
         files = export_element(program, element, record(program, inputs, [element]))
     folder = output_folder(options)
-    write_files({folder / name: content for name, content in files.items()})
+    write_files({folder / name: content for name, content in files.items()}, folder)
     name = program.machine.element_name(element)
     document = {"element": element, "name": name, "folder": str(folder), "files": sorted(files)}
     rows = [

@@ -78,7 +78,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     edges = program.network.edges
     outputs = edges.give(found.outputs) if edges is not None else found.outputs
     paths = [folder / f"output_{index}.npy" for index in range(len(outputs))]
-    write_arrays(dict(zip(paths, outputs, strict=True)))
+    write_arrays(dict(zip(paths, outputs, strict=True)), folder)
     rows = [("images", f"{images:,} in {duration(seconds)}, {options.engine}")]
     rows += [(name, str(path)) for name, path in zip(names, paths, strict=True)]
     document: dict[str, object] = {

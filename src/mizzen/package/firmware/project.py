@@ -92,10 +92,10 @@ def copied(sources: Iterable[Sources]) -> dict[str, bytes]:
 def write_project(files: Mapping[str, bytes], folder: Path) -> None:
     """Write the files below a folder, and leave alone what is there already, for make to see.
 
-    E207 where that cannot be.
+    E201 and E207 where that cannot be.
     """
     wanted = {folder / name: data for name, data in files.items()}
-    write_files({path: data for path, data in wanted.items() if not _is_there(path, data)})
+    write_files({path: data for path, data in wanted.items() if not _is_there(path, data)}, folder)
 
 
 def _is_there(path: Path, data: bytes) -> bool:

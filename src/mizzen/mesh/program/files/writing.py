@@ -40,7 +40,7 @@ def program_bytes(program: MeshProgram) -> bytes:
 
 
 def write_program(program: MeshProgram, path: Path) -> int:
-    """Write a program's file and return its bytes. E207 if it cannot be written."""
+    """Write a program's file and return its bytes. E201 and E207 if it cannot be."""
     content = program_bytes(program)
     write_file(path, content)
     return len(content)

@@ -27,6 +27,7 @@ from typing import IO, Any
 from mizzen.diagnostics import Diagnostic, ProgressCallback, fail
 from mizzen.targets.ethos_u.commands import Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Feature, MemoryTiming, Port
+from mizzen.workers.child import Child
 
 SCRIPT = Path(__file__).with_name("process.py")
 CORE = "ethosu.regor"
@@ -92,9 +93,7 @@ def generate(
     message = struct.pack("<Q", len(head)) + head + network
     with tempfile.TemporaryFile() as log:
         started = [sys.executable, "-I", "-S", str(SCRIPT), core_path()]
-        with subprocess.Popen(
-            started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
-        ) as worker:
+        with Child(started, stderr=log) as worker:
             try:
                 answer = _exchange(worker, message, time_limit_seconds, on_progress)
             finally:
@@ -196,7 +195,7 @@ def _timing_lines(timing: MemoryTiming) -> Iterator[str]:
 
 
 def _exchange(
-    worker: subprocess.Popen[bytes],
+    worker: Child,
     message: bytes,
     limit_seconds: float,
     on_progress: ProgressCallback | None,
