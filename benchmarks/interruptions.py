@@ -35,7 +35,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -315,7 +315,7 @@ def _members(leader: int) -> list[int]:
 
 
 @contextmanager
-def mounted(folder: Path, size: int) -> Iterator[None]:
+def mounted(folder: Path, size: int) -> Generator[None]:
     """Mount a small disk on a folder for as long as the block runs."""
     words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     subprocess.run(words, check=True, capture_output=True)
