@@ -658,6 +658,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.conformance": (
         "mizzen.diagnostics",
         "mizzen.files",
+        "mizzen.workers",
         "mizzen.package",
         "mizzen.cpu",
         "mizzen.frontends.tflite",
