@@ -13,7 +13,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.archives": (),
     "mizzen.files": ("mizzen.diagnostics",),
     "mizzen.workers": ("mizzen.diagnostics",),
-    "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics"),
+    "mizzen.documents": ("mizzen.diagnostics",),
+    "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics", "mizzen.documents"),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
     "mizzen.isa": ("mizzen.escaping", "mizzen.diagnostics"),
     "mizzen.graph": ("mizzen.diagnostics",),
@@ -569,7 +570,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.findings",
     ),
     "mizzen.mesh": (),
-    "mizzen.mesh.machine": ("mizzen.diagnostics",),
+    "mizzen.mesh.machine": ("mizzen.diagnostics", "mizzen.documents"),
     "mizzen.mesh.network": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
@@ -590,11 +591,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.network",
     ),
     "mizzen.mesh.mapping": (
+        "mizzen.documents",
         "mizzen.diagnostics",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",
     ),
     "mizzen.mesh.program": (
+        "mizzen.documents",
         "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.files",

@@ -86,7 +86,8 @@ def test_what_is_wrong_is_said_by_key(old: str, new: str, said: str, tmp_path: P
 
 def test_an_unknown_key_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path, TEXT.replace("irq = 56", "irq = 56\nirk = 1")) == (
-        "error[E412]: mine.toml: a key must be one of alias, base, irq, products, not npu.irk"
+        "error[E412]: mine.toml: a key must be one of accelerators, alias, base, clock_hz, driver, "
+        "irq, products, not npu.irk"
     )
 
 

@@ -88,22 +88,26 @@ def test_all_layers_on_one_element_of_a_kind() -> None:
         (
             "format = 1",
             "format = 2",
-            "error[E515]: hand.toml, format: Input should be 1, not '2'" + EVERY_FIELD,
+            "error[E515]: hand.toml, format: must be 1, not 2" + EVERY_FIELD,
         ),
-        ("format = 1", "", "error[E515]: hand.toml, format: Field required" + EVERY_FIELD),
+        (
+            "format = 1",
+            "",
+            "error[E515]: hand.toml, format: must be given, not left out" + EVERY_FIELD,
+        ),
         (
             "elements = [7]",
             'elements = ["x"]',
             (
-                "error[E515]: hand.toml, assign[1].elements[0]: Input should be a valid"
-                " integer, not 'x'"
+                "error[E515]: hand.toml, assign[1].elements[0]: must be a whole number of "
+                "0..1048575, not 'x'"
             )
             + EVERY_FIELD,
         ),
         (
             "elements = [7]",
             "elements = [7]\nreplica = 0",
-            "error[E515]: hand.toml, assign[1].replica: Extra inputs are not permitted, not '0'"
+            "error[E515]: hand.toml: a key must be one of elements, layers, not assign[1].replica"
             + EVERY_FIELD,
         ),
         (
@@ -151,7 +155,8 @@ def test_all_layers_on_one_element_of_a_kind() -> None:
         (
             "format = 1",
             "format =",
-            "error[E514]: hand.toml must be TOML: Invalid value (at line 2, column 9)",
+            "error[E514]: hand.toml must be an assignment in TOML: Invalid value (at line 2, "
+            "column 9)" + EVERY_FIELD,
         ),
     ],
 )
@@ -199,7 +204,8 @@ def test_files_are_read_from_odd_places(tmp_path: Path) -> None:
     with pytest.raises(MizzenError) as caught:
         read_tiles(tmp_path / "none.json", searched())
     assert str(caught.value) == (
-        f"error[E514]: {tmp_path / 'none.json'} must be readable: No such file or directory"
+        f"error[E514]: {tmp_path / 'none.json'} must be an assignment in TOML: "
+        f"No such file or directory{EVERY_FIELD}"
     )
 
 
@@ -249,7 +255,7 @@ def test_metis_cuts_the_graph_and_its_partition_is_read() -> None:
             '{"format": 1, "elements": [0]}',
             "error[E514]: own, elements: there must be {count}, one a tile, not 1",
         ),
-        ('{"format": 1}', "error[E515]: own, elements: Field required" + EVERY_FIELD),
+        ('{"format": 1}', "error[E515]: own, elements: must be given, not left out" + EVERY_FIELD),
         (
             "{last}",
             (

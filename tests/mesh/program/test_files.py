@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -112,28 +111,18 @@ def test_what_is_no_file_of_a_program_is_refused(by_hand: Made, tmp_path: Path) 
     )
 
 
-def test_without_pydantic_files_are_not_read(
-    by_hand: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    content = program_bytes(emit(by_hand["split_channels"]()))
-    monkeypatch.setitem(sys.modules, "pydantic", None)
-    assert refusal(content) == (
-        "error[E564]: programs of many elements need pydantic, which is not installed"
-    )
-
-
 HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "replicas": (
         lambda header: header.update(replicas=0),
-        "replicas: input should be greater than or equal to 1, not 0",
+        "replicas: must be a whole number of 1..65536, not 0",
     ),
     "a key": (
         lambda header: header.update(colour=1),
-        "colour: extra inputs are not permitted, not 1",
+        "a key must be one of arrays, machine, network, replicas, streams, not colour",
     ),
     "kernel": (
         lambda header: header["network"]["layers"][0]["window"].update(kernel=[0, 3]),
-        "network.layers.0.window.kernel.0: input should be greater than or equal to 1, not 0",
+        "network.layers[0].window.kernel[0]: must be a whole number of 1..16777216, not 0",
     ),
     "tensor": (
         lambda header: header["network"]["layers"][1].update(inputs=[3]),
@@ -185,7 +174,8 @@ def test_a_wrong_header_is_refused_by_the_name_of_its_field(name: str, by_hand: 
     change, text = HEADERS[name]
     header, payload = opened(program_bytes(emit(by_hand["split_channels"]())))
     change(header)
-    assert refusal(closed(header, payload)).startswith(f"error[E538]: p.mesh, {text}")
+    said = refusal(closed(header, payload))
+    assert said.startswith((f"error[E538]: p.mesh, {text}", f"error[E538]: p.mesh: {text}"))
 
 
 CELLS = {

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError
+from mizzen.documents import Form, Syntax
 from mizzen.mesh.machine.machine import (
     Arrangement,
     CoreCosts,
@@ -24,6 +25,15 @@ from mizzen.mesh.machine.machine import (
 
 if TYPE_CHECKING:
     from mizzen.mesh.machine.file_format import ElementKeys, MachineKeys
+
+FORM = Form(
+    "a machine's file in TOML",
+    Syntax.TOML,
+    "E561",
+    "E562",
+    help="docs/reference/mesh-machines.md has every key with its unit and range",
+    wording="{name}, {place}: must {must}",
+)
 
 BITS_PER_BYTE = 8
 GIGA, MEGA, NANO, MIB = 1e9, 1e6, 1e-9, 1 << 20
@@ -102,11 +112,7 @@ class _Building:
 
     def wrong(self, place: str, must: str, came: object) -> MizzenError:
         """Return the error for keys that do not fit each other."""
-        return fail(
-            "E562",
-            f"{self.file}, {place}: must be {must}, not {came}",
-            help="docs/reference/mesh-machines.md has every key with its unit and range",
-        )
+        return FORM.error(self.file, place, f"be {must}", came)
 
     def _chip_places(self) -> list[Place]:
         board = self.keys.board

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from mizzen.documents.model import Line, Rows, Section, Word
 
 FORMAT = 1
 """The version that a file's first key names."""
@@ -20,12 +22,6 @@ Place = tuple[
     Annotated[int, Field(ge=0, lt=LARGEST_SIDE)], Annotated[int, Field(ge=0, lt=LARGEST_SIDE)]
 ]
 """Column and row."""
-
-
-class Section(BaseModel):
-    """A table of the file; a key that it does not have is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class ArrayKeys(Section):
@@ -59,14 +55,14 @@ class ElementKeys(Section):
     data_bytes: Annotated[int, Field(ge=64, le=1 << 32)]
     array: ArrayKeys | None = None
     core: CoreKeys
-    npu: str | None = Field(default=None, description="accelerator configuration")
+    npu: Word | None = Field(default=None, description="accelerator configuration")
 
 
 class RouterKeys(Section):
     """Routers whose elements are other than the chip's usual ones."""
 
     at: Place
-    elements: Annotated[list[str], Field(max_length=64)]
+    elements: Annotated[list[Word], Field(max_length=64)]
 
 
 class ChipKeys(Section):
@@ -74,10 +70,10 @@ class ChipKeys(Section):
 
     columns: Side
     rows: Side
-    missing: list[Place] = Field(default=[], description="places of the grid without a router")
-    element: str = Field(description="the kind at every router")
+    missing: Rows[Place] = Field(default=[], description="places of the grid without a router")
+    element: Word = Field(description="the kind at every router")
     elements_per_router: Annotated[int, Field(ge=1, le=64)] = 1
-    router: list[RouterKeys] = []
+    router: Rows[RouterKeys] = Field(default=[])
     reserved: Annotated[int, Field(ge=0, le=1 << 12)] = Field(
         default=0, description="elements a chip kept for management, the last ones"
     )
@@ -130,25 +126,25 @@ class EnergyKeys(Section):
     chip_link_byte_pj: Cost
     dram_byte_pj: Cost
     idle_w_per_chip: Cost
-    source: Annotated[str, Field(min_length=1)]
+    source: Annotated[Line, Field(min_length=1)]
 
 
 class DeadKeys(Section):
     """What does not work: chips, elements and links by name, as listings write them."""
 
-    chips: list[Annotated[int, Field(ge=0)]] = []
-    elements: list[str] = Field(default=[], description="`chip 3, router 2,4, element 1`")
-    links: list[str] = Field(default=[], description="`chip 3, router 2,4 -> chip 3, router 2,5`")
+    chips: Rows[Annotated[int, Field(ge=0, le=1 << 16)]] = Field(default=[])
+    elements: Rows[Line] = Field(default=[], description="`chip 3, router 2,4, element 1`")
+    links: Rows[Line] = Field(default=[], description="`chip 3, router 2,4 -> chip 3, router 2,5`")
 
 
 class MachineKeys(Section):
     """A machine's file."""
 
     format: Literal[1]
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    description: str = ""
-    source: str = Field("", description="where the figures come from")
-    element: dict[str, ElementKeys]
+    name: Word
+    description: Line = ""
+    source: Line = Field("", description="where the figures come from")
+    element: Annotated[dict[Word, ElementKeys], Field(min_length=1, max_length=1024)]
     chip: ChipKeys
     links: LinkKeys
     board: BoardKeys = BoardKeys()

@@ -16,24 +16,26 @@ From a mapper of one's own, `elements` has an element for each tile of the expor
 
 from __future__ import annotations
 
-import json
-import tomllib
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.documents import Form, Syntax, content_of, parse, values_of
 from mizzen.mesh.machine.machine import Machine
 from mizzen.mesh.mapping.by_hand import Assignment, layer_index, map_by_hand
 from mizzen.mesh.mapping.exchange import parse_partition, placed_as_said
 from mizzen.mesh.mapping.mapping import Mapping
 from mizzen.mesh.network.network import Network
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
-
-Keys = TypeVar("Keys", bound="BaseModel")
-LARGEST_FILE_BYTES = 1 << 26
-HELP = "docs/reference/mesh-assignments.md has every field"
+TOML = Form(
+    "an assignment in TOML",
+    Syntax.TOML,
+    "E514",
+    "E515",
+    largest_bytes=1 << 26,
+    help="docs/reference/mesh-assignments.md has every field",
+    wording="{name}, {place}: must {must}",
+)
+JSON = replace(TOML, what="an assignment in JSON", syntax=Syntax.JSON)
 
 
 def parse_by_hand(content: bytes, name: str, network: Network, machine: Machine) -> Mapping:
@@ -44,7 +46,8 @@ def parse_by_hand(content: bytes, name: str, network: Network, machine: Machine)
     """
     from mizzen.mesh.mapping.assignment_keys import HandKeys
 
-    keys = _valid(HandKeys, _read(content, name), name)
+    values, form = _values(content, name)
+    keys = parse(HandKeys, values, name, form)
     rows: list[Assignment] = []
     for at, row in enumerate(keys.assign):
         place = f"{name}, assign[{at}]"
@@ -66,61 +69,28 @@ def parse_tiles(content: bytes, name: str, mapping: Mapping) -> Mapping:
         return parse_partition(text, name, mapping)
     from mizzen.mesh.mapping.assignment_keys import TileKeys
 
-    keys = _valid(TileKeys, _read(content, name), name)
+    keys = parse(TileKeys, content, name, JSON)
     return placed_as_said(mapping, list(keys.elements), name)
 
 
 def read_by_hand(path: Path, network: Network, machine: Machine) -> Mapping:
     """Read a file of layers on elements. E514 if it cannot be read; see `parse_by_hand`."""
-    return parse_by_hand(_bytes(path), path.name, network, machine)
+    return parse_by_hand(content_of(path, TOML), path.name, network, machine)
 
 
 def read_tiles(path: Path, mapping: Mapping) -> Mapping:
     """Read a file of tiles on elements. E514 if it cannot be read; see `parse_tiles`."""
-    return parse_tiles(_bytes(path), path.name, mapping)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise fail("E514", f"{path} must be readable: {error.strerror}") from error
-    if len(content) > LARGEST_FILE_BYTES:
-        raise fail("E514", f"{path} must have at most {LARGEST_FILE_BYTES:,} bytes")
-    return content
+    return parse_tiles(content_of(path, TOML), path.name, mapping)
 
 
 def _text(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise fail("E514", f"{name} must be UTF-8: {error.reason} at {error.start}") from error
+        raise TOML.refusal(name, str(error)) from None
 
 
-def _read(content: bytes, name: str) -> Any:
-    text = _text(content, name)
-    form = "JSON" if text.lstrip().startswith("{") else "TOML"
-    try:
-        return json.loads(text) if form == "JSON" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise fail("E514", f"{name} must be {form}: {error}") from error
-
-
-def _valid(model: type[Keys], keys: Any, name: str) -> Keys:
-    from pydantic import ValidationError
-
-    try:
-        return model.model_validate(keys)
-    except ValidationError as error:
-        raise _invalid(name, error) from error
-
-
-def _invalid(name: str, error: ValidationError) -> MizzenError:
-    """Return E515 for the first field that is wrong."""
-    first = error.errors()[0]
-    place = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
-    ).lstrip(".")
-    came = "" if first["type"] == "missing" else f", not {str(first['input'])[:60]!r}"
-    return fail("E515", f"{name}, {place or 'the file'}: {first['msg']}{came}", help=HELP)
+def _values(content: bytes, name: str) -> tuple[dict[str, object], Form]:
+    """Return the values of a file, and its form: JSON by its first character, else TOML."""
+    form = JSON if _text(content, name).lstrip().startswith("{") else TOML
+    return values_of(content, name, form), form

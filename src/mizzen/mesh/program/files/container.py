@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import MizzenError, fail
+from mizzen.documents import Form, Syntax
 from mizzen.graph import Array
 
 MAGIC = b"MZNMESH\n"
@@ -20,7 +21,14 @@ DIGEST_BYTES = 32
 ALIGNMENT_BYTES = 16
 DTYPES = frozenset({"|i1", "|u1", "|b1", "<i4", "<i8", "<f8"})
 
-REFERENCE = "docs/reference/mesh-program.md has the form of these files"
+FORM = Form(
+    "a program's file",
+    Syntax.JSON,
+    "E537",
+    "E538",
+    help="docs/reference/mesh-program.md has the form of these files",
+    wording="{name}, {place}: must {must}",
+)
 
 
 def pack(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
@@ -62,12 +70,12 @@ def unpack(data: bytes, name: str) -> tuple[bytes, memoryview]:
 
 def damaged(name: str, what: str) -> MizzenError:
     """Make the error for what is no file of a program."""
-    return fail("E537", f"{name} {what}", help=REFERENCE)
+    return fail("E537", f"{name} {what}", help=FORM.help)
 
 
 def wrong(name: str, field: str, must: str, came: object) -> MizzenError:
     """Make the error for a field that is not what it must be."""
-    return fail("E538", f"{name}, {field}: must be {must}, not {came}", help=REFERENCE)
+    return FORM.error(name, field, f"be {must}", came)
 
 
 class Arrays:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from mizzen.documents.model import Section
 
 Index = Annotated[int, Field(ge=0, lt=1 << 31)]
 Count = Annotated[int, Field(ge=1, lt=1 << 31)]
@@ -16,12 +18,6 @@ Extent = Annotated[int, Field(ge=1, le=1 << 24)]
 Shape = Annotated[tuple[Extent, ...], Field(max_length=6)]
 Pair = tuple[Extent, Extent]
 Offset = Annotated[int, Field(ge=-(1 << 24), le=1 << 24)]
-
-
-class Section(BaseModel):
-    """What every part has in common: no other keys than its own, no conversion of types."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class ArrayPlace(Section):

@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import fail
+from mizzen.documents import parse
 from mizzen.mesh.program.checker.structure import structure_findings
-from mizzen.mesh.program.files.container import REFERENCE, Arrays, unpack
+from mizzen.mesh.program.files.container import FORM, Arrays, unpack
 from mizzen.mesh.program.files.machines import read_machine
 from mizzen.mesh.program.files.networks import read_network
 from mizzen.mesh.program.files.tables import decode
 from mizzen.mesh.program.program import Kernel, MeshProgram
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
-    from mizzen.mesh.program.files.header import Header, StreamPart
-
-SHOWN_CHARACTERS = 60
+    from mizzen.mesh.program.files.header import StreamPart
 
 
 def read_program(path: Path) -> MeshProgram:
@@ -34,12 +31,13 @@ def read_program(path: Path) -> MeshProgram:
 def parse_program(content: bytes, name: str) -> MeshProgram:
     """Make a program of a file's content; `name` is what errors call the file.
 
-    E537 for what is no such file or damaged, E538 for a field that is wrong, E564 where pydantic is
-    not installed. Everything that the program names exists; whether it can be executed is for
-    `check` to say.
+    E537 for what is no such file or damaged, E538 for a field that is wrong. Everything that
+    the program names exists; whether it can be executed is for `check` to say.
     """
+    from mizzen.mesh.program.files.header import Header
+
     header, payload = unpack(content, name)
-    found = _header(header, name)
+    found = parse(Header, header, name, FORM)
     places = {key: (row.type, row.shape, row.offset) for key, row in found.arrays.items()}
     arrays = Arrays(name, places)
     arrays.payload = payload
@@ -49,7 +47,7 @@ def parse_program(content: bytes, name: str) -> MeshProgram:
     streams = _streams(arrays, found.streams)
     program = MeshProgram(machine, network, found.replicas, elements, routes, streams)
     for finding in structure_findings(program):
-        raise fail("E538", f"{name}, {finding}", help=REFERENCE)
+        raise fail("E538", f"{name}, {finding}", help=FORM.help)
     return program
 
 
@@ -61,29 +59,3 @@ def _streams(arrays: Arrays, rows: Sequence[StreamPart]) -> dict[tuple[str, Kern
         ): arrays.take(row.array, "|u1").tobytes()
         for row in rows
     }
-
-
-def _header(header: bytes, name: str) -> Header:
-    try:
-        from pydantic import ValidationError
-
-        from mizzen.mesh.program.files.header import Header
-    except ImportError as error:
-        raise fail(
-            "E564",
-            "programs of many elements need pydantic, which is not installed",
-            help="install Mizzen with its extra mesh: pip install '.[mesh]' in its checkout",
-        ) from error
-    try:
-        return Header.model_validate_json(header)
-    except ValidationError as error:
-        raise _invalid(name, error) from error
-
-
-def _invalid(name: str, error: ValidationError) -> MizzenError:
-    first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"]) or "header"
-    shown = repr(first["input"])
-    if len(shown) > SHOWN_CHARACTERS:
-        shown = shown[:SHOWN_CHARACTERS] + "..."
-    return fail("E538", f"{name}, {place}: {first['msg'].lower()}, not {shown}", help=REFERENCE)

@@ -1,0 +1,154 @@
+"""Make a board of the keys of its file; keys that do not fit one another are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mizzen.boards.board import (
+    OF_BOARD,
+    OF_MODE,
+    Board,
+    Cpu,
+    Memory,
+    MemoryMode,
+    Npu,
+    PortLimits,
+    Ports,
+    Role,
+    Uart,
+    Window,
+)
+from mizzen.diagnostics import MizzenError
+from mizzen.documents import Form, Syntax
+
+if TYPE_CHECKING:
+    from mizzen.boards.file_format import (
+        BoardKeys,
+        MemoryKeys,
+        ModeKeys,
+        NpuKeys,
+        PlacementKeys,
+        PortsKeys,
+    )
+
+FORM = Form("a board's file in TOML", Syntax.TOML, "E410", "E411", "E412")
+
+KEYWORDS = frozenset({"ORIGIN", "org", "o", "LENGTH", "len", "l"})
+"""What a region of a linker script cannot be called. Ref: GNU ld manual, 3.7, "MEMORY Command"."""
+
+NEEDED = {"cpu": ("interrupts", "clock_hz"), "npu": ("base", "irq")}
+"""What a board that places firmware must say, besides its console."""
+NEEDED_OF_EACH = {"memory": ("base",), "memory_mode": ("qconfig", "regions")}
+
+
+def build(keys: BoardKeys, file: str) -> Board:
+    """Return the board that a file describes. E411 where its keys do not fit each other."""
+    return _Building(keys, file).board()
+
+
+class _Building:
+    def __init__(self, keys: BoardKeys, file: str) -> None:
+        self.keys = keys
+        self.file = file
+        self.names = tuple(row.name for row in keys.memory)
+
+    def board(self) -> Board:
+        """Return the board; one that places firmware says all that firmware needs."""
+        keys = self.keys
+        self._require_names()
+        if keys.placement is not None:
+            self._require_needed()
+        return Board(
+            name=keys.name,
+            title=keys.title,
+            cpu=Cpu(keys.cpu.core, keys.cpu.interrupts, keys.cpu.clock_hz, keys.cpu.qemu),
+            memories=tuple(self._memory(at, row) for at, row in enumerate(keys.memory)),
+            places=self._places("placement", keys.placement, OF_BOARD) if keys.placement else {},
+            npu=self._npu(keys.npu),
+            console=keys.uart and Uart(keys.uart.kind, keys.uart.base, keys.uart.alias),
+            timing_adapters=tuple(
+                Window(row.name, row.base, row.alias, row.size_bytes) for row in keys.timing_adapter
+            ),
+            modes=tuple(self._mode(at, row) for at, row in enumerate(keys.memory_mode)),
+            ports=tuple(self._ports(at, row) for at, row in enumerate(keys.ports)),
+        )
+
+    def wrong(self, place: str, must: str, came: object) -> MizzenError:
+        """Return the error for keys that do not fit each other."""
+        return FORM.error(self.file, place, must, came)
+
+    def _require_names(self) -> None:
+        for at, name in enumerate(self.names):
+            if name in self.names[:at]:
+                raise self.wrong(f"memory[{at}].name", "be another than those before", repr(name))
+            if name in KEYWORDS:
+                must = f"be none of {', '.join(sorted(KEYWORDS))}, which linker scripts have"
+                raise self.wrong(f"memory[{at}].name", must, repr(name))
+
+    def _require_needed(self) -> None:
+        rows = [(table, getattr(self.keys, table), keys) for table, keys in NEEDED.items()]
+        rows += [
+            (f"{table}[{at}]", row, keys)
+            for table, keys in NEEDED_OF_EACH.items()
+            for at, row in enumerate(getattr(self.keys, table))
+        ]
+        missing = [f"{place}.{key}" for place, row, keys in rows for key in keys
+                   if getattr(row, key) is None]  # fmt: skip
+        missing += [] if self.keys.uart is not None else ["uart"]
+        if missing:
+            raise self.wrong(missing[0], "be given", "left out")
+
+    def _memory(self, at: int, keys: MemoryKeys) -> Memory:
+        size_bytes = keys.size_kib << 10
+        for key, base in (("base", keys.base), ("alias", keys.alias)):
+            if base is not None and base + size_bytes > 1 << 32:
+                raise self.wrong(f"memory[{at}].{key}", "leave room for its bytes", f"{base:#x}")
+        return Memory(
+            keys.name, keys.base, keys.alias, size_bytes, keys.kind, keys.writable, keys.npu
+        )
+
+    def _places(
+        self, place: str, keys: PlacementKeys | ModeKeys, roles: tuple[Role, ...]
+    ) -> dict[Role, str]:
+        found = {role: str(getattr(keys, role.value)) for role in roles}
+        for role, name in found.items():
+            if name not in self.names:
+                must = f"be one of {', '.join(self.names)}"
+                raise self.wrong(f"{place}.{role.value}", must, repr(name))
+        return found
+
+    def _npu(self, keys: NpuKeys) -> Npu:
+        for name in keys.accelerators or ():
+            if not name.startswith(tuple(f"{product}-" for product in keys.products)):
+                must = f"be of {', '.join(keys.products)}"
+                raise self.wrong("npu.accelerators", must, repr(name))
+        return Npu(
+            address=keys.base,
+            alias=keys.alias,
+            interrupt=keys.irq,
+            products=keys.products,
+            accelerators=keys.accelerators or (),
+            clock_hz=keys.clock_hz,
+            driver=keys.driver,
+        )
+
+    def _mode(self, at: int, keys: ModeKeys) -> MemoryMode:
+        places = self._places(f"memory_mode[{at}]", keys, OF_MODE)
+        return MemoryMode(keys.names, places, keys.qconfig, keys.regions or ())
+
+    def _ports(self, at: int, keys: PortsKeys) -> Ports:
+        from mizzen.boards.file_format import PORT_SETTINGS, U85_PORTS
+
+        is_u85 = keys.product == "ethos-u85"
+        rows = U85_PORTS if is_u85 else PORT_SETTINGS
+        for key in ("reads", "writes", "beats"):
+            if len(getattr(keys, key)) != rows:
+                raise self.wrong(
+                    f"ports[{at}].{key}", f"have {rows} numbers", len(getattr(keys, key))
+                )
+        attributes = keys.attributes or ()
+        if len(attributes) != (PORT_SETTINGS if is_u85 else 0):
+            must = f"have {PORT_SETTINGS} numbers" if is_u85 else "be left out for this product"
+            raise self.wrong(f"ports[{at}].attributes", must, len(attributes))
+        limits = zip(keys.reads, keys.writes, keys.beats, strict=True)
+        return Ports(keys.product, tuple(PortLimits(*row) for row in limits), attributes)

@@ -1,0 +1,126 @@
+"""The keys of a board's file, with types, ranges, and the characters of texts by where they go.
+
+Names of memories become regions of linker scripts, `cpu.core` an option of compilers in make and
+CMake, `cpu.qemu` one of QEMU, `title` and names of memory modes stand in comments.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import MultipleOf
+from pydantic import Field
+
+from mizzen.boards.board import REGION_COUNT, MemoryKind, UartKind
+from mizzen.documents.model import Entry, Identifier, Many, Must, Section, Some, Title, Word
+
+ADDRESS_LIMIT = 1 << 32
+PAGE_BYTES = 0x1000
+PORT_SETTINGS = 4
+U85_PORTS = 2
+Frequency = Annotated[int, Field(ge=1, le=10**10)]
+Interrupt = Annotated[int, Field(ge=0, le=479)]
+Anywhere = Annotated[
+    int, Field(ge=0, lt=ADDRESS_LIMIT), Must(f"be an address below {ADDRESS_LIMIT:#x}", hex)
+]
+Address = Annotated[Anywhere, MultipleOf(PAGE_BYTES)]
+Index = Annotated[int, Field(ge=0, le=PORT_SETTINGS - 1)]
+Four = Annotated[tuple[Entry, ...], Field(max_length=PORT_SETTINGS)]
+Product = Literal["ethos-u55", "ethos-u65", "ethos-u85"]
+
+
+class CpuKeys(Section):
+    """The processor."""
+
+    core: Word
+    interrupts: Annotated[int, Field(ge=1, le=480)] | None = None
+    clock_hz: Frequency | None = None
+    qemu: Word | None = None
+
+
+class MemoryKeys(Section):
+    """A memory."""
+
+    name: Identifier
+    base: Address | None = None
+    alias: Address | None = None
+    size_kib: Annotated[int, Field(ge=4, le=ADDRESS_LIMIT >> 10), MultipleOf(4)]
+    kind: MemoryKind
+    writable: bool
+    npu: bool
+
+
+class PlacementKeys(Section):
+    """What of firmware lies in which memory."""
+
+    vectors: str
+    code: str
+    data: str
+    stack: str
+
+
+class NpuKeys(Section):
+    """The NPU."""
+
+    base: Address | None = None
+    alias: Address | None = None
+    irq: Interrupt | None = None
+    products: Annotated[tuple[Product, ...], Field(min_length=1, max_length=3)]
+    accelerators: Some[Word] | None = None
+    clock_hz: Frequency | None = None
+    driver: Word | None = None
+
+
+class UartKeys(Section):
+    """The serial port of the console."""
+
+    kind: UartKind
+    base: Address
+    alias: Address | None = None
+
+
+class WindowKeys(Section):
+    """Registers that only keep what is written."""
+
+    name: Identifier
+    base: Anywhere
+    alias: Anywhere | None = None
+    size_bytes: Annotated[int, Field(ge=4, le=PAGE_BYTES)]
+
+
+class ModeKeys(Section):
+    """What lies where in some memory modes of `vela.ini`."""
+
+    names: Some[Word]
+    model: str
+    arena: str
+    fast: str
+    qconfig: Index | None = None
+    regions: (
+        Annotated[tuple[Index, ...], Field(min_length=REGION_COUNT, max_length=REGION_COUNT)] | None
+    ) = None
+
+
+class PortsKeys(Section):
+    """How a product drives its ports."""
+
+    product: Product
+    reads: Four[Annotated[int, Field(ge=1, le=64)]]
+    writes: Four[Annotated[int, Field(ge=1, le=32)]]
+    beats: Four[Annotated[int, Field(ge=0, le=2)]]
+    attributes: Four[Annotated[int, Field(ge=0, le=127)]] | None = None
+
+
+class BoardKeys(Section):
+    """A board's file, with what it inherits."""
+
+    name: Word
+    title: Title
+    cpu: CpuKeys
+    memory: Many[MemoryKeys] = ()
+    placement: PlacementKeys | None = None
+    npu: NpuKeys
+    uart: UartKeys | None = None
+    timing_adapter: Many[WindowKeys] = ()
+    memory_mode: Some[ModeKeys]
+    ports: Many[PortsKeys] = ()
