@@ -108,6 +108,9 @@ def test_what_only_this_host_computes_is_told_and_runs(kind: str, accelerator: s
     given = np.random.default_rng(5).integers(0, 100, x.shape).astype(x.dtype)
     found = artifact.run(given)
     theirs = LiteRtKernels(build()).run([given[np.newaxis]])
+    assert f"{kind} was computed by {who}, because TensorFlow Lite Micro has no kernel" in [
+        note.message.removesuffix(" that takes it: a device needs one") for note in artifact.notes
+    ]
     for ours, expected in zip(found if isinstance(found, tuple) else (found,), theirs, strict=True):
         assert np.array_equal(ours, expected[0])
 

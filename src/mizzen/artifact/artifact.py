@@ -15,7 +15,7 @@ import numpy as np
 from mizzen.artifact.batching import Batch, arrange, batch_of, parts_of
 from mizzen.artifact.execution import Contents, KeptState, execute, execute_in_parts
 from mizzen.artifact.interface import Array
-from mizzen.artifact.steps import NpuStep, Step
+from mizzen.artifact.steps import CpuStep, NpuStep, Step
 from mizzen.artifact.views import signature_contents, subgraphs_of, within
 from mizzen.diagnostics import Diagnostic, fail
 from mizzen.files import write_files
@@ -110,9 +110,13 @@ class Artifact:
 
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
-        """What there is to know: doubts, and paths of the NPU whose meaning is only inferred."""
-        steps = (step for step in self._every_step if isinstance(step, NpuStep))
-        return (*self.doubts, *(note for step in steps for note in step.simulator.notes))
+        """What there is to know: doubts, paths of the NPU whose meaning is only inferred, and
+        operators on the CPU that were computed otherwise than on a device.
+        """
+        steps = self._every_step
+        on_npu = (step.simulator.notes for step in steps if isinstance(step, NpuStep))
+        on_cpu = (step.notes for step in steps if isinstance(step, CpuStep))
+        return (*self.doubts, *(note for notes in (*on_npu, *on_cpu) for note in notes))
 
     @property
     def hazards(self) -> tuple[Diagnostic, ...]:

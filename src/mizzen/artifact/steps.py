@@ -12,6 +12,7 @@ from mizzen.artifact.interface import Origins, Values
 from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, ProgramView
 from mizzen.artifact.resources import VariableStep
+from mizzen.diagnostics import Diagnostic, Severity
 from mizzen.frontends.tflite import Model, Operator, read, require_agreement
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.targets.families import families, loaded
@@ -101,6 +102,20 @@ class CpuStep:
         from mizzen.cpu.host import HostKernels
 
         return HostKernels(self.network, self.origins)
+
+    @property
+    def notes(self) -> tuple[Diagnostic, ...]:
+        """Which operators were computed by others than TensorFlow Lite Micro's kernels, so far."""
+        return tuple(
+            Diagnostic(
+                "W318",
+                f"{self.operators[index].kind} was computed by {computer.value}, because "
+                "TensorFlow Lite Micro has no kernel that takes it: a device needs one",
+                Severity.WARNING,
+                self.origins[index],
+            )
+            for index, computer in self.kernels.computers.items()
+        )
 
 
 HostSide = VariableStep | HostStep | KernelStep
