@@ -14,6 +14,9 @@ pytest.importorskip("tflite_micro", reason="TensorFlow Lite Micro is not install
 import mizzen
 from mizzen.artifact.steps import CpuStep, NpuStep
 from mizzen.artifact.steps import read_network as read
+from mizzen.cli.placement import proof_text
+from mizzen.conformance.networks import Window, conv
+from mizzen.report.compilation import read_sidecar
 from mizzen.targets.ethos_n.commands_values import Location, McePle
 
 from .kernels import STEP, differences
@@ -115,3 +118,24 @@ def test_a_pass_that_reads_what_nothing_wrote_is_found(model_file: ModelFile) ->
     assert found.code in ("E957", "E958", "E959")
     assert report.as_dict()["findings"] == [found.as_dict()]
     assert step.hazards.diagnostics == ()
+
+
+def test_the_proof_says_to_what_it_is_exact(tmp_path: Path) -> None:
+    """Its roundings are the NPU's, and neither TensorFlow Lite Micro's nor TOSA's."""
+    data = conv((1, 6, 6, 4), 8, Window()).build()
+    artifact = mizzen.compile(data, "ethos-n78-4tops-4ple")
+    report = artifact.report
+    assert report is not None
+    assert report.proof.against == (
+        "the network's integers with the NPU's own roundings (not TensorFlow Lite's)"
+    )
+    said = proof_text(report.proof)
+    assert said.startswith(f"bit-exact to {report.proof.against} on 16 inputs")
+    artifact.save(tmp_path / artifact.name)
+    kept = read_sidecar(tmp_path / artifact.name, artifact.data)
+    assert kept is not None
+    assert kept.proof == report.proof
+    other = mizzen.compile(data, "ethos-u55-128").report
+    assert other is not None
+    assert other.proof.against == ""
+    assert proof_text(other.proof).startswith("bit-exact on 16 inputs")

@@ -69,7 +69,7 @@ WINDOW_LIMITS = WindowLimits(longest_stride=3, largest_kernel=64)
 """Windows whose means come as convolutions with ones: the patterns of pools know those."""
 
 
-AGAINST = "the network's integers with the NPU's roundings, not TensorFlow Lite's"
+AGAINST = "the network's integers with the NPU's own roundings (not TensorFlow Lite's)"
 """What code for the NPU is proved to give."""
 
 
