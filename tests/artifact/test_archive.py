@@ -126,6 +126,12 @@ CHANGES: dict[str, Callable[[Plan], object]] = {
     "a type of a gigabyte": lambda plan: kinds(plan)["quantize"].update(dtype="V1000000000"),
     "another type": lambda plan: kinds(plan)["quantize"].update(dtype="<i4"),
     "constants that are not there": lambda plan: plan.update(constants=[5]),
+    "a zero point that is no whole number": lambda plan: [
+        row.update(scale=[1.0], zero_point=[0.5]) for row in plan["tensors"].values()
+    ],
+    "a scale that is no number": lambda plan: [
+        row.update(scale=["x"], zero_point=[0]) for row in plan["tensors"].values()
+    ],
     "steps that are no list": lambda plan: plan.update(steps=7),
 }
 
@@ -135,6 +141,14 @@ def test_plans_that_do_not_fit(archive: bytes, change: Callable[[Plan], object])
     assert error_of(with_plan(archive, change)).startswith(
         "error[E115]: net.zip must be an archive that `mizzen compile` wrote: "
     )
+
+
+def test_a_plan_with_endless_scales(archive: bytes) -> None:
+    def change(plan: Plan) -> None:
+        for row in plan["tensors"].values():
+            row.update(scale=[float("inf")], zero_point=[0])
+
+    assert error_of(with_plan(archive, change)).startswith("error[E116]: net.zip must have inputs")
 
 
 def test_a_plan_nested_without_end(archive: bytes) -> None:

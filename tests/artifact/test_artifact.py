@@ -16,6 +16,9 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import CpuStep, NpuStep
 from mizzen.diagnostics import MizzenError
+from mizzen.flatbuffer import read as read_file
+from mizzen.flatbuffer import write as write_file
+from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.package.tflite.builder import NetworkBuilder
 
 from ..frontends.tflite.sparse_files import Form, with_sparsity  # noqa: TID252 tests are no package with a name
@@ -337,3 +340,18 @@ class TestFiles:
         result = one(loaded.run(inputs.reshape(6, *taken.shape)))
         expected = one(mizzen.compile(cell, "ethos-u55-128", prove="off").run(inputs))
         assert np.array_equal(result.ravel(), expected.ravel())
+
+
+@pytest.mark.parametrize("scale", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("place", ["a", "score"])
+def test_scales_that_are_no_numbers(scale: float, place: str) -> None:
+    record = read_file(network(), SCHEMA, "net")
+    (tensor,) = (row for row in record["subgraphs"][0]["tensors"] if row["name"] == place)
+    tensor["quantization"]["scale"] = np.array([scale], np.float32)
+    with pytest.raises(MizzenError) as error:
+        artifact_of(write_file(record, SCHEMA), "net.tflite")
+    assert str(error.value) == (
+        "error[E116]: net.tflite must have inputs and outputs whose scales are finite numbers, and "
+        f"{place} has {scale}\n"
+        "  help quantise the network again, with data that have no NaN and no infinity"
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import operator
 import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -213,7 +214,10 @@ def _info_data(info: TensorInfo) -> dict[str, Any]:
 
 def _info(row: dict[str, Any]) -> TensorInfo:
     scale = row["scale"]
-    quantization = None if scale is None else Quantization(tuple(scale), tuple(row["zero_point"]))
+    quantization = None
+    if scale is not None:
+        zero_point = tuple(map(operator.index, row["zero_point"]))
+        quantization = Quantization(tuple(map(float, scale)), zero_point)
     return TensorInfo(row["name"], tuple(row["shape"]), _dtype(row["dtype"]), quantization)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -24,6 +25,9 @@ from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 ARCHIVE_START = b"PK"
 """How a ZIP archive starts, which is what an `.npz` is."""
 
+SHOWN_SCALES = 3
+"""Of a tensor that has one for each channel."""
+
 PLAN_NAME = b"plan.json"
 """In every archive of a program that runs partly in PyTorch."""
 
@@ -31,7 +35,28 @@ NO_CALLEES: Mapping[int, Sequence[int]] = MappingProxyType({})
 
 
 def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
-    """Return what the bytes of an artifact hold; `origins` of the NPU operators' streams."""
+    """Return what the bytes of an artifact hold; `origins` of the NPU operators' streams.
+
+    E116 for inputs and outputs whose integers stand for nothing.
+    """
+    contents = _contents_from(data, name, origins)
+    for index in (*contents.inputs, *contents.outputs):
+        _require_scales(contents.infos[index], name)
+    return contents
+
+
+def _require_scales(info: TensorInfo, name: str) -> None:
+    found = info.quantization
+    if found is not None and not all(map(math.isfinite, found.scale)):
+        raise fail(
+            "E116",
+            f"{name} must have inputs and outputs whose scales are finite numbers, and "
+            f"{info.name} has {', '.join(map(str, found.scale[:SHOWN_SCALES]))}",
+            help="quantise the network again, with data that have no NaN and no infinity",
+        )
+
+
+def _contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
     if is_pte(data, name):
         from mizzen.artifact import pte
 

@@ -222,6 +222,22 @@ def test_what_a_program_does_not_say_does_not_happen(by_hand: Made, workers: Eng
     )
 
 
+def test_boxes_of_another_tensor_are_not_there(by_hand: Made) -> None:
+    program = emit(by_hand["split_channels"]())
+    given = [images(program, 2)]
+    rows = list(program.elements[0].instructions)
+    (place,) = [index for index, row in enumerate(rows) if isinstance(row, Send)][:1]
+    sent = rows[place]
+    assert isinstance(sent, Send)
+    rows[place] = replace(sent, box=sent.box[1:])
+    holds = ", ".join(f"{start}:{stop}" for start, stop in sent.box)
+    asked = ", ".join(f"{start}:{stop}" for start, stop in sent.box[1:])
+    assert refusal(put(program, 0, rows), given) == (
+        f"error[E532]: chip 0, router 0,0, element 0, instruction {place}: region {sent.region} "
+        f"(output) must hold elements [{asked}], and holds elements [{holds}]"
+    )
+
+
 def test_regions_that_share_bytes_overwrite_each_other(by_hand: Made) -> None:
     program = emit(by_hand["several_tiles_an_element"]())
     row = program.elements[0]

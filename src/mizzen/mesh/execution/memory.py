@@ -36,11 +36,13 @@ class Memory:
     def fetch(self, region: int, tensor: Array) -> None:
         """Write a region from the whole of its tensor."""
         box = self._box(region)
+        if len(box) + 1 != tensor.ndim:
+            raise self._wrong(region, f"must have the {tensor.ndim - 1} axes of its tensor")
         self.write(region, box, tensor[(slice(None), *slices(box))])
 
     def write(self, region: int, box: Box, values: Array) -> None:
         """Write a box, in the tensor's coordinates, of a region."""
-        outer = self._box(region)
+        outer = self._box(region, box)
         if intersection(box, outer) != box or values.shape != (self.count, *shape_of(box)):
             raise self._wrong(region, f"must hold {_shown(box)}, and holds {_shown(outer)}")
         array = self.arrays.get(region)
@@ -55,18 +57,22 @@ class Memory:
 
     def read(self, region: int, box: Box) -> Array:
         """Return a box of a region. E532 if a part of it has not been written, or is no more."""
+        outer = self._box(region, box)
         written = self.written.get(region, [])
         common = (intersection(each, box) for each in written)
         there = sum(elements_of(each) for each in common if each is not None)
         if there != elements_of(box):
             missing = elements_of(box) - there
             raise self._wrong(region, f"must have {_shown(box)}, of which {missing} are not there")
-        return self.arrays[region][(slice(None), *slices(within(box, self._box(region))))]
+        return self.arrays[region][(slice(None), *slices(within(box, outer)))]
 
-    def _box(self, region: int) -> Box:
+    def _box(self, region: int, part: Box = ()) -> Box:
+        """Return the box of a region, which has as many axes as a part of it."""
         box = self.regions[region].box
         if box is None:
             raise self._wrong(region, "must hold a box of a tensor")
+        if part and len(part) != len(box):
+            raise self._wrong(region, f"must hold {_shown(part)}, and holds {_shown(box)}")
         return box
 
     def _dtype(self, region: Region) -> np.dtype[np.generic]:

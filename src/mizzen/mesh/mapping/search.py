@@ -15,6 +15,7 @@ from mizzen.mesh.mapping.mapping import Mapping
 from mizzen.mesh.mapping.misfit import does_not_fit
 from mizzen.mesh.mapping.options import MappingOptions, Placement, Progress, Solver
 from mizzen.mesh.mapping.plain import anywhere, in_plain_parts
+from mizzen.mesh.mapping.routes import snake
 from mizzen.mesh.mapping.seating import Seating, moved_to, shared_chip
 from mizzen.mesh.network.network import Network
 
@@ -99,8 +100,9 @@ def _elements(
 ) -> list[list[int]]:
     """Return the elements of each replica's seats."""
     if best.way.sharing > 1:
+        of_chips = snake(machine)
         return [
-            shared_chip(machine, best, chips[0], place % best.way.sharing)
+            shared_chip(of_chips[chips[0]], best, place % best.way.sharing)
             for place, chips in enumerate(homes)
         ]
     seating = Seating(machine, net, best)

@@ -202,8 +202,7 @@ def moved_to(
     return found
 
 
-def shared_chip(machine: Machine, best: Candidate, chip: int, place: int) -> list[int]:
-    """Return the elements of one of the replicas on a chip: a stretch of it, in order."""
-    elements = snake(machine)[chip]
+def shared_chip(elements: list[int], best: Candidate, place: int) -> list[int]:
+    """Return those of a chip's elements that one of its replicas has: a stretch, in order."""
     each = len(elements) // best.way.sharing
     return elements[place * each : place * each + len(best.parts)]
