@@ -80,16 +80,16 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> Parser:
     """Make the parser of the whole command line."""
-    return _make_parsers()["mizzen"]
+    return _make_parsers(VERBS)["mizzen"]
 
 
 def help_texts() -> dict[str, str]:
     """Return what `--help` prints, for the program and each verb: ``mizzen compile`` -> text."""
-    return {name: parser.format_help() for name, parser in _make_parsers().items()}
+    return {name: parser.format_help() for name, parser in _make_parsers(VERBS).items()}
 
 
 @cache
-def _make_parsers() -> Mapping[str, Parser]:
+def _make_parsers(modules: tuple[ModuleType, ...]) -> Mapping[str, Parser]:
     """Return the parsers of the program and of each verb; they keep nothing of what they parse."""
     parser = Parser(prog="mizzen", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"mizzen {__version__}")
@@ -97,7 +97,7 @@ def _make_parsers() -> Mapping[str, Parser]:
         title="verbs", metavar="VERB", required=True, parser_class=Parser, prog="mizzen"
     )
     parsers = {"mizzen": parser}
-    for verb in VERBS:
+    for verb in modules:
         _add_verb(verbs, verb, "mizzen", parsers)
     for group in GROUPS:
         name = f"mizzen {group.__name__.rpartition('.')[2]}"
@@ -131,7 +131,7 @@ def _add_verb(verbs: Any, verb: ModuleType, before: str, parsers: dict[str, Pars
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Parse a command line that `normalise` gave. E200 if it is wrong, with what may be meant."""
-    parsers = _make_parsers()
+    parsers = _make_parsers(VERBS)
     path = _known_verb(parsers, [word for word in words if not word.startswith("-")])
     options, unknown = parsers["mizzen"].parse_known_args(words)
     if unknown:
