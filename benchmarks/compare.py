@@ -15,7 +15,7 @@ import time
 import warnings
 from pathlib import Path
 
-from mizzen.analysis.comparison.exactness import Inputs, run, side_by_side
+from mizzen.analysis.comparison.exactness import Inputs, run, sides
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.options import CompileOptions
 from mizzen.diagnostics import MizzenWarning
@@ -38,7 +38,7 @@ def main() -> None:
         for accelerator in ACCELERATORS:
             target = resolve_target(CompileOptions(accelerator))
             start = time.process_time()
-            compared = side_by_side(file, target)
+            (compared,) = sides(file, target)
             compiled = time.process_time()
             found = run(compared, target, Inputs())
             done = time.process_time()

@@ -33,17 +33,23 @@ NOT_KNOWN = "whether weights, scales and tables are the network's: compare MODEL
 class StepCheck:
     """What was found in the program of one NPU operator.
 
-    step      place of the operator among the artifact's steps
+    step      place of the operator among the artifact's steps, or those of its subgraph
     report    what the hazard checker says; None for a program that cannot be executed
     findings  the hazards, or the reason why it cannot be executed
+    subgraph  whose operator it is, where the artifact has several
     """
 
     step: int
     report: HazardReport | None
     findings: tuple[Diagnostic, ...]
+    subgraph: str = ""
 
     def as_dict(self) -> dict[str, object]:
         """Return the check as JSON-ready data."""
+        where = {"subgraph": self.subgraph} if self.subgraph else {}
+        return {**where, **self._found()}
+
+    def _found(self) -> dict[str, object]:
         if self.report is not None:
             return {"step": self.step, "malformed": False, **self.report.as_dict()}
         findings = [found.as_dict() for found in self.findings]
@@ -84,16 +90,20 @@ class ArtifactCheck:
 
 def check_artifact(artifact: Artifact) -> ArtifactCheck:
     """Check the program of every NPU operator of an artifact, and infer on a few inputs."""
-    steps = tuple(_checks(artifact))
+    steps = tuple(row for part in artifact.subgraphs for row in _checks(part))
     if not steps or any(row.report is None for row in steps):
         return ArtifactCheck(steps)
-    inputs = inputs_for(artifact)
-    count = len(inputs[0]) if inputs else 1
-    extreme = [index for index in range(count) if is_extreme(index)]
-    usual = [index for index in range(count) if not is_extreme(index)]
-    fault = _fault(artifact, [row[usual] for row in inputs])
-    at_ends = _fault(artifact, [row[extreme] for row in inputs]) if extreme and not fault else None
-    doubts = () if at_ends is None else (_doubt(at_ends),)
+    count, fault, at_ends = 0, None, None
+    for part in artifact.subgraphs:
+        inputs = inputs_for(part)
+        inferences = len(inputs[0]) if inputs else 1
+        extreme = [index for index in range(inferences) if is_extreme(index)]
+        usual = [index for index in range(inferences) if not is_extreme(index)]
+        count += inferences
+        fault = fault or _fault(part, [row[usual] for row in inputs])
+        if extreme and not fault:
+            at_ends = at_ends or _fault(part, [row[extreme] for row in inputs])
+    doubts = () if at_ends is None or fault is not None else (_doubt(at_ends),)
     return ArtifactCheck(steps, count, fault, doubts)
 
 
@@ -126,9 +136,9 @@ def _checks(artifact: Artifact) -> Iterator[StepCheck]:
             report = step.hazards
             _ = step.simulator  # whose plan decodes every constant
         except MizzenError as error:
-            yield StepCheck(place, None, (error.diagnostic,))
+            yield StepCheck(place, None, (error.diagnostic,), artifact.title)
         else:
-            yield StepCheck(place, report, tuple(report.diagnostics))
+            yield StepCheck(place, report, tuple(report.diagnostics), artifact.title)
 
 
 def inputs_for(artifact: Artifact) -> list[Array]:

@@ -66,6 +66,7 @@ class Findings:
     evaluation     what `mizzen evaluate --json` said of it
     bytes_a_cycle  that each memory gives at most, in a cycle of the NPU's clock
     problems       why something is not known that could be
+    subgraphs      what the compilation said of each, where there are several: the rest is about one
     """
 
     name: str
@@ -79,6 +80,7 @@ class Findings:
     evaluation: Mapping[str, Any] | None = None
     bytes_a_cycle: Mapping[str, float] = field(default_factory=dict[str, float])
     problems: tuple[Diagnostic, ...] = ()
+    subgraphs: tuple[CompileReport, ...] = ()
 
     @property
     def model(self) -> str:
@@ -97,8 +99,9 @@ Found = TypeVar("Found")
 
 
 def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None) -> Findings:
-    """Ask for everything that is known about an artifact."""
+    """Ask for everything that is known about an artifact; of several subgraphs, the main one."""
     problems: list[Diagnostic] = []
+    whole, artifact = artifact.report, artifact.subgraphs[0]
     return Findings(
         name=artifact.name,
         accelerator=artifact.accelerator,
@@ -111,6 +114,7 @@ def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None)
         evaluation=evaluation,
         bytes_a_cycle=_rates(artifact),
         problems=tuple(problems),
+        subgraphs=() if whole is None else whole.subgraphs,
     )
 
 

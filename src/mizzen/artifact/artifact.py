@@ -59,6 +59,7 @@ class Artifact:
         self.steps = contents.steps
         self.accelerator = _accelerator(self._every_step, name)
         self._view = view
+        self._views: dict[tuple[int, str | None], Artifact] = {}
 
     @property
     def _every_step(self) -> tuple[Step, ...]:
@@ -84,7 +85,7 @@ class Artifact:
     def signature(self, name: str) -> Artifact:
         """Return what executes a signature: an artifact whose inputs and outputs have its names.
 
-        Raises E135 if there is none of that name.
+        Its file is a network of that signature alone. Raises E135 if there is none of that name.
         """
         return self._viewed(signature_contents(self.contents, name, self.name), name)
 
@@ -94,8 +95,14 @@ class Artifact:
         return None if whole is None else whole.of_subgraph(contents.title)
 
     def _viewed(self, contents: Contents, signature: str | None) -> Artifact:
-        view, report = View(self, contents.index, signature), self.report_of(contents)
-        return Artifact(self.data, self.name, contents, report, self.doubts, view)
+        key = contents.index, signature
+        if key not in self._views:
+            from mizzen.artifact.alone import file_alone
+
+            data = file_alone(self.data, self.name, contents.index)
+            view, report = View(self, *key), self.report_of(contents)
+            self._views[key] = Artifact(data, self.name, contents, report, self.doubts, view)
+        return self._views[key]
 
     def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
         """Infer a batch; each inference starts from the initial state.

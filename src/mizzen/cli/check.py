@@ -226,7 +226,8 @@ def _artifact_text(
         else:
             hazards = count(len(row.findings), "hazard")
             text = f"{count(row.report.operations, 'operation')}, {hazards}"
-        rows.append((f"step {row.step}", text))
+        of = f"{row.subgraph}, " if row.subgraph else ""
+        rows.append((f"{of}step {row.step}", text))
     if found.inferences:
         ended = "executed" if found.fault is None else "stopped by a fault"
         rows += [("run", f"{count(found.inferences, 'inference')}, {ended}")]

@@ -229,8 +229,8 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
         Inputs,
         failures_of,
         notes_of,
-        run,
-        side_by_side,
+        run_all,
+        sides,
     )
     from mizzen.artifact.loading import load, not_as_compiled
     from mizzen.report.comparison import as_dict
@@ -243,15 +243,16 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
         asked["accelerator"] = artifact.accelerator
     target = show_configuration(asked, model, console)
     with console.progress(f"compiling {model}") as change:
-        compared = side_by_side(model, target, artifact)
+        compared = sides(model, target, artifact)
         change(f"comparing {model}")
-        arrays = _arrays(options, compared, console)
-        found = run(compared, target, Inputs(arrays, options.inputs, _seed(options), options.run))
+        arrays = _arrays(options, compared[0], console)
+        inputs = Inputs(arrays, options.inputs, _seed(options), options.run)
+        found = run_all(compared, target, inputs)
     return Answer(
-        {"artifact": compared.artifact.name, **as_dict(found)},
+        {"artifact": compared[0].artifact.name, **as_dict(found)},
         comparison_text(found, width=console.table_width),
         failures=(*doubts, *failures_of(found)),
-        diagnostics=(*_diagnostics(compared), *notes_of(found)),
+        diagnostics=(*(row for side in compared for row in _diagnostics(side)), *notes_of(found)),
     )
 
 

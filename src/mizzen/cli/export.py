@@ -37,6 +37,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Micro, executorch is ExecuTorch",
     )
     parser.add_argument(
+        "--signature", metavar="NAME", help="export a signature instead of the whole network"
+    )
+    parser.add_argument(
         "--board",
         metavar="NAME",
         required=True,
@@ -78,6 +81,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     checkouts = checkouts_for(options.to, given)
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
+    if options.signature is not None:
+        artifact = artifact.signature(options.signature)
     board = find_board(options.board)
     inputs = read_inputs(options.input, artifact.inputs, console.note) if options.input else ()
     with console.progress(f"exporting {options.artifact}"):

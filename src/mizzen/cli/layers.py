@@ -57,7 +57,7 @@ def layers_text(rows: Sequence[Layer], *, width: int) -> str:
     columns = [column for column in COLUMNS if column.from_width <= width]
     text = named_table(
         [tuple(column.text(row) for column in columns) for row in rows],
-        [row.name for row in rows],
+        [f"{row.subgraph}: {row.name}" if row.subgraph else row.name for row in rows],
         width=width,
         headings=(*(column.heading for column in columns), "output"),
         right=[index for index, column in enumerate(columns) if column.is_number],

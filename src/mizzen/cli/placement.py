@@ -82,12 +82,20 @@ def summary_rows(
     ]
     return [
         ("on the NPU", operators + (work if report.macs else "")),
+        *_subgraph_rows(report),
         *areas,
         *_runtime_rows(report, memory),
         ("estimate", estimate(report, cost)),
         *code_rows(report.code),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
+
+
+def _subgraph_rows(report: CompileReport) -> Iterator[tuple[str, str]]:
+    """Say for each of several subgraphs where its operators are, and what one execution takes."""
+    for row in report.subgraphs:
+        text = f"{len(row.on_npu)} of {count(len(row.placements), 'operator')}"
+        yield f"- {row.subgraph}", text + (f", {count(row.cycles, 'cycle')}" if row.on_npu else "")
 
 
 def _runtime_rows(report: CompileReport, memory: MemoryReport | None) -> Iterator[tuple[str, str]]:
@@ -218,7 +226,8 @@ def operators_text(report: CompileReport, *, width: int) -> str:
         for row in report.placements
     ]
     headings = ("#", "type", "on", "MACs", "cycles", "output")
-    names = [row.name for row in report.placements]
+    names = [f"{row.subgraph}: {row.name}" if row.subgraph else row.name
+             for row in report.placements]  # fmt: skip
     text = named_table(rows, names, width=width, headings=headings, right=(0, 3, 4))
     return f"Operators (cycles are estimates)\n{text}"
 
@@ -231,23 +240,25 @@ def core_clock_hz(configuration: Mapping[str, Any]) -> float | None:
 
 def cpu_text(rows: Sequence[OperatorPlacement], *, width: int) -> str:
     """Say which operators are on the CPU and why, operators of one kind and reason together."""
-    groups: dict[tuple[str, tuple[Reason, ...]], list[OperatorPlacement]] = {}
+    groups: dict[tuple[str, str, tuple[Reason, ...]], list[OperatorPlacement]] = {}
     for row in rows:
-        groups.setdefault((row.kind, row.reasons), []).append(row)
+        groups.setdefault((row.subgraph, row.kind, row.reasons), []).append(row)
     parts = ["On the CPU"]
-    for (kind, reasons), members in groups.items():
+    for (_, kind, reasons), members in groups.items():
         parts.append(_members(kind, members, width=width))
         parts += [line for reason in reasons for line in _reason_lines(reason, width=width)]
     return "\n".join(parts)
 
 
 def _members(kind: str, members: Sequence[OperatorPlacement], *, width: int) -> str:
+    subgraph = members[0].subgraph
+    of = f"{subgraph}, " if subgraph else ""
     if len(members) == 1:
         (row,) = members
-        text = f"operator {row.index} {kind}" + (f' -> "{row.name}"' if row.name else "")
+        text = f"{of}operator {row.index} {kind}" + (f' -> "{row.name}"' if row.name else "")
         return paragraph(text, width=width, indent="  ")
     indices = ", ".join(str(member.index) for member in members)
-    return paragraph(f"operators {indices} {kind}", width=width, indent="  ")
+    return paragraph(f"{of}operators {indices} {kind}", width=width, indent="  ")
 
 
 def _reason_lines(reason: Reason, *, width: int) -> Iterator[str]:

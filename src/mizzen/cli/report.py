@@ -40,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="the page (default: ARTIFACT's name with .html)"
     )
     parser.add_argument(
+        "--signature", metavar="NAME", help="the page of a signature instead of the main subgraph"
+    )
+    parser.add_argument(
         "--evaluation",
         metavar="FILE",
         help="what `mizzen evaluate --json` wrote, for a section on accuracy",
@@ -72,6 +75,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
     evaluation = _evaluation(options)
     artifact = _artifact(options, console)
+    if options.signature is not None:
+        artifact = artifact.signature(options.signature)
     with console.progress(f"looking into {options.artifact}"):
         findings = findings_of(artifact, evaluation)
         page = render(report_page(findings)).encode()

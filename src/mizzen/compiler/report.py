@@ -18,6 +18,12 @@ from mizzen.report.proof import NOT_PROVED, Proof, not_compared
 CONSTANTS = "constants"
 """The area whose bytes no two regions share."""
 
+CONTROL_FLOW = Reason(
+    "control-flow",
+    "the CPU executes the subgraphs, whose operators may be on the NPU",
+    help="nothing needs doing",
+)
+
 NOTHING_COMPILED = "none"
 """The compiler of a network of which the NPU takes nothing."""
 

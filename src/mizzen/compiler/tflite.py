@@ -16,11 +16,18 @@ from mizzen.compiler.edges import Edges, edges_of_subgraph
 from mizzen.compiler.options import Configuration
 from mizzen.compiler.placement import Placement, place
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.compiler.report import NOTHING_COMPILED, compile_report, ignored, tflite_placement
+from mizzen.compiler.report import (
+    CONTROL_FLOW,
+    NOTHING_COMPILED,
+    compile_report,
+    ignored,
+    tflite_placement,
+)
 from mizzen.diagnostics import Device, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.context import note_of
 from mizzen.frontends.tflite.lower import Lowered
+from mizzen.frontends.tflite.subgraphs import CALLERS
 from mizzen.graph import Operation
 from mizzen.ops.control_flow import Custom
 from mizzen.package.tflite.replacement import Replacement, replace_operators
@@ -115,6 +122,8 @@ def _legality(
         operator = lowered.operator_of(operation)
         if operator is not None and operator.kind in ignore_ops:
             return (ignored(operator.kind),)
+        if operator is not None and operator.kind in CALLERS:
+            return (CONTROL_FLOW,)
         if isinstance(operation, Custom):
             note = note_of(operation)
             return (Reason("no-integer-form", note.reason, help=note.help or not_on_npu),)

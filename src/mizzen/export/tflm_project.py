@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.ethos_u import npu_operator
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.saving import own_ending
@@ -14,13 +15,14 @@ from mizzen.diagnostics import fail
 from mizzen.export.checkouts import DRIVER, TFLM
 from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
 from mizzen.export.tflm_arena import arena_of, variables_of
+from mizzen.frontends.tflite.subgraphs import reached_from, seen_from
 from mizzen.package.tflm import OPERATORS, TflmModel, TflmOperator, project_files
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.frontends.tflite import Model
 
-OWN_STEPS = (NpuStep, CpuStep, VariableStep)
+OWN_STEPS = (NpuStep, CpuStep, ControlStep, VariableStep)
 """What TensorFlow Lite Micro's interpreter executes."""
 
 
@@ -66,7 +68,12 @@ def _require_network(artifact: Artifact) -> None:
 
 def _model(artifact: Artifact) -> TflmModel:
     model = read_network(artifact.data, artifact.name)
-    npu = [npu_operator(model, row) for row in model.main.operators if is_npu(row)]
+    npu = [
+        npu_operator(seen_from(model, reached_from(model, subgraph.index)), row)
+        for subgraph in model.subgraphs
+        for row in subgraph.operators
+        if is_npu(row)
+    ]
     return TflmModel(
         artifact.data,
         _operators(model),

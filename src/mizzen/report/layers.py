@@ -27,6 +27,7 @@ class Layer:
     shape            what it takes and gives: ``49x10x1 -> 25x5x64``
     operations       what it became, by index in the cost report
     advice           what would make it cheaper; empty where no rule has anything to say
+    subgraph         whose operator it is, where the network has several
     """
 
     index: int | None
@@ -43,6 +44,7 @@ class Layer:
     shape: str
     operations: tuple[int, ...]
     advice: str = ""
+    subgraph: str = ""
 
     @property
     def bound(self) -> Bound | None:
@@ -68,6 +70,7 @@ class Layer:
             "shape": self.shape,
             "operations": list(self.operations),
             "advice": self.advice,
+            **({"subgraph": self.subgraph} if self.subgraph else {}),
         }
 
 

@@ -15,7 +15,7 @@ from mizzen.analysis.comparison.exactness import (  # noqa: E402
     compare,
     compare_program,
     run,
-    side_by_side,
+    sides,
 )
 from mizzen.artifact.steps import NpuStep  # noqa: E402
 from mizzen.compiler.backend import resolve_target  # noqa: E402
@@ -86,7 +86,7 @@ def test_pytorch_s_own_layers_are_compared(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("velas_code")
 def test_a_damaged_layer_of_a_program_is_named(program: Path) -> None:
     target = resolve_target(CompileOptions("ethos-u55-128", prove="off"))
-    compared = side_by_side(program, target)
+    (compared,) = sides(program, target)
     (step,) = (row for row in compared.artifact.steps if isinstance(row, NpuStep))
     scales: list[int] = [
         row.values["address"]

@@ -120,8 +120,8 @@ def compare(
     if given is not None and accelerator is None:
         accelerator = given.accelerator
     target = resolve_target(CompileOptions(accelerator, **options))
-    compared = side_by_side(model, target, given, on_progress)
-    return run(compared, target, inputs or Inputs())
+    compared = sides(model, target, given, on_progress)
+    return run_all(compared, target, inputs or Inputs())
 
 
 def compare_program(
@@ -144,31 +144,53 @@ def compare_program(
     return run(beside(exported, name, target, on_progress), target, inputs or Inputs())
 
 
-def side_by_side(
+def sides(
     model: str | PathLike[str] | bytes,
     target: ResolvedTarget,
     artifact: Artifact | None = None,
     on_progress: ProgressCallback | None = None,
-) -> SideBySide:
-    """Return a network's artifact beside its reference; compiled now if there is not one."""
+) -> Sequence[SideBySide]:
+    """Return a network's artifact beside its reference; compiled now if there is not one.
+
+    Of a network of several subgraphs it is each, the main one first.
+    """
     data, name = file_of(model)
     front_end = front_end_of(data, name)
     if front_end is TFLITE:
         from mizzen.artifact.steps import read_network
 
         compiled = compile_file(data, name, target, on_progress)
-        return tflite_beside(read_network(data, name), target, compiled, artifact)
+        return list(_subgraphs(read_network(data, name), target, compiled, artifact))
     if front_end is TOSA:
-        return _tosa(data, name, target, artifact, on_progress)
+        return [_tosa(data, name, target, artifact, on_progress)]
     if front_end is PYTORCH:
         from mizzen.analysis.comparison.program import program_beside
 
-        return program_beside(data, name, target, artifact, on_progress)
+        return [program_beside(data, name, target, artifact, on_progress)]
     raise fail(
         "E489",
         f"a model must be a .tflite, .tosa or .pt2 to have a reference, and {name} is not one",
         help="run the artifact with `mizzen run`, and compare what it gives yourself",
     )
+
+
+def _subgraphs(
+    network: Model, target: ResolvedTarget, compiled: Artifact, artifact: Artifact | None
+) -> Iterator[SideBySide]:
+    """Return each subgraph that has steps as a network of its own. E487 where others have them."""
+    from mizzen.artifact.alone import apart
+
+    judged = None if artifact is None else artifact.subgraphs
+    if judged is not None and len(judged) != len(compiled.subgraphs):
+        raise fail(
+            "E487",
+            f"{compiled.name} has {len(compiled.subgraphs)} subgraphs that are executed, and "
+            f"{judged[0].name} has {len(judged)}",
+            help="give the model that the artifact was compiled from",
+        )
+    for place, row in enumerate(compiled.subgraphs):
+        seen, _ = apart(network, row.contents.index)
+        yield tflite_beside(seen, target, row, None if judged is None else judged[place])
 
 
 def tflite_beside(
@@ -264,6 +286,38 @@ def run(compared: SideBySide, target: ResolvedTarget, inputs: Inputs) -> Compari
         layers,
         outputs,
         compared.constants,
+    )
+
+
+def run_all(compared: Sequence[SideBySide], target: ResolvedTarget, inputs: Inputs) -> Comparison:
+    """Infer what is asked for; of further subgraphs than the main one on inputs that are made."""
+    made = replace(inputs, arrays=None)
+    found = [run(row, target, made if place else inputs) for place, row in enumerate(compared)]
+    if len(found) == 1:
+        return found[0]
+    constants = [row.constants for row in found if row.constants is not None]
+    titles = [row.artifact.title for row in compared]
+    return replace(
+        found[0],
+        model=found[0].model.removesuffix(f", {titles[0]}"),
+        inputs=sum(row.inputs for row in found),
+        layers=tuple(
+            replace(layer, name=f"{title}: {layer.name}")
+            for title, row in zip(titles, found, strict=True)
+            for layer in row.layers
+        ),
+        outputs=tuple(
+            replace(output, name=f"{title}: {output.name}")
+            for title, row in zip(titles, found, strict=True)
+            for output in row.outputs
+        ),
+        constants=ConstantsComparison(
+            sum(row.compared for row in constants),
+            sum(row.others for row in constants),
+            tuple(wrong for row in constants for wrong in row.wrong),
+        )
+        if constants
+        else None,
     )
 
 

@@ -129,8 +129,18 @@ def two_networks(
     if forms == (TFLITE, TFLITE):
         from mizzen.analysis.comparison.precision_tflite import TfliteNetworks
         from mizzen.artifact.steps import read_network
+        from mizzen.frontends.tflite.subgraphs import executed, names_of
 
-        networks = TfliteNetworks(read_network(data, name), read_network(other, floating_name))
+        network = read_network(data, name)
+        if executed(network) != (0,):
+            names = ", ".join(names_of(network)[row] for row in executed(network))
+            raise fail(
+                "E138",
+                f"the layers of a network of one subgraph can be held against floating-point ones, "
+                f"and {name} has {names}",
+                help="compare what each signature gives: `mizzen run --signature NAME`",
+            )
+        networks = TfliteNetworks(network, read_network(other, floating_name))
     elif forms == (PYTORCH, PYTORCH):
         from mizzen.analysis.comparison.precision_torch import programs
 

@@ -60,7 +60,8 @@ def is_artifact(path: str | PathLike[str]) -> bool:
     """Whether a file is compiled already. E110 for one that cannot be read."""
     data, name = file_of(path)
     if TFLITE.recognises(data, name):
-        return any(map(is_npu, read_network(data, name).main.operators))
+        subgraphs = read_network(data, name).subgraphs
+        return any(is_npu(row) for subgraph in subgraphs for row in subgraph.operators)
     return name.endswith(ARTIFACTS)
 
 

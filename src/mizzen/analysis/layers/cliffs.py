@@ -22,6 +22,7 @@ from mizzen.compiler.compile import compile_file
 from mizzen.compiler.proof.options import OFF
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, Operator
+from mizzen.frontends.tflite.subgraphs import names_of
 from mizzen.report.cliffs import Cliff, Neighbour
 from mizzen.report.layers import Layer
 
@@ -31,8 +32,9 @@ MOST_LAYERS = 5
 
 
 def candidates(model: Model, layers: Sequence[Layer]) -> list[Operator]:
-    """Return the operators of a network whose cliffs matter, those that take most time first."""
-    dear = sorted(layers, key=lambda row: -row.cycles)
+    """Return operators of the main subgraph whose cliffs matter, dear ones first."""
+    main = ("", names_of(model)[0])
+    dear = sorted((row for row in layers if row.subgraph in main), key=lambda row: -row.cycles)
     operators = [
         model.main.operators[row.index]
         for row in dear

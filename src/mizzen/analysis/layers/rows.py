@@ -26,14 +26,23 @@ def layers(
     the inference's.
     """
     alive = _alive(memory)
-    operations: dict[int | Device, list[OperationCost]] = {}
-    known = {row.index for row in report.placements}
+    operations: dict[tuple[str, int] | Device, list[OperationCost]] = {}
+    known = {(row.subgraph, row.index) for row in report.placements}
+    titles = {report.model: ""} | {row.model: row.subgraph for row in report.subgraphs}
+    elsewhere = "another subgraph" if report.subgraph else ""
     for row in cost.operations:
-        index = None if row.origin is None else row.origin.operator
-        owner = index if index is not None and index in known else row.device
+        owner: tuple[str, int] | Device = row.device
+        if row.origin is not None and row.origin.operator is not None:
+            place = titles.get(row.origin.model or "", elsewhere), row.origin.operator
+            owner = place if place in known else owner
         operations.setdefault(owner, []).append(row)
     rows = [
-        _layer(placement, operations.get(placement.index, ()), cost.cycles, alive)
+        _layer(
+            placement,
+            operations.get((placement.subgraph, placement.index), ()),
+            cost.cycles,
+            alive,
+        )
         for placement in report.placements
     ]
     for device, kind in OF_NO_OPERATOR.items():
@@ -80,6 +89,7 @@ def _layer(
         shape=_shape(operations),
         operations=tuple(row.index for row in operations),
         advice=advice(operations, causes, share),
+        subgraph=placement.subgraph,
     )
 
 

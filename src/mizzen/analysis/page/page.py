@@ -12,6 +12,7 @@ from mizzen.analysis.page.layers import layers_section
 from mizzen.analysis.page.listing import commands
 from mizzen.analysis.page.memory import memory
 from mizzen.analysis.page.roofline import roofline
+from mizzen.analysis.page.subgraphs import subgraphs
 from mizzen.analysis.page.time import time
 from mizzen.report.page import Figure, Figures, Page
 from mizzen.report.words import count, duration, memory_name, share, size
@@ -20,6 +21,7 @@ from mizzen.report.words import count, duration, memory_name, share, size
 def report_page(findings: Findings) -> Page:
     """Return the page about an artifact; sections of which nothing is known say so."""
     sections = (
+        *subgraphs(findings),
         layers_section(findings),
         network(findings),
         time(findings),

@@ -16,11 +16,12 @@ from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import edges_of_subgraph
 from mizzen.compiler.ethos_u.generator import Written
-from mizzen.compiler.report import compile_report, ignored, tflite_placement
+from mizzen.compiler.report import CONTROL_FLOW, compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.memory_plan import ALLOCATION
 from mizzen.frontends.tflite.model import ABSENT
+from mizzen.frontends.tflite.subgraphs import CALLERS
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
 from mizzen.report.proof import NOT_PROVED, Proof
@@ -160,6 +161,9 @@ def _reasons(
         return
     if operator.index in generated.reasons:
         yield generated.reasons[operator.index]
+        return
+    if operator.kind in CALLERS:
+        yield CONTROL_FLOW
         return
     if operator.kind in VARIABLE_KINDS:
         yield KEPT

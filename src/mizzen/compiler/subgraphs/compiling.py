@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mizzen.artifact.alone import apart
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.options import Configuration
-from mizzen.compiler.subgraphs.joining import Part, apart, arena_starts, joined
+from mizzen.compiler.subgraphs.joining import Part, arena_starts, joined
 from mizzen.compiler.subgraphs.reports import Compiled, joined_report
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.frontends.tflite import Model

@@ -1,6 +1,6 @@
-"""Take a network's subgraphs apart, each as the main one of a network, and join them again.
+"""Join the subgraphs of a network again, each of which was compiled as a network of its own.
 
-What compiles one subgraph compiles each of several so. The joined network has the subgraphs, the
+The joined network has the subgraphs, the
 signatures and the metadata of the whole one. The arena is shared: what an executed subgraph needs
 lies behind what those that execute it have there.
 """
@@ -15,23 +15,10 @@ from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Subgraph
 from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of, split_plan
-from mizzen.frontends.tflite.subgraphs import above, reached_from, renumbered, seen_from
-from mizzen.package.tflite.replacement import compacted
+from mizzen.frontends.tflite.subgraphs import above, reached_from, renumbered
 
 ALIGNMENT_BYTES = 16
 """Of what lies in an arena. Ref: TFLite Micro, MicroArenaBufferAlignment."""
-
-
-def apart(model: Model, index: int) -> tuple[Model, bytes]:
-    """Return the network of a subgraph and those that it executes, and its file."""
-    seen = seen_from(model, reached_from(model, index))
-    file = seen.record
-    record = {
-        "version": file["version"],
-        "description": file["description"],
-        **compacted(file["subgraphs"], file["operator_codes"], file["buffers"]),
-    }
-    return seen, write(record, SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
