@@ -50,7 +50,7 @@ def make(folder: Path, *left_out: str) -> Path:
 
 def missing() -> list[str]:
     """Name what is not installed, whose files no corpus here has."""
-    packages = ("torch", "torchao", "PIL", "pydantic", "unicorn", "elftools")
+    packages = ("torch", "torchao", "PIL", "pydantic", "unicorn")
     return [name for name in packages if importlib.util.find_spec(name) is None]
 
 

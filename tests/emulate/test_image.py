@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from contextlib import suppress
+from io import BytesIO
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,20 @@ def test_an_image_says_where_everything_is() -> None:
     assert image.place(0x55000000) == "0x55000000"
 
 
+def test_an_image_is_what_another_reader_finds() -> None:
+    elf_file = pytest.importorskip("elftools.elf.elffile", reason="pyelftools is not installed")
+    image, other = read_image(DATA), elf_file.ELFFile(BytesIO(DATA))
+    loaded = [row for row in other.iter_segments("PT_LOAD") if row["p_filesz"]]
+    assert image.entry == other.header["e_entry"]
+    assert [(row.address, row.data) for row in image.segments] == [
+        (row["p_paddr"], row.data()) for row in loaded
+    ]
+    symbols = list(other.get_section_by_name(".symtab").iter_symbols())
+    functions = [row for row in symbols if row["st_info"]["type"] == "STT_FUNC"]
+    assert {name for _, _, name in image.symbols} <= {row.name for row in functions}
+    assert {start for start, _, _ in image.symbols} == {row["st_value"] & ~1 for row in functions}
+
+
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"no firmware at all", DATA[:40], DATA[:200]])
 def test_what_is_no_elf_file_is_refused(data: bytes) -> None:
     assert refusal(data).startswith("error[E420]: the firmware must be ")
@@ -66,6 +81,45 @@ def test_a_huge_segment_is_refused() -> None:
         "error[E420]: the firmware must be whole, and its segment at 0x10000000 is cut off\n"
         "  help give an ELF executable for Cortex-M"
     )
+
+
+HEADERS = {
+    "programs": (28, "<I", 1 << 31, "its table of"),
+    "bytes of a program header": (42, "<H", 31, "its table of"),
+    "number of programs": (44, "<H", 65535, "of at most 256 segments, not 65535"),
+    "sections": (32, "<I", (1 << 32) - 1, "its table of"),
+    "bytes of a section": (46, "<H", 0, "its table of"),
+    "number of sections": (48, "<H", 65535, "its table of"),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_tables_outside_the_file_are_refused(name: str) -> None:
+    place, form, value, said = HEADERS[name]
+    data = bytearray(DATA)
+    struct.pack_into(form, data, place, value)
+    assert said in refusal(bytes(data))
+    assert refusal(bytes(data)).startswith("error[E420]: the firmware must be ")
+
+
+def section(kind: int) -> int:
+    """Return where the header of the first section of a type is."""
+    start, count = *struct.unpack_from("<I", DATA, 32), *struct.unpack_from("<H", DATA, 48)
+    (found,) = [
+        start + 40 * index
+        for index in range(count)
+        if struct.unpack_from("<I", DATA, start + 40 * index + 4)[0] == kind
+    ][:1]
+    return found
+
+
+def test_symbols_outside_the_file_are_refused() -> None:
+    data = bytearray(DATA)
+    struct.pack_into("<I", data, section(2) + 16, len(DATA))
+    assert "its table of" in refusal(bytes(data))
+    data = bytearray(DATA)
+    struct.pack_into("<I", data, section(2) + 24, 999)
+    assert "has no section 999 of names" in refusal(bytes(data))
 
 
 def with_reset(entry: int, reset: int) -> bytes:

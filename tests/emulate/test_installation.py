@@ -25,11 +25,6 @@ def test_without_unicorn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(Core.M33) == f"error[E424]: the processor m33 needs Unicorn{EXTRA}"
 
 
-def test_without_pyelftools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
-    assert refusal(Core.M33) == f"error[E419]: reading firmware needs pyelftools{EXTRA}"
-
-
 def test_without_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert refusal(Core.M55) == (

@@ -6,21 +6,33 @@ import struct
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.emulate.guest import GuestMemory
 
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
-
 LARGEST_FILE_BYTES = 1 << 28
 MOST_SEGMENTS = 256
 MOST_SYMBOLS = 1 << 16
-MISSING = "pip install '.[emulate]' in the folder of Mizzen's sources"
+LONGEST_NAME = 1024
+
+_HEADER = struct.Struct("<16sHHIIIIIHHHHHH")
+"""Identity, type, machine, version, entry, where program headers and sections are, flags, bytes of
+this, bytes and number of program headers, of sections, names of sections. Ref: ELF-32, ELF Header.
+"""
+_SEGMENT = struct.Struct("<8I")
+"""Type, offset, virtual and physical address, bytes in the file and in memory, flags, alignment."""
+_SECTION = struct.Struct("<10I")
+"""Name, type, flags, address, offset, bytes, linked section, information, alignment, bytes of a
+row."""
+_SYMBOL = struct.Struct("<IIIBBH")
+"""Name, address, bytes, type, visibility, section."""
+
+_32_BITS_LITTLE_ENDIAN = b"\x01\x01"
+_ARM = 40
+_LOADED, _SYMBOLS, _FUNCTION = 1, 2, 2
+"""PT_LOAD, SHT_SYMTAB, STT_FUNC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +87,71 @@ class Image:
 
 def read_image(data: bytes) -> Image:
     """Read a 32-bit Arm executable. E420 if it is none, or damaged."""
-    try:
-        from elftools.common.exceptions import ELFError, ELFParseError
-        from elftools.construct import ConstructError
-        from elftools.elf.elffile import ELFFile
-    except ImportError:
-        raise fail("E419", "reading firmware needs pyelftools", help=MISSING) from None
     if len(data) > LARGEST_FILE_BYTES:
         raise _no_image(f"a file of at most {LARGEST_FILE_BYTES} bytes, not {len(data)}")
-    damaged = (
-        ELFError, ELFParseError, ConstructError, struct.error, UnicodeError, ValueError, KeyError,
-        IndexError, TypeError, AttributeError, AssertionError, OverflowError, MemoryError,
-        RecursionError, OSError, NotImplementedError,
-    )  # fmt: skip
-    try:
-        return _image(ELFFile(BytesIO(data)), data)
-    except MizzenError:
-        raise
-    except damaged as error:
-        reason = str(error).splitlines()[0][:80] if str(error) else type(error).__name__
-        raise _no_image(f"whole and an ELF file, and is not: {reason}") from None
+    if len(data) < _HEADER.size or data[:4] != b"\x7fELF":
+        raise _no_image("an ELF file")
+    identity, _, machine, _, entry, *tables = _HEADER.unpack_from(data)
+    if identity[4:6] != _32_BITS_LITTLE_ENDIAN or machine != _ARM:
+        raise _no_image("for a 32-bit little-endian Arm processor")
+    programs, sections, _, _, program_bytes, programs_count, section_bytes, sections_count, _ = (
+        tables
+    )
+    if programs_count > MOST_SEGMENTS:
+        raise _no_image(f"of at most {MOST_SEGMENTS} segments, not {programs_count}")
+    segments = _segments(data, _rows(data, _SEGMENT, programs, programs_count, program_bytes))
+    if not segments:
+        raise _no_image("an executable with something to load")
+    rows = _rows(data, _SECTION, sections, sections_count, section_bytes)
+    return Image(entry, segments, _symbols(data, rows))
+
+
+def _rows(
+    data: bytes, form: struct.Struct, start: int, count: int, row_bytes: int
+) -> list[tuple[int, ...]]:
+    """Return the rows of a table of the file."""
+    if count and (row_bytes != form.size or start + count * form.size > len(data)):
+        raise _no_image(f"whole, and its table of {count} rows at byte {start} is not")
+    return [form.unpack_from(data, start + index * form.size) for index in range(count)]
+
+
+def _segments(data: bytes, rows: list[tuple[int, ...]]) -> tuple[Segment, ...]:
+    found: list[Segment] = []
+    for kind, offset, _, address, size, *_ in rows:
+        if kind != _LOADED:
+            continue
+        if offset + size > len(data):
+            raise _no_image(f"whole, and its segment at {address:#010x} is cut off")
+        if size:
+            found.append(Segment(address, data[offset : offset + size]))
+    return tuple(found)
+
+
+def _symbols(data: bytes, sections: list[tuple[int, ...]]) -> tuple[tuple[int, int, str], ...]:
+    """Return functions, their ends and names; none of a file without its table of symbols."""
+    tables = [row for row in sections if row[1] == _SYMBOLS]
+    if not tables:
+        return ()
+    _, _, _, _, start, size, names, _, _, row_bytes = tables[0]
+    count = size // _SYMBOL.size
+    if count > MOST_SYMBOLS:
+        return ()
+    if names >= len(sections):
+        raise _no_image(f"whole, and has no section {names} of names")
+    texts = sections[names][4:6]
+    found: dict[int, tuple[int, int, str]] = {}
+    for name, address, extent, kind, _, _ in _rows(data, _SYMBOL, start, count, row_bytes):
+        if kind & 0xF == _FUNCTION:
+            place = address & ~1
+            found[place] = place, place + max(extent, 2), _name(data, name, *texts)
+    return tuple(sorted(found.values()))
+
+
+def _name(data: bytes, at: int, start: int, size: int) -> str:
+    """Return a name out of the section of names."""
+    begin, end = start + at, min(start + size, len(data))
+    text = data[begin : min(end, begin + LONGEST_NAME)]
+    return text.partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def vector_table(image: Image) -> int:
@@ -118,38 +175,6 @@ def vector_table(image: Image) -> int:
         "a segment of the firmware must begin with a vector table, whose second word is the "
         f"address of the first instruction plus 1, such as {image.entry | 1:#010x}; none does",
     )
-
-
-def _image(file: ELFFile, data: bytes) -> Image:
-    header = file.header
-    if file.elfclass != 32 or not file.little_endian or header["e_machine"] != "EM_ARM":
-        raise _no_image("for a 32-bit little-endian Arm processor")
-    if header["e_phnum"] > MOST_SEGMENTS:
-        raise _no_image(f"of at most {MOST_SEGMENTS} segments, not {header['e_phnum']}")
-    segments: list[Segment] = []
-    for segment in file.iter_segments("PT_LOAD"):
-        offset, size = segment["p_offset"], segment["p_filesz"]
-        if offset + size > len(data):
-            raise _no_image(f"whole, and its segment at {segment['p_paddr']:#010x} is cut off")
-        if size:
-            segments.append(Segment(segment["p_paddr"], data[offset : offset + size]))
-    if not segments:
-        raise _no_image("an executable with something to load")
-    return Image(header["e_entry"], tuple(segments), _symbols(file))
-
-
-def _symbols(file: ELFFile) -> tuple[tuple[int, int, str], ...]:
-    from elftools.elf.sections import SymbolTableSection
-
-    table = file.get_section_by_name(".symtab")
-    if not isinstance(table, SymbolTableSection) or table.num_symbols() > MOST_SYMBOLS:
-        return ()
-    functions = [row for row in table.iter_symbols() if row["st_info"]["type"] == "STT_FUNC"]
-    rows = {
-        (start := row["st_value"] & ~1): (start, start + max(row["st_size"], 2), row.name)
-        for row in functions
-    }
-    return tuple(sorted(rows.values()))
 
 
 def _no_image(what: str) -> MizzenError:

@@ -61,7 +61,7 @@ def emulate(
     accelerator  the NPU, as ``ethos-u55-128``
 
     Raises E110 and E420 to E423 for what is wrong with the firmware, E410 to E415 with the board,
-    E210 for an unknown accelerator, E419 and E424 to E426 for what is not installed or not there,
+    E210 for an unknown accelerator, E424 to E426 for what is not installed or not there,
     E428 for a limit that M55 does not have.
     What the firmware does wrong is in the result.
     """

@@ -18,7 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 from mizzen.diagnostics import fail
-from mizzen.emulate.image import MISSING
+
+MISSING = "pip install '.[emulate]' in the folder of Mizzen's sources"
 
 
 class _Uc(Protocol):
