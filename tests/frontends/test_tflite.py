@@ -254,9 +254,8 @@ def test_contents_behind_the_end_are_refused() -> None:
 
 def test_packed_types_take_part_of_a_byte() -> None:
     record = record_of(SMALL)
-    tensor = record["subgraphs"][0]["tensors"][1]
-    tensor.update(type=TensorType.UINT4, shape=[5, 43])
-    read_back = read(write(record, SCHEMA), "net").main.tensors[1]
+    record["subgraphs"][0]["tensors"][0].update(type=TensorType.INT4, shape=[5, 43])
+    read_back = read(write(record, SCHEMA), "net").main.tensors[0]
     assert (read_back.size_bytes, read_back.dtype, read_back.values) == (108, None, None)
 
 

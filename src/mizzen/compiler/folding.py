@@ -54,6 +54,8 @@ UNUSED = Reason(
     "nothing takes what it gives, and the artifact does without it",
     help="nothing needs doing",
 )
+GONE = frozenset((FOLDED, UNUSED))
+"""Reasons of operators that an artifact does not have: there is nothing to compare."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +125,11 @@ def folded(model: Model, data: bytes) -> Folded:
     file = write({**model.record, "subgraphs": subgraphs, "buffers": buffers}, SCHEMA)
     network = read_network(file, model.name)
     return Folded(network, file, model, parts[0].kept, parts[0].constant)
+
+
+def computed_once(model: Model) -> Model:
+    """Return a network whose tensors, by their indices, are those of another, folded."""
+    return folded(model, b"").model
 
 
 class _Folding:

@@ -15,8 +15,9 @@ from mizzen.conformance.oracles import litert
 from mizzen.diagnostics import MizzenError
 from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer import read as read_file
-from mizzen.flatbuffer.tflite import SCHEMA, TensorType
+from mizzen.flatbuffer.tflite import DTYPES, PACKED_BITS, SCHEMA, TensorType
 from mizzen.frontends.tflite import read
+from mizzen.frontends.tflite.stored import WIDENED
 from mizzen.package.tflite.builder import NetworkBuilder
 
 from .sparse_files import Form, densified, packed, vector, with_int4
@@ -148,7 +149,7 @@ def _ints(*values: int) -> Any:
 
 ONCE = "must traverse 2 dimensions and {} of blocks once each, not {} of 2"
 SEGMENTS = "must have 5 segments from 0 on in dimension 1, none before the one in front of it"
-SIZE = "and the other sparse and 4-bit constants must take at most 134217728 bytes"
+SIZE = "and the other sparse and packed constants must take at most 134217728 bytes"
 LONG = _level(1, array_segments=_ints(0, 2, 4, 6, 7), array_indices=_ints(0, 3, 1, 2, 0, 5, 1))
 WRONG = {
     "no order": (_sparsity(traversal_order=()), ONCE.format(0, [])),
@@ -179,7 +180,10 @@ WRONG = {
     ),
     "a large shape": (_shape(1 << 14, 1 << 14), SIZE),
     "a negative shape": (_shape(-4, 6), SIZE),
-    "text": (_type(TensorType.STRING), "must be of INT4 or a type of whole bytes, not STRING"),
+    "text": (
+        _type(TensorType.STRING),
+        "must be of INT2, INT4, UINT4 or a type of whole bytes, not STRING",
+    ),
 }
 
 
@@ -233,6 +237,24 @@ class TestWrongSparsity:
 
 
 class TestFourBits:
+    @pytest.mark.parametrize("type", [TensorType.INT2, TensorType.UINT4])
+    def test_other_widths(self, type: TensorType) -> None:
+        bits, whole = PACKED_BITS[type], np.dtype(DTYPES[WIDENED[type]])
+        low = -(1 << bits - 1) if whole.kind == "i" else 0
+        array = np.resize(np.arange(low, low + (1 << bits)), (3, 7)).astype(whole)
+        net = NetworkBuilder("packed")
+        x = net.tensor("x", (1, 4), np.int8, 0.5)
+        net.constant("w", array, 0.5)
+        record = read_file(net.finish([x], [x]), SCHEMA, "net")
+        tensor = record["subgraphs"][0]["tensors"][1]
+        tensor["type"] = int(type)
+        all_bits = np.unpackbits(array.view(np.uint8).reshape(-1, 1), axis=1, bitorder="little")
+        stored = np.packbits(all_bits[:, :bits].reshape(-1), bitorder="little")
+        record["buffers"][tensor["buffer"]] = {"data": stored}
+        (_, found) = read(write(record, SCHEMA), "net").main.tensors
+        assert found.type is WIDENED[type]
+        np.testing.assert_array_equal(found.values, array)
+
     @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (2, 8), (7, 3, 3)])
     def test_every_number_in_its_place(self, shape: tuple[int, ...]) -> None:
         array = np.resize(np.arange(-8, 8), shape).astype(np.int8)

@@ -202,9 +202,10 @@ def tflite_beside(
     artifact  what is judged; None for `compiled` itself
     """
     from mizzen.analysis.comparison.tflite import TfliteComparison
+    from mizzen.compiler.folding import computed_once
 
     judged, constants = _beside(artifact, compiled)
-    meaning = target.backend.tflite_meaning(network, target.configuration)
+    meaning = target.backend.tflite_meaning(computed_once(network), target.configuration)
     bounds = target.backend.tflite_bounds(network)
     return TfliteComparison(network, judged, bounds, meaning, constants)
 

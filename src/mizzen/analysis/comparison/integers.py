@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mizzen.analysis.comparison.tflm import Tensors
+from mizzen.analysis.comparison.tflm import Tensors, constants_of
 from mizzen.artifact.interface import Array
 from mizzen.compiler.tflite_reference import Kernels, tensor_values
 from mizzen.frontends.tflite import Model
@@ -42,7 +42,8 @@ class IntegerReference:
         if found.stopped is not None:
             raise found.stopped
         main = self.model.main
-        values = dict(zip(main.inputs, arrays, strict=True)) | dict(found.values)
+        values = constants_of(self.model, size) | dict(zip(main.inputs, arrays, strict=True))
+        values |= found.values
         return [{index: np.asarray(array) for index, array in values.items()}]
 
 

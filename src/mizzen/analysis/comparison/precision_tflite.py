@@ -11,6 +11,7 @@ from mizzen.analysis.comparison.same_operators import computing, result_of, same
 from mizzen.analysis.comparison.tflm import MicroReference
 from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.artifact.steps import read_network
+from mizzen.compiler.folding import computed_once
 from mizzen.compiler.proof.stimuli import plausible
 from mizzen.compiler.tflite_stimuli import network_stimulus, values_bytes
 from mizzen.data.fitting import fitted, real
@@ -74,8 +75,8 @@ class TfliteNetworks:
             real(array, info).astype(row.dtype or np.float32).reshape(-1, *row.shape)
             for array, info, row in zip(arrays, self.inputs, self._taken, strict=True)
         ]
-        (one,) = MicroReference(self.model).infer([ours], [])
-        (other,) = MicroReference(self.floating).infer([theirs], [])
+        (one,) = MicroReference(computed_once(self.model)).infer([ours], [])
+        (other,) = MicroReference(computed_once(self.floating)).infer([theirs], [])
         return {**one}, {**other}
 
     def _pairs(self) -> Iterator[Pair]:

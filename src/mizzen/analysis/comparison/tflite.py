@@ -17,6 +17,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.backend import NetworkMeaning, PartMeaning
+from mizzen.compiler.folding import computed_once
 from mizzen.compiler.proof.difference import is_within
 from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
 from mizzen.diagnostics import MizzenError
@@ -60,7 +61,8 @@ class TfliteComparison:
         origins = () if report is None else report.origins
         self.observer = Observer(self.artifact, commands_of(origins, indices))
         self.matcher = Matcher(self.layers)
-        self.micro: MicroReference | IntegerReference = MicroReference(self.model)
+        self._computed = computed_once(self.model)
+        self.micro: MicroReference | IntegerReference = MicroReference(self._computed)
         self._keys = dict(_model_tensors(self.model, self.artifact))
         self._outputs = [Tally() for _ in self.model.main.outputs]
         self._parts = () if self.meaning is None else tuple(self._judges(self.meaning))
@@ -185,7 +187,7 @@ class TfliteComparison:
         except MizzenError as error:
             if error.diagnostic.code not in REFUSED or len(inputs) > 1:
                 raise
-        self.micro, self.reference = IntegerReference(self.model), INTEGERS
+        self.micro, self.reference = IntegerReference(self._computed), INTEGERS
         return self.micro.infer(inputs, known)
 
     def _within(

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from mizzen.analysis.comparison.layers import Layer, Layers
 from mizzen.analysis.comparison.observing import given_by
 from mizzen.artifact.interface import Array
+from mizzen.compiler.folding import GONE
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import Device
 from mizzen.frontends.tflite import Model
@@ -26,11 +29,15 @@ Tensors = Mapping[int, Array]
 
 
 def layers_of(model: Model, report: CompileReport | None) -> Layers:
-    """Return the operators of a model; `report` says which are on the CPU."""
+    """Return the operators of a model; `report` says which are on the CPU, and which are gone."""
     on_cpu = {row.index for row in report.on_cpu} if report is not None else set[int]()
+    placements = () if report is None else report.placements
+    gone = {row.index for row in placements if not GONE.isdisjoint(row.reasons)}
     main = model.main
     rows: list[Layer] = []
     for row in main.operators:
+        if row.index in gone:
+            continue
         outputs = main.present(row.outputs)
         rows.append(
             Layer(
@@ -43,6 +50,16 @@ def layers_of(model: Model, report: CompileReport | None) -> Layers:
             )
         )
     return Layers(rows)
+
+
+def constants_of(model: Model, size: int) -> dict[int, Array]:
+    """Return the constants of a network, the same in each of `size` inferences."""
+    rows = ((row.index, row.values) for row in model.main.tensors if not row.variable)
+    return {
+        index: np.broadcast_to(values, (size, *values.shape))
+        for index, values in rows
+        if values is not None
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +91,8 @@ class MicroReference:
         runner = kernels if len(inputs) == 1 else kernels.session(size)
         found: list[dict[int, Array]] = []
         for place, arrays in enumerate(inputs):
-            values = dict(zip(main.inputs, arrays, strict=True))
+            values = constants_of(self.model, size)
+            values.update(zip(main.inputs, arrays, strict=True))
             values.update(known[place] if known else {})
             results = runner.run([values[index] for index in part.inputs], size)
             values.update(zip(part.outputs, results, strict=True))

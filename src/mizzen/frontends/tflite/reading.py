@@ -23,7 +23,7 @@ from mizzen.frontends.tflite.model import (
     Subgraph,
     Tensor,
 )
-from mizzen.frontends.tflite.stored import Moving, dense, moved
+from mizzen.frontends.tflite.stored import WIDENED, Moving, dense, moved
 from mizzen.frontends.tflite.subgraphs import CALLS, require_no_recursion
 
 MAX_TENSOR_BYTES = 1 << 30
@@ -234,7 +234,7 @@ class _Reading:
     def _widen_moved(self, subgraph: Record) -> None:
         """Give what operators move of packed constants the type that these have once read."""
         tensors: list[Record] = subgraph["tensors"] or []
-        packed = {at for at, row in enumerate(tensors) if row["type"] == TensorType.INT4}
+        packed = {at for at, row in enumerate(tensors) if row["type"] in WIDENED}
         if packed:
             held = range(len(self._buffers))
             constants = {
@@ -245,7 +245,7 @@ class _Reading:
             }
             operators: list[Record] = subgraph["operators"] or []
             for at in moved(tensors, constants, map(self._moving, operators)):
-                tensors[at]["type"] = int(TensorType.INT8)
+                tensors[at]["type"] = int(WIDENED[tensors[at]["type"]])
 
     def _moving(self, row: Record) -> Moving:
         code: int = row["opcode_index"]

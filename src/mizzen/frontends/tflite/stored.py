@@ -1,7 +1,7 @@
 """The contents of constants as operators take them: all elements, none packed with another.
 
-A file may hold only some elements of a tensor, the others being zero, and two elements of four bits
-in a byte. Neither compilers nor TensorFlow Lite Micro's kernels read all of these forms, so that a
+A file may hold only some elements of a tensor, the others being zero, and two or four elements in a
+byte. Neither compilers nor TensorFlow Lite Micro's kernels read all of these forms, so that a
 network has dense constants of whole bytes once it is read.
 
 Ref: TensorFlow Lite schema, SparsityParameters; LiteRT, sparsity_format_converter.cc and
@@ -27,6 +27,13 @@ Bytes = npt.NDArray[np.uint8]
 Moving = tuple[str, Sequence[int], Sequence[int]]
 Integers = npt.NDArray[np.int64]
 
+
+WIDENED = {
+    TensorType.INT2: TensorType.INT8,
+    TensorType.INT4: TensorType.INT8,
+    TensorType.UINT4: TensorType.UINT8,
+}
+"""Types whose elements share bytes, and the type that has the same numbers in a byte each."""
 
 MOVERS = frozenset(
     (
@@ -70,48 +77,48 @@ def dense(
     most_bytes  that the contents may take
     """
     sparsity: Record | None = tensor["sparsity"]
-    packed = tensor["type"] == TensorType.INT4
+    packed = TensorType(tensor["type"])
+    kind = WIDENED.get(packed, packed)
+    bits = PACKED_BITS.get(packed, 0)
     if sparsity is None:
-        if data is None or not packed:
+        if data is None or kind is packed:
             return None
         count = _elements(tensor)
-        if count < 0 or data.nbytes != -(-count // 2):
+        if count < 0 or data.nbytes != -(-count * bits // 8):
             return None  # the reader says so of every type
         if count > most_bytes:
             raise _too_large(place, most_bytes)
-        return {"type": int(TensorType.INT8)}, _bytes(unpacked(data, count))
-    dtype = np.dtype(np.int8) if packed else DTYPES.get(TensorType(tensor["type"]))
+        return {"type": int(kind)}, _bytes(unpacked(data, packed, count))
+    dtype = DTYPES.get(kind)
     shape = [int(extent) for extent in _array(tensor["shape"])]
     if dtype is None:
-        name = TensorType(tensor["type"]).name
-        raise _wrong(place, f"must be of INT4 or a type of whole bytes, not {name}")
+        names = ", ".join(row.name for row in WIDENED)
+        raise _wrong(place, f"must be of {names} or a type of whole bytes, not {kind.name}")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > most_bytes:
         raise _too_large(place, most_bytes)
     values = np.zeros(0, np.uint8) if data is None else data
-    bits = PACKED_BITS[TensorType.INT4] if packed else 8 * dtype.itemsize
+    bits = 8 * dtype.itemsize if kind is packed else bits
     most = 8 * values.nbytes // bits
     places = _places(_levels(sparsity, shape, place), most, place)
     if values.nbytes != -(-places.size * bits // 8):
         needed = f"{places.size} elements, as its dimensions say"
         raise _wrong(place, f"must have contents of {needed}, not {values.nbytes} bytes")
     found = np.zeros(math.prod(shape), dtype)
-    found[places] = unpacked(values, places.size) if packed else values.view(dtype)
-    changes: Record = {"sparsity": None}
-    if packed:
-        changes["type"] = int(TensorType.INT8)
-    return changes, _bytes(found)
+    stored = values.view(dtype) if kind is packed else unpacked(values, packed, places.size)
+    found[places] = stored
+    return {"sparsity": None, "type": int(kind)}, _bytes(found)
 
 
 def moved(tensors: Sequence[Record], constants: Set[int], rows: Iterable[Moving]) -> Set[int]:
-    """Return the tensors of four bits that hold those of constants in other places.
+    """Return the packed tensors that hold those of constants in other places.
 
     Their elements have a byte each too, since the constants have.
 
-    constants  tensors of four bits that are constants
+    constants  packed tensors that are constants
     rows       operators in order: the kind, the inputs, the outputs
     """
     known, found = set(constants), set[int]()
-    packed = {index for index, row in enumerate(tensors) if row["type"] == TensorType.INT4}
+    packed = {index for index, row in enumerate(tensors) if row["type"] in WIDENED}
     for kind, inputs, outputs in rows:
         taken = packed & set(inputs)
         if kind in MOVERS and taken and taken <= known:
@@ -121,10 +128,13 @@ def moved(tensors: Sequence[Record], constants: Set[int], rows: Iterable[Moving]
     return found
 
 
-def unpacked(data: Bytes, count: int) -> npt.NDArray[np.int8]:
-    """Return elements of four bits, the first in the low half of a byte, as whole bytes."""
-    halves = np.stack((data << 4, data & 0xF0), axis=-1).view(np.int8) >> 4
-    return halves.reshape(-1)[:count]
+def unpacked(data: Bytes, packed: TensorType, count: int) -> npt.NDArray[Any]:
+    """Return elements that share bytes, the first in the lowest bits, as whole bytes."""
+    bits = PACKED_BITS[packed]
+    whole = DTYPES[WIDENED[packed]]
+    parts = [data << (8 - bits - low) for low in range(0, 8, bits)]
+    raised: npt.NDArray[Any] = np.stack(parts, axis=-1).reshape(-1)[:count].view(whole)
+    return np.right_shift(raised, 8 - bits)
 
 
 def _bytes(values: npt.NDArray[Any]) -> Bytes:
@@ -219,7 +229,7 @@ def _array(values: Any) -> Integers:
 def _too_large(place: str, most_bytes: int) -> MizzenError:
     return fail(
         "E140",
-        f"{place} and the other sparse and 4-bit constants must take at most {most_bytes} bytes "
+        f"{place} and the other sparse and packed constants must take at most {most_bytes} bytes "
         "more when their elements are bytes and all there",
         help="no memory beside an NPU has room for them; convert the network again",
     )
