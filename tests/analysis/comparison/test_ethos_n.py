@@ -95,6 +95,8 @@ def test_operators_that_another_compilation_left_to_the_cpu() -> None:
     assert sum(isinstance(row, NpuStep) for row in other.steps) == 2
     found = compare(DIGITS, artifact=artifact_of(other.data, other.name))
     assert found.holds
+    assert found.constants is not None
+    assert found.constants.compared == 0
     assert [row.code for row in notes_of(found)] == ["W323"]
     rng = np.random.default_rng(2)
     program = next(row for row in other.steps if isinstance(row, NpuStep)).program.program

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.analysis.comparison.constants import constants_beside
 from mizzen.analysis.comparison.exactness import Inputs, compare, failures_of, notes_of
 from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import NpuStep, read_network
@@ -133,6 +134,21 @@ def test_layers_that_nothing_names_are_said_to_be_unseen(tmp_path: Path) -> None
     assert found.holds
     assert found.elements == 16 * 10
     assert [note.code for note in notes_of(found)] == ["W323", "W490"]
+
+
+def test_an_operand_from_elsewhere_is_among_the_constants() -> None:
+    """One bit of a region: an operation reads constants instead of a map; hardly an input shows."""
+    artifact = mizzen.compile(DIGITS, "ethos-u85-256", prove="off")
+    (step,) = (row for row in artifact.steps if isinstance(row, NpuStep))
+    reads = [row for row in step.program.instructions if row.command.name == "SET_IFM_REGION"]
+    told = set[str]()
+    for row in reads:
+        words = step.program.words.copy()
+        words[row.offset_words] ^= 1 << 16
+        data = artifact.data.replace(step.program.words.tobytes(), words.tobytes())
+        found = constants_beside(artifact_of(data, artifact.name), artifact)
+        told |= {wrong.what for wrong in found.wrong}
+    assert told == {"numbers of constants"}
 
 
 def test_an_artifact_of_another_network_is_refused(model_file: Callable[[str], Path]) -> None:

@@ -7,7 +7,8 @@ are, have their constants otherwise with good reason: they are counted, and say 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ Constants = Mapping[int, Mapping[str, Array]]
 
 NOTHING: Origins = {}
 
+OPERATIONS_FOR_ONE = 10
+"""Operations for one that has other constants by mistake: more are another compiler's way."""
+
 SETTINGS_FOR_ONE = 100
 """Numbers of commands for one that is a mistake: more are another compiler's way to compute."""
 
@@ -36,22 +40,25 @@ def constants_beside(artifact: Artifact, compiled: Artifact) -> ConstantsCompari
     """Compare what two artifacts of one model hold; `compiled` is the one that is right."""
     assert compiled.report is not None, "a compilation always reports"
     ours, theirs = (
-        [step for step in row.steps if isinstance(step, NpuStep)] for row in (artifact, compiled)
+        [_constants(step) for step in row.steps if isinstance(step, NpuStep)]
+        for row in (artifact, compiled)
     )
-    held = [_constants(step) for step in ours]
     if len(ours) != len(theirs):
-        return ConstantsComparison(0, sum(map(len, held)), ())
+        return ConstantsComparison(0, sum(map(len, ours)), ())
     compared = others = 0
     wrong: list[ConstantDifference] = []
-    for place, (one, step) in enumerate(zip(held, theirs, strict=True)):
-        other = _constants(step)
-        if not _is_alike(one, other):
-            others += len(one)
-            continue
-        compared += len(one)
+    for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         origins = compiled.report.origins
-        names = origins[place] if place < len(origins) else NOTHING
-        wrong += _wrong(one, other, names)
+        pairs = list(_pairs(one, other, origins[place] if place < len(origins) else NOTHING))
+        alike = [row for row in pairs if row.is_alike]
+        odd = [row for row in pairs if not row.is_alike]
+        if len(odd) * OPERATIONS_FOR_ONE > len(pairs):
+            others += len(odd)
+            odd = []
+        others += 0 if pairs else len(one)
+        compared += len(alike)
+        wrong += [row.as_other() for row in odd]
+        wrong += _wrong(alike)
     return ConstantsComparison(compared, others, tuple(wrong))
 
 
@@ -62,31 +69,48 @@ def _constants(step: NpuStep) -> Constants:
         return {}  # executing it says why
 
 
-def _is_alike(ours: Constants, theirs: Constants) -> bool:
-    """Whether operations have constants of the same names and shapes, in their order."""
-    one, other = (
-        [[(name, array.shape) for name, array in rows[at].items()] for at in sorted(rows)]
-        for rows in (ours, theirs)
-    )
-    return one == other
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """An operation of each side in the same place, and the model's operator that it is of."""
+
+    ours: Mapping[str, Array]
+    theirs: Mapping[str, Array]
+    origin: Origin
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether both have constants of the same names and shapes."""
+        one, other = (
+            [(name, array.shape) for name, array in row.items()] for row in (self.ours, self.theirs)
+        )
+        return one == other
+
+    def as_other(self) -> ConstantDifference:
+        """Return how two differ that are not alike: by how many numbers they have."""
+        one, other = (sum(row.size for row in rows.values()) for rows in (self.ours, self.theirs))
+        return ConstantDifference(self.origin, "numbers of constants", 1, 1, (0,), one, other)
+
+    def differences(self) -> Iterator[ConstantDifference]:
+        """Return how they differ, by name; what has little in common says nothing."""
+        for name, array in self.ours.items():
+            found = difference(array[np.newaxis], self.theirs[name][np.newaxis])
+            if found is not None and found.share <= SAYS_SOMETHING:
+                yield ConstantDifference(
+                    self.origin, name, found.differing, found.elements, found.where, found.npu,
+                    found.reference,
+                )  # fmt: skip
 
 
-def _wrong(ours: Constants, theirs: Constants, origins: Origins) -> Iterator[ConstantDifference]:
-    settings = sum(len(row[SETTINGS]) for row in theirs.values() if SETTINGS in row)
-    found = list(_differences(ours, theirs, origins))
+def _pairs(ours: Constants, theirs: Constants, origins: Origins) -> Iterator[_Pair]:
+    """Return operations side by side; none where there are more of one side."""
+    if len(ours) == len(theirs):
+        for at, there in zip(sorted(ours), sorted(theirs), strict=True):
+            yield _Pair(ours[at], theirs[there], origins.get(there, Origin()))
+
+
+def _wrong(pairs: Sequence[_Pair]) -> Iterator[ConstantDifference]:
+    settings = sum(len(row.theirs[SETTINGS]) for row in pairs if SETTINGS in row.theirs)
+    found = [difference for row in pairs for difference in row.differences()]
     odd = sum(row.differing for row in found if row.what == SETTINGS)
     few = odd <= max(1, settings // SETTINGS_FOR_ONE)
     yield from (row for row in found if row.what != SETTINGS or few)
-
-
-def _differences(
-    ours: Constants, theirs: Constants, origins: Origins
-) -> Iterator[ConstantDifference]:
-    for at, there in zip(sorted(ours), sorted(theirs), strict=True):
-        for name, array in ours[at].items():
-            found = difference(array[np.newaxis], theirs[there][name][np.newaxis])
-            if found is None or found.share > SAYS_SOMETHING:
-                continue
-            origin = origins.get(there, Origin())
-            yield ConstantDifference(origin, name, found.differing, found.elements, found.where,
-                                     found.npu, found.reference)  # fmt: skip
