@@ -128,7 +128,8 @@ def test_a_board_with_little_memory_is_refused(digits: Artifact) -> None:
         c_project(digits, Request(replace(BOARD, memories=memories)))
     assert str(caught.value) == (
         "error[E468]: SRAM of corstone300 must hold 1536 bytes (arena 1536, fast 0), and has 1024\n"
-        "  help choose another memory mode, or compile with --optimise Size"
+        "  help use a network with smaller feature maps or fewer weights, or a board with more "
+        "memory"
     )
 
 

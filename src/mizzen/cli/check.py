@@ -90,6 +90,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 def _model(options: argparse.Namespace, console: Console) -> Answer:
     import mizzen
     from mizzen.cli.compile import document
+    from mizzen.compiler.budget import again
 
     board = board_of(options)
     asked = for_board(keywords(options), board)
@@ -103,7 +104,8 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
         )
     report = found.compilation
     cost = cost_of(found.artifact)
-    needs = needs_of_network(found.artifact, cost, board, options)
+    compile_again = again(options.model, **asked)
+    needs = needs_of_network(found.artifact, cost, board, options, compile_again)
     rows = _layers(found, cost, needs.memory, options.sort)
     steps = _cliffs(options, chosen, rows, console) if options.cliffs else ()
     allowed = {

@@ -16,7 +16,9 @@ from mizzen.diagnostics import Diagnostic
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.boards import Board
+    from mizzen.compiler.budget import Again
     from mizzen.export import BoardFit
+    from mizzen.export.project import Remedy
     from mizzen.report.cost import CostReport
     from mizzen.report.memory import MemoryReport
 
@@ -125,10 +127,12 @@ def needs_of_network(
     cost: CostReport | None,
     board: Board | None,
     options: argparse.Namespace,
+    compile_again: Again | None = None,
 ) -> Needs:
     """Count what a compiled network needs; nothing of one that nothing could run.
 
-    cost  what it costs; None where no timing model knows
+    cost           what it costs; None where no timing model knows
+    compile_again  tries what would help; without it, what would is not known
     """
     from mizzen.analysis.memory import memory_report, needs_of
     from mizzen.export import memory_fit
@@ -136,10 +140,28 @@ def needs_of_network(
     if artifact is None:
         return Needs(None, None, None, None)
     memory = memory_report(artifact)
-    fit = None if board is None else memory_fit(artifact, board, needs_of(memory))
+    fit = None
+    if board is not None:
+        remedy = _remedy(artifact, board, compile_again)
+        fit = memory_fit(artifact, board, needs_of(memory), remedy=remedy)
     clock_hz = options.clock or (None if board is None else board.npu.clock_hz)
     cycles = None if cost is None or clock_hz is None else cost.cycles
     return Needs(memory, fit, clock_hz, cycles)
+
+
+def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Remedy | None:
+    """Return what says what would help, of the memory modes that the board has."""
+    report = artifact.report
+    if report is None or compile_again is None:
+        return None
+    modes = [name for mode in board.modes for name in mode.names]
+
+    def said(over_bytes: int) -> str:
+        from mizzen.compiler.budget import what_would_help
+
+        return what_would_help(report, artifact, over_bytes, compile_again, modes)
+
+    return said
 
 
 def needs_text(needs: Needs, console: Console) -> str:

@@ -7,7 +7,7 @@ them there. What would help is measured: the network is compiled again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack
@@ -19,7 +19,7 @@ from mizzen.compiler.compile import compile_file, file_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.report.compilation import SRAM, CompileReport
-from mizzen.report.memory import MemoryReport, Use
+from mizzen.report.memory import Allocation, MemoryReport, Use
 from mizzen.targets.ethos_u.config import EthosUConfiguration, Optimise
 from mizzen.targets.ethos_u.recorded_config import recorded
 from mizzen.targets.ethos_u.system_config import usable_memory_modes
@@ -30,6 +30,9 @@ SHOWN_AT_PEAK = 4
 
 COMPILERS = ("arena", "cache")
 """Areas that the compiler fills as it is told."""
+
+MAPS = (Use.INPUT, Use.OUTPUT, Use.FEATURE_MAP, Use.CPU)
+"""What grows with the network's input."""
 
 Again = Callable[..., Artifact]
 """Compiles the network again, with other options."""
@@ -83,6 +86,54 @@ def sram_failures(
     )
 
 
+def what_would_help(
+    report: CompileReport,
+    artifact: Artifact,
+    over_bytes: int,
+    compile_again: Again,
+    modes: Collection[str],
+) -> str:
+    """Say what would help a network that needs too much SRAM, or what it is that needs so much.
+
+    modes  memory modes that may be tried
+    """
+    memory = memory_report(artifact)
+    budget_bytes = sram_of(report, memory) - over_bytes
+    said = _help(report, memory, budget_bytes, compile_again, modes)
+    maps = _maps_at_once(memory)
+    if maps <= budget_bytes:
+        return said
+    inputs = ", ".join("x".join(map(str, row.shape)) for row in artifact.inputs)
+    return (
+        f"{said}; feature maps of {maps} bytes are there at once, which grow with the input "
+        f"({inputs}): a smaller input is what helps"
+    )
+
+
+def _maps_at_once(memory: MemoryReport) -> int:
+    """Return the most bytes of feature maps that are alive at one operation."""
+    held = [row for row in memory.allocations if row.memory == SRAM and row.use in MAPS]
+    return max(
+        (
+            _covered([row for row in held if row.first <= operation <= row.last])
+            for operation in range(len(memory.operations))
+        ),
+        default=0,
+    )
+
+
+def _covered(rows: Sequence[Allocation]) -> int:
+    """Return how many bytes tensors take, of which several may lie at one place."""
+    bytes_, end = 0, ("", 0)
+    for row in sorted(rows, key=lambda row: (row.area, row.address or 0)):
+        start = max(row.address or 0, end[1] if row.area == end[0] else 0)
+        stop = (row.address or 0) + row.size_bytes
+        if stop > start:
+            bytes_ += stop - start
+            end = row.area, stop
+    return bytes_
+
+
 def sram_of(report: CompileReport, memory: MemoryReport | None) -> int:
     """Return what must be in SRAM; what the compiler says where there is nothing to count."""
     if memory is None or not any(row.memory == SRAM for row in memory.areas):
@@ -129,8 +180,9 @@ def _help(
     memory: MemoryReport | None,
     budget_bytes: int,
     compile_again: Again | None,
+    modes: Collection[str] | None = None,
 ) -> str:
-    found = list(_remedies(report, memory, budget_bytes, compile_again))
+    found = list(_remedies(report, memory, budget_bytes, compile_again, modes))
     fitting = [row for row in found if row.sram_bytes <= budget_bytes]
     if fitting:
         return f"{fitting[-1].words} fits: it needs {fitting[-1].sram_bytes} bytes"
@@ -149,11 +201,12 @@ def _remedies(
     memory: MemoryReport | None,
     budget_bytes: int,
     compile_again: Again | None,
+    modes: Collection[str] | None,
 ) -> Iterator[Remedy]:
     """Compile with one option after the other until the network fits."""
     if compile_again is None or memory is None:
         return
-    for words, changes in _changes(report, memory, budget_bytes):
+    for words, changes in _changes(report, memory, budget_bytes, modes):
         try:
             artifact = compile_again(**changes)
         except MizzenError:
@@ -166,7 +219,10 @@ def _remedies(
 
 
 def _changes(
-    report: CompileReport, memory: MemoryReport, budget_bytes: int
+    report: CompileReport,
+    memory: MemoryReport,
+    budget_bytes: int,
+    modes: Collection[str] | None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     configuration = _configuration(report)
     if configuration is None:
@@ -180,6 +236,8 @@ def _changes(
     if 0 < left < scheduled:
         yield f"--arena-cache-size {left}", {"arena_cache_size": left}
     for mode in _modes(configuration):
+        if modes is not None and mode not in modes:
+            continue
         yield f"--memory-mode {mode}", {"memory_mode": mode}
 
 

@@ -11,7 +11,7 @@ from mizzen.boards import Board, MemoryMode, Role
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.export.c_container import c_container
 from mizzen.export.c_project import container_needs
-from mizzen.export.project import compiled_mode, memory_findings
+from mizzen.export.project import Remedy, compiled_mode, memory_findings
 from mizzen.export.tables import tabulated
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, KernelCall, NpuCall
@@ -129,11 +129,16 @@ def board_fit(artifact: Artifact, board: Board, memory_mode: str | None = None) 
 
 
 def memory_fit(
-    artifact: Artifact, board: Board, needed: Mapping[Role, int], memory_mode: str | None = None
+    artifact: Artifact,
+    board: Board,
+    needed: Mapping[Role, int],
+    memory_mode: str | None = None,
+    remedy: Remedy | None = None,
 ) -> BoardFit:
     """Check an artifact against a board, whatever runtime executes it.
 
     needed  bytes by role, as `mizzen.analysis.memory.needs_of` counts them
+    remedy  says what would help where the arena is too large
 
     Findings: E415 and E442 for an NPU, E415 for a memory mode that the board has not, E481 for a
     memory that the NPU does not reach, E468 for one that is too small.
@@ -141,7 +146,7 @@ def memory_fit(
     mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
     findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
     if not any(row.code == "E415" for row in _of_mode(board, mode)):
-        findings += memory_findings(board, mode, needed)
+        findings += memory_findings(board, mode, needed, remedy)
     return BoardFit(board, mode, needed, tuple(findings))
 
 

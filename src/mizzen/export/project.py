@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,13 +82,22 @@ def compiled_mode(artifact: Artifact) -> str | None:
     return found if isinstance(found, str) else None
 
 
+Remedy = Callable[[int], str]
+"""Says what would help an arena that needs so many bytes too many."""
+
+FITTING = "use a network with smaller feature maps or fewer weights, or a board with more memory"
+"""What is known to help without a try."""
+
+
 def require_memory(board: Board, mode: str, needed: Mapping[Role, int]) -> None:
     """Refuse a board with too little memory: E468."""
     for row in memory_findings(board, mode, needed):
         raise MizzenError(row)
 
 
-def memory_findings(board: Board, mode: str, needed: Mapping[Role, int]) -> Iterator[Diagnostic]:
+def memory_findings(
+    board: Board, mode: str, needed: Mapping[Role, int], remedy: Remedy | None = None
+) -> Iterator[Diagnostic]:
     """Return an E468 for each memory of the board that what lies in it does not fit."""
     for memory in board.memories:
         asked = {
@@ -98,11 +107,12 @@ def memory_findings(board: Board, mode: str, needed: Mapping[Role, int]) -> Iter
         }
         if sum(asked.values()) > memory.size_bytes:
             parts = ", ".join(f"{role.value} {size}" for role, size in asked.items())
+            over = sum(asked.values()) - memory.size_bytes
             yield fail(
                 "E468",
                 f"{memory.name} of {board.name} must hold {sum(asked.values())} bytes ({parts}), "
                 f"and has {memory.size_bytes}",
-                help="choose another memory mode, or compile with --optimise Size",
+                help=FITTING if remedy is None or Role.ARENA not in asked else remedy(over),
             ).diagnostic
 
 

@@ -53,6 +53,19 @@ ONE = operation("OP_CONV", 100, (1, 16), (8, 16))
             "mostly waiting for flash, for commands and lookup tables: have the constants in SRAM "
             "(--memory-mode Sram_Only) if they fit",
         ),
+        (
+            replace(
+                CONV,
+                traffic=(
+                    Traffic("Dram", "Axi1", Purpose.WEIGHTS, 9, 0),
+                    Traffic("Dram", "Axi1", Purpose.FEATURE_MAP, 5, 6),
+                    Traffic("Sram", "Axi0", Purpose.COMMANDS, 99, 0),
+                ),
+            ),
+            {Bound.DRAM: 51, Bound.ROUNDING: 49},
+            "mostly waiting for DRAM, most of all for: feature map",
+        ),
+        (CONV, {Bound.DRAM: 51, Bound.ROUNDING: 49}, "mostly waiting for DRAM"),
     ],
 )
 def test_what_is_said(row: OperationCost, causes: dict[Bound, int], said: str) -> None:

@@ -12,6 +12,8 @@ LEAST_CAUSE = 0.4
 """Share of a layer's time that a cause must have."""
 
 DEPTHWISE = "OP_DEPTHWISE"
+DRAM = "Dram"
+"""As `vela.ini` calls it."""
 
 
 def advice(operations: Sequence[OperationCost], causes: Mapping[Bound, int], share: float) -> str:
@@ -41,10 +43,13 @@ def _flash(operations: Sequence[OperationCost]) -> str:
 
 
 def _dram(operations: Sequence[OperationCost]) -> str:
-    return (
-        "mostly waiting for DRAM: give the compiler more SRAM to stage feature maps and weights "
-        "in (--arena-cache-size)"
-    )
+    """Say for what: whether more SRAM would help, only another compilation tells."""
+    bytes_: dict[str, int] = {}
+    for part in (part for row in operations for part in row.traffic if part.memory == DRAM):
+        moved = part.read_bytes + part.written_bytes
+        bytes_[part.purpose.value] = bytes_.get(part.purpose.value, 0) + moved
+    most = max(bytes_, key=lambda purpose: bytes_[purpose], default=None)
+    return "mostly waiting for DRAM" + ("" if most is None else f", most of all for: {most}")
 
 
 def _rounding(operations: Sequence[OperationCost]) -> str:

@@ -127,22 +127,35 @@ def _matrix_axes(operator: OperatorFacts) -> str | None:
     return None if longest <= MATRIX_AXIS_MAXIMUM else str(longest)
 
 
+@rule("slice-backwards", "STRIDED_SLICE", ALL).must_have(
+    "strides from 1", "reverse outside the network, or fold it into the weights that follow"
+)
+def _slice_backwards(operator: OperatorFacts) -> str | None:
+    strides = _strides(operator)
+    return None if min(strides, default=1) > 0 else f"strides {extents(strides)}"
+
+
 @rule("slice-stride", "STRIDED_SLICE", ALL).must_have(
-    "strides from 1, over 1 only along height and width",
-    "TRANSPOSE so that the axis is height or width",
+    "strides over 1 only along height and width",
+    "let a CONV_2D of 1x1 pick channels, with a weight of 1 for each that is taken; along other "
+    "axes the CPU takes them",
 )
 def _slice_strides(operator: OperatorFacts) -> str | None:
+    strides = _strides(operator)
+    spatial = (len(strides) - 3, len(strides) - 2)
+    fits = all(s <= 1 or axis in spatial for axis, s in enumerate(strides))
+    return None if fits else f"strides {extents(strides)}"
+
+
+def _strides(operator: OperatorFacts) -> tuple[int, ...]:
+    """Return the strides along the axes of the data; none where masks change the axes."""
     data, parameter = data_input(operator), operator.input(3)
     masks = ("new_axis_mask", "ellipsis_mask")
     if data is None or parameter is None or parameter.values is None:
-        return None
+        return ()
     if any(operator.option(mask) for mask in masks):
-        return None
-    strides = [int(stride) for stride in parameter.values.reshape(-1)]
-    rank = len(data.shape)
-    spatial = (rank - 3, rank - 2)
-    fits = all(s == 1 or (s > 1 and axis in spatial) for axis, s in enumerate(strides))
-    return None if fits else f"strides {extents(tuple(strides))}"
+        return ()
+    return tuple(int(stride) for stride in parameter.values.reshape(-1))
 
 
 @rule("slice-empty", "STRIDED_SLICE SLICE", ALL, STOPS).must_have(
@@ -226,6 +239,7 @@ OPERATOR_RULES: tuple[Rule, ...] = (
     )(_types("INT8", "INT16")),
     _matrix_type,
     _matrix_axes,
+    _slice_backwards,
     _slice_strides,
     _empty,
     _reversed,
