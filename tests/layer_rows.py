@@ -44,6 +44,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.ops",
     ),
     "mizzen.report": (
+        "mizzen.documents",
         "mizzen.escaping",
         "mizzen.notebook",
         "mizzen.diagnostics",
@@ -692,6 +693,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.check",
     ),
     "mizzen.cli": (
+        "mizzen.documents",
         "mizzen.escaping",
         "mizzen.diagnostics",
         "mizzen.files",

@@ -89,7 +89,10 @@ def test_what_is_no_evaluation_is_refused(here: Path, run: Run) -> None:
     (here / "other.json").write_text('{"holds": true}')
     status, _, err = run("report", "digits.tflite", "--evaluation", "other.json")
     assert status == 2
-    assert "error[E587]: other.json must hold what mizzen evaluate --json writes" in err
+    assert (
+        "error[E587]: other.json must be what mizzen evaluate --json writes: data must be given"
+        in err
+    )
 
 
 def test_artifacts_with_operators_on_the_cpu_and_of_other_families(here: Path, run: Run) -> None:

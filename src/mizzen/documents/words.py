@@ -41,6 +41,8 @@ def must_be(model: type[BaseModel], loc: Loc, error: ErrorDetails) -> tuple[str,
             return f"be a multiple of {mark.spell(step) if mark else step}", came
         case "too_short" | "too_long" if (limits := _lengths(marks)) != (1, None):
             return _many(*limits), str(context["actual_length"])
+        case "value_error":
+            return str(context["error"]), came
         case "string_too_long":
             return f"have at most {context['max_length']:,} characters", str(len(error["input"]))
         case "too_short" | "list_type" | "tuple_type":

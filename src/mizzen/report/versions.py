@@ -10,16 +10,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mizzen.diagnostics import Device, fail
+from mizzen.diagnostics import Device
+from mizzen.documents import Form, Syntax, content_of, parse
+
+if TYPE_CHECKING:
+    from mizzen.report.file_formats import VersionKeys
 
 SCHEMA = "mizzen-versions"
 """What a file of versions says that it is."""
 
 SCHEMA_VERSION = 1
 
-LARGEST_FILE_BYTES = 64 << 20
+FORM = Form(
+    f"a baseline of {SCHEMA} {SCHEMA_VERSION}",
+    Syntax.JSON,
+    "E485",
+    "E485",
+    largest_bytes=16 << 20,
+    help="write one with `mizzen compare MODEL --write-baseline FILE`",
+    wording="{name} must be a baseline of mizzen-versions 1: {place} must {must}",
+)
 
 OTHER = "transfers of constants"
 """What of an inference's cycles belongs to no operator."""
@@ -242,43 +254,13 @@ def versions_file(versions: Sequence[Version]) -> bytes:
 
 def read_versions(path: Path) -> tuple[Version, ...]:
     """Read a file of versions. E485 for one that is not one."""
-    try:
-        with path.open("rb") as file:
-            document = json.loads(file.read(LARGEST_FILE_BYTES))
-        if document["schema"] != SCHEMA or document["version"] != SCHEMA_VERSION:
-            raise ValueError(f"it is {document['schema']} {document['version']}")
-        return tuple(_version(row) for row in document["versions"])
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-    except (ValueError, KeyError, TypeError, RecursionError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-    raise fail(
-        "E485",
-        f"{path} must be a baseline of {SCHEMA} {SCHEMA_VERSION}: {reason}",
-        help="write one with `mizzen compare MODEL --write-baseline FILE`",
-    )
+    from mizzen.report.file_formats import VersionsKeys
+
+    keys = parse(VersionsKeys, content_of(path, FORM), str(path), FORM)
+    return tuple(_version(row) for row in keys.versions)
 
 
-def _version(row: dict[str, Any]) -> Version:
-    return Version(
-        model=str(row["model"]),
-        configuration={str(key): str(value) for key, value in row["configuration"].items()},
-        operators=int(row["operators"]),
-        cpu_operators=int(row["cpu_operators"]),
-        macs=int(row["macs"]),
-        cycles=int(row["cycles"]),
-        compiler_cycles=None if row["compiler_cycles"] is None else int(row["compiler_cycles"]),
-        utilisation=None if row["utilisation"] is None else float(row["utilisation"]),
-        sram_bytes=int(row["sram_bytes"]),
-        flash_bytes=int(row["flash_bytes"]),
-        file_bytes=int(row["file_bytes"]),
-        areas={str(key): int(value) for key, value in row["areas"].items()},
-        peak={str(key): int(value) for key, value in row["peak"].items()},
-        layers=tuple(
-            LayerCost(
-                int(i["index"]), str(i["kind"]), str(i["name"]), Device(i["device"]),
-                int(i["cycles"]),
-            )
-            for i in row["layers"]
-        ),
-    )  # fmt: skip
+def _version(keys: VersionKeys) -> Version:
+    layers = tuple(LayerCost(**dict(layer)) for layer in keys.layers)
+    values: dict[str, Any] = {**dict(keys), "layers": layers}
+    return Version(**values)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, fields
+from mizzen.cli.mesh.programs import diagnostic
 from mizzen.diagnostics import Diagnostic
 
 SUMMARY = "do programs keep to their machine and network?"
@@ -39,10 +40,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         [(str(options.program), said), ("findings", f"{len(findings):,}" if findings else "none")],
         width=console.width,
     )
-    failures = [
-        Diagnostic("E508", f"{row.rule.value}, {row.place}: {row.must}, and {row.came}")
-        for row in findings[:SHOWN_FINDINGS]
-    ]
+    failures = [diagnostic(row) for row in findings[:SHOWN_FINDINGS]]
     if len(findings) > SHOWN_FINDINGS:
         failures.append(
             Diagnostic(

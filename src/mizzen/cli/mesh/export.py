@@ -9,6 +9,7 @@ from mizzen.cli.configuration import add_output_option, output_folder, positive_
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, size
 from mizzen.cli.mesh.inspect import require_element
+from mizzen.cli.mesh.programs import sound_program
 from mizzen.cli.mesh.run import random_inputs
 
 SUMMARY = "C for an element, with a test that replays its messages"
@@ -34,9 +35,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Execute the network once to record the element's messages, and write its project."""
     from mizzen.files import write_files
     from mizzen.mesh.export import export_element, record
-    from mizzen.mesh.program import read_program
 
-    program = read_program(Path(options.program))
+    program = sound_program(Path(options.program))
     element = require_element(program, options.element)
     with console.progress(f"recording the messages of {options.images} images"):
         inputs = random_inputs(program.network, options.images)

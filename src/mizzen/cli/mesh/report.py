@@ -10,6 +10,7 @@ from mizzen.cli.configuration import positive_number
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, size
 from mizzen.cli.mesh.map import figure_rows, figures
+from mizzen.cli.mesh.programs import sound_program
 
 SUMMARY = "a page with loads, layers, memory and time"
 LARGEST_SIMULATED = 1_024
@@ -39,12 +40,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Estimate, simulate, and write the page."""
     from mizzen.files import write_files
-    from mizzen.mesh.program import read_program
     from mizzen.mesh.report import mesh_page, trace
     from mizzen.mesh.simulation import estimate, simulate
     from mizzen.report.page import render
 
-    program = read_program(Path(options.program))
+    program = sound_program(Path(options.program))
     found = estimate(program)
     images = options.images or (
         6 if options.trace or len(program.elements) <= LARGEST_SIMULATED else 0

@@ -11,6 +11,7 @@ from mizzen.cli.configuration import add_output_option, output_folder, positive_
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, duration, fields
+from mizzen.cli.mesh.programs import sound_program
 from mizzen.cli.outputs import write_arrays
 from mizzen.diagnostics import Diagnostic
 
@@ -63,9 +64,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Execute the programs, write the outputs, and compare if that was asked for."""
     from mizzen.mesh.execution import compare
     from mizzen.mesh.execution import execute as execute_program
-    from mizzen.mesh.program import read_program
 
-    program = read_program(Path(options.program))
+    program = sound_program(Path(options.program))
     inputs = _inputs(options, program.network, console)
     engine = _engine(options.engine, options.workers)
     start = time.perf_counter()

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from mizzen.diagnostics import fail
+from mizzen.escaping import one_line
 from mizzen.report.page.blocks import Block, Graph, Page
 from mizzen.report.page.layered import Layout, Place, layered
 from mizzen.report.page.scales import Chart, LogScale, MemoryScale, TimeScale, map_scale
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 RAMP = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 """Colours of shares from 0 to 1, red, green, blue: even steps of lightness. Ref: viridis."""
+
+SHORT = 240
+"""Characters of a text of which nothing is cut."""
 
 WHOLE_FROM = 999.5
 """Numbers that are written without digits behind the point."""
@@ -43,6 +47,7 @@ def render(page: Page) -> str:
 def _environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
     except ImportError as error:
         raise fail(
             "E566",
@@ -53,11 +58,31 @@ def _environment() -> Environment:
         loader=PackageLoader("mizzen.report.page"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=plain,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, colour=colour, kind=_kind, curve=curve, bytes=size)
+    environment.filters.update(number=number, colour=colour, kind=_kind, bytes=size)
+
+    def path(points: Sequence[Place]) -> Markup:
+        return Markup(curve(points))
+
+    environment.filters.update(curve=path)
     return environment
+
+
+def plain(value: object) -> object:
+    """Return what stands on a page: texts without control characters, long words and lines cut.
+
+    Names come from files. Jinja escapes them for HTML afterwards; what is markup stays.
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return (
+        value
+        if len(value) < SHORT and value.isprintable()
+        else "\n".join(map(one_line, value.split("\n")))
+    )
 
 
 def _layout(block: Graph) -> Layout:

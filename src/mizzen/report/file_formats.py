@@ -1,0 +1,105 @@
+"""The keys of the files in which versions and evaluations are handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from mizzen.diagnostics import Device
+from mizzen.documents.model import Rows, Section
+
+Size = Annotated[int, Field(ge=0, lt=1 << 62)]
+Number = Annotated[float, Field(ge=-1e300, le=1e300)]
+Name = Annotated[str, Field(max_length=1 << 20)]
+"""Of a network or a tensor; it is escaped and cut where it is shown."""
+
+MOST = 1 << 16
+Sizes = Annotated[Mapping[Name, Size], Field(max_length=MOST)]
+Metrics = Annotated[Mapping[Name, Number], Field(max_length=MOST)]
+
+
+class LayerKeys(Section):
+    """As `LayerCost`."""
+
+    index: Size
+    kind: Name
+    name: Name
+    device: Device
+    cycles: Size
+
+
+class VersionKeys(Section):
+    """As `Version`."""
+
+    model: Name
+    configuration: Annotated[Mapping[Name, Name], Field(max_length=MOST)]
+    operators: Size
+    cpu_operators: Size
+    macs: Size
+    cycles: Size
+    compiler_cycles: Size | None
+    utilisation: Number | None
+    sram_bytes: Size
+    flash_bytes: Size
+    file_bytes: Size
+    areas: Sizes
+    peak: Sizes
+    layers: Rows[LayerKeys]
+
+
+class VersionsKeys(Section):
+    """A baseline."""
+
+    schema_: Annotated[Literal["mizzen-versions"], Field(alias="schema")]
+    version: Literal[1]
+    versions: Rows[VersionKeys]
+
+
+class _Part(Section):
+    """A part of a document that has more than what is read."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class ConfusionKeys(_Part):
+    """As `Confusion`."""
+
+    classes: Annotated[Rows[Name], Field(max_length=4096)]
+    counts: Rows[Rows[Size]]
+
+    @model_validator(mode="after")
+    def _is_square(self) -> ConfusionKeys:
+        if [len(self.classes)] * len(self.classes) != [len(row) for row in self.counts]:
+            raise ValueError("have a row and a column of counts for each class")
+        return self
+
+
+class AgreementKeys(_Part):
+    """As `Agreement`."""
+
+    equal: Size
+    judged: Size
+    largest_difference: Number
+    mean_difference: Number
+
+
+class ReferenceKeys(_Part):
+    """As `Reference`."""
+
+    name: Name
+    metrics: Metrics
+    agreement: AgreementKeys
+
+
+class EvaluationKeys(_Part):
+    """What a page takes of an evaluation."""
+
+    data: Name
+    samples: Size
+    metrics: Metrics
+    confusion: ConfusionKeys | None = None
+    mistakes: Rows[Name] = Field(default=[])
+    wrong: Size = 0
+    reference: ReferenceKeys | None = None
