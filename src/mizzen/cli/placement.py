@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SHOWN_SETTINGS = (("system_config", "system"), ("memory_mode", "memory mode"))
 REASON_INDENT = "    "
+GONE = {"folded": "constants of the artifact now", "unused": "nothing takes what they give"}
+"""What became of operators that nothing computes at an inference, by the rule of their reason."""
 
 
 def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
@@ -82,6 +84,7 @@ def summary_rows(
     ]
     return [
         ("on the NPU", operators + (work if report.macs else "")),
+        *_gone_rows(report),
         *_subgraph_rows(report),
         *areas,
         *_runtime_rows(report, memory),
@@ -96,6 +99,14 @@ def _subgraph_rows(report: CompileReport) -> Iterator[tuple[str, str]]:
     for row in report.subgraphs:
         text = f"{len(row.on_npu)} of {count(len(row.placements), 'operator')}"
         yield f"- {row.subgraph}", text + (f", {count(row.cycles, 'cycle')}" if row.on_npu else "")
+
+
+def _gone_rows(report: CompileReport) -> Iterator[tuple[str, str]]:
+    """Say which of the operators that nothing computes any more are in the figures."""
+    for rule in dict.fromkeys(row.rule for place in report.on_npu for row in place.reasons):
+        rows = [row for row in report.on_npu if any(it.rule == rule for it in row.reasons)]
+        kinds = ", ".join(dict.fromkeys(row.kind for row in rows))
+        yield rule, f"{count(len(rows), 'operator')} of these ({kinds}): {GONE.get(rule, rule)}"
 
 
 def _runtime_rows(report: CompileReport, memory: MemoryReport | None) -> Iterator[tuple[str, str]]:
