@@ -70,7 +70,10 @@ def test_it_is_refused_with_the_reason_and_never_computed_by_another_scale(
         if "ethos-u" in accelerator:
             (reason,) = placement.reasons
             assert reason.rule == "fixed-scale"
-            assert f"and has {np.float32(scale):.6g} for {dtype.upper()}" in reason.message
+            zero = -128 if dtype == "int8" else 0
+            assert (
+                f"and has {np.float32(scale):.6g} and {zero} for {dtype.upper()}" in reason.message
+            )
         assert "W309" in {row.code for row in report_of(artifact).diagnostics}
         with pytest.raises(MizzenError, match="E702") as caught:
             artifact.run(numbers(dtype)[0])
@@ -83,7 +86,7 @@ def test_the_reason_in_full() -> None:
     (reason,) = placement.reasons
     assert reason.message == (
         "the result will be wrong: TANH must have an output of scale 1/256, where it has 8 bits, "
-        "or 1/32768 for this compiler, and has 0.0001 for INT16"
+        "or 1/32768 and zero point 0 for this compiler, and has 0.0001 and 0 for INT16"
     )
     assert reason.help == (
         "quantise its output so, as TensorFlow Lite's kernels ask for, and QUANTIZE behind it"
@@ -174,3 +177,34 @@ def test_that_warning_in_full_and_only_where_it_is_so() -> None:
     )
     right = one("t", "TANH", [SHAPE], [SHAPE], "int8", out_q=Q(1 / 128)).build()
     assert not report_of(mizzen.compile(right, "ethos-u55-128")).diagnostics
+
+
+@pytest.mark.parametrize("kind", ["LOGISTIC", "SOFTMAX", "TANH"])
+@pytest.mark.parametrize("accelerator", ACCELERATORS[:3])
+def test_a_zero_point_of_int16_is_refused_too(kind: str, accelerator: str) -> None:
+    artifact = mizzen.compile(network(kind, "int16", 1 / 32768, zero_point=5), accelerator)
+    (placement,) = report_of(artifact).on_cpu
+    assert placement.reasons[0].actual == "3.05176e-05 and 5 for INT16"
+    with pytest.raises(MizzenError, match="E702"):
+        artifact.run(numbers("int16")[0])
+
+
+REDUCED = [(dtype, change) for dtype in INPUTS for change in ((1.7, 0), (1.0, 5), (0.4, -3))]
+
+
+@pytest.mark.parametrize(("dtype", "change"), REDUCED)
+@pytest.mark.parametrize("kind", ["REDUCE_MAX", "REDUCE_MIN"])
+def test_extremes_that_the_kernels_do_not_rescale_are_refused(
+    kind: str, dtype: str, change: tuple[float, int]
+) -> None:
+    """The NPU copies the integers, whatever the output's scale and zero point."""
+    given = INPUTS[dtype]
+    axes, options = np.array([1], np.int32), ("ReducerOptions", {"keep_dims": True})
+    made = Q(given.scale * change[0], given.zero_point + change[1])
+    data = one(kind, kind, [SHAPE], [(1, 1, 20)], dtype, options, constants=[axes], in_q=[given],
+               out_q=made).build()  # fmt: skip
+    artifact = mizzen.compile(data, "ethos-u55-128")
+    (placement,) = report_of(artifact).on_cpu
+    assert [row.rule for row in placement.reasons] == ["reduced-quantisation"]
+    with pytest.raises(MizzenError, match="E702"):
+        artifact.run(numbers(dtype)[0])

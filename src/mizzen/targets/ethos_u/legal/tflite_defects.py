@@ -19,6 +19,7 @@ import numpy as np
 
 from mizzen.diagnostics import Reason
 from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85
+from mizzen.targets.ethos_u.legal.tflite_operators import same_quantization
 from mizzen.targets.ethos_u.legal.tflite_tensors import (
     WEIGHTED,
     Measure,
@@ -209,7 +210,7 @@ def _beyond(largest: int, factor: float) -> str | None:
     return None if found <= RESULT_MAXIMUM else f"results up to 2^{math.log2(found):.0f}"
 
 
-KERNELS = "TensorFlow Lite, kernels/activations.cc, TanhPrepare and SigmoidPrepare; softmax.cc"
+KERNELS = "TensorFlow Lite, what kernels/activations.cc and reduce.cc prepare"
 
 FIXED_SCALES: dict[tuple[str, str], tuple[float, float]] = {
     ("LOGISTIC", "INT16"): (1 / 32768, 6.9e-4),
@@ -227,7 +228,7 @@ file's, and so compute what the NPU does; of UINT8 everything reads the file's.
 
 
 @rule("fixed-scale", "LOGISTIC SOFTMAX TANH", ALL, KERNELS).must_have(
-    "an output of scale 1/256, where it has 8 bits, or 1/32768",
+    "an output of scale 1/256, where it has 8 bits, or 1/32768 and zero point 0",
     "quantise its output so, as TensorFlow Lite's kernels ask for, and QUANTIZE behind it",
 )
 def _fixed_scale(operator: OperatorFacts) -> str | None:
@@ -237,7 +238,9 @@ def _fixed_scale(operator: OperatorFacts) -> str | None:
         return None
     scale, error = fixed
     near = abs(output.scales[0] - scale) <= error * scale
-    return None if near else f"{output.scales[0]:.6g} for {output.dtype}"
+    if near and (output.dtype != "INT16" or not output.zero_points[0]):
+        return None
+    return f"{output.scales[0]:.6g} and {output.zero_points[0]} for {output.dtype}"
 
 
 def _of_type(wrong: str) -> Measure:
@@ -270,6 +273,10 @@ DEFECTS: tuple[Rule, ...] = (
     _scaled_sum,
     _scaled_product,
     _fixed_scale,
+    rule("reduced-quantisation", "REDUCE_MAX REDUCE_MIN", ALL, KERNELS).must_have(
+        "one scale and zero point for input and output",
+        "quantise its output like its input, as TensorFlow Lite's kernels ask for, and QUANTIZE it",
+    )(same_quantization),
 )
 """Known defects, as rules that a network must follow for its result to be right."""
 

@@ -62,10 +62,8 @@ def _softmax_depth(operator: OperatorFacts) -> str | None:
     return None if depth <= SOFTMAX_DEPTH_MAXIMUM else str(depth)
 
 
-@rule("same-quantisation", "MAXIMUM MINIMUM", ALL).must_have(
-    "the same scale and zero point everywhere", "QUANTIZE the inputs to the output's scale"
-)
-def _same_quantization(operator: OperatorFacts) -> str | None:
+def same_quantization(operator: OperatorFacts) -> str | None:
+    """Measure whether all tensors but row numbers have one scale and zero point."""
     output = operator.outputs[0]
     for tensor in operator.inputs:
         if tensor is None or tensor.dtype == "INT32":
@@ -73,6 +71,11 @@ def _same_quantization(operator: OperatorFacts) -> str | None:
         if (tensor.scales, tensor.zero_points) != (output.scales, output.zero_points):
             return f"{_quantization(tensor)} and {_quantization(output)}"
     return None
+
+
+_same_quantization = rule("same-quantisation", "MAXIMUM MINIMUM", ALL).must_have(
+    "the same scale and zero point everywhere", "QUANTIZE the inputs to the output's scale"
+)(same_quantization)
 
 
 def _quantization(tensor: TensorFacts) -> str:
