@@ -212,6 +212,6 @@ def _failures(report: TuningReport) -> Iterator[Diagnostic]:
             f"some way to compile the network must fit {report.sram_budget_bytes} bytes of SRAM, "
             f"and the least that was found is {least}",
             rule="--sram-budget",
-            help="search with --objective sram for the least there is, or choose a memory mode "
-            "with constants outside the SRAM",
+            help="search with --objective sram for the least there is; below that only a smaller "
+            "input or network helps",
         )

@@ -193,7 +193,7 @@ def _help(
     if found:
         tried = ", ".join(row.words for row in found)
         return f"use a smaller network; {tried} would need no less"
-    return "use a smaller network, or a memory mode with constants outside the SRAM"
+    return "use a smaller network or input; what the compiler can do was not tried"
 
 
 def _remedies(

@@ -207,8 +207,8 @@ NO_BLOCKS = CompilationOptions(block_configs=frozenset())
             NO_BLOCKS,
             "error[E972]: every operation must fit into 1048576 bytes of SRAM with a strategy that "
             "is allowed; there is none for operations 0, 1\n"
-            "  help take a variant with more SRAM, allow all strategies and block configurations, "
-            "or leave the operations to the CPU",
+            "  help leave the operations to the CPU, or try a variant with more SRAM, or all "
+            "strategies and block configurations",
         ),
         (
             COMPUTED_WEIGHTS,

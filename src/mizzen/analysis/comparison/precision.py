@@ -203,8 +203,8 @@ def failures_of(found: Precision, least_db: float | None) -> Iterator[Diagnostic
                 f'layer {row.index} {row.kind} -> "{row.name}" must have an SQNR of at least '
                 f"{least_db:g} dB, and has {row.sqnr_db:.1f} dB",
                 rule="--min-sqnr",
-                help="quantise it with 16 bits, with scales by channel, or with more calibration "
-                "data",
+                help="try 16 bits for it, scales by channel, or more calibration data, and compare "
+                "again",
             )
 
 

@@ -526,6 +526,6 @@ def _unprepared(graph: Graph, attempt: Attempt) -> Exception:
         "E972",
         f"every operation must fit into {attempt.capabilities.sram_bytes} bytes of SRAM with a "
         f"strategy that is allowed; there is none for operations {', '.join(map(str, ids))}",
-        help="take a variant with more SRAM, allow all strategies and block configurations, or "
-        "leave the operations to the CPU",
+        help="leave the operations to the CPU, or try a variant with more SRAM, or all strategies "
+        "and block configurations",
     )
