@@ -112,6 +112,17 @@ def test_the_report_of_other_bytes_is_passed_over(artifact: Path) -> None:
     assert read_sidecar(artifact, ARTIFACT + b"!") is None
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"estimated_cycles": 10**400}, {"arena_bytes": -(10**30)}, {"model": "x\0"}],
+    ids=["cycles", "bytes", "name"],
+)
+def test_what_no_network_has_is_passed_over(change: dict[str, Any], artifact: Path) -> None:
+    path = written(make_report(), artifact)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert read_sidecar(artifact, ARTIFACT) is None
+
+
 def test_another_version_is_passed_over(artifact: Path) -> None:
     path = written(make_report(), artifact)
     path.write_text(path.read_text().replace('"version": 1', '"version": 2'))

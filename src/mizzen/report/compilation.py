@@ -159,6 +159,8 @@ VERSION = 1
 LARGEST_FILE_BYTES = 64 << 20
 """No report is nearly as long; what is longer is something else."""
 
+LARGEST_NUMBER = (1 << 63) - 1
+
 Value = TypeVar("Value", int, str)
 
 
@@ -288,6 +290,10 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
 def _of(kind: type[Value], value: object) -> Value:
     if type(value) is not kind:
         raise TypeError(f"{value!r} is no {kind.__name__}")
+    if isinstance(value, int) and not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
+        raise ValueError("a number is larger than any of a network")
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("a text has a zero, which no name of a file has")
     return value
 
 

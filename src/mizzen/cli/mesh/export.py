@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from mizzen.cli.configuration import add_output_option, output_folder, positive_number
@@ -48,6 +49,6 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     rows = [
         (str(folder), f"{len(files)} files, {size(sum(map(len, files.values())))}"),
         ("element", f"{element}, {name}"),
-        ("build", f"make -C {folder}"),
+        ("build", f"make -C {shlex.quote(str(folder))}"),
     ]
     return Answer(document, fields(rows, width=console.width))
