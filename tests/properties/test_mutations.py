@@ -19,7 +19,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 COUNT = 700
 SEED = 28
-OTHERS = frozenset(("evaluation", "baseline", "machine", "board", "mesh"))
+OTHERS = frozenset(("evaluation", "baseline"))
 """Formats that are not sampled here yet."""
 
 
