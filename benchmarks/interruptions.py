@@ -7,7 +7,7 @@ Run ``python benchmarks/interruptions.py`` for a table, with ``--json`` for the 
 `mixed`            groups of files of which some are older and some new
 `files_left`       files and folders that no user asked for, after SIGKILL at the next start
 `processes_left`   processes of the command that are there two seconds after it
-`hung`             commands that did not end within twenty seconds
+`hung`             commands that did not end within twenty seconds of a signal
 `status_wrong`     exit statuses that do not say what happened
 
 Each trial has older files in the places of all that the command writes, in a folder of its own, and
@@ -48,6 +48,7 @@ OLD = b"older\n"
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL")
 SHELLS_BASE = 128
 END_SECONDS = 20.0
+UNDISTURBED_SECONDS = 600.0
 GONE_SECONDS = 2.0
 PAGE_BYTES = 4096
 """What a tmpfs gives room by."""
@@ -230,7 +231,7 @@ def reference(words: Sequence[str], root: Path, store: Path, *, is_forked: bool)
     for index in range(2):
         place = Place(root / str(index), store)
         start = time.monotonic()
-        status = Command(words, place, is_forked=is_forked).wait(600.0)
+        status = Command(words, place, is_forked=is_forked).wait(UNDISTURBED_SECONDS)
         seconds = max(seconds, time.monotonic() - start)
         if status not in (0, 1):
             raise SystemExit(f"{' '.join(words)}: {status} {place.said.read_text()}")
@@ -262,7 +263,7 @@ def on_full_disk(name: str, known: Reference, size: int, place: Place, *, is_for
     with mounted(place.work / OUTPUT, size):
         place.write(known.older)
         process = Command(COMMANDS[name], place, is_forked=is_forked)
-        status = process.wait(END_SECONDS)
+        status = process.wait(UNDISTURBED_SECONDS)
         alive = _session(process.pid)
         said = place.said.read_text()
         is_new = all(place.files().get(key) in data for key, data in known.files.items())
@@ -433,6 +434,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    for name in SIGNALS[:-1]:  # those that `nohup` and shells have ignored behind commands
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
     trials: list[Trial] = []
     for trial in measured(
         args.commands, args.signals, args.count, args.disks, args.seed, is_forked=args.forked
