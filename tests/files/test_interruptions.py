@@ -30,7 +30,7 @@ def nothing_wrong(figures: dict[str, int]) -> dict[str, int]:
     return {name: number for name, number in figures.items() if name != "trials" and number}
 
 
-@pytest.mark.parametrize("command", ["compile", "report"])
+@pytest.mark.parametrize("command", ["compile"])
 def test_no_signal_loses_or_leaves_anything(interruptions: Any, command: str) -> None:
     trials = list(interruptions.measured([command], interruptions.SIGNALS, 1, 0, seed=1))
     figures = interruptions.figures(trials)
@@ -39,7 +39,9 @@ def test_no_signal_loses_or_leaves_anything(interruptions: Any, command: str) ->
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("command", ["run", "evaluate", "emulate-m33", "mesh-run", "export"])
+@pytest.mark.parametrize(
+    "command", ["run", "report", "evaluate", "emulate-m33", "mesh-run", "export"]
+)
 def test_no_signal_of_any_command_does(interruptions: Any, command: str) -> None:
     trials = list(interruptions.measured([command], interruptions.SIGNALS, 5, 0, seed=2))
     assert nothing_wrong(interruptions.figures(trials)) == {}
