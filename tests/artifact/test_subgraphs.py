@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,20 @@ def test_a_signature_that_there_is_not(cases: Path) -> None:
         "error[E135]: M1_two_signatures_vela.tflite must have a signature 'train', and has encode, "
         "decode\n  help take one of these"
     )
+
+
+def test_firmware_of_the_main_subgraph_names_the_other_signatures(
+    cases: Path, tmp_path: Path
+) -> None:
+    artifact = mizzen.compile(cases / "M1_two_signatures.tflite", "ethos-u55-128")
+    file = tmp_path / "m1.tflite"
+    artifact.save(file)
+    command = ["export", str(file), "--to", "tflm", "--board", "corstone300"]
+    command += ["--output-dir", str(tmp_path / "project"), "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mizzen", *command], capture_output=True, text=True, check=True
+    )
+    assert (
+        "warning[W312]: the firmware executes the main subgraph of m1.tflite, and the model in it "
+        "has further signatures: decode\n"
+    ) in done.stderr

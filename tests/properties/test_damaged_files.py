@@ -27,7 +27,7 @@ NAMES = ("ethos-u55-64", "ethos-u65-512", "mixed", "ethos-n78", "cpu")
 SLOW = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 FILE_CODES = {"E101", "E102"}
-NETWORK_CODES = FILE_CODES | {"E103", "E104", "E105", "E106", "E108", "E133"}
+NETWORK_CODES = FILE_CODES | {"E103", "E104", "E105", "E106", "E108", "E133", "E134"}
 
 
 def code_of(error: MizzenError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.configuration import add_output_option, output_folder
@@ -14,7 +14,9 @@ from mizzen.cli.layout import count, fields, size
 from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
     from mizzen.boards import Board
+    from mizzen.diagnostics import Diagnostic
     from mizzen.export import Project
 
 SUMMARY = "a project that builds, for a board's firmware"
@@ -107,7 +109,22 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     }
     table = _table(project, board, artifact.accelerator, console)
     text = "\n".join((one_line(str(folder)), table, "\nBuild it", *_indented(commands)))
-    return Answer(document, text, diagnostics=artifact.doubts)
+    return Answer(document, text, diagnostics=(*artifact.doubts, *_not_executed(artifact)))
+
+
+def _not_executed(artifact: Artifact) -> Iterator[Diagnostic]:
+    """Warn of signatures of other subgraphs than the one that firmware executes."""
+    from mizzen.diagnostics import Diagnostic, Severity
+
+    others = [row.name for row in artifact.contents.signatures if row.subgraph]
+    if others:
+        yield Diagnostic(
+            "W312",
+            f"the firmware executes the main subgraph of {artifact.name}, and the model in it has "
+            f"further signatures: {', '.join(others)}",
+            Severity.WARNING,
+            help="export a project of each with --signature NAME",
+        )
 
 
 def _indented(lines: Sequence[str]) -> Sequence[str]:
