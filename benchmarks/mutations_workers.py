@@ -38,8 +38,8 @@ FRESH_BYTES = 3 << 29
 """A worker that has had so much ends after the file, so that the next is measured anew."""
 MOST_SECONDS = 20.0
 """Of the processor: of the worker and what it has started."""
-MOST_CLOCK_SECONDS = 60.0
-"""The machine may have other work; what waits for nothing uses no processor."""
+MOST_CLOCK_SECONDS = 300.0
+"""What waits for nothing uses no processor, nor does what the work of others keeps from it."""
 
 
 @dataclass(frozen=True, slots=True)
