@@ -53,6 +53,11 @@ class Ending:
         for row in asked:
             signal.signal(row, self._hear)
 
+    def ignore_more(self) -> None:
+        """Ignore signals from now on: Python's own end would give them the system's effect."""
+        for row in ENDING:
+            signal.signal(row, signal.SIG_IGN)
+
     def _hear(self, number: int, _: FrameType | None) -> None:
         """Ask once: a second signal must not break what the first has begun to end."""
         if self._signal is None:

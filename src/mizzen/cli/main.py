@@ -79,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _report(error, console) if ending.status is None else Exit.INTERRUPTED
     if ending.status is None:
         return status
+    ending.ignore_more()
     with suppress(OSError):  # the terminal may be what has gone
         console.note(ending.reason)
     take_all_away()
@@ -126,7 +127,7 @@ def _execute(words: Sequence[str], console: Console) -> int:
         return int(done.code or 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MizzenWarning)  # an answer has them
-        answer = options.execute(options, console)
+        answer = options.module.execute(options, console)
     console.answer(answer)
     if answer.error is not None:
         return Exit.WRONG_INPUT

@@ -125,7 +125,7 @@ def _add_verb(verbs: Any, verb: ModuleType, before: str, parsers: dict[str, Pars
     parser.add_argument(
         "--quiet", action="store_true", help="on stderr nothing but warnings and errors"
     )
-    parser.set_defaults(execute=verb.execute)
+    parser.set_defaults(module=verb)
     parsers[f"{before} {name}"] = parser
 
 
