@@ -150,12 +150,26 @@ def saturation(
 
 
 class _Counting(fx.Interpreter):
-    """Infers, and counts by roundings the numbers that are more than half a step out of range."""
+    """Infers, and counts by roundings the numbers that are more than half a step out of range.
+
+    State goes on from call to call in tensors of its own: the model keeps the state that it starts
+    from.
+    """
 
     def __init__(self, module: fx.GraphModule) -> None:
         base: Any = super()
         base.__init__(module)
         self.counts: dict[fx.Node, tuple[int, int]] = {}
+        self._held: dict[str, torch.Tensor] = {}
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """Return a weight or a state, a copy that may be changed in place."""
+        if target in self._held:
+            return self._held[target]
+        value = super().get_attr(target, args, kwargs)
+        if isinstance(value, torch.Tensor):
+            value = self._held[target] = value.clone()
+        return value
 
     def run_node(self, n: fx.Node) -> Any:
         """Count, and compute."""
