@@ -186,6 +186,16 @@ def test_shapes(name: str) -> None:
     assert f" must have {must}, and takes [" in found.message
 
 
+def test_options_of_another_operator() -> None:
+    inputs = [(2, 3), ones(2, 2)]
+    found = refused(net("CONCATENATION", "CastOptions", inputs, (2, 5))())
+    assert found.code == "E142"
+    assert found.message == (
+        "the options of CONCATENATION must have axis, and have in_data_type, out_data_type"
+    )
+    assert refused(net("CONCATENATION", "", inputs, (2, 5))()).code == "E143"
+
+
 def test_in_full() -> None:
     assert refused(SHAPES["RELU"][0]()).render() == (
         "error[E143]: RELU must have the shape that it gives, and takes [2, 3] to give [3, 2]\n"

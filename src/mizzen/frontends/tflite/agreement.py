@@ -49,6 +49,7 @@ class _Call:
 
     operator: Operator
     subgraph: Subgraph
+    origin: Origin
 
     def input(self, index: int) -> Tensor | None:
         """The tensor that an input is, if it is there."""
@@ -69,8 +70,11 @@ class _Call:
         return self.subgraph.tensors[outputs[0]].shape if outputs else ()
 
     def option(self, name: str) -> int:
-        """An option that is a whole number."""
-        return int(self.operator.options[name])
+        """An option that is a whole number, 0 without options. E142 for options of another kind."""
+        options = self.operator.options
+        if options and name not in options:
+            raise _option(self.origin, f"have {name}", f"and have {', '.join(options)}")
+        return int(options.get(name, 0))
 
     def integers(self, index: int) -> list[int] | None:
         """The elements of an input that is a constant of integers."""
@@ -102,7 +106,7 @@ def _require(model: Model, operator: Operator, subgraph: Subgraph) -> None:
     rule = RULES.get(operator.kind)
     if rule is None or not operator.outputs or any(row == ABSENT for row in operator.inputs[:1]):
         return
-    call = _Call(operator, subgraph)
+    call = _Call(operator, subgraph, origin)
     for holds, must in rule(call):
         if not holds:
             raise _disagreement(origin, call, must)
