@@ -178,7 +178,7 @@ class Command:
 
 def _started(words: Sequence[str], place: Place) -> int:
     with place.said.open("wb") as said:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "mizzen", *words],
             cwd=place.work,
             env=os.environ
@@ -187,7 +187,9 @@ def _started(words: Sequence[str], place: Place) -> int:
             stdout=subprocess.DEVNULL,
             stderr=said,
             start_new_session=True,
-        ).pid
+        )
+    process.returncode = 0  # `Command` waits for it; the object must not warn that it still runs
+    return process.pid
 
 
 def _forked(words: Sequence[str], place: Place) -> int:

@@ -67,7 +67,7 @@ def test_qemu_ends_with_a_killed_process(tmp_path: Path, monkeypatch: pytest.Mon
     process.send_signal(signal.SIGKILL)
     process.communicate()
     for _ in range(100):
-        if not Path(f"/proc/{child}/exe").exists():
+        if not _runs(child):
             break
         time.sleep(0.05)
     assert not _runs(child)

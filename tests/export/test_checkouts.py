@@ -70,7 +70,7 @@ def test_paths_are_absolute_and_go_into_the_settings(tmp_path: Path) -> None:
     net.operator("QUANTIZE", [x], [q], ("QuantizeOptions", {}))
     artifact = mizzen.compile(net.finish([x], [q]), accelerator="ethos-u55-128")
     files = c_project(artifact, Request(find_board("corstone300"), checkouts=checkouts)).files
-    assert f"set(MODEL_DRIVER [==[{folder}]==])\n".encode() in files["model.cmake"]
+    assert f"set(MODEL_DRIVER [[{folder}]])\n".encode() in files["model.cmake"]
     write_project(files, tmp_path / "project")
     show = tmp_path / "show.mk"
     show.write_text("include model.mk\nshow:\n\t@echo '$(DRIVER)'\n")

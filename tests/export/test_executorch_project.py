@@ -62,7 +62,7 @@ def test_the_program_and_its_operators_are_in_the_project(listening: Artifact) -
     assert set(project.kernels) == named
     assert "aten::topk.values" in named
     settings = dict(
-        re.findall(r"set\(MODEL_(\w+) \[==\[(.*?)\]==\]\)", project.files["model.cmake"].decode())
+        re.findall(r"set\(MODEL_(\w+) \[\[(.*?)\]\]\)", project.files["model.cmake"].decode())
     )
     lists = operator_lists(project.kernels)
     assert {name: settings[name].split(";") for name, row in lists.items() if row} == {

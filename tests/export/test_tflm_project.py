@@ -92,9 +92,7 @@ def test_kernels_of_the_processor_are_named_for_make_and_cmake() -> None:
     settings = project.files["model.mk"].decode().replace(" \\\n   ", "")
     assert f"KERNELS := {' '.join(names)}\n" in settings
     assert "ON_NPU := yes\n" in settings
-    assert (
-        f"set(MODEL_KERNELS [==[{';'.join(names)}]==])\n".encode() in project.files["model.cmake"]
-    )
+    assert f"set(MODEL_KERNELS [[{';'.join(names)}]])\n".encode() in project.files["model.cmake"]
     assert project.kernels == ["QUANTIZE", "ethos-u", "DEQUANTIZE"]
 
 
@@ -106,7 +104,7 @@ def test_what_needs_no_npu_needs_no_driver() -> None:
     project = tflm_project(artifact, Request(BOARD))
     assert project.missing == ["TFLM"]
     assert b"ON_NPU := \n" in project.files["model.mk"]
-    assert b"set(MODEL_ON_NPU [==[OFF]==])\n" in project.files["model.cmake"]
+    assert b"set(MODEL_ON_NPU [[OFF]])\n" in project.files["model.cmake"]
 
 
 def test_variables_are_counted() -> None:

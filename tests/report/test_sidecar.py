@@ -30,7 +30,10 @@ def make_report() -> CompileReport:
     origin = Origin("net.tflite", 3, "CONV_2D", 'a "quoted" näme')
     return CompileReport(
         model="net.tflite",
-        configuration={"accelerator": "ethos-u55-128", "settings": [{"name": "x", "value": 1.5}]},
+        configuration={
+            "accelerator": "ethos-u55-128",
+            "settings": [{"name": "x", "value": 1.5, "source": "vela.ini"}],
+        },
         compiler="Vela 5.2.0",
         placements=(
             OperatorPlacement(0, "CONV_2D", "conv", Device.NPU, 1000, 20),
@@ -126,6 +129,18 @@ def test_what_no_network_has_is_passed_over(change: dict[str, Any], artifact: Pa
 def test_another_version_is_passed_over(artifact: Path) -> None:
     path = written(make_report(), artifact)
     path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+    assert read_sidecar(artifact, ARTIFACT) is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [7, [7], [{}], [{"name": "x", "value": 1}], [{"name": 1, "value": 1, "source": "y"}]],
+)
+def test_settings_that_nothing_could_show_are_passed_over(settings: Any, artifact: Path) -> None:
+    path = written(make_report(), artifact)
+    document = json.loads(path.read_text())
+    document["configuration"]["settings"] = settings
+    path.write_text(json.dumps(document))
     assert read_sidecar(artifact, ARTIFACT) is None
 
 

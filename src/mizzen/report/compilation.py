@@ -309,6 +309,10 @@ def _configuration(row: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration in force, which is named by words."""
     for key in ("accelerator", "system_config", "memory_mode", "optimise"):
         _optional(str, row, key)
+    for setting in row.get("settings", ()):
+        _text(setting, "name")
+        _text(setting, "source")
+        _of(object, setting["value"])
     return dict(row)
 
 

@@ -98,6 +98,21 @@ def test_an_output_among_constants() -> None:
     assert "bytes 0..16 must lie in region 0, which has 0 bytes" in message
 
 
+def test_an_interface_among_constants() -> None:
+    made = pooling_program()
+    (output,) = made.outputs
+    changed = replace(
+        made,
+        outputs=(replace(output, region=0),),
+        constants={0: np.zeros(64, np.uint8)},
+        region_bytes=made.region_bytes | {0: 64},
+    )
+    assert fault(changed) == (
+        f"error[E631]: tensor {output.name!r} must lie in memory that the program writes, not "
+        "among the constants of region 0\n  help the artifact is damaged; compile it again"
+    )
+
+
 def test_a_stream_without_an_end() -> None:
     made = pooling_program()
     stop = U55_128["OP_STOP"].words

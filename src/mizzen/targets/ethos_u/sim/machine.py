@@ -160,6 +160,13 @@ class Simulator:
 
     def _check_interface(self) -> None:
         for placement in (*self.program.inputs, *self.program.outputs):
+            if placement.region in self.program.constants:
+                raise fail(
+                    "E631",
+                    f"tensor {placement.name!r} must lie in memory that the program writes, not "
+                    f"among the constants of region {placement.region}",
+                    help="the artifact is damaged; compile it again",
+                )
             size = self.program.region_bytes.get(placement.region, 0)
             if placement.offset < 0 or placement.offset + placement.size_bytes > size:
                 raise fail(
