@@ -310,9 +310,10 @@ def _configuration(row: dict[str, Any]) -> dict[str, Any]:
     for key in ("accelerator", "system_config", "memory_mode", "optimise"):
         _optional(str, row, key)
     for setting in row.get("settings", ()):
+        if not {"name", "value", "source"} <= setting.keys():
+            raise ValueError(f"a setting has {', '.join(setting)}")
         _text(setting, "name")
         _text(setting, "source")
-        _of(object, setting["value"])
     return dict(row)
 
 
