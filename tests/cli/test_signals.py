@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,18 @@ from mizzen.cli import ending, main
 from mizzen.cli.main import Exit
 
 SIGNALS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+IGNORED_BEHIND = (signal.SIGINT, signal.SIGHUP)
 SOURCE = Path(__file__).parents[2] / "src"
 LOOP = Path(__file__).parents[1] / "emulate" / "prebuilt" / "ends-loop-m33.elf"
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """Let processes heed signals even where the tests were started by `nohup` or behind `&`."""
+    before = {row: signal.signal(row, signal.default_int_handler) for row in IGNORED_BEHIND}
+    yield
+    for row, handler in before.items():
+        signal.signal(row, handler)
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -25,7 +25,10 @@ SEED = 1
 INDEX_BYTES = 4
 """Integers of as many bytes may number rows of something: of those only zeros are tried."""
 
-NOT_KNOWN = "whether weights, scales and tables are the network's: compare MODEL --artifact says"
+NOT_KNOWN = (
+    "whether weights, scales and tables are the network's: compare MODEL --artifact says",
+    "whether other inputs overflow: run says",
+)
 """What the file alone cannot tell."""
 
 
@@ -84,7 +87,7 @@ class ArtifactCheck:
             "inferences": self.inferences,
             "fault": None if self.fault is None else self.fault.as_dict(),
             "doubts": [row.as_dict() for row in self.doubts],
-            "not_known": [NOT_KNOWN],
+            "not_known": list(NOT_KNOWN),
         }
 
 

@@ -44,6 +44,9 @@ class RunOutcome:
 SETTINGS = "settings"
 """Among what operations compute with, the numbers that are in the command stream."""
 
+OPERANDS = "operands"
+"""Likewise, a digest for each operand of which operations made its bytes."""
+
 NOT_THERE = "E679"
 """The code of what a family of NPUs does not have: a checker, a listing."""
 

@@ -234,7 +234,7 @@ def _artifact_text(
         ended = "executed" if found.fault is None else "stopped by a fault"
         rows += [("run", f"{count(found.inferences, 'inference')}, {ended}")]
     if found.steps:
-        rows += [("not known", NOT_KNOWN)]
+        rows += [("not known", "; ".join(NOT_KNOWN))]
     if fit is not None:
         rows += [("board", f"{fit.board.title}, {fit.memory_mode}"), *_needs(fit)]
     return f"{one_line(artifact.name)}\n{fields(rows, width=console.width)}"

@@ -90,9 +90,10 @@ class ConstantDifference:
     """Constants of an operation that are not the model's.
 
     origin               the operator of the model that it is of
-    what                 weights, biases, multipliers, shifts, table or maps
+    what                 weights, biases, multipliers, shifts, table, maps, settings or operands
     differing, elements  how many differ, of how many
-    where                the first that does: its place, and what is there
+    where                the first that does: its place, and what is there; of operands, which are
+                         read from elsewhere, nothing
     """
 
     origin: Origin

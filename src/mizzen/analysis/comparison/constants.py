@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Origins
-from mizzen.artifact.program import SETTINGS
+from mizzen.artifact.program import OPERANDS, SETTINGS
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.proof.difference import difference
 from mizzen.compiler.proof.written import SAYS_SOMETHING
@@ -34,6 +34,9 @@ OPERATIONS_FOR_ONE = 10
 
 SETTINGS_FOR_ONE = 100
 """Numbers of commands for one that is a mistake: more are another compiler's way to compute."""
+
+OPERANDS_OF_ONE = 8
+"""Operands that one wrong address spoils, at most: more are another order of operations."""
 
 
 def constants_beside(artifact: Artifact, compiled: Artifact) -> ConstantsComparison:
@@ -59,6 +62,8 @@ def constants_beside(artifact: Artifact, compiled: Artifact) -> ConstantsCompari
         compared += len(alike)
         wrong += [row.as_other() for row in odd]
         wrong += _wrong(alike)
+        if not wrong:
+            wrong += _strange_operands(pairs)
     return ConstantsComparison(compared, others, tuple(wrong))
 
 
@@ -93,6 +98,8 @@ class _Pair:
     def differences(self) -> Iterator[ConstantDifference]:
         """Return how they differ, by name; what has little in common says nothing."""
         for name, array in self.ours.items():
+            if name == OPERANDS:
+                continue
             found = difference(array[np.newaxis], self.theirs[name][np.newaxis])
             if found is not None and found.share <= SAYS_SOMETHING:
                 yield ConstantDifference(
@@ -114,3 +121,21 @@ def _wrong(pairs: Sequence[_Pair]) -> Iterator[ConstantDifference]:
     odd = sum(row.differing for row in found if row.what == SETTINGS)
     few = odd <= max(1, settings // SETTINGS_FOR_ONE)
     yield from (row for row in found if row.what != SETTINGS or few)
+
+
+def _strange_operands(pairs: Sequence[_Pair]) -> list[ConstantDifference]:
+    """Return operands that others than the model's operations make, where all else is the same."""
+    found: list[ConstantDifference] = []
+    for pair in pairs:
+        if not np.array_equal(pair.ours.get(SETTINGS, ()), pair.theirs.get(SETTINGS, ())):
+            return []
+        ours, theirs = pair.ours.get(OPERANDS), pair.theirs.get(OPERANDS)
+        if ours is None or theirs is None:
+            continue
+        (odd,) = np.nonzero(ours != theirs)
+        if len(odd):
+            where = (int(odd[0]),)
+            found.append(
+                ConstantDifference(pair.origin, OPERANDS, len(odd), len(ours), where, 0, 0)
+            )
+    return found if sum(row.differing for row in found) <= OPERANDS_OF_ONE else []

@@ -14,6 +14,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.batching import batch_of
 from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import load
+from mizzen.artifact.program import OPERANDS
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, file_of, front_end_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions, SystemKeywords
@@ -397,10 +398,19 @@ def _not_compared(found: Comparison) -> Iterator[Diagnostic]:
 
 def _constant_failure(row: ConstantDifference, found: Comparison) -> Diagnostic:
     place = ", ".join(map(str, row.where))
+    message = (
+        f"{row.what} of an operation must be the model's, and {row.differing:,} of "
+        f"{row.elements:,} are not, the first at [{place}]: {row.npu} instead of {row.reference}"
+    )
+    if row.what == OPERANDS:
+        message = (
+            "an operation must read what the same operations as in the model write, and "
+            f"{row.differing} of its {row.elements} feature maps have other bytes, the first at "
+            f"place {place}"
+        )
     return Diagnostic(
         "E692",
-        f"{row.what} of an operation must be the model's, and {row.differing:,} of "
-        f"{row.elements:,} are not, the first at [{place}]: {row.npu} instead of {row.reference}",
+        message,
         origin=replace(row.origin, model=found.model),
         help="the artifact is damaged, or made of another model: compile the model again",
     )

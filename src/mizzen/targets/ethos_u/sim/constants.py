@@ -10,16 +10,11 @@ import numpy.typing as npt
 
 from mizzen.isa.numbers import numbers_of
 from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.sim.makers import makers_of, operands_of
 from mizzen.targets.ethos_u.sim.memory import pieces
 from mizzen.targets.ethos_u.sim.operations import (
-    Convolution,
     Dma,
-    Elementwise,
     FeatureMap,
-    MatrixProduct,
-    Operation,
-    Pooling,
-    Resize,
     Stream,
     Where,
 )
@@ -31,7 +26,7 @@ from mizzen.targets.ethos_u.sim.weights_u85 import LayoutU85
 
 Array = npt.NDArray[Any]
 
-SETTINGS = "settings"
+SETTINGS, OPERANDS = "settings", "operands"
 APART = (Where, Stream, SplitLayout, LayoutU85, RecordFormat)
 PLACES = frozenset(
     f"FeatureMap.{name}"
@@ -48,12 +43,16 @@ def constants_of(program: Program, plan: Plan) -> dict[int, dict[str, Array]]:
 
     `weights` are `[O, H, W, I]`, zero point taken off; `biases`, `multipliers` and `shifts` are by
     output channel; `table` is a function's; `maps` are the bytes of feature maps that lie among the
-    constants; `settings` are the numbers that registers hold, without places and sizes of blocks.
+    constants; `settings` are the numbers that registers hold, without places and sizes of blocks;
+    `operands` are digests of what made the bytes of each operand.
     """
     found: dict[int, dict[str, Array]] = {}
+    makers = dict(makers_of(program, plan))
     for step in plan.steps:
         offset = 4 * (step.operation.where.origin.command or 0)
         held = dict(_held(program, plan, step, offset))
+        if offset in makers:
+            held[OPERANDS] = makers[offset]
         if held:
             found[offset] = held
     return found
@@ -69,7 +68,9 @@ def _held(program: Program, plan: Plan, step: Step, offset: int) -> Iterator[tup
     table = plan.tables.get(offset)
     if table is not None:
         yield "table", table
-    parts = [_bytes(program, fm) for fm in _maps(step.operation) if fm.region in program.constants]
+    parts = [
+        _bytes(program, fm) for fm in operands_of(step.operation) if fm.region in program.constants
+    ]
     if parts:
         yield "maps", np.concatenate(parts)
     if not isinstance(step.operation, Dma):
@@ -80,18 +81,6 @@ def _scales(scales: ChannelScales) -> Iterator[tuple[str, Array]]:
     yield "biases", scales.bias
     yield "multipliers", scales.multiplier
     yield "shifts", scales.shift
-
-
-def _maps(operation: Operation) -> list[FeatureMap]:
-    match operation:
-        case Elementwise():
-            return operation.maps
-        case MatrixProduct():
-            return [operation.ifm, operation.weights]
-        case Convolution() | Pooling() | Resize():
-            return [operation.ifm]
-        case _:
-            return []
 
 
 def _bytes(program: Program, fm: FeatureMap) -> Array:
