@@ -13,8 +13,12 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.artifact.steps import read_network
 from mizzen.diagnostics import MizzenError
+from mizzen.flatbuffer import write
+from mizzen.flatbuffer.tflite import SCHEMA
 
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.tflite"
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-n78-4tops-4ple")
 
 
@@ -82,6 +86,34 @@ def test_a_signature_can_be_copied_and_sent(cases: Path) -> None:
     for other in (copy.copy(signature), pickle.loads(pickle.dumps(signature))):
         assert [row.name for row in other.inputs] == ["u"]
         assert np.array_equal(other.run(inputs), wanted)
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("names", [("serving_default",), ("classify", "score")])
+def test_one_subgraph_keeps_the_names_of_what_it_does(
+    tmp_path: Path, names: tuple[str, ...], accelerator: str
+) -> None:
+    network = read_network(DIGITS.read_bytes(), DIGITS.name)
+    (image,), (scores,) = network.main.inputs, network.main.outputs
+    signatures = [
+        {
+            "signature_key": name,
+            "subgraph_index": 0,
+            "inputs": [{"name": f"{name}_image", "tensor_index": image}],
+            "outputs": [{"name": f"{name}_digit", "tensor_index": scores}],
+        }
+        for name in names
+    ]
+    named = write({**network.record, "signature_defs": signatures}, SCHEMA)
+    artifact = mizzen.compile(named, accelerator)
+    artifact.save(tmp_path / "named.tflite")
+    for read in (artifact, mizzen.load(tmp_path / "named.tflite")):
+        assert read.signatures == names
+        signature = read.signature(names[-1])
+        assert [row.name for row in signature.inputs] == [f"{names[-1]}_image"]
+        assert [row.name for row in signature.outputs] == [f"{names[-1]}_digit"]
+        (images,) = numbers(signature).values()
+        assert np.array_equal(signature.run(images), read.run(images))
 
 
 def test_a_signature_that_there_is_not(cases: Path) -> None:

@@ -99,7 +99,8 @@ def contents_of(
     if len(model.subgraphs) == 1:
         runs = groupby(model.main.operators, is_npu)
         variables = variables_of(model, [list(rows) for on_npu, rows in runs if not on_npu])
-        return _contents(model, Streams(origins, programs), variables)
+        contents = _contents(model, Streams(origins, programs), variables)
+        return replace(contents, signatures=model.signatures)
     return _Reader(model, Streams(origins, programs)).contents()
 
 

@@ -59,7 +59,8 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
     on_npu = count(sum(step.on_npu for step in steps), "NPU operator")
     operators = f"{on_npu}, {count(on_cpu, 'CPU operator')}" if on_cpu else on_npu
     rows = [("artifact", f"{artifact.name}, {operators}")]
-    rows += [("signatures", ", ".join(artifact.signatures))] if artifact.signatures else []
+    if len(artifact.signatures) > 1:
+        rows += [("signatures", ", ".join(artifact.signatures))]
     rows += [("accelerator", artifact.accelerator)] if artifact.accelerator else []
     if artifact.report is not None:
         configuration = artifact.report.configuration

@@ -18,7 +18,7 @@ from mizzen.compiler.folding import folded
 from mizzen.compiler.levels import few_levels
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.report import with_diagnostics
-from mizzen.compiler.subgraphs import compile_subgraphs, has_several
+from mizzen.compiler.subgraphs import compile_subgraphs, has_several, with_signatures
 from mizzen.diagnostics import ProgressCallback, fail, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
@@ -177,7 +177,7 @@ def _compile_tflite(
         artifact_name = target.backend.artifact_name(Path(name).stem, ".tflite")
         artifact = compile_subgraphs(model, artifact_name, target.configuration, compile_one)
     else:
-        artifact = compile_one(model, data)
+        artifact = with_signatures(compile_one(model, data), model)
     return with_diagnostics(with_kernel_warnings(artifact, model), few_levels(model))
 
 

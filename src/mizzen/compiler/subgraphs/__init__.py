@@ -5,6 +5,6 @@ WHILE execute is made the main one of a network (`joining`). The compiled ones a
 file, and so are their reports (`reports`). No family of NPUs knows of it.
 """
 
-from mizzen.compiler.subgraphs.compiling import compile_subgraphs, has_several
+from mizzen.compiler.subgraphs.compiling import compile_subgraphs, has_several, with_signatures
 
-__all__ = ["compile_subgraphs", "has_several"]
+__all__ = ["compile_subgraphs", "has_several", "with_signatures"]

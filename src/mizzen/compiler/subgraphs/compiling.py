@@ -9,9 +9,11 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.options import Configuration
-from mizzen.compiler.subgraphs.joining import Part, arena_starts, joined
+from mizzen.compiler.subgraphs.joining import Part, arena_starts, joined, signatures
 from mizzen.compiler.subgraphs.reports import Compiled, joined_report
 from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.flatbuffer import write
+from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.subgraphs import executed
 
@@ -51,6 +53,18 @@ def compile_subgraphs(
     report = joined_report(model, configuration, found, refused, starts, len(data))
     contents = contents_of(read_network(data, name), report.origins)
     return Artifact(data, name, contents, report)
+
+
+def with_signatures(artifact: Artifact, model: Model) -> Artifact:
+    """Return an artifact of one subgraph with the names that its network has for what it does."""
+    assert artifact.report is not None, "a compilation always reports"
+    part = _compiled(artifact).part
+    found = signatures(model, {0: part})
+    if found is None:
+        return artifact
+    data = write({**part.network.record, "signature_defs": found}, SCHEMA)
+    contents = contents_of(read_network(data, artifact.name), artifact.report.origins)
+    return Artifact(data, artifact.name, contents, artifact.report)
 
 
 def _compiled(artifact: Artifact) -> Compiled:

@@ -71,8 +71,7 @@ class _Joining:
             "operator_codes": self._codes,
             "subgraphs": subgraphs,
             "metadata": self._metadata() or None,
-            "signature_defs": [self._signature(row) for row in record["signature_defs"] or ()]
-            or None,
+            "signature_defs": signatures(self._model, self._parts),
         }
         return write({**network, "buffers": self._buffers}, SCHEMA)
 
@@ -145,19 +144,26 @@ class _Joining:
             return [NOT_IN_ARENA] * len(main.tensors)
         return [row if row == NOT_IN_ARENA else row + start for row in plan[0]]
 
-    def _signature(self, row: Record) -> Record:
-        index = int(row["subgraph_index"])
-        part = self._parts.get(index)
-        if part is None:
-            return row
-        before, after = self._model.subgraphs[index], part.network.main
-        inputs = dict(zip(before.inputs, after.inputs, strict=True))
-        outputs = dict(zip(before.outputs, after.outputs, strict=True))
-        return {
-            **row,
-            "inputs": _named(row["inputs"], inputs),
-            "outputs": _named(row["outputs"], outputs),
-        }
+
+def signatures(model: Model, parts: Mapping[int, Part]) -> list[Record] | None:
+    """Return a network's signatures as they are where its subgraphs are `parts`; None for none."""
+    found = [_signature(model, row, parts) for row in model.record["signature_defs"] or ()]
+    return found or None
+
+
+def _signature(model: Model, row: Record, parts: Mapping[int, Part]) -> Record:
+    index = int(row["subgraph_index"])
+    part = parts.get(index)
+    if part is None:
+        return row
+    before, after = model.subgraphs[index], part.network.main
+    inputs = dict(zip(before.inputs, after.inputs, strict=True))
+    outputs = dict(zip(before.outputs, after.outputs, strict=True))
+    return {
+        **row,
+        "inputs": _named(row["inputs"], inputs),
+        "outputs": _named(row["outputs"], outputs),
+    }
 
 
 def _named(rows: Sequence[Record] | None, places: Mapping[int, int]) -> list[Record]:
