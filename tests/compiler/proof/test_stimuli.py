@@ -35,7 +35,11 @@ def test_the_same_seed_gives_the_same_inputs() -> None:
     assert not np.array_equal(first[0], other[0])
 
 
-@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize(
+    "dtype",
+    [np.bool_, np.int8, np.uint8, np.int16, np.int32, np.int64, np.float16, np.float32,
+     np.complex64],
+)  # fmt: skip
 def test_values_are_of_the_type(dtype: type[np.generic]) -> None:
     (made,) = stimuli([stimulus(SHAPE, dtype)], 8, seed=3)
     assert made.dtype == dtype

@@ -25,6 +25,9 @@ MOST_DEVIATIONS = 4
 """Standard deviations of plausible values from the middle of the range to its ends: there are the
 extremes of some ten thousand numbers, of which ranges are calibrated."""
 
+REALS = "fc"
+"""Kinds of types that are no integers: complex numbers are drawn on the real axis."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stimulus:
@@ -51,7 +54,7 @@ def stimulus(shape: tuple[int, ...], dtype: npt.DTypeLike, zero: float = 0) -> S
     type_: np.dtype[Any] = np.dtype(dtype)
     if type_ == np.bool_:
         return Stimulus(shape, type_, 0, 1)
-    if type_.kind == "f":
+    if type_.kind in REALS:
         return Stimulus(shape, type_, -4.0, 4.0)
     info = np.iinfo(type_)
     if type_.itemsize > 2:
@@ -89,7 +92,7 @@ def _made(inputs: Sequence[Stimulus], count: int, seed: int, kinds: Sequence[Kin
 
 
 def _any(row: Stimulus, rng: np.random.Generator) -> Array:
-    if row.dtype.kind == "f":
+    if row.dtype.kind in REALS:
         return rng.uniform(row.low, row.high, row.shape)
     return rng.integers(int(row.low), int(row.high), row.shape, endpoint=True)
 
@@ -107,7 +110,7 @@ def _impulse(row: Stimulus, rng: np.random.Generator) -> Array:
 
 def _small(row: Stimulus, rng: np.random.Generator) -> Array:
     values = rng.normal(row.zero, (row.high - row.low) / SMALL_PART, row.shape)
-    return values if row.dtype.kind == "f" else np.rint(values)
+    return values if row.dtype.kind in REALS else np.rint(values)
 
 
 def _around_the_middle(row: Stimulus, rng: np.random.Generator) -> Array:
@@ -115,7 +118,7 @@ def _around_the_middle(row: Stimulus, rng: np.random.Generator) -> Array:
         return _any(row, rng)
     middle, deviation = (row.low + row.high) / 2, (row.high - row.low) / (2 * MOST_DEVIATIONS)
     values = rng.normal(middle, deviation, row.shape)
-    return values if row.dtype.kind == "f" else np.rint(values)
+    return values if row.dtype.kind in REALS else np.rint(values)
 
 
 _KINDS: tuple[Kind, ...] = (_any, _small, _ends, _impulse)
