@@ -132,6 +132,16 @@ CHANGES: dict[str, Callable[[Plan], object]] = {
     "a scale that is no number": lambda plan: [
         row.update(scale=["x"], zero_point=[0]) for row in plan["tensors"].values()
     ],
+    "an extent that is no number": lambda plan: [
+        row.update(shape=[None, 8]) for row in plan["tensors"].values()
+    ],
+    "an extent below zero": lambda plan: [
+        row.update(shape=[-1, 8]) for row in plan["tensors"].values()
+    ],
+    "an input with half a number": lambda plan: plan.update(inputs=[0.5]),
+    "a scale of a step that is no number": lambda plan: kinds(plan)["quantize"].update(
+        numbers=[0, 1, "x", 0, -128, 127]
+    ),
     "steps that are no list": lambda plan: plan.update(steps=7),
 }
 

@@ -109,16 +109,16 @@ def _contents(
         raise ValueError(f"it has version {plan['version']}, not {VERSION}")
     known = iter(origins)
     return Contents(
-        inputs=tuple(plan["inputs"]),
-        outputs=tuple(plan["outputs"]),
+        inputs=_indices(plan["inputs"]),
+        outputs=_indices(plan["outputs"]),
         infos={int(index): _info(row) for index, row in plan["tensors"].items()},
         steps=tuple(
             _step(index, row, files, name, known) for index, row in enumerate(plan["steps"])
         ),
-        constants={index: arrays[f"constant{index}"] for index in plan["constants"]},
+        constants={index: arrays[f"constant{index}"] for index in _indices(plan["constants"])},
         carried=tuple(
-            Carried(read_network, write, arrays[f"state{read_network}"])
-            for read_network, write in plan["carried"]
+            Carried(read, write, arrays[f"state{read}"])
+            for read, write in map(_indices, plan["carried"])
         ),
     )
 
@@ -154,27 +154,32 @@ def _step(
         case "npu":
             network = read_network(files[f"npu{index}.tflite"], name)
             (operator,) = [found for found in network.main.operators if is_npu(found)]
-            shapes = {int(tensor): tuple(shape) for tensor, shape in row["shapes"].items()}
+            shapes = {int(tensor): _shape(shape) for tensor, shape in row["shapes"].items()}
             step = npu_step(network, operator, next(origins, dict[int, Origin]()))
             taken = [network.main.tensors[place].shape for place in step.inputs]
             edge = edge_of(network, step)
-            return RegionStep(step, row["inputs"], row["outputs"], shapes, edge, taken)
+            tensors = _indices(row["inputs"]), _indices(row["outputs"])
+            return RegionStep(step, *tensors, shapes, edge, taken)
         case "quantize":
-            source, result, scale, zero_point, low, high = row["numbers"]
+            source, result, scale, *integers = row["numbers"]
+            source, result, zero_point, low, high = _indices((source, result, *integers))
             dtype = _dtype(row["dtype"])
-            return QuantizeStep(source, result, scale, zero_point, low, high, dtype)
+            return QuantizeStep(source, result, float(scale), zero_point, low, high, dtype)
         case "dequantize":
             source, result, scale, zero_point = row["numbers"]
-            return DequantizeStep(source, result, scale, zero_point)
+            source, result, zero_point = _indices((source, result, zero_point))
+            return DequantizeStep(source, result, float(scale), zero_point)
         case "narrow":
             source, result, size, counts_back = row["numbers"]
-            return NarrowStep(source, result, size, counts_back)
+            source, result = _indices((source, result))
+            (size,) = (None,) if size is None else _indices((size,))
+            return NarrowStep(source, result, size, bool(counts_back))
         case "widen":
-            source, result = row["numbers"]
+            source, result = _indices(row["numbers"])
             return WidenStep(source, result)
         case "torch":
             module = load_torch(files[f"torch{index}.pt2"], name)
-            tensors = tuple(row["inputs"]), tuple(row["outputs"])
+            tensors = _indices(row["inputs"]), _indices(row["outputs"])
             return TorchStep(module, *tensors, tuple(row["operators"]))
         case kind:
             raise ValueError(f"a step is {kind}")
@@ -192,6 +197,17 @@ def load_torch(data: bytes, name: str) -> Any:
     if has_symbols(program):
         raise ValueError("a part for PyTorch has shapes that are not static")
     return program.module(check_guards=False)
+
+
+def _indices(values: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(map(operator.index, values))
+
+
+def _shape(extents: Sequence[Any]) -> tuple[int, ...]:
+    found = _indices(extents)
+    if any(extent < 0 for extent in found):
+        raise ValueError(f"a tensor has shape {list(found)}")
+    return found
 
 
 def _dtype(letters: str) -> np.dtype[Any]:
@@ -218,7 +234,7 @@ def _info(row: dict[str, Any]) -> TensorInfo:
     if scale is not None:
         zero_point = tuple(map(operator.index, row["zero_point"]))
         quantization = Quantization(tuple(map(float, scale)), zero_point)
-    return TensorInfo(row["name"], tuple(row["shape"]), _dtype(row["dtype"]), quantization)
+    return TensorInfo(str(row["name"]), _shape(row["shape"]), _dtype(row["dtype"]), quantization)
 
 
 def _packed(arrays: dict[str, Array]) -> bytes:

@@ -189,7 +189,8 @@ HOLDS = {
 
 
 def view(program: NpuProgram) -> ProgramView:
-    """Take a program apart to look at it."""
+    """Take a program apart to look at it. E122 where tensors and buffers do not fit."""
+    program.require_interface()
     listing = list_stream(program.program.stream)
     names = [type(command).__name__ for command in program.program.commands]
     counts = {name: names.count(name) for name in dict.fromkeys(names)}
