@@ -12,6 +12,7 @@ from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tflite import SCHEMA, TensorType
 from mizzen.frontends.tflite import Model, Quantization, macs, read, require_quantized
+from mizzen.frontends.tflite.least_inputs import LEAST_INPUTS
 from mizzen.package.tflite.builder import NetworkBuilder
 
 Change = Callable[[Record], object]
@@ -240,6 +241,17 @@ BROKEN: dict[str, tuple[Change, str, str]] = {
 }
 
 
+@pytest.mark.parametrize(("kind", "least"), LEAST_INPUTS.items())
+def test_an_operator_has_the_inputs_that_its_kernel_reads(kind: str, least: int) -> None:
+    """With the last of them absent it is refused, whatever is made of the operator later."""
+    net = NetworkBuilder()
+    tensors = [net.tensor(f"x{place}", (1, 4, 4, 2), "int8", 0.5) for place in range(least)]
+    result = net.tensor("y", (1, 4, 4, 2), "int8", 0.5)
+    net.operator(kind, [*tensors[:-1], -1], [result])
+    with pytest.raises(MizzenError, match=f"inputs must be at least {least} for {kind}, not"):
+        read(net.finish(tensors, [result]), "net.tflite")
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_the_schema_cannot_say_is_checked(name: str) -> None:
     damage, code, message = BROKEN[name]
@@ -283,8 +295,9 @@ MACS: dict[str, tuple[Any, ...]] = {
         [(2, 5, 3), None, *[(4, 3)] * 3, None, *[(4, 4)] * 3], (2, 5, 4), None,
         2 * 5 * (3 * 12 + 3 * 16),
     ),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": ([(2, 5, 3), (4, 3), (4, 4)], (2, 5, 4), None, 10 * 28),
-    "SVDF without weights": ([(1, 8)], (1, 4), None, 0),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": (
+        [(2, 5, 3), (4, 3), (4, 4), (4,), (2, 4)], (2, 5, 4), None, 10 * 28,
+    ),
     "AVERAGE_POOL_2D": ([(1, 8, 8, 3)], (1, 4, 4, 3), None, 0),
     "CustomConv": ([(1, 8, 8, 3), (5, 3, 3, 3)], (1, 4, 4, 5), None, 0),
 }  # fmt: skip

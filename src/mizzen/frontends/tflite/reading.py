@@ -14,6 +14,7 @@ from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.flatbuffer import Member, Record
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
+from mizzen.frontends.tflite.least_inputs import LEAST_INPUTS
 from mizzen.frontends.tflite.model import (
     ABSENT,
     Model,
@@ -44,9 +45,6 @@ QUANTIZED = {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
 
 LEAST_ZERO, MOST_ZERO = -(1 << 15), (1 << 15) - 1
 """Kernels subtract a zero in 32 bits, also one that no number of the type equals."""
-
-LEAST_INPUTS = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
-"""How many inputs the operators with weights have besides a bias."""
 
 Bytes = npt.NDArray[np.uint8]
 EnumMember = TypeVar("EnumMember", bound=IntEnum)
