@@ -20,7 +20,7 @@ import mizzen
 from mizzen.artifact.steps import NpuStep
 
 Run = Callable[..., tuple[int, str, str]]
-EXECUTED = "  run          16 inferences, executed\n"
+EXECUTED = "  run          64 inferences, executed\n"
 NOT_KNOWN = "  not known    whether weights, scales and tables are the network's: compare\n" + (
     " " * 15 + "MODEL --artifact says; whether other inputs overflow: run says\n"
 )

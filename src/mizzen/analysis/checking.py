@@ -25,6 +25,9 @@ SEED = 1
 INDEX_BYTES = 4
 """Integers of as many bytes may number rows of something: of those only zeros are tried."""
 
+INPUTS_FOR_ONE = 4
+"""Inputs for one of a proof: a wrong number shows with any, an overflow with some."""
+
 NOT_KNOWN = (
     "whether weights, scales and tables are the network's: compare MODEL --artifact says",
     "whether other inputs overflow: run says",
@@ -145,11 +148,11 @@ def _checks(artifact: Artifact) -> Iterator[StepCheck]:
 
 
 def inputs_for(artifact: Artifact) -> list[Array]:
-    """Return inputs that tell, `[count, *shape]` each; as many as a proof of its size takes."""
+    """Return inputs that tell, `[count, *shape]` each; four times what a proof takes."""
     edge = sum(row.size_bytes for row in (*artifact.inputs, *artifact.outputs))
     arena = artifact.contents.arena
     used = edge if arena is None else sum(arena.block_bytes.values())
-    count = ProofOptions().inputs_for(used)
+    count = INPUTS_FOR_ONE * ProofOptions().inputs_for(used)
     return stimuli([_stimulus(row) for row in artifact.inputs], count, SEED)
 
 
