@@ -133,6 +133,10 @@ NO_ARRAYS = {
         headed(header("|i1", "(0, 9223372036854775808)")),
         "must have a shape of arrays, not int8[0, 9223372036854775808]",
     ),
+    "endless rows of nothing": (
+        headed(header("<i8", "(2147483647, 0, 2)")),
+        "must have a shape of arrays, not int64[2147483647, 0, 2]",
+    ),
     "many axes": (headed(header("|i1", f"({'1,' * 65})"), b"x"), "must have a shape of arrays"),
     "negative": (headed(header("|i1", "(-1,)")), "must have a shape of arrays, not int8[-1]"),
 }

@@ -24,6 +24,10 @@ NUMBERS_AND_TEXTS = NUMBERS + "US"
 MOST_AXES = 32
 """Of arrays, whichever NumPy it is."""
 
+MOST_EMPTY = 1 << 20
+"""Elements that an array without any may have along its other axes: a loop over rows of nothing
+would go on as long as the header likes."""
+
 Header = tuple[tuple[int, ...], bool, np.dtype[Any]]
 """Shape, whether the first axis is the innermost, and type."""
 
@@ -77,6 +81,7 @@ def _header(stream: BinaryIO, kinds: str) -> Header:
     elements = math.prod(extent or 1 for extent in shape)
     if (
         not 0 < dtype.itemsize * elements <= np.iinfo(np.intp).max
+        or (0 in shape and elements > MOST_EMPTY)
         or len(shape) > MOST_AXES
         or min(shape, default=0) < 0
     ):
