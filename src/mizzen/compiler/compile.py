@@ -177,7 +177,9 @@ def _compile_tflite(
         artifact_name = target.backend.artifact_name(Path(name).stem, ".tflite")
         artifact = compile_subgraphs(model, artifact_name, target.configuration, compile_one)
     else:
-        artifact = with_signatures(compile_one(model, data), model)
+        artifact = compile_one(model, data)
+        if model.signatures:
+            artifact = with_signatures(artifact, model)
     return with_diagnostics(with_kernel_warnings(artifact, model), few_levels(model))
 
 

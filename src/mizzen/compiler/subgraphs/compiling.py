@@ -59,10 +59,7 @@ def with_signatures(artifact: Artifact, model: Model) -> Artifact:
     """Return an artifact of one subgraph with the names that its network has for what it does."""
     assert artifact.report is not None, "a compilation always reports"
     part = _compiled(artifact).part
-    found = signatures(model, {0: part})
-    if found is None:
-        return artifact
-    data = write({**part.network.record, "signature_defs": found}, SCHEMA)
+    data = write({**part.network.record, "signature_defs": signatures(model, {0: part})}, SCHEMA)
     contents = contents_of(read_network(data, artifact.name), artifact.report.origins)
     return Artifact(data, artifact.name, contents, artifact.report)
 

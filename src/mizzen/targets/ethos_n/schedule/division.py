@@ -437,12 +437,27 @@ def _give_own_buffer(graph: Graph, node: Node, attempt: Attempt) -> bool:
     A buffer is only one of these.
     """
     source = node.source
-    if len(source.users) == 1 and _passes_before(node, attempt):
+    if len(source.users) == 1 and _passes_before(node, attempt) and not _is_given_twice(node):
         return False
     ids = set(source.operation_ids)
     copy = Node(Copy(), source.shape, source.data_type, source.quantization, source.layout, ids)
     graph.insert_before(node, 0, copy)
     return True
+
+
+def _is_given_twice(node: Node) -> bool:
+    """Say whether another output is the same bytes, whatever shapes they are read in."""
+    held = node.source
+    while isinstance(held.work, Relabel):
+        held = held.source
+    waiting = [held]
+    while waiting:
+        reader = waiting.pop()
+        if isinstance(reader.work, Sink) and reader is not node:
+            return True
+        if reader is held or isinstance(reader.work, Relabel):
+            waiting += reader.users
+    return False
 
 
 def _grant(graph: Graph, node: Node) -> bool:
