@@ -144,6 +144,15 @@ def test_settings_that_nothing_could_show_are_passed_over(settings: Any, artifac
     assert read_sidecar(artifact, ARTIFACT) is None
 
 
+@pytest.mark.parametrize("key", ["accelerator", "system_config", "memory_mode", "optimise"])
+def test_a_configuration_without_a_name_is_passed_over(key: str, artifact: Path) -> None:
+    path = written(make_report(), artifact)
+    document = json.loads(path.read_text())
+    document["configuration"][key] = None
+    path.write_text(json.dumps(document))
+    assert read_sidecar(artifact, ARTIFACT) is None
+
+
 @pytest.mark.parametrize(
     "contents", [b"", b"[]", b"null", b"{}", b'{"version": 1}', b"\xff\xfe", b"[" * 100_000]
 )

@@ -307,8 +307,9 @@ def _text(row: dict[str, Any], key: str) -> str:
 
 def _configuration(row: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration in force, which is named by words."""
-    for key in ("accelerator", "system_config", "memory_mode", "optimise"):
-        _optional(str, row, key)
+    _text(row, "accelerator")
+    for key in {"system_config", "memory_mode", "optimise"} & row.keys():
+        _text(row, key)
     for setting in row.get("settings", ()):
         if not {"name", "value", "source"} <= setting.keys():
             raise ValueError(f"a setting has {', '.join(setting)}")

@@ -254,3 +254,9 @@ def test_a_left_shift_beyond_32_bits() -> None:
         simulator.run([values, np.full_like(values, 29)], 1)
     with pytest.raises(MizzenError, match=r"^error\[E642\]: OP_ELEMENTWISE: a shift must be in"):
         simulator.run([values, np.full_like(values, 32)], 1)
+
+
+def test_a_program_that_takes_nothing_runs_for_the_batch_that_is_asked() -> None:
+    made = replace(pooling_program(), inputs=())
+    (output,) = Simulator(made).run([], 3).outputs
+    assert len(output) == 3

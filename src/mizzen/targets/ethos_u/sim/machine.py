@@ -72,7 +72,10 @@ class Simulator:
     def run(self, inputs: Sequence[Array], batch: int) -> Outcome:
         """Execute for `inputs`, one array `[batch, *shape]` per input of the program, in order."""
         parts = [
-            self._run_part([array[start : start + self._part] for array in inputs])
+            self._run_part(
+                [array[start : start + self._part] for array in inputs],
+                min(self._part, batch - start),
+            )
             for start in range(0, batch, self._part)
         ]
         outputs = [part[0] for part in parts]
@@ -121,8 +124,8 @@ class Simulator:
     def _part(self) -> int:
         return max(1, MEMORY_BUDGET_BYTES // max(1, self._image_bytes))
 
-    def _run_part(self, inputs: list[Array]) -> tuple[list[Array], list[Array]]:
-        bound = self._take(len(inputs[0]) if inputs else 1)
+    def _run_part(self, inputs: list[Array], count: int) -> tuple[list[Array], list[Array]]:
+        bound = self._take(count)
         try:
             return self._execute(bound, inputs)
         finally:
