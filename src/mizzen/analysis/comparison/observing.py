@@ -120,6 +120,8 @@ class _Watching(KeptState):
         for row, index in enumerate(step.outputs):
             if row in step.final:
                 self.seen.tensors[index] = np.array(values[index])
+        for variable in step.variables:
+            self.seen.tensors[variable.index] = np.array(values[variable.index])
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> Any:
         """Return what computes a step's operators, and keeps what each of them gives."""

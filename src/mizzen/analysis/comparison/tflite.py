@@ -22,7 +22,7 @@ from mizzen.compiler.proof.difference import is_within
 from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
-from mizzen.frontends.tflite.variables import VARIABLE_KINDS
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS, assigned_last
 from mizzen.report.comparison import ConstantsComparison, LayerComparison, OutputComparison
 
 IN_ROUNDINGS = "the network in the NPU's own roundings"
@@ -245,15 +245,19 @@ def _fits(array: Array, reference: Array) -> bool:
 
 
 def _model_tensors(model: Model, artifact: Artifact) -> Iterator[tuple[int, int]]:
-    """Return the model's tensors that those of an artifact are, by the names that are unique."""
+    """Return the model's tensors that those of an artifact are, by the names that are unique.
+
+    State that an NPU operator keeps has the name of a variable's handle: it is what is assigned.
+    """
     contents = artifact.contents
     yield from zip(contents.inputs, model.main.inputs, strict=True)
     yield from zip(contents.outputs, model.main.outputs, strict=True)
     network = read_network(artifact.data, artifact.name)
     ours, theirs = _unique(network), _unique(model)
+    next_state = assigned_last(model.main)
     for name, index in ours.items():
         if name in theirs and index not in (*contents.inputs, *contents.outputs):
-            yield index, theirs[name]
+            yield index, next_state.get(theirs[name], theirs[name])
 
 
 def _unique(model: Model) -> dict[str, int]:

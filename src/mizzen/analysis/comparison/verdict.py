@@ -112,7 +112,7 @@ def _settled(
         layer = layers.by_index[row.index]
         if row.index in differs and _is_doubtful(layer, seen):
             behind = set(_seen_behind(layers, layer, found))
-            if behind and not behind & differs:
+            if not behind & differs:
                 found[row.index] = _unseen(layers, layer)
                 differs.discard(row.index)
     unread = set(_unread(layers, rows, found))
@@ -123,6 +123,10 @@ def _settled(
             yield replace(row, outcome=Outcome.UNREAD)
         elif row.index in differs and set(_seen_before(layers, layer, found)) & differs:
             yield replace(row, outcome=Outcome.INHERITED)
+        elif row.outcome is Outcome.UNSEEN and not layer.gives and inside:
+            # Assigning a variable gives no tensor: its state is what it takes, seen there.
+            into = max(_seen_before(layers, layer, found), default=None)
+            yield replace(row, outcome=Outcome.FUSED, into=into)
         elif row.outcome is Outcome.UNSEEN:
             into = next(iter(sorted(_seen_behind(layers, layer, found))), None)
             shown = inside or row.device is Device.CPU

@@ -30,6 +30,20 @@ def handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
             yield row.outputs[0], (row.options["container"] or "", row.options["shared_name"] or "")
 
 
+def assigned_last(subgraph: Subgraph) -> dict[int, int]:
+    """Return, for handles of a subgraph, the tensor whose value the variable has at its end.
+
+    Of a variable with several handles all of them have it.
+    """
+    names = dict(handles(subgraph))
+    values = {
+        names[row.inputs[0]]: row.inputs[1]
+        for row in subgraph.operators
+        if row.kind == "ASSIGN_VARIABLE" and row.inputs[0] in names
+    }
+    return {handle: values[name] for handle, name in names.items() if name in values}
+
+
 def held_unassigned(tensor: Tensor) -> Array:
     """Return what a variable holds that was never assigned: bytes of the number for zero."""
     dtype = tensor.dtype or np.dtype(np.uint8)
