@@ -100,6 +100,42 @@ def test_a_signal_ends_a_command(tmp_path: Path, name: str, wait: str) -> None:
     )
 
 
+AT_ONCE = """
+import os, signal, sys
+from mizzen.cli import main
+main.take_leftovers_away = lambda: os.kill(os.getpid(), {number})
+sys.argv[1:] = ["targets"]
+sys.exit(main.main())
+"""
+
+
+def test_a_signal_before_anything_has_begun(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", AT_ONCE.format(number=int(signal.SIGTERM))]
+    ended = subprocess.run(words, env=environment(tmp_path), capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (SIGNALS["SIGTERM"], b"ended by SIGTERM\n")
+
+
+IN_A_BLOCK = """
+import os, time
+from mizzen.cli.ending import EndedBySignal, Ending
+from mizzen.files import held
+Ending().heed()
+try:
+    with held(), held():
+        os.kill(os.getpid(), {number})
+        time.sleep(0.1)
+        print("whole")
+except EndedBySignal:
+    print("then ended")
+"""
+
+
+def test_a_signal_waits_for_a_block_though_another_thread_takes_it(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", IN_A_BLOCK.format(number=int(signal.SIGTERM))]
+    ended = subprocess.run(words, env=environment(tmp_path), capture_output=True, check=True)
+    assert ended.stdout == b"whole\nthen ended\n"
+
+
 def test_several_signals_end_it_as_the_first_does(tmp_path: Path) -> None:
     process = started(COMMAND.format(wait=WAITS["waits"]), tmp_path)
     for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGINT"):

@@ -29,7 +29,7 @@ with temporary_folder(Path(sys.argv[1])) as folder:
 def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "lists"
     folder.mkdir()
-    monkeypatch.setattr(leftovers.tempfile, "gettempdir", lambda: str(folder))
+    monkeypatch.setattr(leftovers.tempfile, "tempdir", str(folder))
     return folder
 
 
@@ -112,3 +112,16 @@ def test_without_a_place_for_lists_folders_are_made_all_the_same(
     with temporary_folder(tmp_path) as folder:
         assert folder.is_dir()
     assert not folder.exists()
+
+
+def test_the_folder_for_temporary_files_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "second").mkdir()
+    monkeypatch.setattr(leftovers.tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    monkeypatch.setenv("TEMP", str(tmp_path / "second"))
+    before = (tmp_path / "second").stat().st_mtime_ns
+    assert leftovers.temporary_place() == tmp_path / "second"
+    assert (tmp_path / "second").stat().st_mtime_ns == before
+    assert leftovers.tempfile.gettempdir() == str(tmp_path / "second")

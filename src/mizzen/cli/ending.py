@@ -13,7 +13,7 @@ import threading
 import time
 from types import FrameType
 
-from mizzen.files import ENDING, take_all_away
+from mizzen.files import ENDING, must_wait, take_all_away
 
 GRACE_SECONDS = 2.0
 """How long the gentle way may take."""
@@ -60,9 +60,12 @@ class Ending:
 
     def _hear(self, number: int, _: FrameType | None) -> None:
         """Ask once: a second signal must not break what the first has begun to end."""
-        if self._signal is None:
-            self._signal = number
-            raise EndedBySignal
+        if self._signal is not None:
+            return
+        self._signal = number
+        error = EndedBySignal()
+        if not must_wait(error):
+            raise error
 
 
 def _end_at_last(heard: int) -> None:

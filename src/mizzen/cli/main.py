@@ -72,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ending = Ending()
     if arguments is None:
         ending.heed()
-    take_leftovers_away()
     try:
+        take_leftovers_away()
         status = _execute(words, console)
     except BaseException as error:
         status = _report(error, console) if ending.status is None else Exit.INTERRUPTED

@@ -8,16 +8,23 @@ for. What a killed process could not take away, the next one does (`leftovers`).
 It must not know what is in a file.
 """
 
-from mizzen.files.leftovers import take_all_away, take_leftovers_away, temporary_folder
-from mizzen.files.signals import ENDING, held
+from mizzen.files.leftovers import (
+    take_all_away,
+    take_leftovers_away,
+    temporary_folder,
+    temporary_place,
+)
+from mizzen.files.signals import ENDING, held, must_wait
 from mizzen.files.writing import write_file, write_files
 
 __all__ = [
     "ENDING",
     "held",
+    "must_wait",
     "take_all_away",
     "take_leftovers_away",
     "temporary_folder",
+    "temporary_place",
     "write_file",
     "write_files",
 ]

@@ -22,12 +22,28 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mizzen.files.signals import held
+
 HAS_LOCKS = os.name == "posix"
 LIST_START = "mizzen-list-"
 LISTED = re.compile(r"\.mizzen-\d+-[0-9a-f]{16}")
 LARGEST_LIST_BYTES = 1 << 20
 PRIVATE = 0o077
 """Rights that others must not have in a list."""
+
+
+def temporary_place() -> Path:
+    """Return the folder for temporary files, which `tempfile` uses from then on.
+
+    By itself that writes a file to try each, which a signal may leave there.
+    """
+    if tempfile.tempdir is None:
+        named = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+        usual = ("/tmp", "/var/tmp", "/usr/tmp") if os.name == "posix" else ()
+        places = (os.path.abspath(place) for place in (*named, *usual, os.curdir) if place)
+        usable = (place for place in places if os.access(place, os.W_OK | os.X_OK))
+        tempfile.tempdir = next((place for place in usable if os.path.isdir(place)), None)
+    return Path(tempfile.gettempdir())
 
 
 class _Temporary:
@@ -42,7 +58,7 @@ class _Temporary:
 
     def add(self, path: Path) -> None:
         """Note what is about to be made. Without a folder for lists, go on without."""
-        with self.lock, contextlib.suppress(OSError):
+        with held(), self.lock, contextlib.suppress(OSError):
             self.paths.add(path)
             if self._list is None:
                 self._list = _new_list()
@@ -50,7 +66,7 @@ class _Temporary:
 
     def drop(self, path: Path) -> None:
         """Forget what is there no more; the list goes with the last."""
-        with self.lock:
+        with held(), self.lock:
             self.paths.discard(path)
             if self.paths or self._list is None:
                 return
@@ -98,7 +114,7 @@ def take_all_away() -> None:
 @contextmanager
 def temporary_folder(place: Path | None = None) -> Generator[Path]:
     """Make a folder for as long as the block runs, by default where temporary files are."""
-    path = new_name(place or Path(tempfile.gettempdir()))
+    path = new_name(place or temporary_place())
     try:
         path.mkdir(mode=0o700)
         yield path
@@ -111,7 +127,7 @@ def take_leftovers_away() -> None:
     if not HAS_LOCKS:
         return
     with contextlib.suppress(OSError):
-        for path in _lists(Path(tempfile.gettempdir())):
+        for path in _lists(temporary_place()):
             with contextlib.suppress(OSError):  # gone meanwhile, or not ours
                 _heed(path)
 
@@ -143,7 +159,7 @@ def _new_list() -> tuple[int, Path]:
     """Make this process's list and lock it. Another process may take it for one that was left."""
     take_leftovers_away()
     while True:
-        path = Path(tempfile.gettempdir(), f"{LIST_START}{os.getpid()}-{os.urandom(8).hex()}")
+        path = Path(temporary_place(), f"{LIST_START}{os.getpid()}-{os.urandom(8).hex()}")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         if not HAS_LOCKS or (_locked(handle) and os.fstat(handle).st_nlink == 1):
             return handle, path
