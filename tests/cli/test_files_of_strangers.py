@@ -10,6 +10,8 @@ import pytest
 
 import mizzen
 from mizzen.cli.main import main
+from mizzen.flatbuffer import read, write
+from mizzen.flatbuffer.tflite import SCHEMA
 
 from ..properties.small import small_network  # noqa: TID252 tests are no package with a name
 
@@ -73,3 +75,19 @@ def test_cases(
     ]
     assert main(words) == 2
     assert re.findall(r"error\[(E\d+)\]", capsys.readouterr().err)[:1] == [code]
+
+
+def test_an_artifact_that_gives_nothing(
+    artifact: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It runs, as its state may be what it is for; nothing of it can be judged."""
+    record = read(artifact.read_bytes(), SCHEMA, artifact.name)
+    record["subgraphs"][0]["outputs"] = []
+    (file := tmp_path / "silent.tflite").write_bytes(write(record, SCHEMA))
+    (info,) = mizzen.load(file).inputs
+    np.save(tmp_path / "data.npy", np.zeros((5, *info.shape[1:]), info.dtype))
+    words = ["--data", str(tmp_path / "data.npy")]
+    assert main(["run", str(file), "--input", words[1], "--output-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("5 inferences in ")
+    assert main(["evaluate", str(file), *words]) == 2
+    assert "error[E254]: silent.tflite must have an output to judge" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -75,6 +76,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the artifact on the arrays and write its outputs."""
+    from mizzen.artifact.batching import batch_of
+
     use_one_thread()
     artifact = _network(options, console)
     arrays = read_inputs(options.input, artifact.inputs, console.note, forms_of(options))
@@ -93,7 +96,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     paths = [folder / name for name in file_names(artifact.outputs)]
     write_arrays(dict(zip(paths, outputs, strict=True)), folder)
     rows = list(zip(artifact.outputs, outputs, paths, strict=True))
-    inferences = _inferences(outputs[0], artifact.outputs[0])
+    inferences = batch_of(arrays, artifact.inputs).size
     document = {
         **_head(options, artifact),
         "inferences": inferences,
@@ -177,12 +180,6 @@ def file_names(outputs: Sequence[TensorInfo]) -> list[str]:
     return names
 
 
-def _inferences(output: Array, info: TensorInfo) -> int:
-    import math
-
-    return output.size // math.prod(info.shape)
-
-
 def _data(info: TensorInfo, output: Array, path: Path) -> dict[str, object]:
     quantization = info.quantization
     return {
@@ -200,9 +197,9 @@ def _text(head: str, rows: Sequence[tuple[TensorInfo, Array, Path]], console: Co
         (info.name, f"{output.dtype}{shape(output.shape)}", str(path))
         for info, output, path in rows
     ]
-    parts = [f"{one_line(head)}\n{table(cells, width=console.width)}"]
+    parts = [f"{one_line(head)}\n{table(cells, width=console.width)}".rstrip()]
     for info, output, _ in rows:
-        values = output.reshape(-1, *info.shape)[0].ravel()
+        values = output.ravel()[: math.prod(info.shape)]
         shown = " ".join(str(value) for value in values[:SHOWN_VALUES].tolist())
         more = " ..." if values.size > SHOWN_VALUES else ""
         parts.append(f"First values of {one_line(info.name)}\n  {shown}{more}")

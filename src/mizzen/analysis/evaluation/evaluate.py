@@ -104,6 +104,12 @@ def engine_of(jobs: int | None, ray: str | None) -> Engine | None:
 
 def output_of(artifact: Artifact, name: str | None) -> int:
     """Return the place of an output. E254 if there is none of that name."""
+    if not artifact.outputs:
+        raise fail(
+            "E254",
+            f"{artifact.name} must have an output to judge, and has none",
+            help="give the network an output where it is converted",
+        )
     if name is None:
         return 0
     names = [info.name for info in artifact.outputs]
