@@ -43,6 +43,15 @@ def added(net: NetworkBuilder) -> tuple[list[int], int]:
     return [small, large], y
 
 
+def shifted(net: NetworkBuilder) -> tuple[list[int], int]:
+    """Numbers from 0 to 1 less 1: what comes out is elsewhere, and as many."""
+    scores = net.tensor("scores", SHAPE, np.int8, FINE, -128)
+    one = net.constant("one", np.full((1,), 127, np.int8), 1 / 127)
+    y = net.tensor("y", SHAPE, np.int8, FINE, 127)
+    net.operator("SUB", [scores, one], [y], ("SubOptions", {}))
+    return [scores], y
+
+
 def multiplied(net: NetworkBuilder) -> tuple[list[int], int]:
     one, other = (net.tensor(name, SHAPE, np.int8, 0.01) for name in ("one", "other"))
     y = net.tensor("y", SHAPE, np.int8, 0.5)
@@ -145,7 +154,7 @@ def test_what_loses_its_levels_is_named(name: str) -> None:
     assert found.help
 
 
-@pytest.mark.parametrize("build", [halved, at_the_limit])
+@pytest.mark.parametrize("build", [halved, at_the_limit, shifted])
 def test_what_keeps_enough_is_not(build: Build) -> None:
     assert not list(few_levels(read_network(built(build), "net.tflite")))
 

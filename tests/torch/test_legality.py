@@ -157,3 +157,26 @@ def test_checking_a_file_gives_the_same_reasons(tmp_path: Path, converted: Build
     torch.export.save(torch.export.export(make().eval(), (_image(),)), path)
     with pytest.raises(MizzenError, match="E167"):
         mizzen.check(path, U55)
+
+
+class _While(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def less(x: torch.Tensor) -> torch.Tensor:
+            return x.sum() < 100
+
+        def doubled(x: torch.Tensor) -> tuple[torch.Tensor]:
+            return (x * 2,)
+
+        return torch.while_loop(less, doubled, (x,))[0]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+
+def test_a_loop_is_refused_with_what_may_be_done_about_loops() -> None:
+    """Before anything is said of quantisation, which cannot help."""
+    exported = torch.export.export(_While().eval(), (torch.ones(1, 3),))
+    with pytest.raises(MizzenError) as caught:
+        compile_converted(exported, U55, name="loop")
+    assert caught.value.diagnostic.code == "E161"
+    assert caught.value.diagnostic.message == (
+        "control flow that depends on data, while_loop, must not be in the program"
+    )
+    assert "let Python loop a fixed number of times" in (caught.value.diagnostic.help or "")

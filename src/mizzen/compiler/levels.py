@@ -48,7 +48,13 @@ class Steps:
 
     def levels_of(self, content: Content) -> int:
         """Return how many different numbers of this tensor a content's numbers become."""
-        span = min(content.high, self.high) - max(content.low, self.low)
+        return self._levels(min(content.high, self.high) - max(content.low, self.low))
+
+    def levels_of_summand(self, content: Content) -> int:
+        """Likewise of what something is added to, which shifts it: its width alone counts."""
+        return self._levels(min(content.high - content.low, self.high - self.low))
+
+    def _levels(self, span: float) -> int:
         return 1 + max(0, math.floor(span / self.size + 0.5))
 
     def levels_wanted(self, content: Content) -> int:
@@ -115,12 +121,13 @@ def _of_operator(
         own = own_content(result)
         handed = _handed(operator, given, contents, result)
         kept: list[Content] = []
+        levels = steps.levels_of_summand if operator.kind in SUMS else steps.levels_of
         for content in handed:
-            if steps.levels_of(content) >= steps.levels_wanted(content):
+            if (left := levels(content)) >= steps.levels_wanted(content):
                 kept.append(content)
             else:
-                way = _way(subgraph, operator, result)
-                yield lost(content, steps, result.name, model.origin(operator, subgraph), way)
+                way, origin = _way(subgraph, operator, result), model.origin(operator, subgraph)
+                yield lost(content, left, steps, result.name, origin, way)
         moved = tuple(kept[:MOST_CONTENTS]) if operator.kind in MOVES else ()
         contents[result.index] = moved or own
 
@@ -179,9 +186,10 @@ def own_content(tensor: Tensor) -> tuple[Content, ...]:
     return () if steps is None else (Content(tensor.name, steps.low, steps.high, steps.bits),)
 
 
-def lost(content: Content, steps: Steps, result: str, origin: Origin, way: Way) -> Diagnostic:
+def lost(
+    content: Content, left: int, steps: Steps, result: str, origin: Origin, way: Way
+) -> Diagnostic:
     """Say that few levels of a content are left."""
-    left = steps.levels_of(content)
     return Diagnostic(
         CODE,
         f'"{content.name}" must keep at least {steps.levels_wanted(content)} different numbers in '

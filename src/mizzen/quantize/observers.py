@@ -63,7 +63,8 @@ def not_finite(origin: Origin | None, tensor: torch.Tensor) -> MizzenError:
         "E871",
         f"calibration must see finite values only, and {found} of {tensor.numel()} came",
         origin=origin,
-        help="check the calibration inputs, and masks that add minus infinity",
+        help="check the calibration inputs, and masks that add minus infinity; calibrate with "
+        "inputs like those in use, or clamp in front of what is infinite there",
     )
 
 

@@ -56,13 +56,15 @@ def _rounded(
     bits = math.ceil(math.log2(int(high) - int(low) + 1))
     least, most = ((int(edge) - int(zero)) * float(scale) for edge in (low, high))
     steps = Steps(float(scale), least, most, bits)
+    is_sum = source.op == "call_function" and kind_of(source) in SUMS
+    levels = steps.levels_of_summand if is_sum else steps.levels_of
     kept: list[Content] = []
     for content in contents.get(source, ()):
-        if steps.levels_of(content) >= steps.levels_wanted(content):
+        if (left := levels(content)) >= steps.levels_wanted(content):
             kept.append(content)
         else:
-            yield lost(content, steps, source.name, program.origin(source), _way(source, node))
-    is_sum = source.op == "call_function" and kind_of(source) in SUMS
+            origin, way = program.origin(source), _way(source, node)
+            yield lost(content, left, steps, source.name, origin, way)
     own = (Content(source.name, steps.low, steps.high, bits),)
     contents[node] = own if is_sum or not kept else tuple(kept)
 

@@ -17,7 +17,7 @@ from mizzen.diagnostics import ProgressCallback, Reason, fail
 from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.narrowing import read
-from mizzen.frontends.torch.program import is_unquantized
+from mizzen.frontends.torch.program import is_unquantized, require_no_control_flow
 from mizzen.graph import Operation
 from mizzen.ops.control_flow import Custom
 from mizzen.ops.limits import WindowLimits
@@ -81,7 +81,10 @@ def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reaso
 
 
 def require_quantized(exported: ExportedProgram, name: str) -> None:
-    """Raise E167 for a program that computes with floats and was never quantised."""
+    """Raise E167 for a program that computes with floats and was never quantised, E161 where that
+    is because of control flow, which has no place in any.
+    """
+    require_no_control_flow(exported.graph.nodes, name)
     if is_unquantized(exported):
         raise fail(
             "E167",

@@ -152,6 +152,7 @@ def taken_apart(
     graph = exported.graph if rewritten is None else rewritten(exported.graph)
     nodes = tuple(node for node in graph.nodes if not only_asserts(node))
     states = _states(exported, nodes)
+    require_no_control_flow(nodes, name)
     _require_static(nodes, name)
     return TorchProgram(
         name=name,
@@ -265,6 +266,18 @@ def _outputs(exported: ExportedProgram, nodes: tuple[Any, ...]) -> tuple[Any, ..
     return tuple(item for item in given if hasattr(item, "meta"))
 
 
+def require_no_control_flow(nodes: Iterable[Any], name: str) -> None:
+    """Raise E161 for branches and loops that depend on data."""
+    for index, node in enumerate(nodes):
+        if node.op == "call_function" and kind_of(node) in CONTROL_FLOW:
+            raise fail(
+                "E161",
+                f"control flow that depends on data, {kind_of(node)}, must not be in the program",
+                origin=origin_of(node, name, index),
+                help=BRANCHES if kind_of(node) == "cond" else LOOPS,
+            )
+
+
 def _require_static(nodes: tuple[Any, ...], name: str) -> None:
     for index, node in enumerate(nodes):
         for item in results_of(node):
@@ -275,14 +288,14 @@ def _require_static(nodes: tuple[Any, ...], name: str) -> None:
                     origin=origin_of(node, name, index),
                     help=FROM_DATA if _depends_on_data(item.shape) else DYNAMIC,
                 )
-        if node.op == "call_function" and kind_of(node) in CONTROL_FLOW:
-            raise fail(
-                "E161",
-                f"control flow that depends on data, {kind_of(node)}, must not be in the program",
-                origin=origin_of(node, name, index),
-                help="compute both branches and choose with torch.where, or split the model there",
-            )
 
+
+BRANCHES = "compute both branches and choose with torch.where, or split the model there"
+
+LOOPS = (
+    "let Python loop a fixed number of times, which torch.export unrolls, or compile what is in "
+    "the loop and loop around the artifact"
+)
 
 DYNAMIC = "export without `dynamic_shapes`; for several shapes, compile one artifact for each"
 
