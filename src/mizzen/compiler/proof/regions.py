@@ -24,6 +24,9 @@ from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.graph import Graph, Value, other_sign
+from mizzen.ops.data_layout import Reshape, Tile, Transpose
+from mizzen.ops.elementwise import ArithmeticRightShift, LogicalLeftShift, LogicalRightShift
+from mizzen.ops.type_conversion import Cast
 from mizzen.partition import Extracted, extract, in_order
 from mizzen.reference import evaluate, evaluate_batch
 from mizzen.report.proof import Proof
@@ -132,7 +135,31 @@ def graph_stimuli(graph: Graph, count: int, seed: int) -> list[Array]:
     return stimuli([_stimulus(value) for value in graph.inputs], count, seed)
 
 
+SHIFTS = (ArithmeticRightShift, LogicalLeftShift, LogicalRightShift)
+HANDED_ON = (Cast, Reshape, Tile, Transpose)
+"""Operations whose results have the numbers that they take."""
+
+
+def _is_amount(value: Value) -> bool:
+    """Whether a value says by how many bits others are shifted."""
+    waiting, seen = [value], set[Value]()
+    while waiting:
+        row = waiting.pop()
+        seen.add(row)
+        for user in row.uses:
+            if isinstance(user, SHIFTS) and user.operands[1] is row:
+                return True
+            if isinstance(user, HANDED_ON) and user.results[0] not in seen:
+                waiting.append(user.results[0])
+    return False
+
+
 def _stimulus(value: Value) -> Stimulus:
+    if _is_amount(value):
+        # TOSA leaves open what comes of others. What is shifted has the type of the amounts, which
+        # PyTorch brings to one, before it is computed with more bits.
+        dtype = value.dtype.numpy
+        return Stimulus(value.shape, dtype, 0, 8 * dtype.itemsize - 1)
     found = value.quantization
     zero = found.zero_points[0] if found is not None and found.zero_points else 0
     return stimulus(value.shape, value.dtype.numpy, zero)
