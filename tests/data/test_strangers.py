@@ -133,6 +133,14 @@ NO_ARRAYS = {
         headed(header("|i1", "(0, 9223372036854775808)")),
         "must have a shape of arrays, not int8[0, 9223372036854775808]",
     ),
+    "no characters": (
+        headed(header("<U1", "(1,)"), b"\xff\xff\xff\x7f"),
+        "must have characters up to 0x10ffff",
+    ),
+    "no characters, the other way round": (
+        headed(header(">U1", "(1,)"), b"\x7f\xff\xff\xff"),
+        "must have characters up to 0x10ffff",
+    ),
     "endless rows of nothing": (
         headed(header("<i8", "(2147483647, 0, 2)")),
         "must have a shape of arrays, not int64[2147483647, 0, 2]",

@@ -9,7 +9,7 @@ It knows containers and no contents: what the members mean, and which diagnostic
 file that breaks a rule, is for those who know what the file should be.
 """
 
-from mizzen.archives.numpy_file import NUMBERS, array_of, arrays_in, mapped_array
+from mizzen.archives.numpy_file import NUMBERS, are_characters, array_of, arrays_in, mapped_array
 from mizzen.archives.unpacking import (
     ArchiveError,
     largest_unpacked,
@@ -21,6 +21,7 @@ from mizzen.archives.unpacking import (
 __all__ = [
     "NUMBERS",
     "ArchiveError",
+    "are_characters",
     "array_of",
     "arrays_in",
     "largest_unpacked",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -40,6 +41,7 @@ def array_of(data: bytes, kinds: str = NUMBERS) -> npt.NDArray[Any]:
     if math.prod(shape) * dtype.itemsize != held:
         raise ArchiveError(f"must have the bytes of {dtype}{list(shape)}, not {held}")
     flat = np.frombuffer(data, dtype, math.prod(shape), stream.tell())
+    _require_characters(flat)
     return flat.reshape(shape, order="F" if is_fortran else "C").copy()
 
 
@@ -56,6 +58,7 @@ def mapped_array(path: str | Path) -> npt.NDArray[Any]:
         raise ArchiveError(f"must have the bytes of {dtype}{list(shape)}, not {held}")
     if not math.prod(shape):
         return np.zeros(shape, dtype)  # a file cannot be mapped at its end
+    _require_characters(np.memmap(path, dtype, "r", start, (math.prod(shape),)))
     return np.memmap(path, dtype, "r", start, shape, "F" if is_fortran else "C")
 
 
@@ -68,6 +71,17 @@ def arrays_in(file: BinaryIO) -> dict[str, npt.NDArray[Any]]:
         except ArchiveError as error:
             raise ArchiveError(f"{name!r} in it {error}") from None
     return arrays
+
+
+def are_characters(texts: npt.NDArray[Any]) -> bool:
+    """Whether the numbers of texts, `[count]`, are characters: of others Python makes no text."""
+    codes = texts.view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
+    return not codes.size or int(codes.max()) <= sys.maxunicode
+
+
+def _require_characters(flat: npt.NDArray[Any]) -> None:
+    if flat.dtype.kind == "U" and not are_characters(flat):
+        raise ArchiveError(f"must have characters up to {sys.maxunicode:#x}")
 
 
 def _header(stream: BinaryIO, kinds: str) -> Header:

@@ -180,7 +180,7 @@ def _step(
         case "torch":
             module = load_torch(files[f"torch{index}.pt2"], name)
             tensors = _indices(row["inputs"]), _indices(row["outputs"])
-            return TorchStep(module, *tensors, tuple(row["operators"]))
+            return TorchStep(module, *tensors, _texts(row["operators"]))
         case kind:
             raise ValueError(f"a step is {kind}")
 
@@ -201,6 +201,12 @@ def load_torch(data: bytes, name: str) -> Any:
 
 def _indices(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(map(operator.index, values))
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"operators are called {list(values)}")
+    return tuple(values)
 
 
 def _shape(extents: Sequence[Any]) -> tuple[int, ...]:

@@ -234,6 +234,10 @@ WRONG_ARCHIVES: list[tuple[dict[str, Any], str]] = [
         "E153]: input_name must be a list of texts, but has other characters",
     ),
     (
+        {"input_name": np.full(1, 0x7FFFFFFF, np.uint32).view("<U1")},
+        "E153]: input_name must be a list of texts, but has other characters",
+    ),
+    (
         {"scratch_size": -1},
         "E154]: scratch_size must be in 0..4294967296 bytes, not -1",
     ),

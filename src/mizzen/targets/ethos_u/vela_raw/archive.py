@@ -28,7 +28,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.archives import ArchiveError, unpacked
+from mizzen.archives import ArchiveError, are_characters, unpacked
 from mizzen.diagnostics import MizzenError, Origin, fail
 
 _RECONSTRUCT = "_reconstruct"
@@ -304,10 +304,7 @@ class Archive:
         array = self.array(key)
         if array.dtype.kind != "U" or array.ndim != 1:
             raise self.error("E153", f"{key} must be a list of texts, not {array.dtype}")
-        try:
-            texts = [str(text) for text in array]
-        except ValueError:
-            texts = ["\0"]
+        texts = [str(text) for text in array] if are_characters(array) else ["\0"]
         if not all(text.isprintable() for text in texts):
             raise self.error("E153", f"{key} must be a list of texts, but has other characters")
         return texts
