@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
+import numpy as np
 import pytest
 
-from mizzen.compiler.ethos_u.outcome import breaches_of
+from mizzen.compiler.ethos_u.outcome import breaches_of, defects_of
 from mizzen.frontends.tflite import Model, read
+from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.commands import ALL, Arch
 from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite import RULES
@@ -171,3 +174,18 @@ def test_breaches_give_the_actual_value(name: str, actual: str) -> None:
     model = case(name)[1]
     found = breaches_of(model, model.main.operators[0], Arch.U55)
     assert found[0].actual == actual
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_bias_that_is_no_number_is_refused(dtype: type[np.floating[Any]]) -> None:
+    """Scales with which sums may leave 32 bits, and a bias of another type."""
+    net = NetworkBuilder()
+    x = net.tensor("x", (1, 8), "int8", 0.5)
+    weights = net.constant("w", np.full((4, 8), 127, np.int8), 0.5)
+    bias = net.constant("b", np.full(4, np.nan, dtype))
+    y = net.tensor("y", (1, 4), "int8", 1e-10)
+    net.operator("FULLY_CONNECTED", [x, weights, bias], [y], ("FullyConnectedOptions", {}))
+    model = read(net.finish([x], [y]), "net.tflite")
+    operator = model.main.operators[0]
+    assert [row.rule for row in breaches_of(model, operator, Arch.U55)] == ["bias-type"]
+    assert [row.rule for row in defects_of(model, operator, Arch.U55)] == ["scaled-sum"]
