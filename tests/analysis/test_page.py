@@ -92,6 +92,17 @@ def test_the_graph_says_where_operators_are_and_why() -> None:
     assert "3,000 MACs, 30.0 % of the time" in graph.boxes[2].title
 
 
+def test_operators_of_one_number_are_boxes_of_their_own() -> None:
+    """As a report may say that somebody has changed."""
+    row = small()
+    assert row.compilation is not None
+    twice = replace(row.compilation, placements=row.compilation.placements * 2)
+    graph = block(report_page(replace(row, compilation=twice)), Graph)
+    assert isinstance(graph, Graph)
+    for place, box in enumerate(graph.boxes):
+        assert all(before < place for before in box.after)
+
+
 def test_operations_stand_in_order_where_operators_are_not_known() -> None:
     graph = block(report_page(replace(small(), compilation=None)), Graph)
     assert isinstance(graph, Graph)

@@ -142,6 +142,9 @@ CHANGES: dict[str, Callable[[Plan], object]] = {
     "a scale of a step that is no number": lambda plan: kinds(plan)["quantize"].update(
         numbers=[0, 1, "x", 0, -128, 127]
     ),
+    "a scale of a step that is zero": lambda plan: kinds(plan)["quantize"].update(
+        numbers=[0, 1, 0.0, 0, -128, 127]
+    ),
     "operators that are no names": lambda plan: kinds(plan)["torch"].update(operators=[["sort"]]),
     "steps that are no list": lambda plan: plan.update(steps=7),
 }

@@ -98,9 +98,9 @@ def test_differences_are_counted_over_all_outputs() -> None:
 
 
 def test_litert_says_what_it_does_not_take() -> None:
-    case = one("broken", "ADD", [(1, 5)], [(1, 5)])
+    case = one("broken", "ADD", [(1, 5), (1, 3)], [(1, 5)])
     with pytest.raises(MizzenError, match=r"E722.*LiteRT's kernels must take the network, but say"):
-        litert(case.build(), [np.zeros((1, 1, 5), np.int8)])
+        litert(case.build(), [np.zeros((1, 1, 5), np.int8), np.zeros((1, 1, 3), np.int8)])
 
 
 def test_without_litert(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,7 @@ def test_numbers_have_three_digits(value: str | float, written: str) -> None:
 
 
 def test_colours_go_from_dark_to_light_and_no_further() -> None:
+    assert colour(float("nan")) == "none"
     assert [colour(share) for share in (None, 0.0, 1.0, 7.0)] == [
         "none", "#440154", "#fde725", "#fde725",
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import operator
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -164,11 +165,11 @@ def _step(
             source, result, scale, *integers = row["numbers"]
             source, result, zero_point, low, high = _indices((source, result, *integers))
             dtype = _dtype(row["dtype"])
-            return QuantizeStep(source, result, float(scale), zero_point, low, high, dtype)
+            return QuantizeStep(source, result, _scale(scale), zero_point, low, high, dtype)
         case "dequantize":
             source, result, scale, zero_point = row["numbers"]
             source, result, zero_point = _indices((source, result, zero_point))
-            return DequantizeStep(source, result, float(scale), zero_point)
+            return DequantizeStep(source, result, _scale(scale), zero_point)
         case "narrow":
             source, result, size, counts_back = row["numbers"]
             source, result = _indices((source, result))
@@ -201,6 +202,13 @@ def load_torch(data: bytes, name: str) -> Any:
 
 def _indices(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(map(operator.index, values))
+
+
+def _scale(value: Any) -> float:
+    found = float(value)
+    if not 0 < found < math.inf:
+        raise ValueError(f"a scale is {found}")
+    return found
 
 
 def _texts(values: Sequence[Any]) -> tuple[str, ...]:

@@ -225,3 +225,21 @@ def test_cases_are_refused_at_once(name: str, code: str, accelerator: str, cases
             verb(cases / "safety" / f"{name}.tflite", accelerator)
         assert caught.value.diagnostic.code == code
     assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("what", ["constant", "input", "result"])
+def test_no_tensor_has_two_results(what: str) -> None:
+    """An operator that wrote it would change what others read."""
+    made = NetworkBuilder()
+    x, y, z = (made.tensor(name, (1, 4), "int8", 0.5) for name in "xyz")
+    constant = made.constant("c", np.zeros((1, 4), np.int8), 0.5)
+    made.operator("RELU", [x], [y])
+    made.operator("RELU", [y], [{"constant": constant, "input": x, "result": y}[what]])
+    made.operator("ADD", [y, constant], [z], ("AddOptions", {}))
+    with pytest.raises(MizzenError) as caught:
+        read_network(made.finish([x], [z]), "net.tflite")
+    kind = "a constant" if what == "constant" else "an input, or another's result"
+    assert caught.value.diagnostic.code == "E144"
+    assert caught.value.diagnostic.message.endswith(f"must be one result, and is {kind} too")
+    assert caught.value.diagnostic.origin is not None
+    assert caught.value.diagnostic.origin.operator == 1

@@ -26,7 +26,10 @@ def network(findings: Findings) -> Section:
         return Section("Network", (Note("The model's operators are not known."),))
     places = {row.index: place for place, row in enumerate(report.placements)}
     shares = {row.index: row.share for row in findings.layers}
-    boxes = tuple(_box(row, places, shares.get(row.index, 0.0)) for row in report.placements)
+    boxes = tuple(
+        _box(row, place, places, shares.get(row.index, 0.0))
+        for place, row in enumerate(report.placements)
+    )
     text = f"{count(len(report.on_npu), 'operator')} on the NPU (N), {len(report.on_cpu):,} on the "
     text += "CPU (C). A line leads down to what takes a result."
     text += " The bar in a box is its share of the time." if shares else ""
@@ -61,7 +64,7 @@ def _is_transfer(row: OperationCost) -> bool:
     return any(part.purpose is Purpose.TRANSFER for part in row.traffic)
 
 
-def _box(row: OperatorPlacement, places: dict[int, int], share: float) -> Box:
+def _box(row: OperatorPlacement, own: int, places: dict[int, int], share: float) -> Box:
     name = short_name(row.name)
     why = "".join(f" {reason.message}." for reason in row.reasons)
     macs = f", {count(row.macs, 'MAC')}" if row.macs else ""
@@ -74,11 +77,7 @@ def _box(row: OperatorPlacement, places: dict[int, int], share: float) -> Box:
         letter=row.device.value[0],
         colour=DEVICES[row.device],
         title=title,
-        after=tuple(
-            places[index]
-            for index in row.after
-            if places.get(index, len(places)) < places[row.index]
-        ),
+        after=tuple(places[index] for index in row.after if places.get(index, own) < own),
         anchor=anchors.of_layer(row.index),
         share=share,
     )

@@ -136,6 +136,7 @@ def graph_stimuli(graph: Graph, count: int, seed: int) -> list[Array]:
 
 
 SHIFTS = (ArithmeticRightShift, LogicalLeftShift, LogicalRightShift)
+SHIFTED_BITS = 16
 HANDED_ON = (Cast, Reshape, Tile, Transpose)
 """Operations whose results have the numbers that they take."""
 
@@ -157,9 +158,10 @@ def _is_amount(value: Value) -> bool:
 def _stimulus(value: Value) -> Stimulus:
     if _is_amount(value):
         # TOSA leaves open what comes of others. What is shifted has the type of the amounts, which
-        # PyTorch brings to one, before it is computed with more bits.
+        # PyTorch brings to one, before it is computed with more bits; of 32 bits the numbers are
+        # kept to half of these (`WIDE_LIMIT`), so that none leaves them.
         dtype = value.dtype.numpy
-        return Stimulus(value.shape, dtype, 0, 8 * dtype.itemsize - 1)
+        return Stimulus(value.shape, dtype, 0, min(8 * dtype.itemsize, SHIFTED_BITS) - 1)
     found = value.quantization
     zero = found.zero_points[0] if found is not None and found.zero_points else 0
     return stimulus(value.shape, value.dtype.numpy, zero)

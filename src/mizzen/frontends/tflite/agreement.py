@@ -86,12 +86,34 @@ class _Call:
 def require_agreement(model: Model) -> None:
     """Refuse a network with an operator that cannot be what its file says.
 
-    E142 for an option that no operator has, E143 for shapes that do not fit together.
+    E142 for an option that no operator has, E143 for shapes that do not fit together, E144 for a
+    tensor that is a result besides something else.
     """
     for subgraph in model.subgraphs:
+        _require_single(model, subgraph)
         for operator in subgraph.operators:
             if not operator.custom:
                 _require(model, operator, subgraph)
+
+
+def _require_single(model: Model, subgraph: Subgraph) -> None:
+    """Refuse operators that write what others read as something else: a compiler moves them."""
+    known = {*subgraph.inputs, *(row.index for row in subgraph.tensors if row.data is not None)}
+    for operator in subgraph.operators:
+        for tensor in subgraph.present(operator.outputs):
+            if tensor.index in known and tensor.elements and not operator.custom:
+                raise _made_twice(tensor, model.origin(operator, subgraph))
+            known.add(tensor.index)
+
+
+def _made_twice(tensor: Tensor, origin: Origin) -> MizzenError:
+    before = "a constant" if tensor.data is not None else "an input, or another's result"
+    return fail(
+        "E144",
+        f'tensor {tensor.index} "{tensor.name}" must be one result, and is {before} too',
+        origin=origin,
+        help="get the file again, or convert the network again",
+    )
 
 
 def _require(model: Model, operator: Operator, subgraph: Subgraph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -116,7 +117,7 @@ def number(value: float | str) -> str:
 
 def colour(share: float | None) -> str:
     """Return the colour of a share, 0 to 1; what is not there to use has none."""
-    if share is None:
+    if share is None or math.isnan(share):
         return "none"
     place = min(max(share, 0.0), 1.0) * (len(RAMP) - 1)
     index = min(int(place), len(RAMP) - 2)
