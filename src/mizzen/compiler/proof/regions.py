@@ -148,7 +148,7 @@ def _is_amount(value: Value) -> bool:
         row = waiting.pop()
         seen.add(row)
         for user in row.uses:
-            if isinstance(user, SHIFTS) and user.operands[1] is row:
+            if isinstance(user, SHIFTS) and user.input2 is row:
                 return True
             if isinstance(user, HANDED_ON) and user.results[0] not in seen:
                 waiting.append(user.results[0])
