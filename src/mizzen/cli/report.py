@@ -17,23 +17,12 @@ from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, fields
 from mizzen.cli.placement import artifact_text
 from mizzen.diagnostics import fail
-from mizzen.documents import Form, Syntax, content_of, parse
 
 if TYPE_CHECKING:
     from mizzen.analysis.findings import Findings
     from mizzen.artifact.artifact import Artifact
 
 SUMMARY = "one HTML page: layers, time, memory, commands; files for other tools"
-EVALUATION = Form(
-    "what mizzen evaluate --json writes",
-    Syntax.JSON,
-    "E587",
-    "E587",
-    largest_bytes=16 << 20,
-    help="mizzen evaluate ARTIFACT --data DATA --json > evaluation.json",
-    wording="{name} must be what mizzen evaluate --json writes: {place} must {must}",
-)
-
 MODELS = frozenset({".pt2", ".tosa"})
 """Ends of names of what is always a model."""
 
@@ -144,10 +133,20 @@ def _evaluation(options: argparse.Namespace) -> dict[str, Any] | None:
     """Return what an evaluation said. E587 for a file that is not of one."""
     if options.evaluation is None:
         return None
+    from mizzen.documents import Form, Syntax, content_of, parse  # a verb's start waits for it
     from mizzen.report.file_formats import EvaluationKeys
 
+    form = Form(
+        "what mizzen evaluate --json writes",
+        Syntax.JSON,
+        "E587",
+        "E587",
+        largest_bytes=16 << 20,
+        help="mizzen evaluate ARTIFACT --data DATA --json > evaluation.json",
+        wording="{name} must be what mizzen evaluate --json writes: {place} must {must}",
+    )
     path = Path(options.evaluation)
-    return parse(EvaluationKeys, content_of(path, EVALUATION), str(path), EVALUATION).model_dump()
+    return parse(EvaluationKeys, content_of(path, form), str(path), form).model_dump()
 
 
 def _artifact(options: argparse.Namespace, console: Console) -> Artifact:
